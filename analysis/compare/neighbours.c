@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
+#include "ops/product/saturating.h"
 #include "base/error.h"
 
 /* More than there can be of one arithmetic: formats, accumulators, fusion, factors, integers. */
-#define NEIGHBOURS_MAX 16
+#define NEIGHBOURS_MAX 20
 
 struct neighbours {
     struct ulp_arithmetic *items; /* those asked about first */
@@ -56,7 +57,8 @@ static void add_formats(struct neighbours *all, const char *name)
         add_changed(all, formats[f], NULL, "");
 }
 
-static void add_near(struct neighbours *all, const struct ulp_arithmetic *asked, bool quantised)
+static void add_near(struct neighbours *all, const struct ulp_arithmetic *asked, bool quantised,
+                     bool saturating)
 {
     const char *name = asked->name;
     add_formats(all, name);
@@ -75,6 +77,13 @@ static void add_near(struct neighbours *all, const struct ulp_arithmetic *asked,
     }
     if (quantised)
         add_changed(all, name, ",qdq=", ",qdq=integer");
+    if (saturating && !asked->schedule.integers_saturate) { /* on another processor */
+        add_changed(all, name, ",integers=", ",integers=saturating16");
+        if (quantised)
+            add_changed(all, name, ",qdq=", ",qdq=integer,integers=saturating16");
+    } else if (saturating) {
+        add_changed(all, name, ",integers=", "");
+    }
 }
 
 enum ulp_status ulp_compare_add_neighbours(const struct ulp_comparing *comparing,
@@ -90,8 +99,9 @@ enum ulp_status ulp_compare_add_neighbours(const struct ulp_comparing *comparing
     for (; all.count < options->arithmetic_count; all.count++)
         all.items[all.count] = options->arithmetics[all.count];
     const bool quantised = ulp_model_has_operator(comparing->model, "DequantizeLinear");
+    const bool saturating = ulp_saturating_any(comparing->model);
     for (size_t a = 0; a < options->arithmetic_count; a++)
-        add_near(&all, &options->arithmetics[a], quantised);
+        add_near(&all, &options->arithmetics[a], quantised, saturating);
     *changed = *options;
     changed->arithmetics = all.items;
     changed->arithmetic_count = all.count;

@@ -96,7 +96,8 @@ static bool has_other_formats(const struct ulp_arithmetic *a, const struct ulp_a
            strcmp(a->accumulator.name, b->accumulator.name) != 0 ||
            strcmp(a->compute.name, b->compute.name) != 0 ||
            strcmp(a->scaling[0].name, b->scaling[0].name) != 0 ||
-           a->schedule.qdq_integer != b->schedule.qdq_integer;
+           a->schedule.qdq_integer != b->schedule.qdq_integer ||
+           a->schedule.integers_saturate != b->schedule.integers_saturate;
 }
 
 /* How badly a ratio fits, beyond what libraries and nodes kept may be off: minus the logarithm of

@@ -11,16 +11,21 @@
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/machine/cpu.h"
 #include "base/machine/environment.h"
 #include "base/machine/clock.h"
 
-static enum ulp_status choose_arithmetic(const struct ulp_doctoring *x, struct ulp_arithmetic *out,
+static enum ulp_status choose_arithmetic(struct ulp_doctoring *x, struct ulp_arithmetic *out,
                                          struct ulp_error *error)
 {
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
     char name[ULP_JUDGED_IN_BYTES];
-    ULP_TRY(ulp_judged_in(x->model, options->target, options->arithmetic, name, out, error));
+    if (!options->arithmetic && !options->engine)
+        x->processors = ulp_judged_processors(x->model, x->target);
+    ULP_TRY((x->processors ? ulp_judged_in_worse : ulp_judged_in)(x->model, options->target,
+                                                                  options->arithmetic, name, out,
+                                                                  error));
     doctor->arithmetic =
         ulp_arena_copy(doctor->memory, options->engine ? options->engine->name : name);
     return ulp_taken(doctor->arithmetic, error);
@@ -55,8 +60,12 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
 {
     const struct ulp_doctor_options *options = x->options;
     const struct ulp_engine_map_lane *engine = options->engine;
-    const struct ulp_arithmetic lanes[] = {options->reference,
-                                           engine ? engine->arithmetic : *arithmetic};
+    struct ulp_arithmetic lanes[3] = {options->reference,
+                                      engine ? engine->arithmetic : *arithmetic};
+    if (x->processors)
+        ULP_TRY(ulp_arithmetic_find(x->exact_is_worse ? x->processors->other
+                                                      : x->processors->arithmetic,
+                                    &lanes[2], error));
     const struct ulp_keeps keeps[] = {{0}, engine ? engine->keeps : (struct ulp_keeps){0}};
     const struct ulp_groups groups[] = {{0}, engine ? engine->groups : (struct ulp_groups){0}};
     const char *const names[] = {NULL, engine ? engine->name : NULL};
@@ -76,7 +85,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     struct ulp_audit *audit = take(x, sizeof *audit);
     ulp_doctor_begin(x, "audit", 1);
     ULP_TRY(ulp_taken(audit, error));
-    ULP_TRY(ulp_audit_run(x->model, lanes, 2, &samples, &wanted, audit, error));
+    ULP_TRY(ulp_audit_run(x->model, lanes, x->processors ? 3 : 2, &samples, &wanted, audit, error));
     x->doctor->audit = audit;
     x->lane = &audit->lanes[0];
     return ULP_OK;
@@ -133,6 +142,44 @@ static enum ulp_status judge(struct ulp_doctoring *x, struct ulp_error *error)
     return ulp_taken(doctor->reason, error);
 }
 
+/* Is that of the other kind of processors worse? */
+static bool is_worse(const struct ulp_verdict *other, const struct ulp_verdict *judged)
+{
+    return other->grade != ULP_GRADE_NOT &&
+           (other->grade > judged->grade ||
+            (other->grade == judged->grade && other->sqnr_db < judged->sqnr_db));
+}
+
+/* Of two kinds of processors the worse is the audit's first lane, and what the other gives is said
+ * beside it. */
+static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arithmetic *arithmetic,
+                                        struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_verdict_free) struct ulp_verdict judged = {0};
+    ULP_SCOPED(ulp_verdict_free) struct ulp_verdict other = {0};
+    struct ulp_doctor *doctor = x->doctor;
+    const struct ulp_target_choice *row = x->processors;
+    const bool lax = x->options->allow_nonfinite_inputs;
+    struct ulp_text text = {0};
+    ULP_TRY(ulp_audit_judge(doctor->audit, 0, lax, &judged, error));
+    ULP_TRY(ulp_audit_judge(doctor->audit, 1, lax, &other, error));
+    if (!x->exact_is_worse && is_worse(&other, &judged)) {
+        x->exact_is_worse = true;
+        ulp_audit_free(doctor->audit);
+        doctor->audit = NULL;
+        ULP_TRY(ulp_arithmetic_find(row->arithmetic, arithmetic, error));
+        doctor->arithmetic = ulp_doctor_copy(x, arithmetic->name);
+        ULP_TRY(run_audit(x, arithmetic, error));
+        return weigh_processors(x, arithmetic, error);
+    }
+    ulp_text_add(&text, "%s it is %s: %s", x->exact_is_worse ? row->other_word : row->word,
+                 ulp_grade_name(other.grade), other.text);
+    doctor->processor = ulp_doctor_copy(x, x->exact_is_worse ? row->word : row->other_word);
+    doctor->this_processor = ulp_doctor_copy(x, ulp_cpu_sums_bytes() ? row->word : row->other_word);
+    doctor->other_processor = keep(x, &text);
+    return x->failed ? ulp_out_of_memory(error) : ULP_OK;
+}
+
 static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
 {
     struct ulp_lint_rule rule;
@@ -171,6 +218,13 @@ static bool is_beyond(const struct ulp_doctoring *x)
 {
     return x->target && x->target->keeps == ULP_KEEPS_NOTHING &&
            x->doctor->grade != ULP_GRADE_FINE && x->doctor->grade != ULP_GRADE_NOT;
+}
+
+/* Are sums of bytes what is wrong, which weights of another type mend? */
+static bool edits_weights(const struct ulp_doctoring *x)
+{
+    return x->processors && !x->exact_is_worse && x->doctor->cause_count &&
+           x->doctor->causes[0].rule && strcmp(x->doctor->causes[0].rule, "bytes-saturate") == 0;
 }
 
 static enum ulp_status say_wider(struct ulp_doctoring *x, struct ulp_error *error)
@@ -266,7 +320,8 @@ static void say_next(struct ulp_doctoring *x)
     const char *arguments = x->model->arguments ? x->model->arguments : "";
     const double tolerance = ulp_doctor_tolerance(x);
     /* what keeps layers by options has them from a plan's files */
-    const bool fixes = x->typed && !(x->target && x->target->keeps == ULP_KEEPS_LAYERS);
+    const bool fixes =
+        (x->typed || edits_weights(x)) && !(x->target && x->target->keeps == ULP_KEEPS_LAYERS);
     struct ulp_text text = {0};
     if (doctor->grade == ULP_GRADE_FINE) {
         add_audit(&text, x, arguments);
@@ -281,7 +336,7 @@ static void say_next(struct ulp_doctoring *x)
         ulp_text_add(&text, ",tf32=off");
         add_judging(&text, x->options);
     } else if ((doctor->plan && ulp_doctor_mends(doctor->plan)) || doctor->stopped > 0 ||
-               (is_beyond(x) && may_edit(doctor))) {
+               (is_beyond(x) && may_edit(doctor)) || edits_weights(x)) {
         ulp_text_add(&text, fixes ? "ulpscope fix" : "ulpscope plan");
         ulp_word_add(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
@@ -310,8 +365,8 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     struct ulp_arithmetic arithmetic;
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
-    ULP_TRY(choose_arithmetic(x, &arithmetic, error));
     x->target = options->target ? ulp_target_find(options->target) : NULL;
+    ULP_TRY(choose_arithmetic(x, &arithmetic, error));
     x->typed = strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_FLOAT16].format) == 0 ||
                strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_BFLOAT16].format) == 0;
     doctor->model_path = ulp_arena_copy(doctor->memory, ulp_model_path(x->model));
@@ -322,6 +377,8 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
         return ulp_out_of_memory(error);
     ULP_TRY(run_lint(x, error));
     ULP_TRY(run_audit(x, &arithmetic, error));
+    if (x->processors)
+        ULP_TRY(weigh_processors(x, &arithmetic, error));
     ULP_TRY(judge(x, error));
     ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
     ULP_TRY(run_compare(x, &arithmetic, error));

@@ -75,8 +75,9 @@ static void add_lost(struct ulp_doctoring *x)
         certificate->lost ? &x->lane->nodes[certificate->lost_at] : NULL;
     if (node) {
         add_node(&text, node);
-        ulp_text_show(&text, " drops a term beyond the digits of %s, and a difference behind it "
-                             "cancels",
+        ulp_text_show(&text,
+                      " drops a term beyond the digits of %s, and a difference behind it "
+                      "cancels",
                       x->doctor->reference);
     } else {
         ulp_text_show(&text, "%s is good for %.1f digits of the outputs", x->doctor->reference,
@@ -352,6 +353,26 @@ static void add_small(struct ulp_text *text, const struct ulp_audit_lane *lane,
     }
 }
 
+/* Where the processors that are judged are those whose sums saturate, that is the error's cause. */
+static void find_saturation(struct ulp_doctoring *x)
+{
+    const struct ulp_lint_result *lint = x->doctor->lint;
+    for (size_t f = 0; x->processors && !x->exact_is_worse && f < lint->finding_count; f++) {
+        const struct ulp_finding *finding = &lint->findings[f];
+        struct ulp_text text = {0};
+        if (strcmp(finding->rule, "bytes-saturate") != 0)
+            continue;
+        ulp_text_show(&text, "%s: %s", finding->what, finding->text);
+        ulp_doctor_add(x, ULP_DOCTOR_ERROR, NULL, NULL, &text);
+        if (x->failed)
+            return;
+        struct ulp_doctor_cause *cause = &x->doctor->causes[x->doctor->cause_count - 1];
+        cause->rule = ulp_doctor_copy(x, finding->rule);
+        cause->fix = ulp_doctor_copy(x, finding->fix);
+        cause->node = ulp_doctor_copy(x, finding->node);
+    }
+}
+
 void ulp_doctor_find_errors(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -360,6 +381,7 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         x->doctor->grade == ULP_GRADE_NOT ||
         lane->attribution.kept_count) /* of what is left when no value overflows */
         return;
+    find_saturation(x);
     for (int c = 0; c < CAUSES_EACH; c++) {
         const struct ulp_audit_node *most = NULL;
         for (size_t n = 0; n < lane->node_count; n++)

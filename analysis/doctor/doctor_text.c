@@ -24,8 +24,12 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
 {
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
-    ulp_text_show(&head->what, "%s in %s: %s", ulp_grade_name(doctor->grade), doctor->arithmetic,
-                  doctor->reason);
+    ulp_text_show(&head->what, "%s in %s%s%s: %s", ulp_grade_name(doctor->grade),
+                  doctor->arithmetic, doctor->processor ? ", on processors " : "",
+                  doctor->processor ? doctor->processor : "", doctor->reason);
+    if (doctor->processor)
+        ulp_text_show(&head->what, "; %s (this machine: %s)", doctor->other_processor,
+                      doctor->this_processor);
     ulp_headline_drawn(head, doctor->audit->drawn);
     ulp_text_show(&head->why, "%s",
                   cause                             ? cause->text

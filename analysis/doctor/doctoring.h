@@ -15,6 +15,8 @@ struct ulp_doctoring {
     struct ulp_doctor *doctor;
     const struct ulp_audit_lane *lane; /* that is judged */
     const struct ulp_target *target;   /* NULL: none */
+    const struct ulp_target_choice *processors; /* that differ; NULL: none */
+    bool exact_is_worse; /* of these, the one whose sums are exact */
     size_t cause_capacity;
     double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */

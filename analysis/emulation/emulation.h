@@ -11,6 +11,11 @@
 #include "run/pass/trial.h"
 #include "run/program/program.h"
 
+/* ulp_judged_in; where two kinds of processors differ, in those whose sums saturate. */
+enum ulp_status ulp_judged_in_worse(const struct ulp_model *model, const char *target,
+                                    const char *arithmetic, char *name,
+                                    struct ulp_arithmetic *out, struct ulp_error *error);
+
 /* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance.
  * metric: of the tolerance, or what stands against the output (ulp_judge_name). */
 struct ulp_judgement {

@@ -4,6 +4,7 @@
 #include <ulpscope/doctor.h>
 
 #include "analysis/emulation/emulation.h"
+#include "ops/product/saturating.h"
 #include "base/machine/environment.h"
 
 static bool is_half(enum ulp_type type)
@@ -74,5 +75,28 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
                  !typed || !tf32 || named.tf32 == ULP_TF32_USUAL ? ""
                  : named.tf32 == ULP_TF32_ALLOWED                ? tf32->allowed
                                                                  : "fp32");
+    return ulp_arithmetic_find(name, out, error);
+}
+
+const struct ulp_target_choice *ulp_judged_processors(const struct ulp_model *model,
+                                                      const struct ulp_target *target)
+{
+    const struct ulp_target_choice *row;
+    for (size_t i = 0; target && (row = ulp_target_choice(i)); i++)
+        if (row->processors && strcmp(row->target, target->name) == 0)
+            return ulp_saturating_any(model) ? row : NULL;
+    return NULL;
+}
+
+enum ulp_status ulp_judged_in_worse(const struct ulp_model *model, const char *target,
+                                    const char *arithmetic, char *name, struct ulp_arithmetic *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_target_choice *row =
+        arithmetic ? NULL : ulp_judged_processors(model, target ? ulp_target_find(target) : NULL);
+    ULP_TRY(ulp_judged_in(model, target, arithmetic, name, out, error));
+    if (!row)
+        return ULP_OK;
+    snprintf(name, ULP_JUDGED_IN_BYTES, "%s", row->other);
     return ulp_arithmetic_find(name, out, error);
 }

@@ -85,8 +85,8 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
     struct ulp_fix *fix = x->fix;
     const struct ulp_fix_options *options = x->options;
     char name[ULP_JUDGED_IN_BYTES];
-    ULP_TRY(
-        ulp_judged_in(x->model, options->target, options->arithmetic, name, &x->arithmetic, error));
+    ULP_TRY(ulp_judged_in_worse(x->model, options->target, options->arithmetic, name,
+                                &x->arithmetic, error));
     x->target = options->target ? ulp_target_find(options->target) : NULL;
     fix->lowered = x->target && x->target->keeps != ULP_KEEPS_TYPES;
     const bool asked = options->tolerance_count;
@@ -116,6 +116,7 @@ static bool may_plan(const struct ulp_fixing *x)
     struct ulp_arithmetic wide;
     struct ulp_error error;
     return (x->fix->made_count || !x->fix->lowered) && storage->precision <= 24 &&
+           !x->arithmetic.schedule.qdq_integer &&
            ulp_arithmetic_find(ULP_REMEDY_KEPT_IN, &wide, &error) == ULP_OK &&
            strcmp(wide.name, x->arithmetic.name) != 0;
 }

@@ -182,7 +182,7 @@ enum ulp_status ulp_fix_judged_in(const struct ulp_fixing *x, const struct ulp_m
     const bool forbidden = target && x->fix->plan && ulp_tf32_is_forbidden(x->fix->plan) &&
                            x->fix->plan->tf32_forbidden_by && !strchr(target, ',');
     snprintf(named, sizeof named, "%.60s%s", target ? target : "", forbidden ? ",tf32=off" : "");
-    return ulp_judged_in(model, target ? named : NULL, arithmetic, name, out, error);
+    return ulp_judged_in_worse(model, target ? named : NULL, arithmetic, name, out, error);
 }
 
 /* By itself, in what its types and the target make of it. */

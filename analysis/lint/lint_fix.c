@@ -21,7 +21,8 @@ const char *ulp_lint_edit_rule(size_t index)
                                         "decomposed-gelu",      "decomposed-softmax",
                                         "constant-beyond-fp16", "eps-zero",
                                         "length-in-float",      "decomposed-attention",
-                                        "outlier-channel",      ULP_LINT_NORM_APART};
+                                        "outlier-channel",      ULP_LINT_NORM_APART,
+                                        "bytes-saturate"};
     const size_t count = sizeof rules / sizeof *rules;
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }
@@ -341,6 +342,7 @@ static void look(struct ulp_lint_proposals *p)
     ulp_lint_join_attention(p);
     ulp_lint_fold_norms(p);
     ulp_lint_whole_numbers(p);
+    ulp_lint_unsign_weights(p);
     ulp_lint_rewrite(p);
     for (size_t g = 0; g < p->lint.graph_count; g++)
         for (size_t v = 0; v < p->lint.graphs[g].graph->value_count; v++)

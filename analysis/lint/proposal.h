@@ -71,6 +71,8 @@ void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);
 void ulp_lint_fold_norms(struct ulp_lint_proposals *proposals);
 /* integers.c: what is computed in floats and is a whole number. */
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
+/* lint_bytes.c: weights of INT8 as UINT8. */
+void ulp_lint_unsign_weights(struct ulp_lint_proposals *proposals);
 /* rewrite.c: those of rewrite.def, of nodes that nothing replaces yet. */
 void ulp_lint_rewrite(struct ulp_lint_proposals *proposals);
 

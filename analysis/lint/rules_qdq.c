@@ -1,6 +1,7 @@
 /* Rules about quantised models. */
 #include "analysis/lint/lint.h"
 
+#include "ops/product/saturating.h"
 #include "ops/product/quantize_rows.h"
 
 static bool is_quantizing(struct ulp_lint_place place)
@@ -187,4 +188,21 @@ void ulp_lint_qdq_twice(struct ulp_lint *lint, struct ulp_lint_place place)
                          before.node->name);
             return;
         }
+}
+
+/* Which processor runs a model is one question: one finding, at the first of its products. */
+void ulp_lint_bytes_saturate(struct ulp_lint *lint)
+{
+    struct ulp_saturating found;
+    struct ulp_lint_place place = {0};
+    ulp_saturating_find(lint->model, &found);
+    for (size_t n = 0; n < lint->node_count && !place.node; n++)
+        if (lint->places[n].node == found.node)
+            place = lint->places[n];
+    if (found.reaching)
+        ulp_lint_add(lint, place, NULL,
+                     "neighbouring weights add up to %d, more than %d, in %zu of %zu product%s of "
+                     "unsigned by signed bytes",
+                     found.largest, ULP_PAIR_FITS, found.reaching, found.product_count,
+                     found.product_count == 1 ? "" : "s");
 }

@@ -13,6 +13,7 @@
 #include <ulpscope/lint.h>
 #include <ulpscope/overflow.h>
 #include <ulpscope/search.h>
+#include <ulpscope/target.h>
 #include <ulpscope/verdict.h>
 
 enum ulp_doctor_reason {
@@ -82,6 +83,9 @@ struct ulp_doctor {
     struct ulp_doctor_cause *causes; /* the most probable first */
     double
         stopped; /* seconds in which no remedy was found, so that its search ended; 0: it did not */
+    /* where two kinds of processors differ, the one that is judged, the worse ("without VNNI"), what
+     * the other gives ("with VNNI it is fine: ...") and which this machine has; else NULL */
+    char *processor, *other_processor, *this_processor;
     char *remedy; /* what keeps the result right, by a run; NULL: none was searched or found */
     char *next;   /* the command line to go on with */
     size_t sample_count;
@@ -120,5 +124,10 @@ ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum u
 ULP_API enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target,
                                       const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],
                                       struct ulp_arithmetic *out, struct ulp_error *error);
+
+/* The kinds of processors that the target (NULL: none) may run on and that differ for the model, in
+ * sums of bytes that may saturate; NULL: none. */
+ULP_API const struct ulp_target_choice *
+ulp_judged_processors(const struct ulp_model *model, const struct ulp_target *target);
 
 #endif

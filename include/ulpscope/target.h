@@ -83,6 +83,9 @@ struct ulp_target_choice {
     const char *arithmetic, *word;  /* what is assumed, and what heads its column */
     const char *other, *other_word; /* the other choice */
     const char *question;           /* what was assumed, and how to know */
+    /* kinds of processors, which differ in sums of bytes alone: no choice but of models whose sums
+     * may saturate, which are judged on the worse of both */
+    bool processors;
 };
 ULP_API const struct ulp_target_choice *ulp_target_choice(size_t index);
 

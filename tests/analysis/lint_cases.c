@@ -514,6 +514,52 @@ const struct lint_case lint_cases[] = {
      .clean = "(float[2] x) => (float[2] y) <float s = {1}, float t = {1}, int8 z = {0}, int8[2] w "
               "= {1, 2}> { [d] d = DequantizeLinear(w, s, z) [q] q = QuantizeLinear(d, t, z) e = "
               "DequantizeLinear(q, t, z) y = Mul(x, e) }"},
+    /* 100 and 29 beside 255 are 32,895; 100 and 28 fit */
+    {.rule = "bytes-saturate",
+     .opset = 17,
+     .count = 1,
+     .targets = "ort",
+     .says = "n: neighbouring weights add up to 129, more than 128, in 1 of 1 product of unsigned "
+             "by signed bytes",
+     .found = "(uint8[1,3] x) => (int32[1,1] y) <int8[3,1] w = {100, 29, 127}> { [n] y = "
+              "MatMulInteger(x, w) }",
+     .clean = "(uint8[1,3] x) => (int32[1,1] y) <int8[3,1] w = {100, 28, 127}> { [n] y = "
+              "MatMulInteger(x, w) }"},
+    /* neighbours are channels of a position; one channel in and out of a group is exact */
+    {.rule = "bytes-saturate",
+     .opset = 17,
+     .count = 1,
+     .targets = "ort",
+     .says = "n: neighbouring weights add up to 200, more than 128, in 1 of 1 product",
+     .found = "(float[1,2,1,2] x) => (float y) <float s = {0.5}, uint8 z = {3}, int8 o = {0}, "
+              "int8[1,2,1,2] w = {100, 0, 100, 0}> { q = QuantizeLinear(x, s, z) d = "
+              "DequantizeLinear(q, s, z) dw = DequantizeLinear(w, s, o) [n] y = Conv(d, dw) }",
+     .clean = "(float[1,2,1,2] x) => (float y) <float s = {0.5}, uint8 z = {3}, int8 o = {0}, "
+              "int8[1,2,1,2] w = {100, 100, 0, 0}> { q = QuantizeLinear(x, s, z) d = "
+              "DequantizeLinear(q, s, z) dw = DequantizeLinear(w, s, o) [n] y = Conv(d, dw) }"},
+    {.rule = "bytes-saturate",
+     .opset = 17,
+     .count = 1,
+     .targets = "ort",
+     .says = "n: neighbouring weights add up to 200",
+     .found = "(float[1,1,1,2] x) => (float y) <float s = {0.5}, int8 z = {3}, int8 o = {0}, "
+              "int8[2,1,1,2] w = {100, 100, 0, 0}> { q = QuantizeLinear(x, s, z) d = "
+              "DequantizeLinear(q, s, z) dw = DequantizeLinear(w, s, o) [n] y = Conv(d, dw) }",
+     .clean = "(float[1,2,1,2] x) => (float y) <float s = {0.5}, int8 z = {3}, int8 o = {0}, "
+              "int8[2,1,1,2] w = {100, 100, 0, 0}> { q = QuantizeLinear(x, s, z) d = "
+              "DequantizeLinear(q, s, z) dw = DequantizeLinear(w, s, o) [n] y = Conv<group = 2>(d, "
+              "dw) }"},
+    /* UINT8 weights, and signed bytes that stay signed, are exact */
+    {.rule = "bytes-saturate",
+     .opset = 17,
+     .count = 1,
+     .targets = "ort",
+     .says = "n: neighbouring weights add up to 254",
+     .found = "(uint8[1,2] x) => (int32[1,1] y) <int8[2,1] w = {127, 127}> { [n] y = "
+              "MatMulInteger(x, w) }",
+     .clean = "(uint8[1,2] x, int8[1,2] t) => (int32[1,1] y, int32[1,1] u) <uint8[2,1] w = {255, "
+              "255}, int8[2,1] v = {127, 127}, int8 z = {0}> { [n] y = MatMulInteger(x, w) u = "
+              "MatMulInteger(t, v, z) }"},
     /* a NaN among scales */
     {.rule = "scale-nan",
      .opset = 21,

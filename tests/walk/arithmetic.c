@@ -35,6 +35,7 @@ static const char *const bases[] = {
     "ort-cpu",
 #define TARGET(...)
 #define CHOICE(...)
+#define PROCESSORS(...)
 #define ARITHMETIC(name, ...) name,
 #include "number/format/target.def"
     "mpfr:30",

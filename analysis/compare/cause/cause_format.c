@@ -61,7 +61,7 @@ static enum ulp_status is_likely(const struct ulp_comparing *comparing, size_t f
     else if (clean)
         *likely = *likely &&
                   ulp_is_stored_in(ulp_recorded(&comparing->work[tensor], file), &format->storage);
-    *likely = *likely || format->schedule.qdq_integer;
+    *likely = *likely || format->schedule.qdq_integer || format->schedule.integers_saturate;
     return ulp_taken(ratios && before, error);
 }
 
@@ -85,10 +85,12 @@ static const struct ulp_ranked *find_asked(const struct ulp_comparing *comparing
     return asked;
 }
 
-/* Real units and fake quantisation are told apart by more than their names. */
+/* Real units and fake quantisation are told apart by more than their names, as are processors. */
 static const char *describe_factors(const struct ulp_arithmetic *arithmetic)
 {
-    return !arithmetic->scaling[0].name[0] ? ""
+    return arithmetic->schedule.integers_saturate
+               ? " (sums of bytes that saturate, as ONNX Runtime's on a processor without VNNI)"
+           : !arithmetic->scaling[0].name[0] ? ""
            : ulp_scaling_is_fake(arithmetic)
                ? " (fake quantisation: factors are rounded, scaled back and multiplied in the "
                  "storage format)"

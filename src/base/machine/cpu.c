@@ -57,6 +57,16 @@ static unsigned detect(void)
         present |= ULP_CPU_AVX512FP16;
     return present;
 }
+bool ulp_cpu_sums_bytes(void)
+{
+    unsigned eax, ebx, ecx, edx, avx_vnni;
+    if (!(detect() & ULP_CPU_AVX2))
+        return true; /* its kernels for SSE2 multiply words */
+    if (!__get_cpuid_count(7, 1, &avx_vnni, &ebx, &ecx, &edx) ||
+        !__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        return false;
+    return has(avx_vnni, 1U << 4) || (has(ecx, 1U << 11) && detect() & ULP_CPU_AVX512);
+}
 #else
 static unsigned detect(void)
 {
@@ -65,6 +75,10 @@ static unsigned detect(void)
 #else
     return 0;
 #endif
+}
+bool ulp_cpu_sums_bytes(void)
+{
+    return true;
 }
 #endif
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 enum ulp_cpu_feature {
     ULP_CPU_AVX2 = 1 << 0,   /* avx2: AVX2 and FMA3 */
@@ -28,6 +29,10 @@ static inline unsigned ulp_cpu_features(void)
     const unsigned found = atomic_load_explicit(&ulp_cpu_found, memory_order_relaxed);
     return found & ULP_CPU_UNKNOWN ? ulp_cpu_find() : found;
 }
+
+/* Does ONNX Runtime sum unsigned by signed bytes exactly here? An x86-64 without VNNI (AVX-VNNI, or
+ * AVX-512's beside BW, DQ and VL) saturates them; nothing switches it off. */
+bool ulp_cpu_sums_bytes(void);
 
 /* Are there functions for x86-64's instruction sets beside those in portable C? */
 #if defined(__x86_64__) && defined(__GNUC__)

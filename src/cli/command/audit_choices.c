@@ -42,7 +42,8 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     const char *part = strstr(lane, declared) ? declared : "";
     add_lane(out, target->lowered, gpu, part);
     for (size_t i = 0; (row = ulp_target_choice(i)); i++) {
-        if (strcmp(row->target, target->name) != 0)
+        if (strcmp(row->target, target->name) != 0 ||
+            (row->processors && !ulp_judged_processors(model, target)))
             continue;
         struct audit_choice *choice = &out->items[out->count++];
         const size_t first = add_lane(out, row->arithmetic, gpu, part),

@@ -12,6 +12,7 @@
 #define TARGET(...)
 #define ARITHMETIC(...)
 #define CHOICE(...)
+#define PROCESSORS(...)
 #define TF32(...)
 
 static const struct ulp_target targets[] = {
@@ -33,12 +34,16 @@ static const struct ulp_runtime arithmetics[] = {
 
 static const struct ulp_target_choice choices[] = {
 #undef CHOICE
-#define CHOICE(...) {__VA_ARGS__},
+#define CHOICE(...) {__VA_ARGS__, false},
+#undef PROCESSORS
+#define PROCESSORS(...) {__VA_ARGS__, true},
 #include "number/format/target.def"
 };
 
 #undef CHOICE
+#undef PROCESSORS
 #define CHOICE(...)
+#define PROCESSORS(...)
 
 static const struct ulp_target_tf32 tf32[] = {
 #undef TF32
