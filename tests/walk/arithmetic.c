@@ -36,6 +36,7 @@ static const char *const bases[] = {
 #define TARGET(...)
 #define CHOICE(...)
 #define PROCESSORS(...)
+#define TF32(...)
 #define ARITHMETIC(name, ...) name,
 #include "number/format/target.def"
     "mpfr:30",
