@@ -106,7 +106,7 @@ static void expect_written(const struct ulp_model *model, const struct ulp_tenso
     ulp_mixed_free(&mixed);
 }
 
-START_TEST(keeping_is_a_graph_with_casts)
+TEST_LOOP(keeping_is_a_graph_with_casts, 0, network_count)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
@@ -117,7 +117,6 @@ START_TEST(keeping_is_a_graph_with_casts)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- small graphs ---- */
 
@@ -132,7 +131,7 @@ static struct ulp_model *load_text(const struct text_graph *text)
 }
 
 /* Loop and If: what is carried is in the Loop's type, a captured value is cast outside. */
-START_TEST(bodies_have_types)
+TEST_LOOP(bodies_have_types, 0, 2)
 {
     struct ulp_model *model = load_text(&text_with_bodies);
     for (unsigned draw = 0; draw < 2; draw++)
@@ -143,11 +142,10 @@ START_TEST(bodies_have_types)
         }
     ulp_model_free(model);
 }
-END_TEST
 
 /* A model that declares types is planned and written as others are: what "model" and a lane of the
  * nodes that are declared so compute is the same, and further nodes are kept in its file. */
-START_TEST(declared_types_are_kept_from)
+TEST_LOOP(declared_types_are_kept_from, 0, 2)
 {
     struct ulp_model *model = load_text(_i ? &text_with_bodies : &text_chain), *typed;
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
@@ -173,10 +171,9 @@ START_TEST(declared_types_are_kept_from)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Neither more nor fewer Casts than borders, and those at the graph's ends. */
-START_TEST(casts_are_those_of_the_borders)
+TEST_LOOP(casts_are_those_of_the_borders, 0, 4)
 {
     static const struct {
         const char *kept;
@@ -204,11 +201,10 @@ START_TEST(casts_are_those_of_the_borders)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A LayerNormalization of nodes that have two types with their input's: ONNX Runtime looks for a
  * Pow, joins them and refuses what it has made (lab/compare_mixed.py runs it). */
-START_TEST(a_norm_of_two_types_has_no_pow)
+TEST_LOOP(a_norm_of_two_types_has_no_pow, 0, 8)
 {
     static const struct text_graph norm = {
         "x",
@@ -246,9 +242,8 @@ START_TEST(a_norm_of_two_types_has_no_pow)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(what_is_no_type_has_a_reason)
+TEST_LOOP(what_is_no_type_has_a_reason, 0, 4)
 {
     static const struct {
         const char *arithmetic, *reason;
@@ -270,10 +265,9 @@ START_TEST(what_is_no_type_has_a_reason)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* An arithmetic whose format is no graph's type, when a plan keeps every node. */
-START_TEST(nothing_is_left_of_an_arithmetic)
+TEST_LOOP(nothing_is_left_of_an_arithmetic, 0, 2)
 {
     const struct ulp_keep all[] = {{.pattern = "*", .arithmetic = test_arithmetic("fp32")},
                                    {.pattern = "*", .arithmetic = test_arithmetic("bf16")}};
@@ -288,11 +282,10 @@ START_TEST(nothing_is_left_of_an_arithmetic)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The file on disk is read again: another one than was loaded is refused, and nothing is written.
  */
-START_TEST(a_changed_file_is_refused)
+TEST(a_changed_file_is_refused)
 {
     struct ulp_model *model = load_text(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
@@ -314,7 +307,6 @@ START_TEST(a_changed_file_is_refused)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static enum ulp_status look_at_folder(void *context, const struct ulp_event *event,
                                       struct ulp_error *error)
@@ -331,7 +323,7 @@ static enum ulp_status look_at_folder(void *context, const struct ulp_event *eve
 }
 
 /* While the new model is read again and run, nothing of it has a name that a kill would leave. */
-START_TEST(nothing_has_a_name_until_it_is_checked)
+TEST(nothing_has_a_name_until_it_is_checked)
 {
     struct ulp_model *model = load_text(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
@@ -349,10 +341,9 @@ START_TEST(nothing_has_a_name_until_it_is_checked)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The model itself is not overwritten. */
-START_TEST(the_model_stays)
+TEST(the_model_stays)
 {
     struct proto bytes = text_message(&text_chain);
     struct ulp_model *model;
@@ -371,26 +362,8 @@ START_TEST(the_model_stays)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-int main(void)
+TEST_MAIN("mixed", 300)
 {
-    Suite *suite = suite_create("mixed");
-    TCase *networks_case = tcase_create("networks"), *small = tcase_create("small");
-    tcase_set_timeout(networks_case, 300);
-    tcase_add_checked_fixture(networks_case, test_folder_create, test_folder_remove);
-    tcase_add_checked_fixture(small, test_folder_create, test_folder_remove);
-    tcase_add_loop_test(networks_case, keeping_is_a_graph_with_casts, 0, network_count);
-    tcase_add_loop_test(small, bodies_have_types, 0, 2);
-    tcase_add_loop_test(small, declared_types_are_kept_from, 0, 2);
-    tcase_add_loop_test(small, casts_are_those_of_the_borders, 0, 4);
-    tcase_add_loop_test(small, a_norm_of_two_types_has_no_pow, 0, 8);
-    tcase_add_loop_test(small, what_is_no_type_has_a_reason, 0, 4);
-    tcase_add_loop_test(small, nothing_is_left_of_an_arithmetic, 0, 2);
-    tcase_add_test(small, a_changed_file_is_refused);
-    tcase_add_test(small, nothing_has_a_name_until_it_is_checked);
-    tcase_add_test(small, the_model_stays);
-    suite_add_tcase(suite, networks_case);
-    suite_add_tcase(suite, small);
-    return test_run(suite, NULL);
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
 }

@@ -126,7 +126,7 @@ static void close_model(struct given *given)
     ulp_model_free(given->model);
 }
 
-START_TEST(a_fix)
+TEST(a_fix)
 {
     static const char *const tolerances[] = {"sqnr_db=60"};
     struct given given = open_model();
@@ -144,9 +144,8 @@ START_TEST(a_fix)
     ulp_fix_free(&fix);
     close_model(&given);
 }
-END_TEST
 
-START_TEST(some_scales)
+TEST(some_scales)
 {
     struct given given = open_model();
     const struct ulp_scales_options options = {.arithmetic = given.scaled, .thread_count = 1};
@@ -156,9 +155,8 @@ START_TEST(some_scales)
     ulp_scales_free(&scales);
     close_model(&given);
 }
-END_TEST
 
-START_TEST(a_proof)
+TEST(a_proof)
 {
     struct given given = open_model();
     const struct ulp_program_options options = {.inputs = &given.inputs};
@@ -173,17 +171,8 @@ START_TEST(a_proof)
     ulp_program_free(program);
     close_model(&given);
 }
-END_TEST
 
-int main(void)
+TEST_MAIN("written", 60)
 {
-    Suite *suite = suite_create("written");
-    TCase *tests = tcase_create("written");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_fix);
-    tcase_add_test(tests, some_scales);
-    tcase_add_test(tests, a_proof);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

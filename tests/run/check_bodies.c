@@ -76,7 +76,7 @@ static const struct text_graph known_if = {
 
 static const char *const if_prefixes[] = {"", "if/", "if/inner/", NULL};
 
-START_TEST(nodes_of_branches_are_those_of_the_flat_graph)
+TEST_LOOP(nodes_of_branches_are_those_of_the_flat_graph, 0, 4)
 {
     struct ulp_audit nested, flat;
     const bool truth = _i % 2 == 0;
@@ -97,9 +97,8 @@ START_TEST(nodes_of_branches_are_those_of_the_flat_graph)
     ulp_audit_free(&flat);
     ulp_audit_free(&nested);
 }
-END_TEST
 
-START_TEST(an_if_with_a_known_condition_is_its_branch)
+TEST(an_if_with_a_known_condition_is_its_branch)
 {
     struct ulp_audit known, flat;
     text_audit(&known_if, 1, 0, true, 1, &known);
@@ -110,7 +109,6 @@ START_TEST(an_if_with_a_known_condition_is_its_branch)
     ulp_audit_free(&flat);
     ulp_audit_free(&known);
 }
-END_TEST
 
 /* A branch for other inputs than these, as exporters leave them: its product does not fit, and what
  * follows of it is unknown. */
@@ -128,7 +126,7 @@ static const struct text_graph misfit_if = {"x b_flag",
                                                      &other_else),
                                              NODE("Mul", "last", "z x", "y")}};
 
-START_TEST(a_branch_that_does_not_fit_is_an_error_where_it_is_entered)
+TEST(a_branch_that_does_not_fit_is_an_error_where_it_is_entered)
 {
     struct ulp_audit nested, flat;
     text_audit(&misfit_if, 1, 0, true, 1, &nested);
@@ -149,7 +147,6 @@ START_TEST(a_branch_that_does_not_fit_is_an_error_where_it_is_entered)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Branches that give a captured value, a constant, and one value twice; straight to the graph's
  * outputs, and into other bodies. */
@@ -171,7 +168,7 @@ static const struct text_graph uses_else = {"", "v", {NODE("Sub", "subtract", "p
     }
 static const struct text_graph aliases[] = {ALIASES("b_yes"), ALIASES("b_flag")};
 
-START_TEST(branches_may_give_what_is_not_theirs)
+TEST(branches_may_give_what_is_not_theirs)
 {
     struct ulp_tensor_set outputs[2];
     for (int known = 0; known < 2; known++) {
@@ -192,7 +189,6 @@ START_TEST(branches_may_give_what_is_not_theirs)
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
 }
-END_TEST
 
 /* ---- Loop and Scan ---- */
 
@@ -251,7 +247,7 @@ static const struct text_graph scanned_back = {"x",
 static const struct text_graph scan_unrolled = SCAN_UNROLLED("i_0", "i_2"),
                                back_unrolled = SCAN_UNROLLED("i_2", "i_0");
 
-START_TEST(rounds_are_one_row)
+TEST_LOOP(rounds_are_one_row, 0, 6)
 {
     const struct text_graph *texts[][2] = {{&looped, &unrolled},
                                            {&scanned, &scan_unrolled},
@@ -304,11 +300,10 @@ START_TEST(rounds_are_one_row)
     ulp_audit_free(&flat);
     ulp_audit_free(&nested);
 }
-END_TEST
 
 /* Samples that take different branches, and several samples of a loop: means and worst over those
  * that ran a node. */
-START_TEST(samples_may_take_different_branches)
+TEST(samples_may_take_different_branches)
 {
     struct ulp_model *model = text_load(&nested_if);
     struct ulp_tensor_set samples[] = {text_inputs(model, 1, 0, false),
@@ -339,9 +334,8 @@ START_TEST(samples_may_take_different_branches)
     ulp_audit_free(&all);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(reports_say_rounds)
+TEST(reports_say_rounds)
 {
     struct ulp_audit result;
     char text[100];
@@ -375,7 +369,6 @@ START_TEST(reports_say_rounds)
     free(summary);
     ulp_audit_free(&result);
 }
-END_TEST
 
 static struct ulp_spreads measure_spreads(const struct text_graph *text, const char *base_name)
 {
@@ -392,7 +385,7 @@ static struct ulp_spreads measure_spreads(const struct text_graph *text, const c
     return spreads;
 }
 
-START_TEST(schedules_reach_products_inside)
+TEST(schedules_reach_products_inside)
 {
     struct ulp_spreads nested = measure_spreads(&nested_if, "fp32"),
                        flat = measure_spreads(&flat_then, "fp32");
@@ -417,24 +410,8 @@ START_TEST(schedules_reach_products_inside)
     ulp_spreads_free(&nested);
     ulp_spreads_free(&flat);
 }
-END_TEST
 
-int main(void)
+TEST_MAIN("bodies", 120)
 {
-    Suite *suite = suite_create("bodies");
-    TCase *tests = tcase_create("bodies");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, nodes_of_branches_are_those_of_the_flat_graph, 0, 4);
-    tcase_add_test(tests, an_if_with_a_known_condition_is_its_branch);
-    tcase_add_test(tests, a_branch_that_does_not_fit_is_an_error_where_it_is_entered);
-    tcase_add_test(tests, branches_may_give_what_is_not_theirs);
-    tcase_add_loop_test(tests, rounds_are_one_row, 0, 6);
-    tcase_add_test(tests, samples_may_take_different_branches);
-    tcase_add_test(tests, schedules_reach_products_inside);
-    suite_add_tcase(suite, tests);
-    TCase *reports = tcase_create("reports");
-    tcase_add_checked_fixture(reports, test_folder_create, test_folder_remove);
-    tcase_add_test(reports, reports_say_rounds);
-    suite_add_tcase(suite, reports);
-    return test_run(suite, NULL);
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
 }

@@ -59,7 +59,7 @@ static enum ulp_status keep_pattern(struct ulp_program *program, const char *pat
     return ulp_program_keep(program, 0, &keeps, error);
 }
 
-START_TEST(patterns_name_nodes)
+TEST_LOOP(patterns_name_nodes, 0, (int)(sizeof choices / sizeof *choices))
 {
     struct ulp_model *model = text_load(&ways);
     struct ulp_program *program = plan_text(model, "fp16");
@@ -76,11 +76,10 @@ START_TEST(patterns_name_nodes)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
 /* In bodies: what a body is given comes from what its node is given, and an If or Loop stands for
  * the nodes inside. */
-START_TEST(patterns_reach_into_bodies)
+TEST_LOOP(patterns_reach_into_bodies, 0, 6)
 {
     static const struct choice inside[] = {
         {"loop", "loop/half loop/turn loop/soft loop/sum loop/go loop "},
@@ -103,9 +102,8 @@ START_TEST(patterns_reach_into_bodies)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(what_names_no_node_is_refused)
+TEST_LOOP(what_names_no_node_is_refused, 0, 16)
 {
     static const struct {
         const char *pattern, *hint;
@@ -139,9 +137,8 @@ START_TEST(what_names_no_node_is_refused)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(nodes_are_kept_by_index)
+TEST(nodes_are_kept_by_index)
 {
     static const size_t nodes[] = {1, 3};
     struct ulp_model *model = text_load(&ways);
@@ -167,11 +164,10 @@ START_TEST(nodes_are_kept_by_index)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- borders ---- */
 
-START_TEST(borders_are_where_casts_would_be)
+TEST_LOOP(borders_are_where_casts_would_be, 0, 6)
 {
     static const struct {
         const char *base, *pattern, *kept, *borders;
@@ -205,7 +201,6 @@ START_TEST(borders_are_where_casts_would_be)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- files ---- */
 
@@ -217,7 +212,7 @@ static void write_file(const char *path, const char *text)
     fclose(file);
 }
 
-START_TEST(a_plan_is_read)
+TEST(a_plan_is_read)
 {
     struct ulp_precision_plan plan;
     struct ulp_error error;
@@ -236,9 +231,8 @@ START_TEST(a_plan_is_read)
     ck_assert_int_eq(ulp_precision_plan_read(test_folder("none.json"), NULL, &plan, &error),
                      ULP_ERROR_INPUT);
 }
-END_TEST
 
-START_TEST(a_wrong_plan_says_where)
+TEST_LOOP(a_wrong_plan_says_where, 0, 10)
 {
     static const struct {
         const char *text, *hint;
@@ -268,9 +262,8 @@ START_TEST(a_wrong_plan_says_where)
     ck_assert_msg(strstr(error.message, wrong[_i].hint) && strstr(error.message, "plan.json"), "%s",
                   error.message);
 }
-END_TEST
 
-START_TEST(a_rule_is_cut_where_an_arithmetic_begins)
+TEST_LOOP(a_rule_is_cut_where_an_arithmetic_begins, 0, 6)
 {
     static const struct {
         const char *text;
@@ -294,22 +287,8 @@ START_TEST(a_rule_is_cut_where_an_arithmetic_begins)
         ck_assert_str_eq(keep.arithmetic.name, rows[_i].name);
     }
 }
-END_TEST
 
-int main(void)
+TEST_MAIN("pattern", 60)
 {
-    Suite *suite = suite_create("pattern");
-    TCase *nodes = tcase_create("nodes"), *files = tcase_create("files");
-    tcase_add_loop_test(nodes, patterns_name_nodes, 0, (int)(sizeof choices / sizeof *choices));
-    tcase_add_loop_test(nodes, patterns_reach_into_bodies, 0, 6);
-    tcase_add_loop_test(nodes, what_names_no_node_is_refused, 0, 16);
-    tcase_add_test(nodes, nodes_are_kept_by_index);
-    tcase_add_loop_test(nodes, borders_are_where_casts_would_be, 0, 6);
-    tcase_add_checked_fixture(files, test_folder_create, test_folder_remove);
-    tcase_add_test(files, a_plan_is_read);
-    tcase_add_loop_test(files, a_wrong_plan_says_where, 0, 10);
-    tcase_add_loop_test(files, a_rule_is_cut_where_an_arithmetic_begins, 0, 6);
-    suite_add_tcase(suite, nodes);
-    suite_add_tcase(suite, files);
-    return test_run(suite, NULL);
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
 }
