@@ -159,14 +159,14 @@ static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_
     const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
     const enum ulp_tile_level level = ulp_tile_graded(grade);
     const bool mended = remedy->tried && remedy->node_count;
-    const double db = said ? ulp_decibels(&said->entire, said->entire.sqnr_db) : (double)NAN;
+    const double db = said ? ulp_decibels(&said->entire, said->judged.sqnr_db) : (double)NAN;
     json_t *tiles = json_array();
     if (worst)
         ulp_tile_grade(&tiles, grade, ulp_grade_name(grade), worst->judged.text);
     if (mended) {
         const struct ulp_audit_output *same = find_output(lane, remedy->output);
         ulp_tile_decibels(&tiles, level,
-                          same ? ulp_decibels(&same->entire, same->entire.sqnr_db) : (double)NAN,
+                          same ? ulp_decibels(&same->entire, same->judged.sqnr_db) : (double)NAN,
                           remedy->sqnr_db);
         ulp_tile_note(&tiles, -1, "of %s, with %zu node%s in FP32", remedy->output,
                       remedy->node_count, remedy->node_count == 1 ? "" : "s");

@@ -20,15 +20,18 @@ static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node 
     return NULL;
 }
 
-/* "logits is off by 1.2 % of its rms (38.4 dB)" */
+/* "logits is off by 1.2 % of its rms (38.4 dB)"; of several samples in the worst, which is judged.
+ */
 static void add_error(struct ulp_text *out, const struct ulp_audit_output *output)
 {
-    const double relative = output->entire.rms / output->range.ref_rms;
+    const double db = output->judged.sqnr_db,
+                 relative = output->samples && isfinite(db)
+                                ? ulp_math_pow(10, -db / 20)
+                                : output->entire.rms / output->range.ref_rms;
     if (!(output->entire.rms > 0))
         ulp_text_show(out, "%s equals the reference", output->name);
     else if (isfinite(relative))
-        ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative,
-                      output->entire.sqnr_db);
+        ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative, db);
     else
         ulp_text_show(out, "%s is off by %.2g (rms) where the reference is 0", output->name,
                       output->entire.rms);
@@ -223,8 +226,8 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_output *judg
         ulp_text_show(out, "%s is not finite", judged->name);
     else if (worst && !(worst->entire.rms > 0))
         ulp_text_show(out, "%s equals the reference", worst->name);
-    else if (worst && isfinite(worst->entire.sqnr_db))
-        ulp_text_show(out, "%s is at %.1f dB", worst->name, worst->entire.sqnr_db);
+    else if (worst && isfinite(worst->judged.sqnr_db))
+        ulp_text_show(out, "%s is at %.1f dB", worst->name, worst->judged.sqnr_db);
     else if (worst)
         ulp_text_show(out, "%s is off by %.2g where it should be 0", worst->name,
                       worst->entire.rms);

@@ -104,7 +104,7 @@ END
             python3 look.py || fail "$line: decibels of class numbers"
         done
     done
-    # A tile says the figure that the headline says, also of several samples, of which the worst is judged.
+    # A tile says the figure that the headline says: of several samples that of the worst, which is judged.
     PYTHONPATH=$source/examples python3 - <<'END' || fail "no deep network"
 import numpy as np
 from onnx_writer import node, write_model
@@ -124,7 +124,9 @@ lane = json.load(open("tiles.json"))["lanes"][0]
 said = re.search(r"is at (\S+) dB", lane["headline"])[1]
 tile, = [t["value"] for t in lane["tiles"] if t["title"] == "Signal to error"]
 assert tile.split()[0] == said, (lane["headline"], tile)
-assert f'{lane["outputs"][0]["judged"]["sqnr_db"]:.1f}' != said, "the samples are alike"
+output = lane["outputs"][0]
+assert said == f'{output["judged"]["sqnr_db"]:.1f}' == f'{output["samples"]["entire_limit"]["sqnr_db"]:.1f}', (said, output["samples"])
+assert f'{output["entire"]["sqnr_db"]:.1f}' != said, "the samples are alike"
 END
     done
 

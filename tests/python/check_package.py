@@ -246,6 +246,14 @@ class Numbers(unittest.TestCase):
         self.assertGreater(len(ulpscope.units()), 10)
 
 
+def without_files(lanes, samples):
+    """The same, but that the commands that are proposed name no files, which arrays have not."""
+    for lane in lanes:
+        for name in samples:
+            lane["verdict"] = lane["verdict"].replace(f" -i {name}", "")
+    return lanes
+
+
 class Models(unittest.TestCase):
     def test_run_is_the_programs(self):
         model = ulpscope.Model(MODEL)
@@ -295,7 +303,7 @@ class Models(unittest.TestCase):
         for part in (report, wanted):
             for key in ("created", "seconds", "peak_bytes", "samples", "command", "time", "memory"):
                 part.pop(key, None)
-        self.assertEqual(report["lanes"], wanted["lanes"])
+        self.assertEqual(report["lanes"], without_files(wanted["lanes"], samples))
         lane = audit.lanes[0]
         node = lane["block/norm1/Sum"]
         self.assertTrue(node.outputs[0].range.headroom_bits < 0 and lane.first_born is not None)
@@ -323,7 +331,7 @@ class Models(unittest.TestCase):
             program("audit", MODEL, *files, "-a", "fp16,fp32", "--reference", "fp64", "--out", folder)
             wanted = json.loads((pathlib.Path(folder) / "report.json").read_text())
             report = audit.report()
-        self.assertEqual(report["lanes"], wanted["lanes"])
+        self.assertEqual(report["lanes"], without_files(wanted["lanes"], samples))
         self.assertEqual(report["reference"], wanted["reference"])
         # what is to be tried was run on samples of the first one's shapes, and says so
         remedy = audit.lanes[0].remedy
