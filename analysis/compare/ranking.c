@@ -84,6 +84,8 @@ static int by_fit(const void *a, const void *b)
         return x_equal ? -1 : 1;
     if (x->misfit != y->misfit)
         return x->misfit < y->misfit ? -1 : 1;
+    if (x->equal != y->equal)
+        return x->equal > y->equal ? -1 : 1;
     return x->arithmetic < y->arithmetic ? -1 : x->arithmetic > y->arithmetic;
 }
 
@@ -160,7 +162,20 @@ static double weigh_apart(const struct ranking *r, size_t t, size_t a, size_t ap
     return (double)apart + directions * (bits > 1 ? bits - 1 : 0);
 }
 
-/* b has all recorded bits, a and its schedules do not: elements in which they differ would have
+/* Integer sums are the same in every library: where a and b differ in what these are, roundings
+ * between them move few elements of the true one. */
+#define SUMS_FACTOR 8
+
+static bool has_the_bits(const struct ranking *r, const struct ulp_ranked *a,
+                         const struct ulp_ranked *b)
+{
+    const struct ulp_arithmetic *all = r->comparing->options->arithmetics;
+    return ulp_has_all_bits(b) || (all[a->arithmetic].schedule.integers_saturate !=
+                                       all[b->arithmetic].schedule.integers_saturate &&
+                                   SUMS_FACTOR * (b->elements - b->equal) < a->elements - a->equal);
+}
+
+/* b has the recorded bits, a and its schedules do not: elements in which they differ would have
  * been b's by chance. They must be more than a's own schedules change, with what libraries may be
  * off, or more than half. The first such tensor; -1: none. */
 static ptrdiff_t find_by_bits(const struct ranking *r, const struct ulp_ranked *a,
@@ -183,7 +198,7 @@ static ptrdiff_t find_by_bits(const struct ranking *r, const struct ulp_ranked *
         bits += weigh_apart(r, t, a->arithmetic, other);
         first = (ptrdiff_t)t;
     }
-    const bool decided = ulp_has_all_bits(b) && bits > -ulp_math_log2(probability) &&
+    const bool decided = has_the_bits(r, a, b) && bits > -ulp_math_log2(probability) &&
                          (apart > ULP_LIBRARY_FACTOR * varied || 2 * apart > a->elements);
     return decided ? first : -1;
 }

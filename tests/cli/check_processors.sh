@@ -68,6 +68,14 @@ expect 0 "audit --for, unsigned" "$program" audit unsigned.onnx -i x.npz --for o
 expect 0 "recorded" "$program" run full.onnx -i x.npz -a ort-cpu,qdq=integer,integers=saturating16 -o saturated.npz
 expect 1 "compare" "$program" compare full.onnx saturated.npz -i x.npz -a fp32
 shows out "fp32,qdq=integer,integers=saturating16 (sums of bytes that saturate, as ONNX Runtime's on a processor without VNNI)" "compare"
+python3 - <<'END' || fail "roundings between"
+import numpy as np
+y = np.load("saturated.npz")["y"].copy()
+y.reshape(-1)[::40] += np.float32(.1)  # steps
+np.savez("near.npz", y=y)
+END
+expect 1 "compare, some elements a step off" "$program" compare full.onnx near.npz -i x.npz -a fp32
+shows out "integers=saturating16" "compare, some elements a step off"
 expect 0 "compare, exact" "$program" compare full.onnx exact.npz -i x.npz -a fp32,qdq=integer
 
 exit $failed
