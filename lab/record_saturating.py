@@ -99,6 +99,33 @@ def network_cases():
                {"a": any_of(np.uint8, 2, 6, 16)}, {"w": any_of(np.int8, 16, 48), "b": rng.standard_normal(48).astype(f32), "s": f32(.01), "za": np.uint8(77), "zb": np.int8(0)}, T.FLOAT)
 
 
+def bits_cases():
+    """accuracy_level 4 quantises activations in blocks, where B is a constant, has no g_idx and zero points of bits; else they stay floats."""
+    def bits(variant, count=4, block=32, k=96, zeros=None, groups=False, level=4, constant=True):
+        n, blocks = 24, -(-k // block)
+        b, scales = any_of(np.uint8, n, blocks, block * count // 8), (.01 + .02 * rng.random(n * blocks)).astype(f32)
+        names, inputs, constants = ["a", "b", "s", "z" if zeros is not None else ""], {"a": rng.standard_normal((5, k)).astype(f32)}, {"s": scales}
+        (constants if constant else inputs)["b"] = b
+        if zeros is not None:
+            constants["z"] = rng.integers(0, 16, (n, blocks)).astype(f32) if zeros == "floats" else any_of(np.uint8, n * ((blocks * count + 7) // 8))
+        if groups:
+            names.append("g")
+            constants["g"] = (np.arange(k) // block).astype(np.int32)
+        return case("MatMulNBits", variant, h.make_node("MatMulNBits", names, ["y"], domain="com.microsoft", K=k, N=n, bits=count, block_size=block, accuracy_level=level),
+                    inputs, constants, T.FLOAT)
+
+    for count in (2, 4, 8):
+        yield bits(f"{count}", count)
+    yield bits("blocks_of_16", block=16)
+    yield bits("one_block", block=128)
+    yield bits("rest", k=100)
+    yield bits("zeros", zeros="bits")
+    yield bits("zeros_floats", zeros="floats")
+    yield bits("groups", groups=True)
+    yield bits("computed", constant=False)
+    yield bits("level_0", level=0)
+
+
 def run(model, inputs, exact):
     options = ort.SessionOptions()
     options.log_severity_level = 4
@@ -119,7 +146,7 @@ def main():
     if not saturates():
         sys.exit("this processor has VNNI: its sums are exact")
     archives = {}
-    for make in (matrix_cases, conv_cases, qdq_cases, network_cases):
+    for make in (matrix_cases, conv_cases, qdq_cases, network_cases, bits_cases):
         for op, name, model, inputs in make():
             out = run(model, inputs, False)
             members = archives.setdefault(op.lower(), {})

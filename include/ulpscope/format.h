@@ -136,6 +136,8 @@ struct ulp_schedule {
     /* sums of unsigned by signed bytes as x86-64 without VNNI forms them: the products of two
      * neighbours in k are added with saturation to 16 bits, the pairs' sums exactly */
     bool integers_saturate;
+    /* "ort-cpu": MatMulNBits quantises activations where accuracy_level is 4 */
+    bool levels_obeyed;
 };
 
 /* Which nodes are computed together, as one kernel: values inside a group are not rounded to

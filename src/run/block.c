@@ -48,6 +48,7 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
         out->half_as_float = lane->half_as_float;
         out->schedule.qdq_integer = lane->schedule.qdq_integer;
         out->schedule.integers_saturate = lane->schedule.integers_saturate;
+        out->schedule.levels_obeyed = lane->schedule.levels_obeyed;
         return ULP_OK;
     }
     return ULP_OK;

@@ -171,7 +171,7 @@ static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *nam
     write_declared(text, name, fp32.name);
     *out = fp32;
     out->as_declared = true;
-    out->half_as_float = *name == 'o';
+    out->half_as_float = out->schedule.levels_obeyed = *name == 'o';
     memcpy(out->name, text, sizeof out->name);
     memcpy(out->asked, text, sizeof out->asked);
     return ULP_OK;

@@ -75,6 +75,7 @@ struct dequantizing {
     struct packed p;
     int64_t columns; /* of a block */
     struct ulp_tensor values, zeros, out;
+    const struct ulp_tensor *a;    /* the first factor */
     const struct ulp_tensor *zero; /* NULL: the middle of q's range */
     const struct ulp_arithmetic *arithmetic;
     int64_t *block_of; /* of each of the k rows */
@@ -178,7 +179,7 @@ static enum ulp_status add_columns(struct ulp_call *call, const struct dequantiz
         .m = m,
         .n = (size_t)count,
         .k = (size_t)p->k,
-        .a = {.tensor = call->in[0]},
+        .a = {.tensor = d->a},
         .b = {.tensor = &d->out},
         .out_batch_offset = &first,
     };
@@ -187,12 +188,67 @@ static enum ulp_status add_columns(struct ulp_call *call, const struct dequantiz
     return ulp_sums_add(call, sums, &problem, error);
 }
 
+/* ---- accuracy_level 4 ---- */
+
+/* A block of A as MLAS quantises it: signed bytes, to nearest even, of the largest magnitude over
+ * 127. */
+static const struct ulp_formula coded = {
+    "x", "y", "top = row_max(abs(x)); round(x * (top == 0 ? 0 : 127 / top)) * (top / 127)"};
+
+/* Does ONNX Runtime's CPU provider multiply bytes here? Where B is a constant that it packs,
+ * without g_idx and with zero points of bits (recorded: lab/record_saturating.py). FP16
+ * activations, which it quantises as well, are not followed. */
+static bool quantises(const struct ulp_call *call)
+{
+    const struct ulp_tensor *zero = ulp_call_in(call, 3);
+    return call->arithmetic->schedule.levels_obeyed && !call->trace &&
+           ulp_call_int(call, "accuracy_level") == 4 && call->in[0]->element == ULP_ELEMENT_F32 &&
+           call->constants >> 1 & 1 && !ulp_call_in(call, 4) &&
+           (!zero || zero->type == ULP_TYPE_UINT8);
+}
+
+/* Of each of `lines` lines of k elements the blocks that begin at `first`, of one length. */
+static enum ulp_status code_blocks(struct ulp_call *call, const struct ulp_tensor *in,
+                                   struct ulp_tensor *out, size_t k, size_t first, size_t length,
+                                   size_t blocks, struct ulp_error *error)
+{
+    const size_t lines = in->count / k;
+    int64_t *row;
+    ULP_TRY(ulp_call_take(call, lines * blocks + 1, sizeof *row, &row, error));
+    for (size_t r = 0; r < lines * blocks; r++)
+        row[r] = (int64_t)(r / blocks * k + first + r % blocks * length);
+    const struct ulp_rows rows = {.row_count = lines * blocks, .row_length = length};
+    const struct ulp_operand laid = {.row_offset = row, .position_stride = 1};
+    struct ulp_named_operand x = {"x", laid}, y = {"y", laid};
+    x.operand.tensor = in;
+    y.operand.tensor = out;
+    return lines * blocks == 0 || length == 0
+               ? ULP_OK
+               : ulp_call_formula(call, &coded, call->arithmetic, &rows, 1, &x, 1, &y, error);
+}
+
+/* *a: A as its bytes times their scales. */
+static enum ulp_status quantise_lines(struct ulp_call *call, const struct packed *p,
+                                      const struct ulp_tensor **a, struct ulp_error *error)
+{
+    struct ulp_tensor *out;
+    const size_t k = (size_t)p->k, block = (size_t)p->block, whole = k / block;
+    ULP_TRY(ulp_call_make(call, (*a)->type, (*a)->rank, (*a)->dims, &out, error));
+    ULP_TRY(code_blocks(call, *a, out, k, 0, block, whole, error));
+    ULP_TRY(code_blocks(call, *a, out, k, whole * block, k % block, 1, error));
+    *a = out;
+    return ULP_OK;
+}
+
 static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
 {
     struct dequantizing d = {0};
     struct ulp_arithmetic fp64;
     struct ulp_sums sums;
     ULP_TRY(read_packed(call, &d.p, error));
+    d.a = call->in[0];
+    if (quantises(call))
+        ULP_TRY(quantise_lines(call, &d.p, &d.a, error));
     ULP_TRY(begin_dequantizing(call, &d, &fp64, error));
     ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums, error));
     for (int64_t first = 0; first < d.p.n; first += d.columns) {
@@ -210,7 +266,7 @@ const struct ulp_operator ulp_ops_microsoft_bits[] = {
      .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
                    "weight_prepacked:int=0",
      .infer = infer_packed, .run = run_packed, .work = ULP_WORK_CONTRACTION, .weights = "b",
-     .formulas = ULP_FORMULAS(&unpacked), .epilogue = "acc + bias"},
+     .formulas = ULP_FORMULAS(&unpacked, &coded), .epilogue = "acc + bias"},
     {.name = NULL},
 };
 /* clang-format on */
