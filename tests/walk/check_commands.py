@@ -109,7 +109,9 @@ def find_violation(words, allowed, code, out, err):
         return f"exit code {code}"
     if code > 1 and not (out + err).strip():
         return f"exit code {code} without a word"
-    if "--html=compare.html" in words and code == 1 and "cannot be judged" not in " ".join(out.split()):
+    said = " ".join(out.split())
+    # a reference that is itself not finite ends so, too, behind a sentence that says of which arithmetic the values are
+    if "--html=compare.html" in words and code == 1 and "cannot be judged" not in said and "explained by" not in said:
         return "does not explain the arithmetic's own recording"
     found = NO_TEXT.search(out + err)
     return f"prints {found.group()!r}" if found else None
