@@ -26,7 +26,6 @@ ulpscope_SOURCES += %D%/command/prove_option.def
 ulpscope_SOURCES += %D%/command/run_option.def
 ulpscope_SOURCES += %D%/command/diff_option.def
 ulpscope_SOURCES += %D%/command/extract_option.def %D%/command/merge_option.def %D%/command/mma_option.def
-ulpscope_SOURCES += %D%/option/search_option.def
 ulpscope_SOURCES += %D%/option/cases.def
 ulpscope_SOURCES += %D%/option/parser.def
 ulpscope_SOURCES += %D%/option/table.def

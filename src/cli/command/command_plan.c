@@ -10,7 +10,13 @@ enum { TARGETS_MAX = 8 };
 
 struct plan_options {
     struct common_options common;
-    struct search_options search;
+    const char *cost, *reference, *html, *out;
+    struct texts tolerances, always, never, validate;
+    struct texts formats; /* of --formats */
+    char *list;           /* what these point into */
+    double seconds;
+    bool lower_io;
+    enum ulp_task task;
     const char *arithmetic, *keep_in, *apply;
     double budget, bits, confidence;
     bool frontier;
@@ -36,33 +42,62 @@ static void read_targets(struct argp_state *state, struct plan_options *options,
         refuse(state, "--for: expected a target, as trt");
 }
 
+static bool is_scaled(const char *name)
+{
+    char text[80];
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    return snprintf(text, sizeof text, "bf16,factor=%s,unit=none", name) < (int)sizeof text &&
+           ulp_arithmetic_find(text, &arithmetic, &error) == ULP_OK &&
+           arithmetic.scaling[0].name[0];
+}
+
+/* --formats, of names only: what has parts has commas. */
+static void read_formats(struct argp_state *state, struct plan_options *options, const char *text)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    char *rest;
+    if (options->list)
+        refuse(state, "--formats is there twice: name all formats in one list");
+    if (!(options->list = strdup(text)))
+        refuse_memory(state);
+    for (char *name = strtok_r(options->list, ",", &rest); name;
+         name = strtok_r(NULL, ",", &rest)) {
+        if (!is_scaled(name) && ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
+            refuse(state, "--formats: %s", error.message);
+        add_argument(state, &options->formats.items, &options->formats.count, name);
+    }
+    if (!options->formats.count)
+        refuse(state, "--formats: expected names, as nvfp4,mxfp8,bf16");
+}
+
 /* What a search goes by says nothing of a plan that is there. */
 static void refuse_beside_apply(const struct argp_state *state, const struct plan_options *options)
 {
-    const struct search_options *search = &options->search;
     const struct {
         bool given;
         const char *name;
-    } rows[] = {{search->tolerances.count, "--tolerance"},
+    } rows[] = {{options->tolerances.count, "--tolerance"},
                 {options->arithmetic, "--arith"},
                 {options->target_count, "--for"},
                 {options->keep_in, "--keep-in"},
                 {options->budget > 0 || options->bits > 0, "--budget"},
                 {options->confidence > 0, "--confidence"},
                 {options->frontier, "--frontier"},
-                {search->cost, "--cost"},
-                {search->always.count, "--always"},
-                {search->never.count, "--never"},
-                {search->reference, "--reference"},
-                {search->validate.count, "--validate"},
-                {search->seconds > 0, "--stop-after"},
-                {search->task, "--task"},
+                {options->cost, "--cost"},
+                {options->always.count, "--always"},
+                {options->never.count, "--never"},
+                {options->reference, "--reference"},
+                {options->validate.count, "--validate"},
+                {options->seconds > 0, "--stop-after"},
+                {options->task, "--task"},
                 {json_file(), "--json"},
-                {search->html, "--html"}};
+                {options->html, "--html"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
             refuse(state, "--apply searches nothing: it takes no %s", rows[i].name);
-    if (!search->out)
+    if (!options->out)
         refuse(state, "--apply writes mixed.onnx: give --out");
 }
 
@@ -81,17 +116,17 @@ static void check_formats(const struct argp_state *state, const struct plan_opti
                 {options->keep_in, "--keep-in"},
                 {options->target_count && !is_trt(options), "--for but trt"},
                 {options->confidence > 0, "--confidence"},
-                {options->search.lower_io, "--lower-io"},
+                {options->lower_io, "--lower-io"},
                 {options->apply, "--apply"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && options->search.formats.count; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && options->formats.count; i++)
         if (rows[i].given)
             refuse(state, "--formats gives each product one of a list: it takes no %s",
                    rows[i].name);
-    if (options->bits > 0 && !options->search.formats.count)
+    if (options->bits > 0 && !options->formats.count)
         refuse(state,
                "--budget bits=%g counts the bits of --formats: give these, as nvfp4,mxfp8,bf16",
                options->bits);
-    if (options->budget > 0 && options->search.formats.count)
+    if (options->budget > 0 && options->formats.count)
         refuse(state, "--budget of --formats is bits=MEAN, as bits=5");
 }
 
@@ -105,24 +140,23 @@ static void read_budget(struct argp_state *state, struct plan_options *options, 
 
 static void check(const struct argp_state *state, struct plan_options *options)
 {
-    const struct search_options *search = &options->search;
     if (options->apply)
         refuse_beside_apply(state, options);
     if (options->target_count && options->arithmetic)
         refuse(state, "--for chooses the arithmetic: leave out --arith");
     check_formats(state, options);
-    if (search->formats.count && !search->tolerances.count && !(options->bits > 0))
+    if (options->formats.count && !options->tolerances.count && !(options->bits > 0))
         refuse(state, "give a --tolerance, as --tolerance sqnr_db=60, or a --budget, as "
                       "--budget bits=5");
-    if (search->lower_io && !search->out)
+    if (options->lower_io && !options->out)
         refuse(state, "--lower-io is about mixed.onnx: give --out");
     refuse_shapes(state, &options->common, "plan takes one --shape of each input");
     if (!options->keep_in && !options->target_count)
         options->keep_in = "fp32";
-    if (!(options->confidence > 0) && !search->formats.count)
+    if (!(options->confidence > 0) && !options->formats.count)
         options->confidence = 0.99;
-    if (!search->reference)
-        options->search.reference = "mpfr:128";
+    if (!options->reference)
+        options->reference = "mpfr:128";
 }
 
 static const char documentation[] =
@@ -149,6 +183,14 @@ static const char documentation[] =
     "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
     "      where TF32 loses accuracy, besides convolutions";
 
+static enum ulp_status say_mixed(const struct ulp_mixed *mixed, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(ulp_mixed_text(mixed, &text, error));
+    fputs(text, stdout);
+    return ULP_OK;
+}
+
 /* --apply */
 static enum ulp_status apply(const struct plan_options *options, const struct ulp_model *model,
                              struct ulp_mixed *mixed, struct ulp_error *error)
@@ -162,21 +204,89 @@ static enum ulp_status apply(const struct plan_options *options, const struct ul
     const struct ulp_observer observer = progress_observer(&progress);
     const struct ulp_mixed_options wanted = {.arithmetic = plan.arithmetic,
                                              .keeps = plan.keeps,
-                                             .lower_io = options->search.lower_io,
+                                             .lower_io = options->lower_io,
                                              .thread_count = options->common.threads,
                                              .progress = &observer};
-    return ulp_mixed_write(model, &wanted, samples.searched, samples.given.count,
-                           options->search.out, mixed, error);
+    return ulp_mixed_write(model, &wanted, samples.searched, samples.given.count, options->out,
+                           mixed, error);
 }
 
 static enum ulp_status run_apply(const struct plan_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_mixed_free) struct ulp_mixed mixed = {0};
-    ULP_TRY(load_with_shapes(&options->common, options->search.out, &model, error));
+    ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
     ULP_TRY(apply(options, model, &mixed, error));
     ULP_TRY(say_mixed(&mixed, error));
     return mixed.reason ? ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", "") : ULP_OK;
+}
+
+/* ---- the search ---- */
+
+static enum ulp_status find(const struct plan_options *options, struct ulp_search_options *search,
+                            const struct ulp_model *model, struct ulp_search *found,
+                            struct ulp_error *error)
+{
+    const struct common_options *common = &options->common;
+    ULP_SCOPED(free_search_samples) struct search_samples samples = {0};
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
+    search->tolerances = (const char *const *)options->tolerances.items;
+    search->tolerance_count = options->tolerances.count;
+    search->cost = options->cost;
+    search->always = (const char *const *)options->always.items;
+    search->always_count = options->always.count;
+    search->never = (const char *const *)options->never.items;
+    search->never_count = options->never.count;
+    search->formats =
+        options->formats.count ? (const char *const *)options->formats.items : search->formats;
+    search->format_count = options->formats.count ? options->formats.count : search->format_count;
+    search->seconds = options->seconds;
+    search->lower_io = options->lower_io;
+    search->task = options->task;
+    search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
+    search->thread_count = common->threads;
+    ULP_TRY(ulp_arithmetic_find(options->reference, &search->reference, error));
+    ULP_TRY(read_search_samples(model, common, options->validate.items, options->validate.count,
+                                &samples, error));
+    progress_init(&progress, common->quiet, samples.given.count);
+    const struct ulp_observer observer = progress_observer(&progress);
+    search->progress = &observer;
+    return ulp_search_run(model, search, samples.searched, samples.given.count, samples.validated,
+                          samples.held_out.count, found, error);
+}
+
+WRITES(write_search, ulp_search_write)
+
+static enum ulp_status report(const struct plan_options *options, const struct ulp_search *found,
+                              struct ulp_error *error)
+{
+    const struct result files = {found, .write = write_search, .page = options->html};
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(ulp_search_text(found, &text, error));
+    fputs(text, stdout);
+    if (options->out) {
+        ULP_TRY(ulp_search_write(found, ULP_OUTPUT_FOLDER, options->out, error));
+        say(stdout,
+            found->by_node ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
+                           : "plan: %s/plan.json (audit --plan reads it)\n",
+            options->out);
+    }
+    if (found->mixed.path || found->mixed.reason)
+        ULP_TRY(say_mixed(&found->mixed, error));
+    ULP_TRY(say_result(&files, error));
+    return judge(found->met && found->validated_met == found->validated_count &&
+                     !(found->mixed_ratio > 1),
+                 error);
+}
+
+static enum ulp_status run_search(const struct plan_options *options,
+                                  struct ulp_search_options *search, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
+    ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
+    ULP_TRY(find(options, search, model, &found, error));
+    return report(options, &found, error);
 }
 
 static enum ulp_status run_plan(const struct plan_options *options, struct ulp_error *error)
@@ -192,8 +302,8 @@ static enum ulp_status run_plan(const struct plan_options *options, struct ulp_e
                                         .budget = options->budget,
                                         .confidence = options->confidence,
                                         .frontier = options->frontier,
-                                        .mixed_folder = options->search.out};
-    if (options->search.formats.count) {
+                                        .mixed_folder = options->out};
+    if (options->formats.count) {
         search.by_node = false;
         search.budget = options->bits;
         search.expected = 1;
@@ -207,13 +317,12 @@ static enum ulp_status run_plan(const struct plan_options *options, struct ulp_e
     ULP_TRY(read_ranges(formats[1], options->common.budget, &plain, &ranges, error));
     formats[1] = plain;
     search.ranges = &ranges.ranges;
-    return run_search(&options->common, &options->search, &search, error);
+    return run_search(options, &search, error);
 }
 
 #define OPTIONS "cli/command/plan_option.def"
 #define PARSED struct plan_options
-#define CHILDREN \
-    COMMON_CHILD(1) JUDGE_CHILD CHILD(search_argp, &options->search, NULL, 0) JSON_CHILD
+#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
 #define CHECK check
 #define RUN run_plan
 #include "cli/option/parser.def"
@@ -222,6 +331,11 @@ int command_plan(int argc, char **argv)
 {
     struct plan_options options = {0};
     const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    search_free(&options.search);
+    free(options.tolerances.items);
+    free(options.always.items);
+    free(options.never.items);
+    free(options.validate.items);
+    free(options.formats.items);
+    free(options.list);
     return code;
 }

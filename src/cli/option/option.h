@@ -345,27 +345,8 @@ struct texts {
     char **items;
     size_t count;
 };
-/* What a search goes by (search_argp); `out`: the command's own option. */
-struct search_options {
-    const char *cost, *reference, *html, *out;
-    struct texts tolerances, always, never, validate;
-    struct texts formats; /* of --formats */
-    char *list;           /* what these point into */
-    double seconds;
-    bool lower_io;
-    enum ulp_task task;
-};
-extern const struct argp search_argp;
 /* One more --tolerance, or the command is refused. */
 void add_tolerance(const struct argp_state *state, struct texts *tolerances, char *text);
-void search_free(struct search_options *options);
-/* --formats, of names only: what has parts has commas. */
-void read_formats(struct argp_state *state, struct search_options *options, const char *text);
-/* Search, report and judge; `search` has what the command alone knows. */
-enum ulp_status run_search(const struct common_options *common,
-                           const struct search_options *options, struct ulp_search_options *search,
-                           struct ulp_error *error);
-enum ulp_status say_mixed(const struct ulp_mixed *mixed, struct ulp_error *error);
 /* What a search goes by, and what is held out to judge its result (--validate, read like
  * --inputs). */
 struct search_samples {
