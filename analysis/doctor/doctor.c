@@ -21,11 +21,17 @@ static enum ulp_status choose_arithmetic(struct ulp_doctoring *x, struct ulp_ari
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
     char name[ULP_JUDGED_IN_BYTES];
+    struct ulp_target_name named;
     if (!options->arithmetic && !options->engine)
         x->processors = ulp_judged_processors(x->model, x->target);
     ULP_TRY((x->processors ? ulp_judged_in_worse : ulp_judged_in)(x->model, options->target,
                                                                   options->arithmetic, name, out,
                                                                   error));
+    x->has_as_is = options->target && !options->arithmetic && !options->engine &&
+                   ulp_target_read(options->target, &named) && ulp_target_tf32(named.target) &&
+                   !out->types_declared;
+    if (x->has_as_is)
+        ULP_TRY(ulp_target_floats(&named, &x->as_is, error));
     doctor->arithmetic =
         ulp_arena_copy(doctor->memory, options->engine ? options->engine->name : name);
     return ulp_taken(doctor->arithmetic, error);
@@ -61,7 +67,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     const struct ulp_doctor_options *options = x->options;
     const struct ulp_engine_map_lane *engine = options->engine;
     struct ulp_arithmetic lanes[3] = {options->reference,
-                                      engine ? engine->arithmetic : *arithmetic};
+                                      engine ? engine->arithmetic : *arithmetic, x->as_is};
     if (x->processors)
         ULP_TRY(ulp_arithmetic_find(x->exact_is_worse ? x->processors->other
                                                       : x->processors->arithmetic,
@@ -85,7 +91,8 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     struct ulp_audit *audit = take(x, sizeof *audit);
     ulp_doctor_begin(x, "audit", 1);
     ULP_TRY(ulp_taken(audit, error));
-    ULP_TRY(ulp_audit_run(x->model, lanes, x->processors ? 3 : 2, &samples, &wanted, audit, error));
+    const size_t lane_count = 2 + (x->processors || x->has_as_is);
+    ULP_TRY(ulp_audit_run(x->model, lanes, lane_count, &samples, &wanted, audit, error));
     x->doctor->audit = audit;
     x->lane = &audit->lanes[0];
     return ULP_OK;
@@ -178,6 +185,25 @@ static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arit
     doctor->this_processor = ulp_doctor_copy(x, ulp_cpu_sums_bytes() ? row->word : row->other_word);
     doctor->other_processor = keep(x, &text);
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;
+}
+
+/* What comes of the graph where nobody converts it. */
+static enum ulp_status judge_as_is(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    struct ulp_verdict verdict;
+    struct ulp_text text = {0};
+    if (!x->has_as_is)
+        return ULP_OK;
+    ULP_TRY(ulp_audit_judge(x->doctor->audit, 1, x->options->allow_nonfinite_inputs, &verdict,
+                            error));
+    ulp_text_add(&text, "%s as the graph is, in %s", ulp_grade_name(verdict.grade),
+                 x->as_is.asked);
+    if (verdict.grade != ULP_GRADE_FINE && isfinite(verdict.sqnr_db) &&
+        strcmp(x->as_is.factor.name, "fp32") != 0)
+        ulp_text_add(&text, " (%s forbids TF32)", ulp_target_tf32(x->target)->forbids);
+    ulp_verdict_free(&verdict);
+    x->doctor->as_is = keep(x, &text);
+    return ulp_taken(x->doctor->as_is, error);
 }
 
 static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
@@ -380,6 +406,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     if (x->processors)
         ULP_TRY(weigh_processors(x, &arithmetic, error));
     ULP_TRY(judge(x, error));
+    ULP_TRY(judge_as_is(x, error));
     ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
     ULP_TRY(run_compare(x, &arithmetic, error));
     ULP_TRY(ulp_doctor_plan(x, error));

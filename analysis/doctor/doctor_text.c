@@ -24,6 +24,8 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
 {
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
+    if (doctor->as_is)
+        ulp_text_show(&head->what, "%s; if you convert it to FP16, ", doctor->as_is);
     ulp_text_show(&head->what, "%s in %s%s%s: %s", ulp_grade_name(doctor->grade),
                   doctor->arithmetic, doctor->processor ? ", on processors " : "",
                   doctor->processor ? doctor->processor : "", doctor->reason);

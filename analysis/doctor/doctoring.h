@@ -13,6 +13,8 @@ struct ulp_doctoring {
     const struct ulp_sample *samples;
     size_t sample_count;
     struct ulp_doctor *doctor;
+    struct ulp_arithmetic as_is; /* of the graph in FP32, as the target computes it */
+    bool has_as_is;              /* and it is another than what is judged */
     const struct ulp_audit_lane *lane; /* that is judged */
     const struct ulp_target *target;   /* NULL: none */
     const struct ulp_target_choice *processors; /* that differ; NULL: none */

@@ -70,6 +70,18 @@ static void add_multiplies(struct ulp_text *out, const struct ulp_engine_map *bu
     add_count(out, built->fp32_products, "FP32", &any);
 }
 
+/* Whether TF32 was allowed shows where a product is in FP32: some kernels have none of it. */
+static void add_tf32(struct ulp_text *out, const struct ulp_engine_map *built)
+{
+    const size_t tf32 = built->tf32_products, all = tf32 + built->fp32_products;
+    if (tf32)
+        ulp_text_add(out, " It was built with TF32 allowed, which %zu of %zu products in FP32 use.",
+                     tf32, all);
+    else if (all && (built->engine->form == ULP_ENGINE_JSON || built->engine->form == ULP_ENGINE_TEXT))
+        ulp_text_add(out, " No product in FP32 uses TF32: it was built with --noTF32, or no kernel "
+                          "of these has it.");
+}
+
 static void add_accumulators(struct ulp_text *out, const struct ulp_engine_map *built)
 {
     const size_t wide = built->fp32_accumulators, narrow = built->fp16_accumulators,
@@ -119,10 +131,12 @@ void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out
             ulp_text_add(out, "none of its %zu products runs in FP16: ", built->products);
         add_multiplies(out, built);
         ulp_text_add(out, ".");
+        add_tf32(out, built);
         return;
     }
     add_accumulators(out, built);
     ulp_text_add(out, "; it multiplies ");
     add_multiplies(out, built);
     ulp_text_add(out, ".");
+    add_tf32(out, built);
 }

@@ -79,6 +79,9 @@ struct ulp_doctor {
     char *reference;
     enum ulp_grade grade;
     char *reason; /* the sentence of the verdict */
+    /* where the target computes a graph in FP32 as TF32, unless someone says no, and `arithmetic` is
+     * what a conversion would make of it: "fine as the graph is, in ort-cuda:tf32"; else NULL */
+    char *as_is;
     size_t cause_count;
     struct ulp_doctor_cause *causes; /* the most probable first */
     double

@@ -193,7 +193,8 @@ START_TEST(false_claim)
     ck_ok(ulp_engine_map_verdict(&subject.built, &verdict, &why));
     ck_assert_str_eq(verdict,
                      "Called FP16 (by its file's name), but none of its 2 products runs in "
-                     "FP16: 2 in TF32.\n");
+                     "FP16: 2 in TF32. It was built with TF32 allowed, which 2 of 2 products in "
+                     "FP32 use.\n");
     free(verdict);
     end(&subject);
     begin(&subject, "trt10_half.json");

@@ -79,6 +79,28 @@ flat out | grep -qF "in FP32, with TF32 forbidden (use_tf32=0)" || fail "fix: $(
 expect 1 "fixed, by default" "$program" audit fixed.onnx -i products.npz -a ort-cuda:fp16,types=declared -q --fail-above sqnr_db=90
 expect 0 "fixed, forbidden" "$program" audit fixed.onnx -i products.npz -a ort-cuda:fp16,types=declared,floats=fp32 -q --fail-above sqnr_db=90
 
+# a graph in FP32 is first what the runtime makes of it by default, then what a conversion would
+while read -r target floats; do
+    expect 0 "audit --for $target" "$program" audit products.onnx -i products.npz --for "$target" -q --no-attribute
+    shows out "$target: fine as the graph is, in $floats; if you convert it to FP16: fine in each of its " "audit --for $target"
+    expect 0 "doctor --for $target" "$program" doctor products.onnx -i products.npz --for "$target" --no-plan -q
+    flat out | grep -qF "fine as the graph is, in $floats; if you convert it to FP16, fine in ${target%%[,@]*}:fp16" || fail "doctor --for $target: $(head -2 out)"
+    # of a graph with types there is no second, where types are obeyed
+    [ "$target" != trt8 ] || continue
+    expect 0 "doctor --for $target, types" "$program" doctor fixed.onnx -i products.npz --for "$target" --no-plan -q
+    ! flat out | grep -q "as the graph is" || fail "doctor --for $target, types: $(head -2 out)"
+done <<'TABLE'
+trt8 trt8:tf32
+trt10 trt10:tf32
+trt11 trt11:tf32
+torch torch:tf32-convs
+torch-compile torch:tf32-convs
+ort-cuda ort-cuda:tf32
+ort-cuda,tf32=off fp32
+TABLE
+expect 0 "a GPU without TF32, audited" "$program" audit products.onnx -i products.npz --for trt10@t4 -q --no-attribute
+shows out "as the graph is, in fp32;" "a GPU without TF32, audited"
+
 # shapes: a vector is FP32 with TF32 allowed
 expect 0 "a vector" "$program" audit vector.onnx -i vector.npz -a ort-cuda:tf32 -q --fail-above sqnr_db=120
 expect 1 "a vector on the unit" "$program" audit vector.onnx -i vector.npz -a tf32 -q --fail-above sqnr_db=120

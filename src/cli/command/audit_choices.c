@@ -26,6 +26,17 @@ static size_t add_lane(struct audit_choices *choices, const char *name, const ch
     return choices->lane_count++;
 }
 
+/* Is there such an arithmetic on that GPU? An old one has no TF32. */
+static bool is_there(const char *name, const char *gpu)
+{
+    char full[320];
+    struct ulp_arithmetic found;
+    struct ulp_error ignored;
+    const int base = (int)strcspn(name, ",");
+    snprintf(full, sizeof full, "%.*s%s%s", base, name, gpu, name + base);
+    return ulp_arithmetic_find(full, &found, &ignored) == ULP_OK;
+}
+
 /* `name`: of a target, "@GPU" behind it. */
 static enum ulp_status choose_target(struct audit_choices *out, const char *name,
                                      const struct ulp_model *model, struct ulp_error *error)
@@ -41,8 +52,13 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     const char *gpu = named.gpu;
     const char *part = strstr(lane, declared) ? declared : "";
     add_lane(out, target->lowered, gpu, part);
+    if (ulp_target_tf32(target) && !*part) {
+        ULP_TRY(ulp_target_floats(&named, &judged, error));
+        out->as_is = add_lane(out, judged.asked, "", "");
+    }
     for (size_t i = 0; (row = ulp_target_choice(i)); i++) {
-        if (strcmp(row->target, target->name) != 0 ||
+        if (strcmp(row->target, target->name) != 0 || !is_there(row->arithmetic, gpu) ||
+            !is_there(row->other, gpu) ||
             (row->processors && !ulp_judged_processors(model, target)))
             continue;
         struct audit_choice *choice = &out->items[out->count++];
@@ -127,7 +143,9 @@ static size_t weigh(enum ulp_grade grade)
     return weight;
 }
 
+/* as_is: "fine as the graph is, in trt10:tf32; if you convert it to FP16: ", or "". */
 static void print_counts(const struct audit_options *options, const struct ulp_audit *audit,
+                         const char *as_is,
                          const size_t *counts, size_t all)
 {
     const char *drawn = audit->drawn ? ULP_DRAWN : "";
@@ -137,10 +155,11 @@ static void print_counts(const struct audit_options *options, const struct ulp_a
     if (all == 1)
         say(stdout, "%s: %s%s\n", options->target, ulp_grade_name(order[most]), drawn);
     else if (most)
-        say(stdout, "%s: %s in %zu of its %zu arithmetics%s\n", options->target,
+        say(stdout, "%s: %s%s in %zu of its %zu arithmetics%s\n", options->target, as_is,
             ulp_grade_name(order[most]), counts[most], all, drawn);
     else
-        say(stdout, "%s: fine in each of its %zu arithmetics%s\n", options->target, all, drawn);
+        say(stdout, "%s: %sfine in each of its %zu arithmetics%s\n", options->target, as_is, all,
+            drawn);
 }
 
 /* Of a target, fix takes its first arithmetic. */
@@ -175,9 +194,11 @@ static void print_worst(const struct audit_options *options, const struct ulp_au
                 : "of which an output has elements");
 }
 
-enum ulp_status print_target(const struct audit_options *options, const struct ulp_audit *audit,
+enum ulp_status print_target(const struct audit_options *options,
+                             const struct audit_choices *choices, const struct ulp_audit *audit,
                              size_t *worst, struct ulp_error *error)
 {
+    char as_is[400] = "";
     size_t counts[GRADES] = {0}, judged = 0, heaviest = 0;
     double least = (double)INFINITY;
     enum ulp_status status = ULP_OK;
@@ -199,7 +220,12 @@ enum ulp_status print_target(const struct audit_options *options, const struct u
         }
     }
     if (status == ULP_OK) {
-        print_counts(options, audit, counts, audit->lane_count);
+        if (choices->as_is)
+            snprintf(as_is, sizeof as_is,
+                     "%s as the graph is, in %s; if you convert it to FP16: ",
+                     ulp_grade_name(verdicts[choices->as_is].grade),
+                     audit->lanes[choices->as_is].name);
+        print_counts(options, audit, as_is, counts, audit->lane_count);
         print_worst(options, audit, &audit->lanes[*worst], &verdicts[*worst]);
         say(stdout, "%10s  %-10s  arithmetic\n", "sqnr dB", "verdict");
     }

@@ -33,7 +33,7 @@ static enum ulp_status write_report(const struct audit_options *options,
     struct ulp_audit shown = *audit;
     if (options->target && !options->all) {
         size_t worst;
-        ULP_TRY(print_target(options, audit, &worst, error));
+        ULP_TRY(print_target(options, choices, audit, &worst, error));
         ULP_TRY(print_choices(choices, audit, error));
         say(stdout, "\n");
         shown.lanes += worst;

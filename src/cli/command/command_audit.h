@@ -41,7 +41,10 @@ struct audit_choices {
         size_t lanes[3], count; /* indexes of the audit's */
         bool nodes;
     } items[AUDIT_CHOICES_MAX];
-    char lanes[2 * AUDIT_CHOICES_MAX + 1][320];
+    char lanes[2 * AUDIT_CHOICES_MAX + 2][320];
+    /* Of a target where FP32 may be TF32, and a graph that declares nothing else: the lane of what
+     * it makes of the graph as it is; else 0, the converted one */
+    size_t as_is;
 };
 enum ulp_status choose_arithmetics(const struct audit_options *options,
                                    const struct ulp_model *model, struct audit_choices *out,
@@ -50,7 +53,8 @@ enum ulp_status print_choices(const struct audit_choices *choices, const struct 
                               struct ulp_error *error);
 
 /* The verdict over the arithmetics of --for; *worst: the one whose outputs are worst. */
-enum ulp_status print_target(const struct audit_options *options, const struct ulp_audit *audit,
+enum ulp_status print_target(const struct audit_options *options,
+                             const struct audit_choices *choices, const struct ulp_audit *audit,
                              size_t *worst, struct ulp_error *error);
 
 /* audit_options.c. Returns an exit code; usage errors do not return. */
