@@ -39,7 +39,9 @@ struct ulp_search_options {
     const char *const *formats;
     size_t format_count;
     /* A plan: every node is a layer, and may have either of two formats, the wider one first,
-     * whatever values it has. Else formats hold a layer's values */
+     * whatever values it has. NULL for the wider: what each target makes of FP32, TF32 where that
+     * is its default, and FP32 with TF32 forbidden where the plan needs it or costs a fifth less.
+     * Else formats hold a layer's values */
     bool by_node;
     /* One of ulp_search_cost_name, or a file of measured costs (doc/plan.md). NULL: "nodes" for a
      * plan, "weights" of formats with scales, else "bits" */
