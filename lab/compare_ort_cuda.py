@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Errors of networks in ONNX Runtime's CUDA provider, node by node without its optimiser, beside those that ulpscope foresees.
 
+    lab/compare_ort_cuda.py ULPSCOPE DATA --plans [--networks a,b]
     lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE]
 
 DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
 lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16. Prints a row for each
 network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
-fewer outputs than this share lie within 1 dB, or none was compared. Needs onnx."""
+fewer outputs than this share lie within 1 dB, or none was compared. Needs onnx.
+
+--plans: DATA/ort_cuda/plans.json has what plans that keep nodes in FP32 gave with use_tf32=0 and 1. plan --for ort-cuda is asked for the same tolerances: how many recorded plans hold by default and with TF32
+forbidden, and of those that keep as many nodes now how many hold as they say TF32 is to be set."""
 import argparse
 import gzip
 import json
@@ -53,6 +57,29 @@ def find_folder(data, name):
     return next((data / kind / name for kind in ("models", "pretrained") if (data / kind / name / "inputs.npz").exists()), None)
 
 
+def compare_plans(program, data, chosen):
+    counts = dict.fromkeys(("recorded", "by default", "forbidden", "as many", "as said"), 0)
+    for name, recorded in json.loads((data / "ort_cuda" / "plans.json").read_text()).items():
+        folder, was = find_folder(data, name), recorded["plan"]
+        if folder is None or (chosen and name not in chosen):
+            continue
+        worst = {mode: min(min(figures.values()) for key, figures in recorded.items() if key.endswith(f"tf32={mode}") and isinstance(figures, dict)) for mode in (0, 1)}
+        limit = float(was["tol"][0].split("=")[1])
+        with tempfile.TemporaryDirectory() as out:
+            done = subprocess.run([program, "plan", folder / "model.onnx", "-i", folder / "inputs.npz", "--for", "ort-cuda", "--tolerance", was["tol"][0], "-q", "--json", f"{out}/plan.json", "--stop-after", "100"],
+                                  capture_output=True, text=True)  # fmt: skip
+            if done.returncode not in (0, 1):
+                print(f"{name}: {done.stderr.strip()}", file=sys.stderr)
+                continue
+            plan = json.loads((pathlib.Path(out) / "plan.json").read_text())
+        kept, said = len(plan["kept"]), plan.get("tf32")
+        as_said = worst[0 if said == "forbidden" else 1] >= limit
+        rows = {"recorded": True, "by default": worst[1] >= limit, "forbidden": worst[0] >= limit, "as many": kept == was["kept"], "as said": kept == was["kept"] and as_said}
+        counts = {key: counts[key] + row for key, row in rows.items()}
+        print(f"{name}: {kept} kept ({was['kept']}), TF32 {said or 'no matter'}; {limit:.1f} dB asked, recorded by default {worst[1]:.1f}, forbidden {worst[0]:.1f}", flush=True)
+    print(f"of {counts['recorded']} recorded plans {counts['by default']} hold by default, {counts['forbidden']} with TF32 forbidden; of {counts['as many']} with as many nodes {counts['as said']} hold as they say")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -64,7 +91,11 @@ def main():
     parser.add_argument("--networks", default="")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--at-least", type=float)
+    parser.add_argument("--plans", action="store_true")
     given = parser.parse_args()
+    if given.plans:
+        compare_plans(given.program, given.data, given.networks.split(",") if given.networks else [])
+        return
     arithmetic = given.arith or ARITHMETICS[given.variant]
     with gzip.open(given.data / "ort_cuda" / "networks.json.gz", "rt", encoding="utf-8") as file:
         networks = json.load(file)
