@@ -15,6 +15,9 @@ static const struct {
     [ULP_WIDENED_LENGTH] = {"length", "which compute lengths", false},
     [ULP_WIDENED_NORM] = {"parameters", "whose parameters are folded in FP32, for they are beyond ",
                           true},
+    [ULP_WIDENED_INPUT] = {"input",
+                           "of which an initializer is an input, too, and has values beyond ",
+                           true},
 };
 
 const char *ulp_widened_name(enum ulp_widened why)

@@ -25,9 +25,11 @@ enum ulp_widened {
     ULP_WIDENED_LENGTH,   /* it computes a length, which plans compute in FP32 */
     ULP_WIDENED_NORM,     /* a BatchNormalization that the arithmetic folds, with parameters that
                            * the type does not hold */
+    ULP_WIDENED_INPUT, /* it reads an initializer that is an input of the graph, too, and so keeps
+                        * its type: a Cast rounds what the arithmetic lowers otherwise */
     ULP_WIDENED_COUNT
 };
-/* "operator", "length", "parameters"; NULL: NOT. */
+/* "operator", "length", "parameters", "input"; NULL: NOT. */
 ULP_API const char *ulp_widened_name(enum ulp_widened why);
 
 struct ulp_mixed_widened {

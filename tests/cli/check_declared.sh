@@ -47,4 +47,20 @@ for kind in half mixed; do
     expect 0 "$kind, fixed" "$program" doctor fixed-$kind.onnx -i m/$kind-broken.npz --no-plan -q
 done
 
+# A weight that is an input of the graph, too, keeps its type, and a Cast rounds what the arithmetic raises: its reader stays in FP32, and the file gives the plan's bits.
+python3 - "$source/examples" <<'END' || fail "overridable weights"
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from onnx_writer import node, write_model
+random = np.random.default_rng(5)
+a, b = (random.standard_normal((16, 16)).astype("f4") for _ in "ab")
+a[::2] *= 1e-8
+write_model("overridable.onnx", [node("MatMul", "x a", "m"), node("Mul", "m c", "s"), node("MatMul", "s b", "y")], {"x": (4, 16), "a": (16, 16), "b": (16, 16)}, {"y": (4, 16)},
+            {"a": a, "b": b, "c": np.float32(3)})
+np.savez("overridable.npz", x=random.standard_normal((4, 16)).astype("f4") * np.where(np.arange(16) % 2, 1e-6, 1e3).astype("f4"))
+END
+echo '{"schema": 2, "arithmetic": "fp16,constants=tensorrt", "keep": [{"nodes": ["s"], "arithmetic": "fp32"}]}' >kept.json
+expect 0 "overridable weights" "$program" plan overridable.onnx -i overridable.npz --apply kept.json -o overridable
+shows out "1 more node is FLOAT, of which an initializer is an input, too, and has values beyond FLOAT16: m (MatMul)" "overridable weights"
 exit $failed

@@ -196,6 +196,7 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
             return ulp_out_of_memory(error);
         scope->slots[v] = slot;
         block->slots[slot].info = &value->info;
+        block->slots[slot].overridable = value->overridable;
         block->slots[slot].constant = is_given(scope->program, value) ? NULL : value->initializer;
         if (value->outer >= 0 && outer_slots) {
             block->slots[slot].outer = outer_slots[value->outer];

@@ -100,6 +100,7 @@ static int *place_values(struct ulp_program *program, struct ulp_block *block,
             return NULL;
         struct ulp_program_slot *slot = &block->slots[map[v]];
         slot->info = branch->slots[v].info;
+        slot->overridable = branch->slots[v].overridable;
         ulp_slot_set_constant(slot, branch->slots[v].constant);
     }
     for (size_t o = 0; o < step->output_count; o++)

@@ -21,6 +21,7 @@ struct ulp_program_slot {
     /* the same in every lane: initializer, or integers known at compiling; NULL: lanes compute it
      */
     const struct ulp_tensor *constant;
+    bool overridable; /* an initializer that is an input of the graph, too */
     struct ulp_magnitudes magnitudes; /* of constant, once a lane has lowered it */
     /* its value in FP32 when that is known at compiling, for shapes only; NULL: not known */
     const struct ulp_tensor *known;

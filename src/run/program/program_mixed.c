@@ -70,6 +70,27 @@ static bool loses_parameters(const struct ulp_block *block, const struct ulp_ste
     return false;
 }
 
+/* Does the step read an initializer that keeps its type in the file, as an input of the graph, and
+ * that the arithmetic lowers otherwise than a Cast rounds it? */
+static bool loses_inputs(const struct ulp_block *block, const struct ulp_step *step,
+                         const struct ulp_arithmetic *arithmetic)
+{
+    for (size_t i = 0; i < step->own_input_count && arithmetic->constants != ULP_CONSTANTS_IEEE;
+         i++) {
+        const struct ulp_program_slot *slot =
+            step->inputs[i] >= 0 ? &block->slots[step->inputs[i]] : NULL;
+        if (!slot || !slot->constant || !slot->overridable || ulp_is_parameter(step, i))
+            continue;
+        const struct ulp_lowered lowered =
+            ulp_tensor_count_lowered(slot->constant, &arithmetic->storage, arithmetic->constants,
+                                     ULP_ROUND_NEAREST_EVEN);
+        if (lowered.overflowed ||
+            (lowered.underflowed && arithmetic->constants != ULP_CONSTANTS_SATURATED))
+            return true;
+    }
+    return false;
+}
+
 /* Inputs that keep their declared type, as bits. */
 static uint64_t find_fixed(const struct ulp_step *step)
 {
@@ -160,6 +181,9 @@ static enum ulp_status set_type(const struct ulp_program *program, size_t lane, 
     else if (types->widened[n] == ULP_WIDENED_NOT &&
              loses_parameters(program->nodes[n].block, step, arithmetic))
         types->widened[n] = ULP_WIDENED_NORM;
+    else if (types->widened[n] == ULP_WIDENED_NOT &&
+             loses_inputs(program->nodes[n].block, step, arithmetic))
+        types->widened[n] = ULP_WIDENED_INPUT;
     if (types->widened[n] != ULP_WIDENED_NOT)
         *type = ULP_TYPE_FLOAT;
     types->differs |= *type != find_declared(program, types, n);
