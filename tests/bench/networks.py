@@ -88,7 +88,7 @@ class OnnxRuntime:
 
 
 def run_ulpscope(program, model, inputs, arithmetic, threads, repeat):
-    cost = process.run([program, "run", model, "--inputs", inputs, "--arith", arithmetic, "--threads", str(threads), "--quiet",
+    cost = process.run([program, "run", model, "--inputs", inputs, "--arith", arithmetic, "--threads", str(threads),
                         "--repeat", str(repeat)])
     return min(float(seconds) for seconds in re.findall(r"^run (\S+) s", cost.stderr, re.M))
 

@@ -279,7 +279,7 @@ cp samples/s3.npz mixed/a.npz
 : >mixed/labels.npy
 printf 'arrays/x0.npy\narrays/x3.npy\n' >arrays.txt
 printf 'samples/s0.npz\nsamples/s3.npz\n' >archives.txt
-plain() { grep -vE "$costs" "$1/report.json" | sed 's,"[a-z.]*/[a-z0-9]*\.np[yz]","SAMPLE",; s,"named","SAMPLE",; /"arguments"/s, -i .*,,'; }
+plain() { grep -vE "$costs" "$1/report.json" | sed 's,"[a-z.]*/[a-z0-9]*\.np[yz]","SAMPLE",; s,"named","SAMPLE",; /"arguments"/s, -i .*,,; s, -i [^ ]*,,g'; }
 for pair in "arrays.txt archives.txt" "arrays archives.txt" "arrays/x3.npy samples/s3.npz" "named samples/s3.npz" "mixed samples/s3.npz"; do
     read -r given archive <<<"$pair"
     for kind in given archive; do expect 0 "arrays: ${!kind}" "$program" audit "$model" -i "${!kind}" -a bf16 -q -o $kind; done

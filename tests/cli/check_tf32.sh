@@ -112,6 +112,6 @@ shows err ",tf32=on or ,tf32=off" "another word"
 
 # the recording: by default what is judged in TF32 is what ONNX Runtime gave, and with use_tf32=0 the plan in FP32
 [ -n "${ULPSCOPE_TEST_DATA:-}" ] || { echo "ULPSCOPE_TEST_DATA is not set: no recording of ONNX Runtime's CUDA provider"; exit $failed; }
-python3 -c 'import onnx' 2>/dev/null || { echo "no onnx: recordings are not read"; exit $failed; }
+python3 -c 'import onnx; onnx.load' 2>/dev/null || { echo "no onnx: recordings are not read"; exit $failed; }
 python3 "$source/lab/compare_ort_cuda.py" "$program" "$ULPSCOPE_TEST_DATA" --networks mtcnn_onet,residual_block,resnet_4b_cifar10,vit_pgd_2_3_16,tinybert_1l,mnist_8,yunet_n_320 --at-least 0.7 >recorded || fail "recorded TF32: $(cat recorded)"
 exit $failed

@@ -186,7 +186,7 @@ TEST(another_plans_departure_is_refused)
         const struct ulp_run_options run = {.follow = follow, .departure = departure};
         ck_assert(ulp_program_run(programs[1], &inputs, &run, NULL, 0, NULL, NULL, &error) ==
                   ULP_ERROR_USAGE);
-        ck_assert_ptr_nonnull(strstr(error.message, "another plan"));
+        ck_assert_ptr_nonnull(strstr(error.message, "another program"));
     }
     ulp_departure_free(departure);
     for (int i = 0; i < 2; i++)

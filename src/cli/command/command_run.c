@@ -100,7 +100,7 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
         status =
             ulp_program_run(program, inputs, &run, observers, observer_count, outputs, cost, error);
         progress_clear(&progress);
-        if (status == ULP_OK && options->repeat > 1)
+        if (status == ULP_OK && options->repeat > 1 && !options->common.quiet)
             say(stderr, "run %.6f s\n", cost->seconds);
     }
     return status;
