@@ -7,7 +7,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/model.h \
 	include/ulpscope/array.h \
 	include/ulpscope/search.h \
-	include/ulpscope/schedule.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \

@@ -3,14 +3,13 @@
  * Umbrella header. Read in this order: status.h (errors), memory.h (limiting memory), format.h
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
- * units by themselves), schedule.h (in how many slices k was cut), run.h (compile and run lanes
- * side by side), audit.h (the audit), compare.h (recordings beside
- * the truth), search.h (what to keep in a wider arithmetic, a format for each layer),
- * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
- * prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these in
- * one walk), fix.h (a model that holds, of one that fails), verdict.h (fine, borderline, broken),
- * scales.h (what formats with scales do to factors), tolerance.h (what an arithmetic can meet),
- * report.h (writing it down), saved.h (reading that again), html.h (as a page to look at),
+ * units by themselves), run.h (compile and run lanes side by side), audit.h (the audit), compare.h
+ * (recordings beside the truth), search.h (what to keep in a wider arithmetic, a format for each
+ * layer), engine.h (what a runtime built, and computing exactly that), overflow.h (what will
+ * overflow), prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these
+ * in one walk), fix.h (a model that holds, of one that fails), verdict.h (fine, borderline,
+ * broken), scales.h (what formats with scales do to factors), tolerance.h (what an arithmetic can
+ * meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look at),
  * outputs.h (several files or none). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
@@ -27,7 +26,6 @@
 #include <ulpscope/model.h>
 #include <ulpscope/recording.h>
 #include <ulpscope/unit.h>
-#include <ulpscope/schedule.h>
 #include <ulpscope/run.h>
 #include <ulpscope/audit.h>
 #include <ulpscope/limit.h>

@@ -1,10 +1,12 @@
-/* Counts of slices tried against recorded results: what ulpscope/schedule.h does for matrices, for
- * products of any kind. */
+/* Counts of slices tried against recorded results. */
 #pragma once
 
-#include <ulpscope/schedule.h>
+#include <ulpscope/format.h>
+#include <ulpscope/tensor.h>
 
-/* The counts of slices that split-k=auto tries, ascending from 1: index 0, 1, ... until 0. */
+/* The counts that split-k=auto tries, at most. */
+#define ULP_SLICES_TRIED_MAX 40
+/* These counts, ascending from 1: index 0, 1, ... until 0. */
 int ulp_slices_tried(size_t index);
 /* The arithmetic with k cut in that many slices. */
 enum ulp_status ulp_slices_arithmetic(struct ulp_arithmetic *out,
