@@ -137,17 +137,11 @@ class NodeTable {
       this.columns.map((c) => {
         const text = c.text(i);
         if (c.key === "name") return element("td", { class: "name" }, button(text || nodes.title(i), { class: "link", title: cut(nodes.names[i], 1000) }, null));
-        return element("td", { class: c.number ? "number" : null, text, title: c.key === "op" ? text : null, style: c.bar ? this.barStyle(c, i) : null });
+        return element("td", { class: c.number ? "number" : null, text, title: c.key === "op" ? text : null });
       }),
     );
     row.node = i;
     return row;
-  }
-
-  barStyle(column, i) {
-    const values = this.app.view.nodes.values(this.app.lane, column.bar);
-    if (this.mostOf?.values !== values) this.mostOf = { values, most: values.reduce((a, b) => (b > a ? b : a), 0) };
-    return values[i] > 0 ? `--part:${((100 * values[i]) / this.mostOf.most).toFixed(1)}%` : null;
   }
 
   press(event) {
