@@ -86,12 +86,6 @@ struct ulp_compared_work {
     size_t order; /* in which the run came to it; SIZE_MAX: it did not */
 };
 
-/* Names of values that follow a decision that some member of an arithmetic turns. */
-struct ulp_open_values {
-    struct ulp_names names;
-    int count;
-};
-
 struct ulp_comparing {
     const struct ulp_model *model;
     const struct ulp_tensor_set *inputs;
@@ -109,7 +103,9 @@ struct ulp_comparing {
     struct ulp_names decided;       /* decisions by name */
     struct ulp_tensor *decisions;   /* by number */
     size_t decision_count, decision_capacity;
-    struct ulp_open_values *open; /* by arithmetic */
+    /* names of values that follow a decision that some member of an arithmetic turns, by arithmetic
+     */
+    struct ulp_names *open;
     size_t told;                  /* tensors that the run has come to */
     size_t part, part_count;
 };

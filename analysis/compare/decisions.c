@@ -10,19 +10,18 @@
 
 bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const char *name)
 {
-    return ulp_names_find(&comparing->open[arithmetic].names, name) >= 0;
+    return ulp_names_find(&comparing->open[arithmetic], name) >= 0;
 }
 
 static enum ulp_status add_open(struct ulp_comparing *comparing, size_t arithmetic,
                                 const char *name, struct ulp_error *error)
 {
-    struct ulp_open_values *open = &comparing->open[arithmetic];
-    if (ulp_names_find(&open->names, name) >= 0)
+    struct ulp_names *open = &comparing->open[arithmetic];
+    if (ulp_names_find(open, name) >= 0)
         return ULP_OK;
     /* trials' names end with their plans */
     const char *copy = ulp_arena_copy(comparing->arena, name);
-    return copy && ulp_names_add(&open->names, copy, open->count++) ? ULP_OK
-                                                                    : ulp_out_of_memory(error);
+    return copy && ulp_names_add(open, copy, 0) ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static bool reads_float(const struct ulp_event *event)

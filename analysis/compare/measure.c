@@ -31,7 +31,7 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
                  out->files && comparing->open;
     for (size_t a = 0; whole && a < out->arithmetic_count; a++) {
         out->arithmetics[a] = ulp_comparing_text(comparing, options->arithmetics[a].asked);
-        comparing->open[a].names.budget = budget;
+        comparing->open[a].budget = budget;
         whole = out->arithmetics[a];
     }
     for (size_t f = 0; whole && f < out->file_count; f++) {
@@ -54,7 +54,7 @@ void ulp_comparing_free(struct ulp_comparing *comparing)
         ulp_tensor_free(&comparing->decisions[d]);
     ulp_free(comparing->decisions);
     for (size_t a = 0; comparing->open && a < comparing->out->arithmetic_count; a++)
-        ulp_names_free(&comparing->open[a].names);
+        ulp_names_free(&comparing->open[a]);
     ulp_names_free(&comparing->numbers);
     ulp_names_free(&comparing->decided);
     ulp_program_free(comparing->program);

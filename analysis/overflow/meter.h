@@ -57,8 +57,7 @@ struct ulp_overflow_view {
     const struct ulp_step *step;
     size_t lane;                             /* of the program */
     const struct ulp_tensor *const *rounded; /* its inputs: the reference's, as the lane has them */
-    const struct ulp_tensor *const *widened; /* the same in FP64 */
-    const struct ulp_tensor *exact;          /* results in FP64 on those */
+    const struct ulp_tensor *exact;          /* results in FP64 on these */
     const struct ulp_tensor *stored;         /* by the lane: rounded, or computed by itself */
     struct ulp_arena *arena;
 };

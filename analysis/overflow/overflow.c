@@ -67,10 +67,8 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
     forecast->place_count = ulp_program_node_count(program);
     meter->thread_count = thread_count;
     meter->lost.values.budget = budget;
-    meter->probe = (struct ulp_probe){.tell = ulp_overflow_tell,
-                                      .give = ulp_overflow_give,
-                                      .context = meter,
-                                      .budget = budget};
+    meter->probe = (struct ulp_probe){
+        .tell = ulp_overflow_tell, .give = ulp_overflow_give, .context = meter};
     for (size_t l = 0; l < forecast->lane_count; l++)
         ULP_TRY(prepare_lane(meter, l, error));
     return ULP_OK;
@@ -244,7 +242,6 @@ static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
     const struct ulp_overflow_view view = {.step = step,
                                            .lane = l,
                                            .rounded = rounded.at,
-                                           .widened = widened.at,
                                            .exact = exact,
                                            .stored = stored,
                                            .arena = arena};

@@ -294,9 +294,7 @@ static enum ulp_status look(struct looking *looking, const struct ulp_model *mod
     if (status == ULP_OK)
         status =
             ulp_forward_open(&looking->forward, program, looking->options->thread_count, error);
-    looking->probe = (struct ulp_probe){.factors = look_at_factors,
-                                        .context = looking,
-                                        .budget = looking->forward.budget};
+    looking->probe = (struct ulp_probe){.factors = look_at_factors, .context = looking};
     if (status == ULP_OK)
         status = look_at_all(looking, inputs, error);
     ulp_forward_close(&looking->forward);

@@ -41,7 +41,6 @@ struct ulp_probe {
                                struct ulp_error *error);
     void *context;
     struct ulp_format format;
-    struct ulp_budget *budget;
     size_t node; /* that runs, set by run/block.c */
 };
 

@@ -36,7 +36,6 @@ static enum ulp_status read_tensor(struct ulp_engine_reading *reading, const jso
     ULP_TRY(copy_string(reading, json_object_get(tensor, "Name"), &out->name, error));
     ULP_TRY(copy_string(reading, both ? both : type, &out->format, error));
     out->type = ulp_engine_type(out->format);
-    reading->dynamic |= strncmp(out->format, "N/A", 3) == 0;
     read_dims(json_object_get(tensor, "Dimensions"), out);
     return ULP_OK;
 }

@@ -15,7 +15,6 @@ struct ulp_engine_reading {
     size_t binding_capacity;
     struct ulp_engine_setting *settings;
     size_t setting_capacity;
-    bool dynamic; /* some tensor's type is hidden behind dynamic shapes */
 };
 
 /* reading.c. The type that a text of a file names; UNDEFINED: none. */

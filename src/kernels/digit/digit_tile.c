@@ -40,7 +40,6 @@ static inline void flush(int64_t *sums, vector s)
 #include "kernels/digit/tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_portable = {
-    .name = "portable",
     .lanes = 2,
     .rows_max = 4,
     .vectors_max = 2,

@@ -57,7 +57,6 @@ typedef unsigned ulp_wide_round_fn(const struct ulp_wide_rounding *rounding, siz
 /* One instruction set's code. Panels have 1, 2, 4 or 8 rows (at most rows_max), and 1 to
  * vectors_max vectors of columns. */
 struct ulp_wide_tile {
-    const char *name;
     unsigned features; /* of base/machine/cpu.h that it needs */
     bool integer;
     int lanes; /* columns in a vector */

@@ -36,7 +36,6 @@ TARGET_IFMA static inline void flush_ifma(int64_t *carries, int64_t *sums, __m51
 #include "kernels/digit/tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_ifma = {
-    .name = "avx512ifma",
     .features = ULP_CPU_AVX512IFMA,
     .integer = true,
     .lanes = 8,
@@ -72,7 +71,6 @@ TARGET_AVX512 static inline void flush_avx512(int64_t *sums, __m512d s)
 #include "kernels/digit/tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_avx512 = {
-    .name = "avx512",
     .features = ULP_CPU_AVX512,
     .lanes = 8,
     .rows_max = 8,
@@ -114,7 +112,6 @@ TARGET_AVX2 static inline void flush_avx2(int64_t *sums, __m256d s)
 #include "kernels/digit/tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_avx2 = {
-    .name = "avx2",
     .features = ULP_CPU_AVX2,
     .lanes = 4,
     .rows_max = 4,

@@ -165,10 +165,8 @@ static void look_at(const struct finding *f)
     if (largest <= ULP_PAIR_FITS)
         return;
     out->reaching++;
-    if (!out->node) {
+    if (!out->node)
         out->node = f->node;
-        out->graph = f->graph;
-    }
 }
 
 static void walk(struct ulp_saturating *out, const struct ulp_graph *graph)

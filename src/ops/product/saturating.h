@@ -12,9 +12,7 @@ struct ulp_saturating {
     size_t reaching;      /* of these: with weights that may saturate */
     size_t unknown;       /* with weights that are no constant bytes */
     int largest;          /* of neighbours of one sign, |w| + |w'| */
-    /* the first that may, and its graph; NULL: none */
-    const struct ulp_node *node;
-    const struct ulp_graph *graph;
+    const struct ulp_node *node; /* the first that may; NULL: none */
 };
 void ulp_saturating_find(const struct ulp_model *model, struct ulp_saturating *out);
 /* May any? */

@@ -26,12 +26,10 @@ static inline size_t ulp_number_of(double name)
                                            : ULP_NO_NUMBER;
 }
 
-/* The part of a tensor that a gate reads: elements from `first` on, as one dimension. A copy; its
- * named elements are numbers from ulp_part_resolve on, of which the tensor is a view where all are
- * named in order. */
+/* The part of a tensor that a gate reads, as one dimension. A copy; its named elements are numbers
+ * from ulp_part_resolve on, of which the tensor is a view where all are named in order. */
 struct ulp_trace_part {
     struct ulp_tensor tensor;
-    int64_t first;
     bool named;      /* some element is */
     size_t start;    /* with numbers NULL: element i has number start + i */
     size_t *numbers; /* of each element, or ULP_NO_NUMBER */

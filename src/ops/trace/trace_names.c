@@ -234,7 +234,7 @@ enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *ou
                               const struct ulp_tensor *tensor, int64_t low, int64_t high,
                               struct ulp_error *error)
 {
-    *out = (struct ulp_trace_part){.tensor = ulp_tensor_view(tensor), .first = low};
+    *out = (struct ulp_trace_part){.tensor = ulp_tensor_view(tensor)};
     out->tensor.rank = 1;
     out->tensor.dims[0] = high - low + 1;
     out->tensor.count = (size_t)(high - low + 1);

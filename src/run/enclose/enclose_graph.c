@@ -66,7 +66,6 @@ static void describe_value(const struct ulp_enclosing_walk *w, int slot, struct 
     }
     if (!value->is_range)
         return;
-    out->range = &value->range;
     for (size_t i = 0; i < value->range.count; i++) {
         if (at->may[i] & ULP_MAY_BE_ANYTHING)
             out->unknown++;

@@ -20,7 +20,6 @@ struct ulp_enclosed {
     double bound;     /* largest finite magnitude of the others */
     /* what the unknown ones would have reached; INFINITY: that is not known either */
     double reached;
-    const struct ulp_enclosure *range; /* NULL: not known, or not of floats */
 };
 struct ulp_enclosed_node {
     size_t node;
