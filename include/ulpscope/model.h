@@ -43,13 +43,8 @@ ULP_API size_t ulp_model_node_count(const struct ulp_model *model);
 ULP_API const char *ulp_model_node_name(const struct ulp_model *model, size_t index);
 ULP_API const char *ulp_model_node_op(const struct ulp_model *model, size_t index);
 
-/* Whether any node has this operator, or any value this type, in the graph or in the bodies of its
- * If, Loop and Scan. */
+/* Whether any node has this operator, in the graph or in the bodies of its If, Loop and Scan. */
 ULP_API bool ulp_model_has_operator(const struct ulp_model *model, const char *op);
-ULP_API bool ulp_model_has_type(const struct ulp_model *model, enum ulp_type type);
-/* The declared type of a value of the main graph; ULP_TYPE_UNDEFINED: it has none, or there is no
- * such value. */
-ULP_API enum ulp_type ulp_model_value_type(const struct ulp_model *model, const char *name);
 
 /* A graph input that the caller must provide, or a graph output. */
 struct ulp_value_info {

@@ -102,18 +102,6 @@ const char *ulp_model_node_op(const struct ulp_model *model, size_t index)
     return index < model->graph->node_count ? model->graph->nodes[index].op_type : NULL;
 }
 
-/* Whether it is true of the graph, or of a body in it. */
-static bool is_anywhere(const struct ulp_graph *graph,
-                        bool (*is_in)(const struct ulp_graph *, const void *), const void *what)
-{
-    bool found = is_in(graph, what);
-    for (size_t n = 0; n < graph->node_count && !found; n++)
-        for (size_t a = 0; a < graph->nodes[n].attribute_count && !found; a++)
-            found = graph->nodes[n].attributes[a].kind == ULP_ATTRIBUTE_GRAPH &&
-                    is_anywhere(graph->nodes[n].attributes[a].graph, is_in, what);
-    return found;
-}
-
 bool ulp_model_is_read_from(const struct ulp_model *model, const char *path)
 {
     struct stat file, own;
@@ -128,38 +116,22 @@ bool ulp_model_is_read_from(const struct ulp_model *model, const char *path)
     return false;
 }
 
-static bool has_operator(const struct ulp_graph *graph, const void *op)
+static bool has_operator(const struct ulp_graph *graph, const char *op)
 {
-    for (size_t n = 0; n < graph->node_count; n++)
-        if (strcmp(graph->nodes[n].op_type, op) == 0)
-            return true;
-    return false;
-}
-
-static bool has_type(const struct ulp_graph *graph, const void *type)
-{
-    for (size_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].info.type == *(const enum ulp_type *)type)
-            return true;
-    return false;
+    bool found = false;
+    for (size_t n = 0; n < graph->node_count && !found; n++) {
+        const struct ulp_node *node = &graph->nodes[n];
+        found = strcmp(node->op_type, op) == 0;
+        for (size_t a = 0; a < node->attribute_count && !found; a++)
+            found = node->attributes[a].kind == ULP_ATTRIBUTE_GRAPH &&
+                    has_operator(node->attributes[a].graph, op);
+    }
+    return found;
 }
 
 bool ulp_model_has_operator(const struct ulp_model *model, const char *op)
 {
-    return is_anywhere(model->graph, has_operator, op);
-}
-
-bool ulp_model_has_type(const struct ulp_model *model, enum ulp_type type)
-{
-    return is_anywhere(model->graph, has_type, &type);
-}
-
-enum ulp_type ulp_model_value_type(const struct ulp_model *model, const char *name)
-{
-    for (size_t v = 0; v < model->graph->value_count; v++)
-        if (strcmp(model->graph->values[v].name, name) == 0)
-            return model->graph->values[v].info.type;
-    return ULP_TYPE_UNDEFINED;
+    return has_operator(model->graph, op);
 }
 
 size_t ulp_model_input_count(const struct ulp_model *model)

@@ -6,6 +6,8 @@
 
 #include <ulpscope.h>
 
+#include "graph/graph.h"
+
 #define CONFORMANCE_OPSET_MIN 7
 #define CASE_PATH_ROOM 4352 /* of a case's folder, at most 4200 bytes, and one of its files */
 
@@ -32,6 +34,8 @@ extern const struct wrong_case wrong_cases[];
 const char *find_excuse(const struct excuse *list, const char *what);
 /* For a case: folder is its path; model may be NULL when it could not be loaded. */
 const char *excuse_case(const char *folder, const struct ulp_model *model);
+/* Whether any value has this type, in the graph or in the bodies of its If, Loop and Scan. */
+bool graph_has_type(const struct ulp_graph *graph, enum ulp_type type);
 
 /* ---- one case ---- */
 

@@ -53,6 +53,15 @@ static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wante
     return wrong == 0;
 }
 
+/* Of a value of the main graph; UNDEFINED: it has none, or there is no such value. */
+static enum ulp_type declared_type(const struct ulp_graph *graph, const char *name)
+{
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (strcmp(graph->values[v].name, name) == 0)
+            return graph->values[v].info.type;
+    return ULP_TYPE_UNDEFINED;
+}
+
 /* ONNX before 1.19 wrote values of BFLOAT16 as their bit patterns in UINT16. */
 static enum ulp_status read_set(const char *folder, const char *kind, const struct ulp_model *model,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
@@ -62,7 +71,7 @@ static enum ulp_status read_set(const char *folder, const char *kind, const stru
     for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
         struct ulp_tensor *patterns = &out->items[i].tensor, values;
         if (patterns->type != ULP_TYPE_UINT16 ||
-            ulp_model_value_type(model, out->items[i].name) != ULP_TYPE_BFLOAT16)
+            declared_type(model->graph, out->items[i].name) != ULP_TYPE_BFLOAT16)
             continue;
         status = ulp_tensor_create(&values, ULP_TYPE_BFLOAT16, ULP_ELEMENT_COUNT, 0, patterns->rank,
                                    patterns->dims, error);
@@ -132,7 +141,7 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
     }
     struct ulp_arithmetic lane = *arithmetic;
     /* all others lower or widen BFLOAT16 to their storage */
-    if (status == ULP_OK && ulp_model_has_type(model, ULP_TYPE_BFLOAT16))
+    if (status == ULP_OK && graph_has_type(model->graph, ULP_TYPE_BFLOAT16))
         status = ulp_arithmetic_find("model", &lane, &error);
     int set = 0;
     for (; status == ULP_OK; set++) {

@@ -127,6 +127,18 @@ static const char *excuse_folder(const char *folder)
     return NULL;
 }
 
+bool graph_has_type(const struct ulp_graph *graph, enum ulp_type type)
+{
+    bool found = false;
+    for (size_t v = 0; v < graph->value_count && !found; v++)
+        found = graph->values[v].info.type == type;
+    for (size_t n = 0; n < graph->node_count && !found; n++)
+        for (size_t a = 0; a < graph->nodes[n].attribute_count && !found; a++)
+            found = graph->nodes[n].attributes[a].kind == ULP_ATTRIBUTE_GRAPH &&
+                    graph_has_type(graph->nodes[n].attributes[a].graph, type);
+    return found;
+}
+
 static const char *excuse_model(const struct ulp_model *model)
 {
     for (const struct excuse *row = excused_operators; row->what; row++)
@@ -134,7 +146,7 @@ static const char *excuse_model(const struct ulp_model *model)
             return row->reason;
     for (int type = 0; type < ULP_TYPE_COUNT; type++) {
         const char *reason = find_excuse(excused_types, ulp_type_name((enum ulp_type)type));
-        if (reason && ulp_model_has_type(model, (enum ulp_type)type))
+        if (reason && graph_has_type(model->graph, (enum ulp_type)type))
             return reason;
     }
     return NULL;
