@@ -104,10 +104,8 @@ enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct
                                    struct ulp_error *error);
 
 /* emulation_audit.c. One audit of all samples with shares, in which the second lane keeps what
- * ulp_emulation_keep gave it; the truths. Free *out with ulp_audit_free. watcher: of every run
- * besides; NULL: none. */
-enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
-                                    const struct ulp_observer *watcher, struct ulp_audit *out,
+ * ulp_emulation_keep gave it; the truths. Free *out with ulp_audit_free. */
+enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation, struct ulp_audit *out,
                                     struct ulp_error *error);
 /* An observer of a run of the plan on a problem, which notes what the reference decides. notes:
  * room for it. */

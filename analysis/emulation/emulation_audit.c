@@ -48,8 +48,7 @@ static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_ten
     return ULP_OK;
 }
 
-enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
-                                    const struct ulp_observer *watcher, struct ulp_audit *out,
+enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation, struct ulp_audit *out,
                                     struct ulp_error *error)
 {
     const struct ulp_emulated *given = &emulation->given;
@@ -58,14 +57,13 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                               .thread_count = given->thread_count,
                                               .progress = given->progress};
     struct ulp_emulation_notes notes = {.emulation = emulation};
-    const struct ulp_observer observers[] = {{.context = &notes, .node_done = note_decisions},
-                                             watcher ? *watcher : (struct ulp_observer){0}};
+    const struct ulp_observer observer = {.context = &notes, .node_done = note_decisions};
     struct ulp_session session = {.programs = &emulation->programs,
                                   .samples = &samples,
                                   .options = &options,
                                   .plain_shares = true,
-                                  .observers = observers,
-                                  .observer_count = 2,
+                                  .observers = &observer,
+                                  .observer_count = 1,
                                   .context = &notes,
                                   .begins = begin_sample,
                                   .ends = take_outputs};

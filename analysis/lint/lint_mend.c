@@ -1,5 +1,4 @@
 /* lint --fix: what needs no inputs is mended in a copy, which is held against the model. */
-#include <math.h>
 
 #include "analysis/lint/proposal.h"
 #include "analysis/resized/resized.h"

@@ -72,8 +72,7 @@ static void plan_drawn(struct ulp_lint *lint)
         return;
     lint->planned_count += DRAWS;
     for (size_t at = DRAWS; at > 0 && copy_sizes(lint, &lint->sizes[1]); at--) {
-        const enum ulp_status status =
-            ulp_sizes_draw(lint->model, at - 1, &lint->sizes[1], NULL, &error);
+        const enum ulp_status status = ulp_sizes_draw(lint->model, at - 1, &lint->sizes[1], &error);
         lint->failed |= status == ULP_ERROR_MEMORY;
         if (status == ULP_OK)
             plan_at(lint, at, &lint->sizes[1]);

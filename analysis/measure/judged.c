@@ -2,7 +2,6 @@
 #include "analysis/measure/judged.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* The text of a limit, for those that judge without an audit. */
 #pragma once
 
-#include "analysis/measure/figure.h"
-
 struct ulp_limit {
     const char *output; /* a name of the model's; NULL: all outputs */
     int figure;         /* enum ulp_figure, of the whole error */

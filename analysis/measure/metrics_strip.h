@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "number/mpfr_record.h"
-
 struct ulp_tensor;
 
 /* Open strips of an output's four tensors stay in the first cache together. */

@@ -67,7 +67,7 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
     keep.nodes = nodes;
     const struct ulp_keeps keeps = {.count = keep.node_count > 0, .items = &keep};
     ULP_TRY(ulp_emulation_keep(&search->emulation, &keeps, error));
-    ULP_TRY(ulp_emulation_audit(&search->emulation, NULL, &audit, error));
+    ULP_TRY(ulp_emulation_audit(&search->emulation, &audit, error));
     const struct ulp_audit_lane *lane = &audit.lanes[0];
     set_powers(search, lane, probe);
     *again = which && ulp_audit_mark_kept(lane, search->nodes.free, search->nodes.required) > 0 &&

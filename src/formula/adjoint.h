@@ -3,7 +3,6 @@
  * over the same rows, in any arithmetic. */
 #pragma once
 
-#include "base/text/text.h"
 #include "formula/tape.h"
 
 /* The cotangents of a tape's operands, as a tape whose operands are u0, u1, ... (the tape's own, in

@@ -8,7 +8,6 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/machine/file.h"
-#include "base/text/text.h"
 #include "load/load.h"
 
 static enum ulp_status check_versions(const struct ulp_model *model, const Ulp__ModelProto *proto,

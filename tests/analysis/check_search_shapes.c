@@ -248,7 +248,7 @@ TEST(trials_are_opened_again)
                                        .thread_count = 1,
                                        .what = "a test"};
     ck_ok(ulp_emulation_open(&emulation, &given, &why));
-    ck_ok(ulp_emulation_audit(&emulation, NULL, &audit, &why));
+    ck_ok(ulp_emulation_audit(&emulation, &audit, &why));
     ck_assert_uint_eq(audit.sample_count, SAMPLES);
     ulp_audit_free(&audit);
     ck_ok(ulp_emulation_choices(&emulation, &keep_in, 1, &why));

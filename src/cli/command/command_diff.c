@@ -1,5 +1,4 @@
 /* ulpscope diff: two reports of audits side by side. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

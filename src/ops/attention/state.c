@@ -69,11 +69,11 @@ static enum ulp_status infer_linear(struct ulp_call *call, struct ulp_error *err
 /* Offsets at step t of (batch, head, value index) rows into a packed tensor of `width` features:
  * head * head_step + value * value_step. */
 static void row_offsets(int64_t *out, const struct linear *l, int64_t heads, int64_t t,
-                        int64_t width, int64_t repeat, int64_t head_step, int64_t value_step)
+                        int64_t width, int64_t head_step, int64_t value_step)
 {
     for (int64_t r = 0; r < l->batch * heads * l->value; r++) {
         int64_t b = r / (heads * l->value), h = r / l->value % heads, m = r % l->value;
-        out[r] = (b * l->steps + t) * width + h / repeat * head_step + m * value_step;
+        out[r] = (b * l->steps + t) * width + h * head_step + m * value_step;
     }
 }
 
@@ -84,12 +84,12 @@ static enum ulp_status step_state(struct ulp_call *call, const struct linear *l,
     const struct ulp_tensor *decay = ulp_call_in(call, 4), *beta = ulp_call_in(call, 5);
     const bool per_key = decay && decay->dims[2] == l->kv_heads * l->key && l->key != 1;
     char text[256];
-    row_offsets(tables[0], l, l->kv_heads, t, l->kv_heads * l->key, 1, l->key, 0);
-    row_offsets(tables[1], l, l->kv_heads, t, l->kv_heads * l->value, 1, l->value, 1);
+    row_offsets(tables[0], l, l->kv_heads, t, l->kv_heads * l->key, l->key, 0);
+    row_offsets(tables[1], l, l->kv_heads, t, l->kv_heads * l->value, l->value, 1);
     if (decay)
-        row_offsets(tables[2], l, l->kv_heads, t, decay->dims[2], 1, per_key ? l->key : 1, 0);
+        row_offsets(tables[2], l, l->kv_heads, t, decay->dims[2], per_key ? l->key : 1, 0);
     if (beta)
-        row_offsets(tables[3], l, l->kv_heads, t, beta->dims[2], 1, beta->dims[2] == 1 ? 0 : 1, 0);
+        row_offsets(tables[3], l, l->kv_heads, t, beta->dims[2], beta->dims[2] == 1 ? 0 : 1, 0);
     snprintf(text, sizeof text, "kept = %s; u = %s; kept + k * u",
              decay ? "state * exp(g)" : "state", beta ? "beta * (v - row_sum(kept * k))" : "v");
     const struct ulp_rows rows = {.row_count = (size_t)(l->batch * l->kv_heads * l->value),
@@ -123,8 +123,8 @@ static enum ulp_status read_state(struct ulp_call *call, const struct linear *l,
     char number[40];
     snprintf(number, sizeof number, given ? "%a" : "%.0f",
              given ? (double)scale->f : (double)l->key);
-    row_offsets(tables[0], l, l->q_heads, t, l->q_heads * l->key, 1, l->key, 0);
-    row_offsets(tables[1], l, l->q_heads, t, l->q_heads * l->value, 1, l->value, 1);
+    row_offsets(tables[0], l, l->q_heads, t, l->q_heads * l->key, l->key, 0);
+    row_offsets(tables[1], l, l->q_heads, t, l->q_heads * l->value, l->value, 1);
     for (int64_t r = 0; r < l->batch * l->q_heads * l->value; r++) {
         int64_t b = r / (l->q_heads * l->value), h = r / l->value % l->q_heads / repeat;
         tables[2][r] = ((b * l->kv_heads + h) * l->value + r % l->value) * l->key;

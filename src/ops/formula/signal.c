@@ -1,6 +1,5 @@
 /* DFT, STFT and MelWeightMatrix. A transform is a formula over rows: each output is a sum of
  * products with the roots of unity, which are computed once in the lane's arithmetic. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

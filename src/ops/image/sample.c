@@ -1,5 +1,4 @@
 /* Sampling at coordinates that are data: GridSample, AffineGrid, RoiAlign, MaxRoiPool. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "number/function/math.h"
 #include "ops/trace/enclose_tape.h"
 
 /* Elements without a joint, that are taken at once. */

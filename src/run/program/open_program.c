@@ -89,7 +89,7 @@ static enum ulp_status count_refused(const struct ulp_model *model, const struct
 }
 
 enum ulp_status ulp_sizes_draw(const struct ulp_model *model, uint64_t seed,
-                               struct ulp_sizes *sizes, size_t *refused, struct ulp_error *error)
+                               struct ulp_sizes *sizes, struct ulp_error *error)
 {
     const bool large = seed % 2;
     const size_t count = sizes->count, shift = (size_t)(seed / 2) + large;
@@ -112,8 +112,6 @@ enum ulp_status ulp_sizes_draw(const struct ulp_model *model, uint64_t seed,
         }
         sizes->items[i].size = best;
     }
-    if (refused)
-        *refused = least;
     return ULP_OK;
 }
 

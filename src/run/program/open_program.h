@@ -36,9 +36,9 @@ enum ulp_status ulp_sizes_list(const struct ulp_model *model,
 const char *ulp_free_size_text(const struct ulp_free_size *size, char *buffer, size_t bytes);
 
 /* Draw sizes from 5 on, each unlike the others: small ones for an even seed, large ones for an odd
- * one, where nodes take them. *refused (may be NULL): how many nodes do not take what was drawn. */
+ * one, where nodes take them. */
 enum ulp_status ulp_sizes_draw(const struct ulp_model *model, uint64_t seed,
-                               struct ulp_sizes *sizes, size_t *refused, struct ulp_error *error);
+                               struct ulp_sizes *sizes, struct ulp_error *error);
 
 /* The model compiled in the arithmetic "model" at these sizes, to be looked at, not to be run.
  * options (may be NULL) have the inputs of which no rank is declared. overriding: initializers that
