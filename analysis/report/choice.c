@@ -192,6 +192,12 @@ static double worst(const struct ulp_audit_lane *lane)
     return figure;
 }
 
+/* "with compiled", but "without VNNI" as it stands. */
+static const char *with(const char *word)
+{
+    return strncmp(word, "with", 4) == 0 ? "" : "with ";
+}
+
 static void add_sentence(const struct ulp_page *page, const struct ulp_audit *audit,
                          const struct ulp_choice *choice)
 {
@@ -205,22 +211,23 @@ static void add_sentence(const struct ulp_page *page, const struct ulp_audit *au
         ulp_text_add(page->out, "an output is not finite in either: the choice does not help");
     else if (isinf(a) || isinf(b))
         ulp_text_add(page->out,
-                     "an output is not finite with %s and is with %s: make sure which of the two "
-                     "you deploy",
-                     isinf(a) ? x : y, isinf(a) ? y : x);
+                     "an output is not finite %s%s and is %s%s: make sure which of the two you "
+                     "deploy",
+                     with(isinf(a) ? x : y), isinf(a) ? x : y, with(isinf(a) ? y : x),
+                     isinf(a) ? y : x);
     else if (!(a > 0) && !(b > 0))
         ulp_text_add(page->out, "the outputs are exact in both");
     else if (!(a > 0) || !(b > 0))
-        ulp_text_add(page->out, "the outputs are exact with %s alone", a > 0 ? y : x);
+        ulp_text_add(page->out, "the outputs are exact %s%s alone", with(a > 0 ? y : x),
+                     a > 0 ? y : x);
     else if (b / a > 0.8 && b / a < 1.25)
         ulp_text_add(page->out,
-                     "the worst output's error is %.2f times as large with %s as with %s: the "
-                     "choice changes little",
-                     b / a, y, x);
+                     "the worst output's error is %.2f times as large %s%s as %s%s: the choice "
+                     "changes little",
+                     b / a, with(y), y, with(x), x);
     else
-        ulp_text_add(page->out,
-                     "the worst output's error is %.3g times as large with %s as with %s", b / a, y,
-                     x);
+        ulp_text_add(page->out, "the worst output's error is %.3g times as large %s%s as %s%s",
+                     b / a, with(y), y, with(x), x);
     ulp_text_add(page->out, "%s\n", page->off);
 }
 
