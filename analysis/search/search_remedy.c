@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/memory/alloc.h"
-#include "base/text/text.h"
 
 enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ulp_remedy *wanted,
                                   const struct ulp_sample *samples, size_t sample_count,
@@ -31,11 +30,16 @@ enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ul
     return ulp_search_run(model, &options, samples, sample_count, NULL, 0, out, error);
 }
 
+void ulp_remedy_add_wider(struct ulp_text *out, const struct ulp_target *target)
+{
+    ulp_text_add(out, "%s; %s lowers every model itself, so no node of a file stays in FP32",
+                 target->wider, target->name);
+}
+
 char *ulp_remedy_say_wider(const struct ulp_target *target, struct ulp_arena *memory)
 {
     struct ulp_text text = {0};
-    ulp_text_add(&text, "%s; %s lowers every model itself, so no node of a file stays in FP32",
-                 target->wider, target->name);
+    ulp_remedy_add_wider(&text, target);
     char *said = text.failed ? NULL : ulp_arena_copy(memory, text.data);
     ulp_text_free(&text);
     return said;

@@ -5,6 +5,8 @@
 #include <ulpscope/search.h>
 #include <ulpscope/target.h>
 
+#include "base/text/text.h"
+
 #define ULP_REMEDY_KEPT_IN "fp32"
 /* The share of draws that must hold where nothing is asked. */
 #define ULP_REMEDY_CONFIDENCE 0.99
@@ -28,4 +30,5 @@ enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ul
                                   const struct ulp_sample *samples, size_t sample_count,
                                   struct ulp_search *out, struct ulp_error *error);
 /* What a target has that lowers every model itself, and that no file helps; NULL: out of memory. */
+void ulp_remedy_add_wider(struct ulp_text *out, const struct ulp_target *target);
 char *ulp_remedy_say_wider(const struct ulp_target *target, struct ulp_arena *memory);

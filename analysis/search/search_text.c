@@ -1,7 +1,9 @@
 /* An allocation as text. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "analysis/search/search_remedy.h"
 #include "analysis/search/search_text.h"
 #include "analysis/search/search_tf32.h"
 #include "analysis/search/searcher.h"
@@ -166,6 +168,35 @@ static void add_kept(struct ulp_text *out, const struct ulp_search *found)
     add_meets(out, found, " then");
 }
 
+/* That an arithmetic is named after, as "qnn:fp16"; NULL: none. */
+static const struct ulp_target *target_of(const char *arithmetic)
+{
+    char name[40];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(arithmetic, ":"), arithmetic);
+    return ulp_target_find(name);
+}
+
+/* What is to be done with a plan that is met: by its files, where these are obeyed. */
+static void say_use(struct ulp_text *out, const struct ulp_search *found)
+{
+    bool tensorrt = !found->target_count;
+    for (size_t t = 0; t < found->target_count && found->kept_count; t++) {
+        const struct ulp_target *target = target_of(found->targets[t].name);
+        if (target && target->keeps == ULP_KEEPS_NOTHING) {
+            ulp_remedy_add_wider(out, target);
+            return;
+        }
+        tensorrt |= !target || strncmp(target->name, "trt", 3) == 0;
+    }
+    if (found->kept_count)
+        ulp_text_add(out, "run mixed.onnx%s of --out FOLDER",
+                     tensorrt ? ", or TensorRT by the files beside it," : "");
+    else if (ulp_tf32_is_forbidden(found) && found->tf32_forbidden_by)
+        ulp_text_show(out, "forbid TF32: %s", found->tf32_forbidden_by);
+    else
+        ulp_text_add(out, "nothing");
+}
+
 static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
                      const struct ulp_search *found)
 {
@@ -211,9 +242,7 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
         ulp_text_show(&head->todo, "take the nodes' names from plan.json: no mixed.onnx, %s",
                       found->mixed.reason);
     else
-        ulp_text_add(&head->todo, found->kept_count ? "run mixed.onnx, or TensorRT by the files "
-                                                      "beside it, of --out FOLDER"
-                                                    : "nothing");
+        say_use(&head->todo, found);
     if (found->grade_text)
         ulp_text_show(notes, "What the outputs are for: %s.\n", found->grade_text);
     if (!nothing && found->minimal && found->kept_count)

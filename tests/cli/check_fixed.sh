@@ -90,6 +90,7 @@ END
 
 expect 0 "a plan's own default" "$program" plan w/20-running-variance/broken.onnx -i w/20-running-variance/inputs.npz --for coreml-gpu -q
 shows out "then meets sqnr_db=40 (the default)" "a plan's own default"
+shows out "op_selector; coreml-gpu lowers every model itself" "a plan of what obeys no file"
 
 # edits after which a plan keeps more than of the model as it is are not made; others are
 for name in 20-running-variance 17-unscaled-scores; do
