@@ -157,6 +157,13 @@ static bool is_worse(const struct ulp_verdict *other, const struct ulp_verdict *
             (other->grade == judged->grade && other->sqnr_db < judged->sqnr_db));
 }
 
+/* Saturated sums are a cause where as much of the error is theirs as of a node that is named, a
+ * fifth: a decibel. */
+static bool is_clearly_worse(const struct ulp_verdict *one, const struct ulp_verdict *other)
+{
+    return one->grade > other->grade || !(one->sqnr_db > other->sqnr_db - 1);
+}
+
 /* Of two kinds of processors the worse is the audit's first lane, and what the other gives is said
  * beside it. */
 static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arithmetic *arithmetic,
@@ -170,6 +177,7 @@ static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arit
     struct ulp_text text = {0};
     ULP_TRY(ulp_audit_judge(doctor->audit, 0, lax, &judged, error));
     ULP_TRY(ulp_audit_judge(doctor->audit, 1, lax, &other, error));
+    x->sums_alike = !is_worse(&other, &judged) && !is_clearly_worse(&judged, &other);
     if (!x->exact_is_worse && is_worse(&other, &judged)) {
         x->exact_is_worse = true;
         ulp_audit_free(doctor->audit);
@@ -179,6 +187,11 @@ static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arit
         ULP_TRY(run_audit(x, arithmetic, error));
         return weigh_processors(x, arithmetic, error);
     }
+    if (judged.grade == other.grade && strcmp(judged.text, other.text) == 0) {
+        ulp_text_add(&text, "%s and %s alike", row->word, row->other_word);
+        doctor->processor = keep(x, &text);
+        return x->failed ? ulp_out_of_memory(error) : ULP_OK;
+    }
     ulp_text_add(&text, "%s it is %s: %s", x->exact_is_worse ? row->other_word : row->word,
                  ulp_grade_name(other.grade), other.text);
     doctor->processor = ulp_doctor_copy(x, x->exact_is_worse ? row->word : row->other_word);
@@ -187,10 +200,12 @@ static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arit
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
-/* What comes of the graph where nobody converts it. */
+/* What comes of the graph where nobody converts it, and what forbids TF32, unless FP32 was found
+ * not to do either. */
 static enum ulp_status judge_as_is(struct ulp_doctoring *x, struct ulp_error *error)
 {
     struct ulp_verdict verdict;
+    const struct ulp_search *plan = x->doctor->plan;
     struct ulp_text text = {0};
     if (!x->has_as_is)
         return ULP_OK;
@@ -199,7 +214,7 @@ static enum ulp_status judge_as_is(struct ulp_doctoring *x, struct ulp_error *er
     ulp_text_add(&text, "%s as the graph is, in %s", ulp_grade_name(verdict.grade),
                  x->as_is.asked);
     if (verdict.grade != ULP_GRADE_FINE && isfinite(verdict.sqnr_db) &&
-        strcmp(x->as_is.factor.name, "fp32") != 0)
+        strcmp(x->as_is.factor.name, "fp32") != 0 && !(plan && plan->full > 1 && !plan->timed_out))
         ulp_text_add(&text, " (%s forbids TF32)", ulp_target_tf32(x->target)->forbids);
     ulp_verdict_free(&verdict);
     x->doctor->as_is = keep(x, &text);
@@ -278,6 +293,9 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
     ulp_search_verdict(&text, plan, false);
     if (!text.failed) {
         text.data[strcspn(text.data, "\n")] = '\0';
+        char *rest = ulp_doctor_mends(plan) ? NULL : strstr(text.data, ". Keep ");
+        if (rest) /* all nodes, which does not meet it either */
+            rest[1] = '\0';
         x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text.data);
     }
     ulp_text_free(&text);
@@ -406,10 +424,10 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     if (x->processors)
         ULP_TRY(weigh_processors(x, &arithmetic, error));
     ULP_TRY(judge(x, error));
-    ULP_TRY(judge_as_is(x, error));
     ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
     ULP_TRY(run_compare(x, &arithmetic, error));
     ULP_TRY(ulp_doctor_plan(x, error));
+    ULP_TRY(judge_as_is(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
     ULP_TRY(say_remedy(x, error));

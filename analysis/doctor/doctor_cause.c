@@ -357,7 +357,8 @@ static void add_small(struct ulp_text *text, const struct ulp_audit_lane *lane,
 static void find_saturation(struct ulp_doctoring *x)
 {
     const struct ulp_lint_result *lint = x->doctor->lint;
-    for (size_t f = 0; x->processors && !x->exact_is_worse && f < lint->finding_count; f++) {
+    const bool saturates = x->processors && !x->exact_is_worse && !x->sums_alike;
+    for (size_t f = 0; saturates && f < lint->finding_count; f++) {
         const struct ulp_finding *finding = &lint->findings[f];
         struct ulp_text text = {0};
         if (strcmp(finding->rule, "bytes-saturate") != 0)

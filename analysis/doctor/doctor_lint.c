@@ -22,6 +22,16 @@ static bool is_wrong_anyway(const char *id)
     return is;
 }
 
+const struct ulp_finding *ulp_doctor_find_refused(const struct ulp_doctor *doctor)
+{
+    const struct ulp_lint_result *lint = doctor->lint;
+    for (size_t f = 0; doctor->target && f < lint->finding_count; f++)
+        if (lint->findings[f].severity == ULP_SEVERITY_ERROR &&
+            !is_wrong_anyway(lint->findings[f].rule))
+            return &lint->findings[f];
+    return NULL;
+}
+
 static const struct ulp_audit_node *find_node(const struct ulp_doctoring *x, const char *name)
 {
     for (size_t n = 0; name && n < x->lane->node_count; n++)
@@ -116,6 +126,8 @@ static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *
     for (size_t f = 0; f < lint->finding_count; f++) {
         const struct ulp_finding *finding = &lint->findings[f];
         const int distance = find_distance(x, cause, finding, steps, ahead);
+        if (x->processors && strcmp(finding->rule, "bytes-saturate") == 0)
+            continue; /* a cause of its own, where it is one */
         if (distance <= IDIOM &&
             (distance < least || (distance == least && finding->severity > best->severity))) {
             least = distance;

@@ -106,7 +106,7 @@ enum ulp_status ulp_doctor_plan(struct ulp_doctoring *x, struct ulp_error *error
     const enum ulp_status status = left > 0 ? search(x, left, plan, error) : ULP_ERROR_CANCELLED;
     doctor->plan = status == ULP_OK ? plan : NULL;
     if (status == ULP_ERROR_CANCELLED && !ulp_observer_cancels(options->progress)) {
-        doctor->stopped = limit;
+        doctor->stopped = ulp_seconds_now() - x->started;
         return ULP_OK;
     }
     return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;

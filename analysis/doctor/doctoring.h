@@ -19,6 +19,7 @@ struct ulp_doctoring {
     const struct ulp_target *target;   /* NULL: none */
     const struct ulp_target_choice *processors; /* that differ; NULL: none */
     bool exact_is_worse; /* of these, the one whose sums are exact */
+    bool sums_alike;     /* or saturated sums are no cause: the error is the same without */
     size_t cause_capacity;
     double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
@@ -53,6 +54,10 @@ enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error
 
 /* doctor_text.c: what the terminal says first. */
 void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head);
+
+/* doctor_lint.c: an error of the lint that no figure shows: the target refuses the graph, or takes
+ * it for another; NULL: there is none, or no target was named. */
+const struct ulp_finding *ulp_doctor_find_refused(const struct ulp_doctor *doctor);
 
 /* doctor_lint.c: what the lint says of the causes that were found: its rule, and what to do. */
 void ulp_doctor_match_lint(struct ulp_doctoring *x);

@@ -86,8 +86,9 @@ struct ulp_doctor {
     struct ulp_doctor_cause *causes; /* the most probable first */
     double
         stopped; /* seconds in which no remedy was found, so that its search ended; 0: it did not */
-    /* where two kinds of processors differ, the one that is judged, the worse ("without VNNI"), what
-     * the other gives ("with VNNI it is fine: ...") and which this machine has; else NULL */
+    /* where two kinds of processors differ, the one that is judged, the worse ("without VNNI"),
+     * what the other gives ("with VNNI it is fine: ...") and which this machine has; where their
+     * verdicts are one, "with VNNI and without VNNI alike" and NULL; else NULL */
     char *processor, *other_processor, *this_processor;
     char *remedy; /* what keeps the result right, by a run; NULL: none was searched or found */
     char *next;   /* the command line to go on with */

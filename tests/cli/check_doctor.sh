@@ -70,6 +70,7 @@ for seconds in 0.1 0.15 0.2 0.3 0.4 0.6 0.8 1.2 1.6 2.4 3.2 4.8 6.4 9.6 12.8 20 
 done
 [ -n "$ended" ] || fail "no time is enough for an audit and not for a plan"
 grep -q '"stopped": [0-9.]*[1-9]' late.json || fail "doctor.json does not say that it was stopped"
+python3 -c "import json; said = json.load(open('late.json')); assert said['stopped'] <= said['seconds'], said" || fail "it was stopped behind its end"
 rm -f fixed.onnx
 (eval "$program $ended") >said 2>&1 || fail "the command that goes on: $ended: $(cat said)"
 [ -s fixed.onnx ] || fail "the command that goes on wrote no model: $ended"
@@ -78,6 +79,27 @@ expect 1 "a plan that keeps nothing" "$program" doctor flat.onnx -i flat.npz -a 
 shows out "of 4 tokens change" "a plan that keeps nothing"
 shows out "ulpscope extract flat.onnx softmax" "a plan that keeps nothing"
 grep -q "^  remedy" out && fail "a plan that keeps nothing is a remedy"
+
+# What TensorRT refuses is said first, though what it would compute is fine. Where FP32 does not do either, nothing forbids TF32 or keeps every node.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+random = np.random.default_rng(7)
+write_model("asymmetric.onnx", [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "y")], {"x": (4, 8)}, ["y"], {"s": np.float32(.02), "z": np.int8(-43)}, opset=17)
+write_model("lost.onnx", [node("MatMul", "x w", "p", "product"), node("Add", "p large", "a", "added"), node("Sub", "a large", "y", "taken")], {"x": (4, 8)}, ["y"],
+            {"w": random.standard_normal((8, 8)).astype("f4"), "large": np.float32(1e8)}, opset=17)
+np.savez("x.npz", x=random.random((4, 8)).astype("f4"))
+END
+expect 0 "refused" "$program" doctor asymmetric.onnx -i x.npz --for trt10 -q
+shows out "but the lint finds an error: a zero point is not zero (qdq-asymmetric)" "refused"
+shows out "Quantise again with symmetric activations" "refused, what to do"
+expect 0 "not refused" "$program" doctor asymmetric.onnx -i x.npz --for torch -q
+! grep -q "lint finds" out || fail "not refused: an error of the lint is said"
+expect 1 "no FP32" "$program" doctor lost.onnx -i x.npz --for ort-cuda -q
+shows out "broken as the graph is, in ort-cuda:tf32; if you convert" "no FP32"
+shows out "No plan meets sqnr_db=40: with every node in " "no FP32, no plan"
+! grep -q "Keep [0-9]* of" out || fail "no FP32: every node is kept"
 
 # A first choice that stays is fine at less than the usual tolerance, and the gate for CI passes there.
 expect 0 "fine below 40 dB" "$program" doctor "$model" -i "$inputs" -a bf16 -q

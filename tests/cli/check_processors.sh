@@ -24,6 +24,12 @@ write("full.onnx", w.astype("i1"), np.int8(0))
 write("narrow.onnx", (w // 2).astype("i1"), np.int8(0))
 write("unsigned.onnx", (w + 128).astype("u1"), np.uint8(128))
 np.savez("x.npz", x=x)
+# bytes of at most 10, whose sums do not saturate; and beside them digits that FP32 does not have
+nodes = [node("QuantizeLinear", "x sx zx", "q"), node("DequantizeLinear", "q sx zx", "f"), node("DequantizeLinear", "w sw zw", "g"), node("MatMul", "f g", "p", "product"),
+         node("QuantizeLinear", "p sy zy", "r"), node("DequantizeLinear", "r sy zy", "y"), node("Add", "y large", "a", "added"), node("Sub", "a large", "z", "taken")]
+write_model("lost.onnx", nodes, {"x": x.shape}, {"z": None}, {"w": w.astype("i1"), "zw": np.int8(0), "sx": np.float32(.02), "zx": np.uint8(128), "sw": np.float32(.01),
+                                                             "sy": np.float32(.3), "zy": np.uint8(128), "large": np.float32(1e8)}, opset=17)
+np.savez("low.npz", x=((random.randint(0, 11, (16, 64)) - 128) * np.float32(.02)).astype("f4"))
 END
 
 this="without VNNI"
@@ -41,6 +47,14 @@ assert said["processor"] == "without VNNI" and said["this_processor"] == sys.arg
 cause = said["causes"][0]
 assert cause["rule"] == "bytes-saturate" and cause["node"] == "product" and "UINT8" in cause["fix"], cause
 END
+# Where nothing saturates both kinds are one, and what is wrong is not the sums of bytes.
+expect 0 "alike" "$program" doctor full.onnx -i low.npz --for ort -q
+shows out "on processors with VNNI and without VNNI alike: " "alike"
+! grep -q "this machine" out || fail "alike: this machine is spoken of"
+expect 1 "alike, and wrong" "$program" doctor lost.onnx -i low.npz --for ort --no-plan -q
+shows out "with VNNI and without VNNI alike: " "alike, and wrong"
+shows out "added (Add)" "alike, and wrong"
+! grep -q "saturate$\|saturate \|bytes-saturate" out || fail "alike, and wrong: sums of bytes are the cause"
 for twin in narrow unsigned; do
     expect 0 "$twin" "$program" doctor $twin.onnx -i x.npz --for ort -q
     ! grep -q VNNI out || fail "$twin: VNNI is spoken of"
@@ -60,7 +74,7 @@ expect 0 "an arithmetic that is named" "$program" doctor full.onnx -i x.npz --fo
 ! grep -q "processors" out || fail "an arithmetic that is named: processors are spoken of"
 
 expect 0 "audit --for" "$program" audit full.onnx -i x.npz --for ort -q
-shows out "without VNNI" "audit --for"
+shows out "times as large without VNNI as with VNNI" "audit --for"
 expect 0 "audit --for, unsigned" "$program" audit unsigned.onnx -i x.npz --for ort -q
 ! grep -q "VNNI" out || fail "audit --for, unsigned: VNNI is spoken of"
 
