@@ -4,9 +4,50 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "analysis/measure/grouping.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+
+enum { PARTS_MAX = 100, BY_CAUSE = -1 };
+
+/* "op", "cause" or "prefix:N" into *parts: of names cut at '/' that many, 0: by operator, or
+ * BY_CAUSE. */
+static enum ulp_status read_parts(const char *by, int *parts, struct ulp_error *error)
+{
+    char *end = NULL;
+    *parts = 0;
+    if (strcmp(by, "op") == 0)
+        return ULP_OK;
+    if (strcmp(by, "cause") == 0) {
+        *parts = BY_CAUSE;
+        return ULP_OK;
+    }
+    if (strncmp(by, "prefix:", 7) == 0) {
+        const long count = strtol(by + 7, &end, 10);
+        *parts = count >= 1 && count <= PARTS_MAX ? (int)count : 0;
+    }
+    return *parts && end != by + 7 && !*end
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "groups by %s are not known: expected op, cause, or prefix:N for names "
+                          "cut after the N-th part between '/', N from 1 to %d",
+                          by, PARTS_MAX);
+}
+
+/* How much of the name is the group's: its first parts, but for the last one, which is the node's
+ * own, unless there is no other. */
+static size_t cut_name(const char *name, int parts)
+{
+    const char *last = strrchr(name, '/');
+    size_t length = name[0] == '/';
+    if (!last || last == name)
+        return strlen(name);
+    for (;;) {
+        length += strcspn(name + length, "/");
+        if (name + length == last || --parts == 0)
+            return length;
+        length++;
+    }
+}
 
 static int by_name(const void *a, const void *b)
 {
@@ -63,11 +104,11 @@ static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane
     for (size_t n = 0; groups && n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
         const char *name = parts ? node->name : node->op;
-        groups[n] = (struct ulp_share_group){ulp_arena_text(audit->memory, name,
-                                                            parts ? ulp_grouping_cut(name, parts)
-                                                                  : strlen(name)),
-                                             node->share + node->decision,
-                                             node->share != 0 || node->decision != 0};
+        groups[n] =
+            (struct ulp_share_group){ulp_arena_text(audit->memory, name,
+                                                    parts ? cut_name(name, parts) : strlen(name)),
+                                     node->share + node->decision,
+                                     node->share != 0 || node->decision != 0};
         if (!groups[n].name)
             groups = NULL;
     }
@@ -91,11 +132,10 @@ enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
 {
     ULP_ENTER_ENVIRONMENT;
     int parts;
-    ULP_TRY(ulp_grouping_read(by, &parts, error));
+    ULP_TRY(read_parts(by, &parts, error));
     for (size_t l = 0; audit && l < audit->lane_count; l++)
         if (audit->lanes[l].attribution.given)
-            ULP_TRY(parts == ULP_GROUPING_CAUSE
-                        ? group_causes(audit, &audit->lanes[l], error)
-                        : group_lane(audit, &audit->lanes[l], parts, error));
+            ULP_TRY(parts == BY_CAUSE ? group_causes(audit, &audit->lanes[l], error)
+                                      : group_lane(audit, &audit->lanes[l], parts, error));
     return ULP_OK;
 }

@@ -32,12 +32,3 @@ void ulp_json_put_unjudged(struct ulp_json_writer *writer, const char *key, cons
 
 static const struct ulp_json_hook hooks[] = {{&ulp_struct_metrics, ulp_json_add_exact, NULL}};
 const struct ulp_json_how ulp_json_plain = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-
-void ulp_json_put_metrics(struct ulp_json_writer *writer, const char *key, const void *metrics,
-                          const void *context)
-{
-    const struct ulp_metrics *m = metrics;
-    (void)context;
-    if (m->count || m->nonfinite || m->diverged || m->unmeasured)
-        ulp_json_struct(writer, key, &ulp_struct_metrics, metrics, &ulp_json_plain);
-}

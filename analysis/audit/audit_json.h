@@ -12,9 +12,6 @@ static inline bool ulp_metrics_exact(const struct ulp_metrics *m)
 }
 /* "exact" of struct ulp_metrics. */
 void ulp_json_add_exact(struct ulp_json_writer *writer, const void *metrics, const void *context);
-/* Instead of struct ulp_metrics: nothing where nothing was measured, as of a group of nodes. */
-void ulp_json_put_metrics(struct ulp_json_writer *writer, const char *key, const void *metrics,
-                          const void *context);
 /* Instead of struct ulp_unjudged_list: {"kind": "input" or "output", "name", "sample", "reason"} of
  * each. */
 void ulp_json_put_unjudged(struct ulp_json_writer *writer, const char *key, const void *list,

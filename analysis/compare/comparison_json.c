@@ -8,8 +8,17 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/first_screen.h"
 
-static const struct ulp_json_hook metrics_hooks[] = {
-    {&ulp_struct_metrics, NULL, ulp_json_put_metrics}};
+/* Nothing where nothing was measured. */
+static void put_metrics(struct ulp_json_writer *writer, const char *key, const void *metrics,
+                        const void *context)
+{
+    const struct ulp_metrics *m = metrics;
+    (void)context;
+    if (m->count || m->nonfinite || m->diverged || m->unmeasured)
+        ulp_json_struct(writer, key, &ulp_struct_metrics, metrics, &ulp_json_plain);
+}
+
+static const struct ulp_json_hook metrics_hooks[] = {{&ulp_struct_metrics, NULL, put_metrics}};
 static const struct ulp_json_how value_how = {metrics_hooks,
                                               sizeof metrics_hooks / sizeof *metrics_hooks, NULL,
                                               NULL};

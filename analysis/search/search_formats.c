@@ -77,17 +77,53 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, ".\n");
 }
 
+/* ", 3 e5m9 and 1 e8m12": the formats of most layers, and the widest. */
+static void say_formats(struct ulp_text *out, const struct ulp_search *found)
+{
+    enum { SHOWN = 3 };
+    size_t shown[SHOWN + 1], count = 0, widest = 0;
+    for (size_t f = 0; f < found->format_count; f++)
+        if (found->formats[f].layer_count)
+            widest = f;
+    while (count < SHOWN) {
+        size_t most = found->format_count;
+        for (size_t f = 0; f < found->format_count; f++) {
+            bool is_shown = !found->formats[f].layer_count;
+            for (size_t i = 0; i < count; i++)
+                is_shown |= shown[i] == f;
+            if (!is_shown && (most == found->format_count ||
+                              found->formats[f].layer_count > found->formats[most].layer_count))
+                most = f;
+        }
+        if (most == found->format_count)
+            break;
+        shown[count++] = most;
+    }
+    bool has_widest = false;
+    for (size_t i = 0; i < count; i++)
+        has_widest |= shown[i] == widest;
+    if (!has_widest)
+        shown[count++] = widest;
+    for (size_t i = 0; i < count; i++)
+        ulp_text_add(out, "%s%zu %s %s", i ? (i + 1 == count ? " and " : ", ") : "",
+                     found->formats[shown[i]].layer_count,
+                     i + 1 == count && !has_widest               ? "need"
+                     : found->formats[shown[i]].layer_count == 1 ? "takes"
+                                                                 : "take",
+                     found->formats[shown[i]].name);
+}
+
 static void say_found(struct ulp_headline *head, struct ulp_text *notes,
                       const struct ulp_search *found)
 {
     const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
     ulp_text_add(&head->what, "Of %zu %s%s ", found->layer_count, layer(found),
                  plural(found->layer_count));
-    ulp_search_say_formats(&head->what, found);
+    const bool weighted = strcmp(found->cost, "bits") != 0; /* the mean is, by costs */
+    say_formats(&head->what, found);
     ulp_text_show(&head->what, ": %.4g bits for a %s%s%s", found->bits,
                   found->scaled ? "factor's value on average, scales included" : "value on average",
-                  ulp_search_is_weighted(found) ? ", weighted by " : "",
-                  ulp_search_is_weighted(found) ? found->cost : "");
+                  weighted ? ", weighted by " : "", weighted ? found->cost : "");
     if (found->budget > 0)
         ulp_text_add(&head->what, " (%.4g allowed)", found->budget);
     if (worst && *worst->metric) { /* an output that is judged */

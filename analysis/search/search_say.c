@@ -12,42 +12,6 @@ void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *fo
     ulp_text_add(out, "%s", found->by_default ? " (the default)" : "");
 }
 
-/* ", 3 e5m9 and 1 e8m12": the formats of most layers, and the widest. */
-void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found)
-{
-    enum { SHOWN = 3 };
-    size_t shown[SHOWN + 1], count = 0, widest = 0;
-    for (size_t f = 0; f < found->format_count; f++)
-        if (found->formats[f].layer_count)
-            widest = f;
-    while (count < SHOWN) {
-        size_t most = found->format_count;
-        for (size_t f = 0; f < found->format_count; f++) {
-            bool is_shown = !found->formats[f].layer_count;
-            for (size_t i = 0; i < count; i++)
-                is_shown |= shown[i] == f;
-            if (!is_shown && (most == found->format_count ||
-                              found->formats[f].layer_count > found->formats[most].layer_count))
-                most = f;
-        }
-        if (most == found->format_count)
-            break;
-        shown[count++] = most;
-    }
-    bool has_widest = false;
-    for (size_t i = 0; i < count; i++)
-        has_widest |= shown[i] == widest;
-    if (!has_widest)
-        shown[count++] = widest;
-    for (size_t i = 0; i < count; i++)
-        ulp_text_add(out, "%s%zu %s %s", i ? (i + 1 == count ? " and " : ", ") : "",
-                     found->formats[shown[i]].layer_count,
-                     i + 1 == count && !has_widest               ? "need"
-                     : found->formats[shown[i]].layer_count == 1 ? "takes"
-                                                                 : "take",
-                     found->formats[shown[i]].name);
-}
-
 const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
                                                  size_t count)
 {

@@ -15,10 +15,9 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 json_t *ulp_search_document(const struct ulp_search *found);
 
 /* search_say.c. What verdicts are made of: the tolerances; a sample's figure, "logits is at
- * 63.1 dB"; how many layers take which format; the worst sample. */
+ * 63.1 dB"; the worst sample. */
 void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found);
 void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample *sample);
-void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found);
 /* "the error is 3 times what is allowed.", with the widest format everywhere */
 void ulp_search_say_full(struct ulp_text *out, const struct ulp_search *found);
 const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
@@ -32,9 +31,3 @@ void ulp_search_module(struct ulp_text *out, const char *node, const char *weigh
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found);
 void ulp_search_tables_listed(struct ulp_text *out, const struct ulp_search *found);
-
-/* Are a result's means weighted by its costs? */
-static inline bool ulp_search_is_weighted(const struct ulp_search *found)
-{
-    return strcmp(found->cost, "bits") != 0;
-}

@@ -39,8 +39,9 @@ static bool same_call(const struct ulp_call_path *a, const struct ulp_call_path 
     return a == b;
 }
 
-const struct ulp_mixed_node *mixed_entry(const struct mixed *mixed, const struct ulp_node *node,
-                                         const struct ulp_call_path *call)
+static const struct ulp_mixed_node *find_entry(const struct mixed *mixed,
+                                               const struct ulp_node *node,
+                                               const struct ulp_call_path *call)
 {
     const struct ulp_mixed_node *nodes = mixed->request->nodes;
     size_t first = 0, last = mixed->request->node_count;
@@ -232,7 +233,7 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
 {
     struct mixed *mixed = scope->mixed;
     const struct ulp_function *function = ulp_function_find(mixed->request->model, node);
-    const struct ulp_mixed_node *entry = mixed_entry(mixed, node, scope->call);
+    const struct ulp_mixed_node *entry = find_entry(mixed, node, scope->call);
     if (proto->n_input != node->input_count || proto->n_output != node->output_count ||
         proto->n_attribute != node->attribute_count)
         return ulp_fail(error, ULP_ERROR_INPUT, "node '%s' is another one than when it was loaded",

@@ -210,8 +210,6 @@ enum ulp_status mixed_insert(struct mixed_scope *scope, int position, Ulp__NodeP
 
 /* node.c, body.c: types of all nodes of the scope, their bodies and the functions they call. */
 enum ulp_status mixed_visit(struct mixed_scope *scope, struct ulp_error *error);
-const struct ulp_mixed_node *mixed_entry(const struct mixed *mixed, const struct ulp_node *node,
-                                         const struct ulp_call_path *call);
 enum ulp_status mixed_visit_bodies(struct mixed_scope *scope, const struct ulp_node *node,
                                    Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
                                    struct ulp_error *error);
