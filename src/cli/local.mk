@@ -47,8 +47,6 @@ ulpscope_SOURCES += %D%/command/command_plan.c
 ulpscope_SOURCES += %D%/command/command_prove.c
 ulpscope_SOURCES += %D%/command/command_run.c
 ulpscope_SOURCES += %D%/command/command_show.c
-ulpscope_SOURCES += %D%/command/example.c
-ulpscope_SOURCES += %D%/command/example.h
 ulpscope_SOURCES += %D%/command/command_scales.c
 ulpscope_SOURCES += %D%/command/command_tolerance.c
 ulpscope_SOURCES += %D%/option/option_arguments.c
@@ -96,7 +94,7 @@ example_bytes = model=examples/digits/model.onnx inputs=examples/digits/inputs.n
 	$(AM_V_GEN)$(MKDIR_P) %D%/command && for each in $(example_bytes); do \
 	echo "static const unsigned char bytes_of_$${each%%=*}[] = {"; od -An -v -t x1 "$(srcdir)/$${each#*=}" | sed 's/  */,0x/g; s/^,//; s/$$/,/'; echo '};'; \
 	done >$@.new && mv $@.new $@
-%D%/command/ulpscope-example.$(OBJEXT): %D%/command/example_bytes.h
+%D%/command/ulpscope-command_demo.$(OBJEXT): %D%/command/example_bytes.h
 BUILT_SOURCES += %D%/command/example_bytes.h
 $(ulpscope_OBJECTS): | %D%/command/example_bytes.h # also for make ulpscope alone
 CLEANFILES += %D%/command/example_bytes.h

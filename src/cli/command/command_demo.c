@@ -1,11 +1,15 @@
 /* ulpscope demo: the trained example audited, as a page to open. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
-#include "cli/command/example.h"
+#include "cli/command/example_bytes.h"
 #include "cli/sandbox/sandbox.h"
 
 enum { OPTION_OUT = 'o' };
@@ -57,6 +61,76 @@ static void say_what_to_look_at(const char *folder)
         folder, folder, folder, folder, folder);
 }
 
+/* The trained example (examples/digits), inside the program. */
+struct example_file {
+    const char *name;
+    const unsigned char *bytes;
+    size_t count;
+};
+#define ROW(name, bytes)          \
+    {                             \
+        name, bytes, sizeof bytes \
+    }
+static const struct example_file model_file = ROW("model.onnx", bytes_of_model);
+static const struct example_file inputs_file = ROW("inputs.npz", bytes_of_inputs);
+
+static enum ulp_status write_all(int descriptor, const struct example_file *file, const char *path,
+                                 struct ulp_error *error)
+{
+    size_t done = 0;
+    while (done < file->count) {
+        const ssize_t count = write(descriptor, file->bytes + done, file->count - done);
+        if (count < 0 && errno != EINTR)
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot be written: %s", path,
+                            strerror(errno));
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status check_same(int descriptor, const struct example_file *file, const char *path,
+                                  struct ulp_error *error)
+{
+    unsigned char *bytes = malloc(file->count + 1);
+    if (!bytes)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    size_t done = 0;
+    ssize_t count = 1;
+    while (count > 0 && done <= file->count) {
+        count = read(descriptor, bytes + done, file->count + 1 - done);
+        done += count > 0 ? (size_t)count : 0;
+    }
+    const bool same = done == file->count && memcmp(bytes, file->bytes, done) == 0;
+    free(bytes);
+    return same ? ULP_OK
+                : ulp_fail(error, ULP_ERROR_USAGE,
+                           "%s: is there already, and is not the example's; name another folder",
+                           path);
+}
+
+/* Write it into the folder; *path, its path, is freed with free(). A file that is there stays: one
+ * with other bytes, or a link, is refused. */
+static enum ulp_status write_example(const struct example_file *file, const char *folder,
+                                     char **path, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s/%s", folder, file->name);
+    if (text.failed)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    *path = text.data;
+    int descriptor = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const bool is_there = descriptor < 0 && errno == EEXIST;
+    if (is_there)
+        descriptor = open(*path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: %s", *path, strerror(errno));
+    enum ulp_status status = is_there ? check_same(descriptor, file, *path, error)
+                                      : write_all(descriptor, file, *path, error);
+    if (close(descriptor) != 0 && status == ULP_OK)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: %s", *path, strerror(errno));
+    return status;
+}
+
 static int show(const char *folder)
 {
     struct ulp_error error;
@@ -67,8 +141,8 @@ static int show(const char *folder)
     if (page.failed)
         code = fail_memory();
     else if (ulp_report_prepare(folder, &error) != ULP_OK ||
-             example_write(EXAMPLE_MODEL, folder, &model, &error) != ULP_OK ||
-             example_write(EXAMPLE_INPUTS, folder, &inputs, &error) != ULP_OK)
+             write_example(&model_file, folder, &model, &error) != ULP_OK ||
+             write_example(&inputs_file, folder, &inputs, &error) != ULP_OK)
         code = fail(&error);
     else {
         char title[] = "ulpscope audit", quiet[] = "-q", given[] = "-i", list[] = "--arith=fp16",
