@@ -100,7 +100,7 @@ static enum ulp_status seed_outputs(struct course *course, const struct ulp_reve
                                     const struct ulp_step *step, const struct ulp_tensor *outputs,
                                     bool shared, bool *named, struct ulp_error *error)
 {
-    /* alike however many sweeps there are. Of a step as large as the way (cross_steps.c) the last
+    /* alike however many sweeps there are. Of a step as large as the way (handed.c) the last
      * bit decides: it stays the adjoint's */
     ULP_TRY(
         ulp_trace_begin_reverse(course->trace, !ulp_is_quantizer(step->bound.op), shared, error));
