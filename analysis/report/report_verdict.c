@@ -379,6 +379,6 @@ void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_l
                          struct ulp_headline *verdict)
 {
     char name[ULP_SHOWN_BYTES];
-    ulp_text_add(&verdict->what, "%s: ", ulp_show(name, sizeof name, lane->name, 40, 0));
+    ulp_text_add(&verdict->what, "%s: ", ulp_show(name, sizeof name, lane->name, 64, 0));
     ulp_report_conclude(audit, lane, verdict);
 }

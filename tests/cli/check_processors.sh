@@ -75,6 +75,7 @@ expect 0 "an arithmetic that is named" "$program" doctor full.onnx -i x.npz --fo
 
 expect 0 "audit --for" "$program" audit full.onnx -i x.npz --for ort -q
 shows out "times as large without VNNI as with VNNI" "audit --for"
+grep -q "^ort-cpu,qdq=integer,integers=saturating16: " out || fail "audit --for: the arithmetic's name is cut"
 expect 0 "audit --for, unsigned" "$program" audit unsigned.onnx -i x.npz --for ort -q
 ! grep -q "VNNI" out || fail "audit --for, unsigned: VNNI is spoken of"
 
