@@ -57,8 +57,10 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
         ulp_text_show_whole(&head->todo, refused ? refused->fix : "nothing");
     else
         ulp_text_show(&head->todo, "%s",
-                      doctor->remedy
-                          ? doctor->remedy
+                      doctor->remedy ? doctor->remedy
+                      : doctor->as_is && strncmp(doctor->as_is, "fine ", 5) == 0
+                          ? "leave the graph in FP32, in which it is fine; the command below, at "
+                            "next, goes after the error of FP16"
                           : "run the command below, at next: it shows where the error comes from");
 }
 

@@ -87,8 +87,9 @@ from onnx_writer import node, write_model
 
 random = np.random.default_rng(7)
 write_model("asymmetric.onnx", [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "y")], {"x": (4, 8)}, ["y"], {"s": np.float32(.02), "z": np.int8(-43)}, opset=17)
-write_model("lost.onnx", [node("MatMul", "x w", "p", "product"), node("Add", "p large", "a", "added"), node("Sub", "a large", "y", "taken")], {"x": (4, 8)}, ["y"],
-            {"w": random.standard_normal((8, 8)).astype("f4"), "large": np.float32(1e8)}, opset=17)
+for name, large in ("lost", 1e8), ("half", 300):
+    write_model(f"{name}.onnx", [node("MatMul", "x w", "p", "product"), node("Add", "p large", "a", "added"), node("Sub", "a large", "y", "taken")], {"x": (4, 8)}, ["y"],
+                {"w": random.standard_normal((8, 8)).astype("f4"), "large": np.float32(large)}, opset=17)
 np.savez("x.npz", x=random.random((4, 8)).astype("f4"))
 END
 expect 0 "refused" "$program" doctor asymmetric.onnx -i x.npz --for trt10 -q
@@ -100,6 +101,8 @@ expect 1 "no FP32" "$program" doctor lost.onnx -i x.npz --for ort-cuda -q
 shows out "broken as the graph is, in ort-cuda:tf32; if you convert" "no FP32"
 shows out "No plan meets sqnr_db=40: with every node in " "no FP32, no plan"
 ! grep -q "Keep [0-9]* of" out || fail "no FP32: every node is kept"
+expect 1 "no remedy, and fine as it is" "$program" doctor half.onnx -i x.npz --for ort-cuda --no-plan -q
+shows out "leave the graph in FP32, in which it is fine" "no remedy, and fine as it is"
 
 # A first choice that stays is fine at less than the usual tolerance, and the gate for CI passes there.
 expect 0 "fine below 40 dB" "$program" doctor "$model" -i "$inputs" -a bf16 -q
