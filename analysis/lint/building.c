@@ -119,7 +119,7 @@ struct ulp_edit_part *ulp_build_part(struct ulp_building *b, const char *op,
 }
 
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
-                       bool exact, bool tried, const char *text)
+                       bool tried, const char *text)
 {
     struct ulp_lint_proposals *p = b->p;
     if (b->failed || !b->count)
@@ -134,5 +134,5 @@ void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, cons
                                   .parts = parts,
                                   .part_count = b->count,
                                   .opset = b->opset};
-    ulp_lint_propose_edit(p, &edit, rule, place, exact, tried, "%s", text);
+    ulp_lint_propose_edit(p, &edit, rule, place, true, tried, "%s", text);
 }

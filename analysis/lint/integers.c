@@ -126,7 +126,7 @@ static void convert_length(struct ulp_lint_proposals *p, struct ulp_lint_place p
     if (b.failed)
         return;
     cast(&b, whole, (int64_t)to);
-    ulp_build_propose(&b, place, "length-in-float", true, true, "it is computed in integers");
+    ulp_build_propose(&b, place, "length-in-float", true, "it is computed in integers");
 }
 
 /* ---- quantised numbers ---- */
@@ -154,7 +154,7 @@ static void convert_zero_point(struct ulp_lint_proposals *p, struct ulp_lint_pla
         cast(&b, (struct ulp_edit_input){.number = quantised}, ULP_TYPE_INT32);
     const struct ulp_edit_input rest = join(&b, "Sub", q, whole_constant(&b, ULP_TYPE_INT32, zero));
     cast(&b, rest, (int64_t)to);
-    ulp_build_propose(&b, place, "constant-beyond-fp16", true, true,
+    ulp_build_propose(&b, place, "constant-beyond-fp16", true,
                       "the zero point is subtracted in integers");
 }
 

@@ -117,7 +117,7 @@ static void join(struct ulp_lint_proposals *p, const struct ulp_block *block,
     if (!part)
         return;
     ulp_build_attribute(part, "scale", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->scale;
-    ulp_build_propose(&b, of.place, rule, true, true,
+    ulp_build_propose(&b, of.place, rule, true,
                       b.opset ? "product, scale, Softmax and product are one Attention, of opset 23"
                               : "product, scale, Softmax and product are one Attention");
 }

@@ -105,7 +105,7 @@ static void propose(struct ulp_lint_proposals *p, struct ulp_lint_place norm,
         if (!b.failed)
             part->attributes[part->attribute_count++] = node->attributes[a];
     }
-    ulp_build_propose(&b, norm, ULP_LINT_NORM_APART, true, true,
+    ulp_build_propose(&b, norm, ULP_LINT_NORM_APART, true,
                       "the normalisation is in the weights of the product before it, which are "
                       "rounded once more");
 }

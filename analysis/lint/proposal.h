@@ -60,9 +60,9 @@ struct ulp_edit_part *ulp_build_part(struct ulp_building *b, const char *op,
                                      struct ulp_edit_input *out);
 struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char *name,
                                           enum ulp_attribute_kind kind);
-/* All of them in the place of that node. */
+/* All of them in the place of that node: the same in exact arithmetic. */
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
-                       bool exact, bool tried, const char *text);
+                       bool tried, const char *text);
 
 /* lint_attention.c: what is written out as products and a Softmax. */
 void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);

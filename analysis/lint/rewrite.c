@@ -399,7 +399,7 @@ static void build_all(struct rewriting *r, const char *text)
 
 static const struct row {
     const char *rule;
-    bool exact, tried;
+    bool tried;
     bool (*condition)(struct rewriting *r);
     const char *pattern, *replacement, *text;
 } rows[] = {
@@ -440,7 +440,7 @@ static void try_row(struct ulp_lint_proposals *p, struct ulp_lint_place place,
         return;
     }
     build_all(&r, row->replacement);
-    ulp_build_propose(&r.building, place, row->rule, row->exact, row->tried, row->text);
+    ulp_build_propose(&r.building, place, row->rule, row->tried, row->text);
 }
 
 void ulp_lint_rewrite(struct ulp_lint_proposals *p)
