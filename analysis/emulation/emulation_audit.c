@@ -62,8 +62,7 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation, struct ulp_
                                   .samples = &samples,
                                   .options = &options,
                                   .plain_shares = true,
-                                  .observers = &observer,
-                                  .observer_count = 1,
+                                  .observer = &observer,
                                   .context = &notes,
                                   .begins = begin_sample,
                                   .ends = take_outputs};

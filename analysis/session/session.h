@@ -14,8 +14,7 @@ struct ulp_session {
     const struct ulp_audit_options *options;
     bool plain_shares; /* shares are not taken apart by causes */
     bool follows;      /* what diverged is run again with the reference's decisions */
-    const struct ulp_observer *observers; /* of the lanes' runs, beside the session's own: */
-    size_t observer_count;                /* 3 at most */
+    const struct ulp_observer *observer; /* of the lanes' runs, beside the session's own; or NULL */
     /* Each may be NULL: before the lanes of a sample run, with their program; and afterwards, with
      * the outputs of every lane, which become the callee's. */
     void *context;

@@ -9,7 +9,7 @@
 #include "base/machine/environment.h"
 #include "run/departure.h"
 
-enum { OBSERVERS_MAX = 8 };
+enum { OBSERVERS_MAX = 4 };
 
 struct one {
     const struct ulp_session *session;
@@ -164,8 +164,8 @@ static size_t list_observers(const struct one *one, struct ulp_observer *out)
         out[count++] = *one->options->progress;
     if (one->attributor && !session->truth)
         out[count++] = ulp_attributor_observer(one->attributor);
-    for (size_t i = 0; i < session->observer_count; i++)
-        out[count++] = session->observers[i];
+    if (session->observer)
+        out[count++] = *session->observer;
     return count;
 }
 
@@ -179,7 +179,7 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
                                         .departure = one->departure,
                                         .moved = (!one->attributor ||
                                                   ulp_attributor_reads_moved(one->attributor)) &&
-                                                 !session->observer_count &&
+                                                 !session->observer &&
                                                  (!progress || progress->values_unused)};
     ULP_SCOPED(ulp_scoped_free)
     struct ulp_tensor_set *outputs =
