@@ -56,12 +56,13 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
     else if (doctor->grade == ULP_GRADE_FINE)
         ulp_text_show_whole(&head->todo, refused ? refused->fix : "nothing");
     else
-        ulp_text_show(&head->todo, "%s",
-                      doctor->remedy ? doctor->remedy
-                      : doctor->as_is && strncmp(doctor->as_is, "fine ", 5) == 0
-                          ? "leave the graph in FP32, in which it is fine; the command below, at "
-                            "next, goes after the error of FP16"
-                          : "run the command below, at next: it shows where the error comes from");
+        ulp_text_show(
+            &head->todo, "%s",
+            doctor->remedy ? doctor->remedy
+            : doctor->as_is && strncmp(doctor->as_is, "fine ", 5) == 0
+                ? "leave the graph in FP32, in which it is fine; the command at next shows "
+                  "where FP16 errs"
+                : "run the command below, at next: it shows where the error comes from");
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)

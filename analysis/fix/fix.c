@@ -369,20 +369,45 @@ static enum ulp_status say_why_not(struct ulp_fixing *x, bool found, struct ulp_
                        error);
 }
 
+static struct ulp_lint_options looking(const struct ulp_fixing *x)
+{
+    return (struct ulp_lint_options){.targets = x->target ? x->target->bit : 0,
+                                     .dims = x->options->dims,
+                                     .dim_count = x->options->dim_count,
+                                     .inputs = x->samples[0].inputs};
+}
+
+/* Where nothing need be fixed, what the lint still calls an error there: no figure shows that a
+ * target refuses a graph. */
+static enum ulp_status say_refused(struct ulp_fixing *x, struct ulp_error *error)
+{
+    const struct ulp_lint_options options = looking(x);
+    struct ulp_fix *fix = x->fix;
+    struct ulp_lint_result lint;
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    if (!x->target)
+        return ULP_OK;
+    ULP_TRY(ulp_lint_run(x->model, &options, &lint, error));
+    for (size_t f = 0; f < lint.finding_count && !text.length; f++)
+        if (lint.findings[f].severity == ULP_SEVERITY_ERROR)
+            ulp_text_show(&text, "the lint finds an error: %s (%s)", lint.findings[f].what,
+                          lint.findings[f].rule);
+    ulp_lint_free(&lint);
+    fix->reason = text.length && !text.failed ? ulp_arena_copy(fix->memory, text.data) : NULL;
+    return ulp_taken(!text.failed && (!text.length || fix->reason), error);
+}
+
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                             struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
-    const struct ulp_lint_options looking = {.targets = x->target ? x->target->bit : 0,
-                                             .dims = x->options->dims,
-                                             .dim_count = x->options->dim_count,
-                                             .inputs = x->samples[0].inputs};
+    const struct ulp_lint_options options = looking(x);
     const struct ulp_format *storage = &x->arithmetic.storage;
     const double epsilon =
         ulp_math_exp2(storage->emin - (storage->subnormals ? storage->precision - 1 : 0));
     struct ulp_fix_judged after;
     struct ulp_keeps keeps;
-    ULP_TRY(ulp_lint_propose(x->model, &looking, epsilon, &x->proposals, error));
+    ULP_TRY(ulp_lint_propose(x->model, &options, epsilon, &x->proposals, error));
     ULP_TRY(propose_smooth(x, error));
     x->given = (struct ulp_resizing){.model = x->model,
                                      .lane = &x->options->reference,
@@ -432,7 +457,7 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
         return mend(x, &before, error);
     x->fix->met = true;
     x->fix->edited = x->fix->after = x->fix->before;
-    return ULP_OK;
+    return say_refused(x, error);
 }
 
 enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_options *options,

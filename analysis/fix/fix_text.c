@@ -187,8 +187,11 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
                   !nothing && before->grade == ULP_GRADE_FINE ? " but missed the tolerance" : "");
     ulp_text_show(&head->why, "%s", before->text);
     if (nothing) {
+        if (fix->reason)
+            ulp_text_show(&head->what, "; but %s", fix->reason);
         ulp_headline_drawn(head, fix->drawn);
-        ulp_text_add(&head->todo, "nothing");
+        ulp_text_add(&head->todo,
+                     fix->reason ? "ask ulpscope lint --for this target what to do" : "nothing");
         return;
     }
     add_miss(&head->why, before);
