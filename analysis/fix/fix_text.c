@@ -190,8 +190,12 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
         if (fix->reason)
             ulp_text_show(&head->what, "; but %s", fix->reason);
         ulp_headline_drawn(head, fix->drawn);
-        ulp_text_add(&head->todo,
-                     fix->reason ? "ask ulpscope lint --for this target what to do" : "nothing");
+        ulp_text_add(&head->todo, fix->reason ? "ulpscope lint" : "nothing");
+        if (fix->reason) {
+            ulp_word_add(&head->todo, fix->model_path);
+            ulp_text_add(&head->todo, " --for");
+            ulp_word_add(&head->todo, fix->target);
+        }
         return;
     }
     add_miss(&head->why, before);

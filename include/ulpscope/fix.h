@@ -104,7 +104,9 @@ struct ulp_fix {
     /* nodes that plans keep which meet the goal, with the edits and of the model as it is; the
      * cheaper one is taken. 0: there is none, or it was not searched */
     size_t with_edits_count, without_edits_count;
-    char *reason; /* why there is no file, or the file has no types; NULL: it is as meant */
+    /* why there is no file, or the file has no types; where nothing need be fixed, what the lint
+     * calls an error; NULL: it is as meant */
+    char *reason;
     size_t sample_count, runs; /* of one sample: of edits */
     bool drawn; /* inputs of a sample are random (ulp_model_random_inputs), not given */
     double seconds, plan_seconds;

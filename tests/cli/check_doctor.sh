@@ -97,6 +97,7 @@ shows out "but the lint finds an error: a zero point is not zero (qdq-asymmetric
 shows out "Quantise again with symmetric activations" "refused, what to do"
 expect 0 "refused, fix" "$program" fix asymmetric.onnx -i x.npz --for trt10 -q -o fixed.onnx
 shows out "but the lint finds an error: a zero point is not zero (qdq-asymmetric)" "refused, fix"
+shows out "  do    ulpscope lint asymmetric.onnx --for trt10" "refused, fix, what to do"
 expect 0 "not refused" "$program" doctor asymmetric.onnx -i x.npz --for torch -q
 ! grep -q "lint finds" out || fail "not refused: an error of the lint is said"
 expect 1 "no FP32" "$program" doctor lost.onnx -i x.npz --for ort-cuda -q
