@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
+#include "number/mpfr_record.h"
 #include "tests/support/test.h"
 
 #define NEAR 800 /* exponents that doubles take in, with all parts */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/text.h"
 #include "formula/adjoint.h"
 #include "formula_test.h"
 #include "number/mpfr_record.h"
