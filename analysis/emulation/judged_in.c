@@ -57,7 +57,7 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
     ULP_ENTER_ENVIRONMENT;
     static const char *const settings[] = {
         [ULP_TF32_USUAL] = "", [ULP_TF32_ALLOWED] = ",floats=", [ULP_TF32_FORBIDDEN] = ",floats="};
-    struct ulp_target_name named = {NULL};
+    struct ulp_target_name named = {0};
     if (target_name && !ulp_target_read(target_name, &named))
         return ulp_target_refuse(target_name, error);
     const struct ulp_target *target = named.target;

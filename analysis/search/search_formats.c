@@ -181,10 +181,10 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                      found->scaled ? "the main graph has no MatMul, Gemm or Conv whose factors "
                                      "could be quantised"
                                    : "no node computes floating-point values");
-    ulp_text_add(&head->todo, found->met ? todo(found)
-                              : found->timed_out
-                                  ? "give it more time (--stop-after)"
-                                  : "ask for less (--tolerance), or allow more bits");
+    ulp_text_add(&head->todo, "%s",
+                 found->met         ? todo(found)
+                 : found->timed_out ? "give it more time (--stop-after)"
+                                    : "ask for less (--tolerance), or allow more bits");
     if (found->minimal && found->budget > 0)
         ulp_text_add(notes,
                      "No single product in another format, others giving way, has less error: "
