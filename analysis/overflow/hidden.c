@@ -6,6 +6,7 @@
 #include "analysis/overflow/meter.h"
 #include "base/error.h"
 #include "number/function/math.h"
+#include "ops/steps.h"
 
 enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane, size_t number,
                                   struct ulp_overflow_node **out, struct ulp_error *error)
@@ -53,13 +54,17 @@ static enum ulp_status find_hidden(struct ulp_overflow_meter *meter, struct ulp_
     return ULP_OK;
 }
 
-/* In what the arithmetic computes it. */
-static const struct ulp_format *find_own(const struct ulp_overflow_meter *meter, size_t number,
-                                         const struct ulp_hidden *told)
+/* In what the arithmetic computes it, by the node's own steps where it has such (steps=). */
+static struct ulp_format find_own(const struct ulp_overflow_meter *meter, size_t number,
+                                  const struct ulp_hidden *told)
 {
+    const struct ulp_program *program = meter->forward.program;
+    const struct ulp_operator *op = program->nodes[number].step->bound.op;
+    struct ulp_arithmetic room;
     const struct ulp_arithmetic *arithmetic =
-        ulp_program_node_arithmetic(meter->forward.program, meter->lane + 1, number);
-    return told->sum ? &arithmetic->accumulator : &arithmetic->compute;
+        ulp_steps_arithmetic(ulp_program_node_arithmetic(program, meter->lane + 1, number), op,
+                             &room);
+    return told->sum ? arithmetic->accumulator : arithmetic->compute;
 }
 
 /* Is it near the end of its format, or does it vanish there: must the arithmetic decide? */
@@ -105,11 +110,11 @@ enum ulp_status ulp_overflow_tell(void *context, size_t number, const struct ulp
     node->absorbed += (double)told->absorbed;
     if (result)
         return ULP_OK;
-    const struct ulp_format *own = find_own(meter, number, told);
-    look_inside(meter, told, own);
+    const struct ulp_format own = find_own(meter, number, told);
+    look_inside(meter, told, &own);
     ULP_TRY(find_hidden(meter, node, told, &hidden, error));
     add_figures(hidden, told, meter->sample);
-    hidden->own.format = *own;
+    hidden->own.format = own;
     hidden->narrow.format = meter->probe.format;
     return ULP_OK;
 }
