@@ -79,29 +79,11 @@ static bool only_moves(const char *op)
                            "Expand Concat Tile");
 }
 
-static const struct ulp_node *find_producer(const struct ulp_graph *graph, int value)
-{
-    const int producer = value < 0 ? -1 : graph->values[value].producer;
-    return producer < 0 ? NULL : &graph->nodes[producer];
-}
-
-/* The constant that a value is; NULL: it is computed. */
-static const struct ulp_tensor *find_constant(const struct ulp_graph *graph, int value)
-{
-    const struct ulp_node *producer = find_producer(graph, value);
-    if (value >= 0 && graph->values[value].initializer)
-        return graph->values[value].initializer;
-    if (!producer || strcmp(producer->op_type, "Constant") != 0)
-        return NULL;
-    const struct ulp_attribute *attribute = ulp_node_attribute(producer, "value");
-    return attribute ? attribute->tensor : NULL;
-}
-
 /* The size of a dimension, behind what keeps shapes; -1: unknown. */
 static int64_t find_size(const struct ulp_graph *graph, int value, int64_t axis)
 {
     for (int hops = 0; value >= 0 && hops < 16; hops++) {
-        const struct ulp_tensor *constant = find_constant(graph, value);
+        const struct ulp_tensor *constant = ulp_value_constant(graph, value);
         const struct ulp_value_info *info = &graph->values[value].info;
         const int rank = constant ? constant->rank : info->rank;
         if (rank > 0 && axis >= -rank && axis < rank) {
@@ -110,7 +92,7 @@ static int64_t find_size(const struct ulp_graph *graph, int value, int64_t axis)
             if (size >= 0)
                 return size;
         }
-        const struct ulp_node *producer = find_producer(graph, value);
+        const struct ulp_node *producer = ulp_value_producer(graph, value);
         if (!producer || !producer->input_count ||
             !ulp_is_word(producer->op_type, "Identity Cast DequantizeLinear"))
             return -1;
@@ -134,7 +116,7 @@ static void take_index(struct reading *reading, const struct ulp_node *node, int
 /* One beyond the largest of a constant list of integers; 0: it is none. */
 static int64_t find_end(const struct ulp_graph *graph, int value)
 {
-    const struct ulp_tensor *constant = find_constant(graph, value);
+    const struct ulp_tensor *constant = ulp_value_constant(graph, value);
     double most = -1;
     if (!constant || !constant->data || constant->count < 2)
         return 0;
@@ -167,7 +149,7 @@ static void look_at_reader(struct reading *reading, const struct ulp_node *node,
         snprintf(reading->out->why, sizeof reading->out->why, "%.40s %.100s reads a mask",
                  node->op_type, node->name);
     if (strcmp(node->op_type, "OneHot") == 0 && input == 0) {
-        const struct ulp_tensor *depth = find_constant(graph, node->inputs[1]);
+        const struct ulp_tensor *depth = ulp_value_constant(graph, node->inputs[1]);
         if (depth && depth->data && depth->count == 1)
             take_index(reading, node, (int64_t)ulp_tensor_get(depth, 0));
     }

@@ -46,6 +46,23 @@ int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fall
     return found && found->kind == ULP_ATTRIBUTE_INT && !found->reference ? found->i : fallback;
 }
 
+const struct ulp_node *ulp_value_producer(const struct ulp_graph *graph, int value)
+{
+    const int producer = value < 0 ? -1 : graph->values[value].producer;
+    return producer < 0 ? NULL : &graph->nodes[producer];
+}
+
+const struct ulp_tensor *ulp_value_constant(const struct ulp_graph *graph, int value)
+{
+    const struct ulp_node *producer = ulp_value_producer(graph, value);
+    if (value >= 0 && graph->values[value].initializer)
+        return graph->values[value].initializer;
+    if (!producer || strcmp(producer->op_type, "Constant") != 0)
+        return NULL;
+    const struct ulp_attribute *attribute = ulp_node_attribute(producer, "value");
+    return attribute && attribute->kind == ULP_ATTRIBUTE_TENSOR ? attribute->tensor : NULL;
+}
+
 const char *ulp_model_path(const struct ulp_model *model)
 {
     return model->path;

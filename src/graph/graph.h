@@ -140,6 +140,11 @@ const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, cons
 /* Its integer; `fallback` where it has none of that name. */
 int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fallback);
 
+/* The node of the graph that computes a value, and the constant that the value is: an initializer,
+ * or a Constant's tensor. NULL: there is none, or value is negative. */
+const struct ulp_node *ulp_value_producer(const struct ulp_graph *graph, int value);
+const struct ulp_tensor *ulp_value_constant(const struct ulp_graph *graph, int value);
+
 /* The version of a domain's operator set, 0 when it is not imported. `opsets` are in order, as
  * ulp_opsets_sort leaves them. */
 void ulp_opsets_sort(struct ulp_opset *opsets, size_t count);

@@ -43,7 +43,7 @@ struct finding {
 /* A value of the graph or of one around it. */
 struct held {
     const struct ulp_graph *graph;
-    const struct ulp_value *value; /* NULL: it is omitted */
+    int value; /* negative: it is omitted */
 };
 
 static struct held find_input(const struct ulp_graph *graph, const struct ulp_node *node, int i)
@@ -53,33 +53,25 @@ static struct held find_input(const struct ulp_graph *graph, const struct ulp_no
         number = graph->values[number].outer;
         graph = graph->parent;
     }
-    return (struct held){graph, number < 0 ? NULL : &graph->values[number]};
-}
-
-static const struct ulp_node *find_producer(struct held held)
-{
-    return held.value && held.value->producer >= 0 ? &held.graph->nodes[held.value->producer]
-                                                   : NULL;
+    return (struct held){graph, number};
 }
 
 static const struct ulp_tensor *find_constant(struct held held)
 {
-    const struct ulp_node *node = find_producer(held);
+    const struct ulp_node *node = ulp_value_producer(held.graph, held.value);
     for (int depth = 0; node && strcmp(node->op_type, "Identity") == 0 && depth < 8; depth++) {
         held = find_input(held.graph, node, 0);
-        node = find_producer(held);
+        node = ulp_value_producer(held.graph, held.value);
     }
-    if (node && strcmp(node->op_type, "Constant") == 0) {
-        const struct ulp_attribute *attribute = ulp_node_attribute(node, "value");
-        return attribute && attribute->kind == ULP_ATTRIBUTE_TENSOR ? attribute->tensor : NULL;
-    }
-    return held.value ? held.value->initializer : NULL;
+    return ulp_value_constant(held.graph, held.value);
 }
 
 static enum ulp_type type_of(struct held held)
 {
     const struct ulp_tensor *constant = find_constant(held);
-    return constant ? constant->type : held.value ? held.value->info.type : ULP_TYPE_UNDEFINED;
+    return constant         ? constant->type
+           : held.value < 0 ? ULP_TYPE_UNDEFINED
+                            : held.graph->values[held.value].info.type;
 }
 
 static bool is_dequantize(const struct ulp_node *node)
@@ -144,9 +136,9 @@ static void look_at(const struct finding *f)
     struct ulp_saturating *out = f->out;
     struct held x = find_input(f->graph, f->node, f->row->x),
                 w = find_input(f->graph, f->node, f->row->w);
-    const struct ulp_node *dequantize = find_producer(w);
+    const struct ulp_node *dequantize = ulp_value_producer(w.graph, w.value);
     if (f->row->qdq) {
-        if (!is_dequantize(find_producer(x)) || !is_dequantize(dequantize))
+        if (!is_dequantize(ulp_value_producer(x.graph, x.value)) || !is_dequantize(dequantize))
             return;
         w = find_input(w.graph, dequantize, 0);
     } else if (type_of(x) == ULP_TYPE_INT8 ||

@@ -54,6 +54,13 @@ static void find_lengths(const struct ulp_program *program, struct ulp_mixed_typ
 
 /* ---- types ---- */
 
+static struct ulp_lowered count_lowered(const struct ulp_program_slot *slot,
+                                        const struct ulp_arithmetic *arithmetic)
+{
+    return ulp_tensor_count_lowered(slot->constant, &arithmetic->storage, arithmetic->constants,
+                                    ULP_ROUND_NEAREST_EVEN);
+}
+
 /* The file has a BatchNormalization's own parameters, lowered: a variance that the type does not
  * hold would be another there, while the lane never stores it. */
 static bool loses_parameters(const struct ulp_block *block, const struct ulp_step *step,
@@ -62,8 +69,7 @@ static bool loses_parameters(const struct ulp_block *block, const struct ulp_ste
     for (size_t i = 1; i <= ULP_NORM_PARAMETERS && step->norm && arithmetic->batchnorm_folded;
          i++) {
         const struct ulp_lowered lowered =
-            ulp_tensor_count_lowered(block->slots[step->inputs[i]].constant, &arithmetic->storage,
-                                     arithmetic->constants, ULP_ROUND_NEAREST_EVEN);
+            count_lowered(&block->slots[step->inputs[i]], arithmetic);
         if (lowered.overflowed || lowered.underflowed)
             return true;
     }
@@ -81,9 +87,7 @@ static bool loses_inputs(const struct ulp_block *block, const struct ulp_step *s
             step->inputs[i] >= 0 ? &block->slots[step->inputs[i]] : NULL;
         if (!slot || !slot->constant || !slot->overridable || ulp_is_parameter(step, i))
             continue;
-        const struct ulp_lowered lowered =
-            ulp_tensor_count_lowered(slot->constant, &arithmetic->storage, arithmetic->constants,
-                                     ULP_ROUND_NEAREST_EVEN);
+        const struct ulp_lowered lowered = count_lowered(slot, arithmetic);
         if (lowered.overflowed ||
             (lowered.underflowed && arithmetic->constants != ULP_CONSTANTS_SATURATED))
             return true;
