@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The lab, which nothing else runs: README.md has a row for each file, each is Python that parses, the commands of the program that
-# they start are there, and so are the files of the tree that they name.
+# they start are there, and so are the files of the tree that they name, and the scripts by which rules of targets are said to be known.
 set -u
 program=${ULPSCOPE_PROGRAM:-$(cd "${top_builddir:-.}" && pwd)/ulpscope}
 cd "${top_srcdir:-.}" || exit 99
@@ -29,6 +29,8 @@ for path in files:
 for name in re.findall(r"`([a-z0-9_]+\.py)`", readme):
     if not (lab / name).exists():
         bad.append(f"README.md: there is no lab/{name}")
+for path in pathlib.Path("src/number/format").glob("*.def"):
+    bad += [f"{path}: there is no {name}" for name in re.findall(r'"(lab/[^"]*)"', path.read_text()) if not pathlib.Path(name).exists()]
 if len(files) < 30 or len(commands) < 12 or starts < 15:
     bad.append(f"too little was seen: {len(files)} files, {len(commands)} commands, {starts} starts")
 print("\n".join(bad) or f"{len(files)} files, {starts} starts of a command")

@@ -178,7 +178,7 @@ enum ulp_attention_kernel {
 };
 
 /* Do operators round their steps as the arithmetic says, or some of them otherwise, as a runtime's
- * kernels were recorded to (src/ops/steps.def)? */
+ * kernels were recorded to (src/number/format/steps.def)? */
 enum ulp_steps {
     ULP_STEPS_ALIKE,
     ULP_STEPS_ORT_CUDA, /* ONNX Runtime's CUDA provider in FP16 */
@@ -372,8 +372,6 @@ ULP_API const char *ulp_arithmetic_preset(size_t index);
 struct ulp_runtime {
     const char *name;      /* "torch-compile:fp16" */
     const char *expansion; /* "fp16,epilogue=rounded,constants=ieee,fuse=reduce" */
-    const char *basis;     /* "measured on an H200", "seen in engines", "documented" */
-    const char *support;   /* what was measured, seen or documented, in words */
 };
 /* Index 0, 1, ... until NULL. */
 ULP_API const struct ulp_runtime *ulp_arithmetic_runtime(size_t index);

@@ -1,7 +1,8 @@
 /* Where a model is to run: a target, as `--for` names it. Each is a row of one table
  * (src/number/format/target.def): what it stores, accumulates and fuses, how it lowers constants,
- * which rules of the lint are about it, which of a plan's files it takes, and where that is public.
- * What it computes in is said by arithmetics whose names begin with its own ("trt10:fp16"). */
+ * which rules of the lint are about it, and which of a plan's files it takes. What it computes in
+ * is said by arithmetics whose names begin with its own ("trt10:fp16"), and how each of their rules
+ * is known stands beside it. */
 #ifndef ULPSCOPE_TARGET_H
 #define ULPSCOPE_TARGET_H
 
@@ -40,7 +41,7 @@ struct ulp_target {
     enum ulp_target_bit bit;
     const char *lowered; /* the arithmetic that a plan for it is searched in: "trt10:fp16" */
     /* sentences: */
-    const char *stores, *accumulates, *fuses, *constants, *rules, *files, *source;
+    const char *stores, *accumulates, *fuses, *constants, *rules, *files;
     enum ulp_target_keeps keeps;
     const char *wider; /* what computes more in FP32, where the graph's types do not; else NULL */
 };
@@ -60,7 +61,7 @@ enum ulp_tf32 {
 /* Of a target where FP32 products may be TF32; NULL: they never are. */
 struct ulp_target_tf32 {
     const char *target;
-    const char *usual, *allowed; /* arithmetics: what FP32 is by default, and with TF32 allowed */
+    const char *usual, *allowed;  /* arithmetics: what FP32 is by default, and with TF32 allowed */
     const char *forbids, *python; /* what is said to the runtime so that it is FP32 */
 };
 ULP_API const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *target);
@@ -89,7 +90,35 @@ struct ulp_target_choice {
 };
 ULP_API const struct ulp_target_choice *ulp_target_choice(size_t index);
 
-/* The target in English, its arithmetics and what each stands on: as ulp_arithmetic_describe. */
+/* How a rule is known, the surest first. */
+enum ulp_known {
+    ULP_KNOWN_RECORDED,   /* a script recorded the runtime, or compares with such a recording */
+    ULP_KNOWN_DOCUMENTED, /* the runtime's makers say so */
+    ULP_KNOWN_STATED,     /* someone says so in a thread */
+    ULP_KNOWN_INFERRED,   /* it follows from something else, or nothing else is known */
+};
+/* "recorded", "documented", "stated", "inferred". */
+ULP_API const char *ulp_known_name(enum ulp_known known);
+
+/* One rule of a target: that its arithmetic has this base or part, or that an operator rounds as a
+ * row of steps.def says. */
+struct ulp_rule {
+    const char *of;   /* "torch:fp16", "ort-cpu"; of an operator's steps "ort-cuda", as in steps= */
+    const char *rule; /* "fp16", "epilogue=rounded"; "CumSum: every step is rounded" */
+    enum ulp_known known;
+    const char *by;    /* the script ("lab/compare_operators.py"), document or thread */
+    const char *on;    /* version and hardware; may be "" where it was not recorded */
+    const char *shown; /* what was found; may be "" */
+};
+/* Index 0, 1, ... until false. Texts are static. */
+ULP_API bool ulp_target_rule(size_t index, struct ulp_rule *out);
+/* Is it one of an arithmetic of that name ("ort-cuda:fp16@h100"), where no part that follows takes
+ * its place? */
+ULP_API bool ulp_rule_holds(const struct ulp_rule *rule, const char *name);
+/* The rules of an arithmetic of that name: as ulp_arithmetic_describe. */
+ULP_API size_t ulp_rules_describe(const char *name, char *buffer, size_t size);
+
+/* The target in English, its arithmetics and their rules: as ulp_arithmetic_describe. */
 ULP_API size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t size);
 
 #endif

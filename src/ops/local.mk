@@ -3,7 +3,7 @@ libulpscope_a_SOURCES += \
 	%D%/call/arguments.c %D%/call/call_blocks.c %D%/call/formula.c %D%/call/call_join.c %D%/join.h %D%/call/call_memory.c %D%/call/library.c %D%/call/library.h %D%/call/ranges.c %D%/call.h \
 	%D%/bounds.c %D%/bounds.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h %D%/family.def %D%/infer.c %D%/infer.h %D%/ops_move.c %D%/ops_move.h \
-	%D%/operator.h %D%/prepared.c %D%/prepared.h %D%/registry.c %D%/run.c %D%/steps.c %D%/steps.def %D%/steps.h %D%/wide.c %D%/wide.def %D%/wide.h \
+	%D%/operator.h %D%/prepared.c %D%/prepared.h %D%/registry.c %D%/run.c %D%/steps.c %D%/steps.h %D%/wide.c %D%/wide.def %D%/wide.h \
 	%D%/control/control.c %D%/control/control.h %D%/control/control_parts.c %D%/control/control_parts.h \
 	%D%/probe.h %D%/probe/probe_contract.c %D%/probe/probe_tape.c \
 	%D%/spatial/interpolate.c %D%/spatial/interpolate.h %D%/spatial/window.c %D%/spatial/window.h \

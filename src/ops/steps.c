@@ -13,8 +13,8 @@ static const struct {
     const char *name;
     enum ulp_steps_rule rule;
 } rows[] = {
-#define STEPS(runtime, name, rule) {ULP_STEPS_##runtime, name, rule},
-#include "ops/steps.def"
+#define STEPS(runtime, name, rule, ...) {ULP_STEPS_##runtime, name, rule},
+#include "number/format/steps.def"
 #undef STEPS
 };
 

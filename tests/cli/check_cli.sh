@@ -130,10 +130,12 @@ expect 2 "fusion of two" "$program" audit "$model" --fuse-compare -a fp16,bf16
 expect 2 "fusion of what rounds every step" "$program" audit "$model" --fuse-compare -a fp32
 expect 0 "a target explained" "$program" list trt
 shows out "  product     TensorRT 11; the newest: also called trt." "a target explained"
-shows out "  source      onnx-tensorrt" "a target explained"
+shows out "  documented  batchnorm=folded (onnx-tensorrt" "a target explained"
 shows out "trt11:fp16 stands for" "a target explained"
 expect 0 "what a runtime's name stands on" "$program" list trt:fp16
-shows out "seen in engines: 282 of 331" "what a runtime's name stands on"
+shows out "  inferred    acc=fp16 (layer informations" "what a runtime's name stands on"
+expect 0 "rules of operators" "$program" list fp16,steps=ort-cuda
+shows out "  recorded    CumSum: every step and sum" "rules of operators"
 echo '{"groups": [{"nodes": ["embed/MatMul", "head/Gem"]}]}' >groups.json
 echo '{"groups": [{"nodes": ["embed/MatMul", "embed/Add"]}]}' >one.json
 expect 0 "groups of a file" "$program" audit "$model" -i "$inputs" -a fp16,fuse=./one.json,acc=fp16,fp16 -q

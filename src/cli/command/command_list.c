@@ -146,21 +146,23 @@ static size_t print_units(const char *name)
 
 static void describe_target(const struct ulp_target *target)
 {
-    char text[4096];
+    char text[16384];
     ulp_target_describe(target, text, sizeof text);
     fputs(text, stdout);
     putchar('\n');
 }
 
-static void describe(const struct ulp_arithmetic *arithmetic)
+static void describe(const struct ulp_arithmetic *arithmetic, const char *name)
 {
-    char text[4096];
+    char text[8192];
     struct ulp_unit_info unit;
     ulp_arithmetic_describe(arithmetic, text, sizeof text);
     fputs(text, stdout);
     if (ulp_arithmetic_unit(arithmetic, &unit))
         say(stdout, "  unit        %s: %d products a block, %d fraction bits; %s.\n", unit.name,
             unit.block, unit.fraction_bits, unit.source);
+    ulp_rules_describe(name, text, sizeof text);
+    fputs(text, stdout);
     putchar('\n');
 }
 
@@ -170,9 +172,8 @@ static enum ulp_status explain_arithmetic(const char *name, struct ulp_error *er
     const struct ulp_runtime *row = ulp_runtime_find(name);
     ULP_TRY(ulp_arithmetic_find(name, &arithmetic, error));
     if (row) /* what a name by runtime stands on */
-        say(stdout, "%s stands for %s\n  %s: %s\n", row->name, row->expansion, row->basis,
-            row->support);
-    describe(&arithmetic);
+        say(stdout, "%s stands for %s\n", row->name, row->expansion);
+    describe(&arithmetic, name);
     return ULP_OK;
 }
 
@@ -185,7 +186,7 @@ static size_t print_arithmetics(bool shown)
     for (; ulp_arithmetic_preset(presets); presets++)
         if (shown &&
             ulp_arithmetic_find(ulp_arithmetic_preset(presets), &arithmetic, &error) == ULP_OK)
-            describe(&arithmetic);
+            describe(&arithmetic, arithmetic.name);
     if (shown)
         say(stdout, "Names by runtime, which @GPU and parts may follow:\n");
     for (; (row = ulp_arithmetic_runtime(runtimes)); runtimes++)

@@ -435,11 +435,9 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
                 ? " With one channel a group the chain begins with the bias; in FP16 with 32 "
                   "channels or more that is added to the rounded sum."
                 : "");
-    if (a->steps == ULP_STEPS_ORT_CUDA)
+    if (a->steps)
         say(page, "steps",
-            "Every step, also of sums, is rounded to storage in CumSum, Elu, FastGelu, HardSwish, "
-            "LeakyRelu, Softsign, Sum, LSTM, GRU and RNN, as ONNX Runtime's CUDA provider was "
-            "recorded to; Gemm rounds once.");
+            "Some operators round otherwise, as that runtime's kernels: see the rules.");
     if (a->norms_torch)
         say(page, "norms",
             "BatchNormalization is fma(scale (x - mean), rsqrt(variance + epsilon), bias), "
@@ -504,6 +502,42 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     return end_page(&page);
 }
 
+static void put_rule(struct page *page, const struct ulp_rule *rule)
+{
+    say(page, ulp_known_name(rule->known), "%s (%s%s%s)%s%s", rule->rule, rule->by,
+        *rule->on ? "; " : "", rule->on, *rule->shown ? ": " : "", rule->shown);
+}
+
+size_t ulp_rules_describe(const char *name, char *buffer, size_t size)
+{
+    struct page page = {.buffer = buffer, .size = size};
+    struct ulp_rule rule;
+    for (size_t i = 0; ulp_target_rule(i, &rule); i++)
+        if (ulp_rule_holds(&rule, name))
+            put_rule(&page, &rule);
+    return end_page(&page);
+}
+
+/* Rules that an earlier arithmetic of the target has alike are not said again. */
+static bool is_said(const struct ulp_rule *rule, size_t index, const char *target, size_t length)
+{
+    struct ulp_rule earlier;
+    for (size_t i = 0; i < index && ulp_target_rule(i, &earlier); i++)
+        if (strncmp(earlier.of, target, length) == 0 && earlier.of[length] == ':' &&
+            strcmp(earlier.rule, rule->rule) == 0 && strcmp(earlier.by, rule->by) == 0 &&
+            strcmp(earlier.shown, rule->shown) == 0)
+            return true;
+    return false;
+}
+
+static void put_new_rules(struct page *page, const char *name, const char *target)
+{
+    struct ulp_rule rule;
+    for (size_t i = 0; ulp_target_rule(i, &rule); i++)
+        if (ulp_rule_holds(&rule, name) && !is_said(&rule, i, target, strlen(target)))
+            put_rule(page, &rule);
+}
+
 size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t size)
 {
     struct page page = {.buffer = buffer, .size = size};
@@ -521,10 +555,12 @@ size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t
     say(&page, "files", "%s.", target->files);
     if (target->wider)
         say(&page, "in FP32", "no node by the graph's types: %s.", target->wider);
-    say(&page, "source", "%s.", target->source);
     for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
-        if (strncmp(row->name, target->name, front) == 0 && row->name[front] == ':')
-            say(&page, row->name + front + 1, "%s stands for %s (%s: %s).", row->name,
-                row->expansion, row->basis, row->support);
+        if (strncmp(row->name, target->name, front) == 0 && row->name[front] == ':') {
+            say(&page, row->name + front + 1, "%s stands for %s.", row->name, row->expansion);
+            put_new_rules(&page, row->name, target->name);
+        }
+    if (!ulp_runtime_find(target->lowered))
+        put_new_rules(&page, target->lowered, target->name);
     return end_page(&page);
 }

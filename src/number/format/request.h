@@ -42,6 +42,7 @@ struct ulp_request {
 };
 
 extern const char *const ulp_gpu_names[ULP_GPU_COUNT + 1];
+extern const char *const ulp_steps_names[];
 extern const char *const ulp_unit_names[ULP_UNIT_CLASS_COUNT + 1];
 extern const char *const ulp_constants_names[]; /* by enum ulp_constants */
 extern const char *const ulp_floats_names[];    /* target.c */

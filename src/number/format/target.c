@@ -11,6 +11,7 @@
 
 #define TARGET(...)
 #define ARITHMETIC(...)
+#define RULES(...)
 #define CHOICE(...)
 #define PROCESSORS(...)
 #define TF32(...)
@@ -25,11 +26,37 @@ static const struct ulp_target targets[] = {
 };
 
 static const struct ulp_runtime arithmetics[] = {
+#define RULE(part, ...) "," part
 #undef ARITHMETIC
-#define ARITHMETIC(name, expansion, basis, support) {name, expansion, basis, support},
+#define ARITHMETIC(name, rules) {name, &(rules)[1]},
 #include "number/format/target.def"
 #undef ARITHMETIC
+#undef RULE
+};
+
+/* The rules of an arithmetic or of a target follow a row that has its name alone. */
+static const struct ulp_rule rules_of[] = {
+#define RULE(part, known, by, on, shown) {NULL, part, ULP_KNOWN_##known, by, on, shown},
+#define ARITHMETIC(name, rules) {.of = name}, rules
+#undef RULES
+#define RULES ARITHMETIC
+#include "number/format/target.def"
+#undef ARITHMETIC
+#undef RULES
 #define ARITHMETIC(...)
+#define RULES(...)
+};
+
+#define SAYS_STRICT "every step and sum is rounded to storage"
+#define SAYS_FUSED "one rounding, of the sum and what is added to it"
+static const struct {
+    enum ulp_steps runtime;
+    struct ulp_rule rule;
+} steps_rules[] = {
+#define STEPS(runtime, op, rule, ...) {ULP_STEPS_##runtime, RULE(op ": " SAYS_##rule, __VA_ARGS__)},
+#include "number/format/steps.def"
+#undef STEPS
+#undef RULE
 };
 
 static const struct ulp_target_choice choices[] = {
@@ -53,6 +80,9 @@ static const struct ulp_target_tf32 tf32[] = {
 #define TF32(...)
 };
 
+/* Of the part steps=, as enum ulp_steps. */
+const char *const ulp_steps_names[] = {"alike", "ort-cuda", NULL};
+
 /* Of the part floats=: fp32, and what is in the table above. */
 const char *const ulp_floats_names[] = {
     "fp32",       "trt8:tf32",     "trt10:tf32", "trt11:tf32", "torch:tf32-convs",
@@ -61,6 +91,8 @@ const char *const ulp_floats_names[] = {
 enum {
     TARGET_COUNT = sizeof targets / sizeof *targets,
     ARITHMETIC_COUNT = sizeof arithmetics / sizeof *arithmetics,
+    RULE_COUNT = sizeof rules_of / sizeof *rules_of,
+    STEPS_COUNT = sizeof steps_rules / sizeof *steps_rules,
     CHOICE_COUNT = sizeof choices / sizeof *choices,
     TF32_COUNT = sizeof tf32 / sizeof *tf32
 };
@@ -157,6 +189,52 @@ const struct ulp_runtime *ulp_runtime_find(const char *name)
             return &arithmetics[i];
     }
     return NULL;
+}
+
+const char *ulp_known_name(enum ulp_known known)
+{
+    static const char *const names[] = {"recorded", "documented", "stated", "inferred"};
+    return names[known];
+}
+
+bool ulp_target_rule(size_t index, struct ulp_rule *out)
+{
+    const char *of = NULL;
+    for (size_t r = 0; r < RULE_COUNT; r++) {
+        if (rules_of[r].of)
+            of = rules_of[r].of;
+        else if (index-- == 0) {
+            *out = rules_of[r];
+            out->of = of;
+            return true;
+        }
+    }
+    if (index >= STEPS_COUNT)
+        return false;
+    *out = steps_rules[index].rule;
+    out->of = ulp_steps_names[steps_rules[index].runtime];
+    return true;
+}
+
+/* What stands behind ",steps=" or the like; NULL: nothing does. */
+static const char *find_part(const char *name, const char *key, size_t length)
+{
+    for (const char *at = strchr(name, ','); at; at = strchr(at + 1, ','))
+        if (strncasecmp(at + 1, key, length) == 0)
+            return at + 1 + length;
+    return NULL;
+}
+
+bool ulp_rule_holds(const struct ulp_rule *rule, const char *name)
+{
+    const struct ulp_runtime *runtime = ulp_runtime_find(name);
+    const char *equals = strchr(rule->rule, '='), *steps = find_part(name, "steps=", 6);
+    if (is_called(runtime ? runtime->name : name,
+                  runtime ? strlen(runtime->name) : strcspn(name, "@,"), rule->of))
+        return !equals || !find_part(name, rule->rule, (size_t)(equals + 1 - rule->rule));
+    if (!steps && runtime)
+        steps = find_part(runtime->expansion, "steps=", 6);
+    return steps && is_called(steps, strcspn(steps, ","), rule->of);
 }
 
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error)
