@@ -406,6 +406,7 @@ static void say_next(struct ulp_doctoring *x)
 
 static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
 {
+    ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
     struct ulp_arithmetic arithmetic;
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
@@ -430,6 +431,8 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(judge_as_is(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
+    ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, &rests_on, error));
+    doctor->rests_on = ulp_doctor_copy(x, rests_on);
     ULP_TRY(say_remedy(x, error));
     say_next(x);
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;

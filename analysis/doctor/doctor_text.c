@@ -119,6 +119,12 @@ static void add_all(const struct ulp_page *page, const struct ulp_doctor *doctor
         add_cause(page, &doctor->causes[c], c == 0 && doctor->grade != ULP_GRADE_FINE);
     if (doctor->remedy && doctor->cause_count && doctor->causes[0].fix)
         add_line(page, "remedy", doctor->remedy);
+    if (doctor->rests_on) {
+        ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+        ulp_text_add(&text, "%s (ulpscope list %s)", doctor->rests_on, doctor->arithmetic);
+        add_line(page, "rests on", text.data ? text.data : "");
+        page->out->failed |= text.failed;
+    }
     add_steps(page, doctor);
     ulp_text_add(page->out, "  next      %s\n", doctor->next); /* on one line, to be copied */
 }

@@ -88,6 +88,69 @@ const struct ulp_target_choice *ulp_judged_processors(const struct ulp_model *mo
     return NULL;
 }
 
+static bool has_any(const struct ulp_model *model, const char *words)
+{
+    char op[64];
+    for (size_t length; *words; words += length + (words[length] == ' ')) {
+        length = strcspn(words, " ");
+        snprintf(op, sizeof op, "%.*s", (int)length, words);
+        if (ulp_model_has_operator(model, op))
+            return true;
+    }
+    return false;
+}
+
+/* Does a rule say anything of this model? Constants that change are counted by reports, and what
+ * FLOAT nodes are is judged by itself. */
+static bool concerns(const struct ulp_rule *rule, const struct ulp_model *model)
+{
+#define MATRICES "Einsum FusedGemm FusedMatMul Gemm MatMul MatMulNBits"
+#define PRODUCTS MATRICES " Attention Conv ConvTranspose FusedConv GRU LSTM MultiHeadAttention RNN"
+#define ROWS \
+    "InstanceNormalization LayerNormalization RMSNormalization SimplifiedLayerNormalization"
+    static const char *const parts[][2] = {
+        {"acc=", PRODUCTS},
+        {"attention=", "Attention GroupQueryAttention MultiHeadAttention"},
+        {"batchnorm=", "BatchNormalization"},
+        {"constants=", ""},
+        {"conv=", "Conv FusedConv"},
+        {"epilogue=", "Conv ConvTranspose FusedConv FusedGemm Gemm"},
+        {"exponentials=", "LogSoftmax Mish ReduceLogSumExp Softplus"},
+        {"floats=", ""},
+        {"integers=", "DequantizeLinear MatMulInteger QLinearConv QLinearMatMul"},
+        {"matmul=", MATRICES},
+        {"norms=", "BatchNormalization " ROWS},
+        {"qdq=", "DequantizeLinear"},
+        {"recurrence=", "GRU LSTM"},
+        {"unit=", PRODUCTS},
+        {"vectors=", PRODUCTS}};
+    char op[64];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strncmp(rule->rule, parts[i][0], strlen(parts[i][0])) == 0)
+            return has_any(model, parts[i][1]);
+    snprintf(op, sizeof op, "%.*s", (int)strcspn(rule->rule, ":"), rule->rule);
+    return !strchr(rule->rule, ':') || ulp_model_has_operator(model, op);
+}
+
+enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arithmetic, char **out,
+                                 struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    struct ulp_rule rule;
+    struct ulp_text text = {0};
+    enum ulp_known weakest = ULP_KNOWN_DOCUMENTED;
+    for (size_t i = 0; ulp_target_rule(i, &rule); i++)
+        if (rule.known > weakest && ulp_rule_holds(&rule, arithmetic) && concerns(&rule, model))
+            weakest = rule.known;
+    for (size_t i = 0; weakest > ULP_KNOWN_DOCUMENTED && ulp_target_rule(i, &rule); i++)
+        if (rule.known == weakest && ulp_rule_holds(&rule, arithmetic) && concerns(&rule, model))
+            ulp_text_add(&text, "%s%s%s%.*s", text.length ? ", " : "rules that are ",
+                         text.length ? "" : ulp_known_name(weakest), text.length ? "" : ": ",
+                         (int)strcspn(rule.rule, ":"), rule.rule);
+    *out = text.data;
+    return text.failed ? ulp_out_of_memory(error) : ULP_OK;
+}
+
 enum ulp_status ulp_judged_in_worse(const struct ulp_model *model, const char *target,
                                     const char *arithmetic, char *name, struct ulp_arithmetic *out,
                                     struct ulp_error *error)

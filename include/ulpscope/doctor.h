@@ -90,6 +90,9 @@ struct ulp_doctor {
      * what the other gives ("with VNNI it is fine: ...") and which this machine has; where their
      * verdicts are one, "with VNNI and without VNNI alike" and NULL; else NULL */
     char *processor, *other_processor, *this_processor;
+    /* "rules that are inferred: acc=fp16": the weakest of the target's that concern the model; NULL:
+     * all are recorded or documented */
+    char *rests_on;
     char *remedy; /* what keeps the result right, by a run; NULL: none was searched or found */
     char *next;   /* the command line to go on with */
     size_t sample_count;
@@ -128,6 +131,11 @@ ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum u
 ULP_API enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target,
                                       const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],
                                       struct ulp_arithmetic *out, struct ulp_error *error);
+
+/* The weakest of an arithmetic's rules that concern the model, where one is neither recorded nor
+ * documented: "rules that are inferred: acc=fp16, fuse=reduce"; else NULL. Free *out with free(). */
+ULP_API enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arithmetic,
+                                         char **out, struct ulp_error *error);
 
 /* The kinds of processors that the target (NULL: none) may run on and that differ for the model, in
  * sums of bytes that may saturate; NULL: none. */

@@ -23,6 +23,10 @@ done
 named rms wide norm/square "overflows: its exact values reach" --for torch
 named cancels fine shift "causes [0-9]+ % of the error" --for torch
 expect 0 "rms, fused" "$program" doctor rms.onnx -i wide.npz --for trt -q
+# there is no BatchNormalization and no Conv; PyTorch's rules are recorded or documented
+shows out "  rests on  rules that are inferred: fp16, acc=fp16, fuse=reduce, fuse-constants=stored (ulpscope" "the weakest basis"
+expect 1 "rms, recorded" "$program" doctor rms.onnx -i wide.npz --for torch -q --json=recorded.json --no-plan
+fields recorded.json '"rests_on" not in r' "nothing weak"
 expect 0 "cancels, fused" "$program" doctor cancels.onnx -i fine.npz --for trt -q
 
 # The remedy is a plan, and the command that is printed writes the model that meets its tolerance; or, of a format that is no type of a

@@ -51,7 +51,11 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     const struct ulp_target *target = named.target;
     const char *gpu = named.gpu;
     const char *part = strstr(lane, declared) ? declared : "";
-    add_lane(out, target->lowered, gpu, part);
+    ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
+    ULP_TRY(ulp_judged_rests(model, out->lanes[add_lane(out, target->lowered, gpu, part)],
+                             &rests_on, error));
+    if (rests_on)
+        snprintf(out->rests_on, sizeof out->rests_on, "%s", rests_on);
     if (ulp_target_tf32(target) && !*part) {
         ULP_TRY(ulp_target_floats(&named, &judged, error));
         out->as_is = add_lane(out, judged.asked, "", "");
@@ -145,8 +149,7 @@ static size_t weigh(enum ulp_grade grade)
 
 /* as_is: "fine as the graph is, in trt10:tf32; if you convert it to FP16: ", or "". */
 static void print_counts(const struct audit_options *options, const struct ulp_audit *audit,
-                         const char *as_is,
-                         const size_t *counts, size_t all)
+                         const char *as_is, const size_t *counts, size_t all)
 {
     const char *drawn = audit->drawn ? ULP_DRAWN : "";
     size_t most = GRADES - 1;
@@ -221,8 +224,7 @@ enum ulp_status print_target(const struct audit_options *options,
     }
     if (status == ULP_OK) {
         if (choices->as_is)
-            snprintf(as_is, sizeof as_is,
-                     "%s as the graph is, in %s; if you convert it to FP16: ",
+            snprintf(as_is, sizeof as_is, "%s as the graph is, in %s; if you convert it to FP16: ",
                      ulp_grade_name(verdicts[choices->as_is].grade),
                      audit->lanes[choices->as_is].name);
         print_counts(options, audit, as_is, counts, audit->lane_count);
@@ -255,5 +257,7 @@ enum ulp_status print_choices(const struct audit_choices *choices, const struct 
                                   use_colour(STDOUT_FILENO), &text, error));
         fputs(text, stdout);
     }
+    if (*choices->rests_on)
+        say(stdout, "rests on %s (ulpscope list %s)\n", choices->rests_on, choices->lanes[0]);
     return ULP_OK;
 }

@@ -45,6 +45,7 @@ struct audit_choices {
     /* Of a target where FP32 may be TF32, and a graph that declares nothing else: the lane of what
      * it makes of the graph as it is; else 0, the converted one */
     size_t as_is;
+    char rests_on[320]; /* ulp_judged_rests of the first lane; "": nothing weak */
 };
 enum ulp_status choose_arithmetics(const struct audit_options *options,
                                    const struct ulp_model *model, struct audit_choices *out,
