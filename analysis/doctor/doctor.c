@@ -15,25 +15,51 @@
 #include "base/machine/environment.h"
 #include "base/machine/clock.h"
 
+/* A graph in FP32 is judged as the target computes it, beside what a conversion would make of it;
+ * and the other way around where the conversion's arithmetic was named. */
+static enum ulp_status choose_floats(struct ulp_doctoring *x, struct ulp_arithmetic *out,
+                                     struct ulp_error *error)
+{
+    struct ulp_target_name named;
+    struct ulp_arithmetic floats;
+    x->floats = x->by_target && !x->options->engine && ulp_target_leaves_floats(x->target) &&
+                !out->types_declared && ulp_target_read(x->options->target, &named);
+    if (!x->floats)
+        return ULP_OK;
+    ULP_TRY(ulp_target_floats(&named, &floats, error));
+    x->converts = x->options->arithmetic != NULL;
+    x->has_tf32 = !x->converts && strcmp(floats.factor.name, "tf32") == 0;
+    named.tf32 = ULP_TF32_FORBIDDEN;
+    ULP_TRY(ulp_target_floats(&named, &x->forbidden, error));
+    x->beside = x->converts ? floats : *out;
+    if (!x->converts)
+        *out = floats;
+    return ULP_OK;
+}
+
 static enum ulp_status choose_arithmetic(struct ulp_doctoring *x, struct ulp_arithmetic *out,
                                          struct ulp_error *error)
 {
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
+    const char *asked = options->arithmetic,
+               *engine = options->engine ? options->engine->name : NULL;
     char name[ULP_JUDGED_IN_BYTES];
-    struct ulp_target_name named;
-    if (!options->arithmetic && !options->engine)
+    struct ulp_arithmetic own;
+    if (!asked && !engine)
         x->processors = ulp_judged_processors(x->model, x->target);
-    ULP_TRY((x->processors ? ulp_judged_in_worse : ulp_judged_in)(x->model, options->target,
-                                                                  options->arithmetic, name, out,
-                                                                  error));
-    x->has_as_is = options->target && !options->arithmetic && !options->engine &&
-                   ulp_target_read(options->target, &named) && ulp_target_tf32(named.target) &&
-                   !out->types_declared;
-    if (x->has_as_is)
-        ULP_TRY(ulp_target_floats(&named, &x->as_is, error));
-    doctor->arithmetic =
-        ulp_arena_copy(doctor->memory, options->engine ? options->engine->name : name);
+    ULP_TRY((x->processors ? ulp_judged_in_worse : ulp_judged_in)(x->model, options->target, asked,
+                                                                  name, out, error));
+    x->by_target = x->target && !asked;
+    if (x->target && asked) {
+        ULP_TRY(ulp_judged_in(x->model, options->target, NULL, name, &own, error));
+        x->by_target = strcmp(own.name, out->name) == 0;
+    }
+    ULP_TRY(choose_floats(x, out, error));
+    doctor->arithmetic = ulp_arena_copy(doctor->memory, engine      ? engine
+                                                        : asked     ? asked
+                                                        : x->floats ? out->asked
+                                                                    : name);
     return ulp_taken(doctor->arithmetic, error);
 }
 
@@ -66,12 +92,10 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
 {
     const struct ulp_doctor_options *options = x->options;
     const struct ulp_engine_map_lane *engine = options->engine;
-    struct ulp_arithmetic lanes[3] = {options->reference,
-                                      engine ? engine->arithmetic : *arithmetic, x->as_is};
+    struct ulp_arithmetic lanes[4] = {options->reference, engine ? engine->arithmetic : *arithmetic,
+                                      x->beside, x->forbidden};
     if (x->processors)
-        ULP_TRY(ulp_arithmetic_find(x->exact_is_worse ? x->processors->other
-                                                      : x->processors->arithmetic,
-                                    &lanes[2], error));
+        ULP_TRY(ulp_arithmetic_find(x->processors->arithmetic, &lanes[2], error));
     const struct ulp_keeps keeps[] = {{0}, engine ? engine->keeps : (struct ulp_keeps){0}};
     const struct ulp_groups groups[] = {{0}, engine ? engine->groups : (struct ulp_groups){0}};
     const char *const names[] = {NULL, engine ? engine->name : NULL};
@@ -91,7 +115,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     struct ulp_audit *audit = take(x, sizeof *audit);
     ulp_doctor_begin(x, "audit", 1);
     ULP_TRY(ulp_taken(audit, error));
-    const size_t lane_count = 2 + (x->processors || x->has_as_is);
+    const size_t lane_count = 2 + (x->processors || x->floats) + x->has_tf32;
     ULP_TRY(ulp_audit_run(x->model, lanes, lane_count, &samples, &wanted, audit, error));
     x->doctor->audit = audit;
     x->lane = &audit->lanes[0];
@@ -164,6 +188,13 @@ static bool is_clearly_worse(const struct ulp_verdict *one, const struct ulp_ver
     return one->grade > other->grade || !(one->sqnr_db > other->sqnr_db - 1);
 }
 
+static void swap(struct ulp_audit_lane *lanes)
+{
+    const struct ulp_audit_lane first = lanes[0];
+    lanes[0] = lanes[1];
+    lanes[1] = first;
+}
+
 /* Of two kinds of processors the worse is the audit's first lane, and what the other gives is said
  * beside it. */
 static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arithmetic *arithmetic,
@@ -180,11 +211,9 @@ static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arit
     x->sums_alike = !is_worse(&other, &judged) && !is_clearly_worse(&judged, &other);
     if (!x->exact_is_worse && is_worse(&other, &judged)) {
         x->exact_is_worse = true;
-        ulp_audit_free(doctor->audit);
-        doctor->audit = NULL;
         ULP_TRY(ulp_arithmetic_find(row->arithmetic, arithmetic, error));
         doctor->arithmetic = ulp_doctor_copy(x, arithmetic->name);
-        ULP_TRY(run_audit(x, arithmetic, error));
+        swap(doctor->audit->lanes);
         return weigh_processors(x, arithmetic, error);
     }
     if (judged.grade == other.grade && strcmp(judged.text, other.text) == 0) {
@@ -200,25 +229,47 @@ static enum ulp_status weigh_processors(struct ulp_doctoring *x, struct ulp_arit
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
-/* What comes of the graph where nobody converts it, and what forbids TF32, unless FP32 was found
- * not to do either. */
-static enum ulp_status judge_as_is(struct ulp_doctoring *x, struct ulp_error *error)
+/* What comes of the graph converted, or, where that is judged, as it is. */
+static enum ulp_status judge_beside(struct ulp_doctoring *x, struct ulp_error *error)
 {
     struct ulp_verdict verdict;
-    const struct ulp_search *plan = x->doctor->plan;
     struct ulp_text text = {0};
-    if (!x->has_as_is)
+    if (!x->floats)
         return ULP_OK;
-    ULP_TRY(ulp_audit_judge(x->doctor->audit, 1, x->options->allow_nonfinite_inputs, &verdict,
-                            error));
-    ulp_text_add(&text, "%s as the graph is, in %s", ulp_grade_name(verdict.grade),
-                 x->as_is.asked);
-    if (verdict.grade != ULP_GRADE_FINE && isfinite(verdict.sqnr_db) &&
-        strcmp(x->as_is.factor.name, "fp32") != 0 && !(plan && plan->full > 1 && !plan->timed_out))
-        ulp_text_add(&text, " (%s forbids TF32)", ulp_target_tf32(x->target)->forbids);
+    ULP_TRY(
+        ulp_audit_judge(x->doctor->audit, 1, x->options->allow_nonfinite_inputs, &verdict, error));
+    x->doctor->fine_beside = verdict.grade == ULP_GRADE_FINE;
+    ulp_text_add(&text, "%s: %s in %s",
+                 x->converts ? "as the graph is" : "if you convert it to FP16",
+                 ulp_grade_name(verdict.grade), x->beside.asked);
+    if (!x->converts || !x->doctor->fine_beside)
+        ulp_text_add(&text, ": %s", verdict.text);
+    if (!x->converts && !x->doctor->fine_beside && verdict.grade != ULP_GRADE_NOT)
+        ulp_text_add(&text, "; with -a %s doctor says why", x->beside.asked);
     ulp_verdict_free(&verdict);
-    x->doctor->as_is = keep(x, &text);
-    return ulp_taken(x->doctor->as_is, error);
+    x->doctor->beside = keep(x, &text);
+    return ulp_taken(x->doctor->beside, error);
+}
+
+/* Of a graph in FP32 that comes out wrong in TF32: does it help to forbid that? */
+static enum ulp_status try_forbidding(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    struct ulp_verdict verdict;
+    struct ulp_text text = {0};
+    const enum ulp_grade grade = x->doctor->grade;
+    if (!x->has_tf32 || grade == ULP_GRADE_FINE || grade == ULP_GRADE_NOT)
+        return ULP_OK;
+    ULP_TRY(
+        ulp_audit_judge(x->doctor->audit, 2, x->options->allow_nonfinite_inputs, &verdict, error));
+    x->forbidding_mends = verdict.grade == ULP_GRADE_FINE;
+    ulp_text_add(&text, "%s%s: %s in %s: %s", x->forbidding_mends ? "forbid TF32, " : "",
+                 ulp_target_tf32(x->target)->forbids, ulp_grade_name(verdict.grade),
+                 x->forbidden.asked, verdict.text);
+    if (!x->forbidding_mends)
+        ulp_text_add(&text, ", so that it is not TF32 alone; the command at next goes on");
+    ulp_verdict_free(&verdict);
+    x->doctor->remedy = keep(x, &text);
+    return ulp_taken(x->doctor->remedy, error);
 }
 
 static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
@@ -261,6 +312,13 @@ static bool is_beyond(const struct ulp_doctoring *x)
            x->doctor->grade != ULP_GRADE_FINE && x->doctor->grade != ULP_GRADE_NOT;
 }
 
+/* Are edits of the graph what is left to try? */
+static bool tries_edits(const struct ulp_doctoring *x)
+{
+    const struct ulp_doctor *doctor = x->doctor;
+    return may_edit(doctor) && (is_beyond(x) || (doctor->plan && !ulp_doctor_mends(doctor->plan)));
+}
+
 /* Are sums of bytes what is wrong, which weights of another type mend? */
 static bool edits_weights(const struct ulp_doctoring *x)
 {
@@ -268,32 +326,26 @@ static bool edits_weights(const struct ulp_doctoring *x)
            x->doctor->causes[0].rule && strcmp(x->doctor->causes[0].rule, "bytes-saturate") == 0;
 }
 
-static enum ulp_status say_wider(struct ulp_doctoring *x, struct ulp_error *error)
-{
-    struct ulp_text text = {0};
-    const char *wider = ulp_remedy_say_wider(x->target, x->doctor->memory);
-    ULP_TRY(ulp_taken(wider, error));
-    if (may_edit(x->doctor))
-        ulp_text_add(&text, "try the edits of the graph that ulpscope fix has; else ");
-    ulp_text_add(&text, "%s", wider);
-    x->doctor->remedy = text.failed ? NULL : ulp_arena_copy(x->doctor->memory, text.data);
-    ulp_text_free(&text);
-    return ulp_taken(x->doctor->remedy, error);
-}
-
 /* The first line of the plan, where it is met. */
 static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_search *plan = x->doctor->plan;
+    const bool edits = tries_edits(x);
     struct ulp_text text = {0};
-    if (is_beyond(x))
-        return say_wider(x, error);
-    if (!plan || !(ulp_doctor_mends(plan) || plan->full > 1))
+    if (!is_beyond(x) && !edits && (!plan || !(ulp_doctor_mends(plan) || plan->full > 1)))
         return ULP_OK;
-    ulp_search_verdict(&text, plan, false);
+    if (edits)
+        ulp_text_add(&text, "try the edits of the graph that ulpscope fix has; else ");
+    const size_t start = text.length;
+    if (is_beyond(x))
+        ulp_remedy_add_wider(&text, x->target);
+    else
+        ulp_search_verdict(&text, plan, false);
     if (!text.failed) {
-        text.data[strcspn(text.data, "\n")] = '\0';
-        char *rest = ulp_doctor_mends(plan) ? NULL : strstr(text.data, ". Keep ");
+        if (edits && !is_beyond(x))
+            text.data[start] |= 'n' ^ 'N'; /* "No plan" */
+        text.data[start + strcspn(text.data + start, "\n")] = '\0';
+        char *rest = is_beyond(x) || ulp_doctor_mends(plan) ? NULL : strstr(text.data, ". Keep ");
         if (rest) /* all nodes, which does not meet it either */
             rest[1] = '\0';
         x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text.data);
@@ -304,8 +356,7 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
 
 static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
 {
-    if (x->options->target && !x->options->arithmetic &&
-        strncmp(x->doctor->arithmetic, "model", 5) != 0) {
+    if (x->by_target && strncmp(x->doctor->arithmetic, "model", 5) != 0) {
         ulp_text_add(out, " --for");
         ulp_word_add(out, x->options->target);
     } else {
@@ -364,23 +415,24 @@ static void say_next(struct ulp_doctoring *x)
     const char *arguments = x->model->arguments ? x->model->arguments : "";
     const double tolerance = ulp_doctor_tolerance(x);
     /* what keeps layers by options has them from a plan's files */
-    const bool fixes =
-        (x->typed || edits_weights(x)) && !(x->target && x->target->keeps == ULP_KEEPS_LAYERS);
+    const bool fixes = tries_edits(x) || ((x->typed || edits_weights(x)) &&
+                                          !(x->target && x->target->keeps == ULP_KEEPS_LAYERS));
+    char plain[80];
     struct ulp_text text = {0};
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(doctor->target ? doctor->target : "", ","),
+             doctor->target ? doctor->target : "");
     if (doctor->grade == ULP_GRADE_FINE) {
         add_audit(&text, x, arguments);
         const double gate = gate_of(doctor, tolerance);
         if (isfinite(gate)) /* not of --task none, of what has no rms */
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
-    } else if (doctor->plan && ulp_doctor_mends(doctor->plan) && !doctor->plan->kept_count) {
+    } else if (x->forbidding_mends) {
         ulp_text_add(&text, "ulpscope doctor");
         ulp_word_add(&text, doctor->model_path);
-        ulp_text_add(&text, "%s", arguments);
-        add_lane(&text, x);
-        ulp_text_add(&text, ",tf32=off");
+        ulp_text_add(&text, "%s --for %s,tf32=off", arguments, plain);
         add_judging(&text, x->options);
     } else if ((doctor->plan && ulp_doctor_mends(doctor->plan)) || doctor->stopped > 0 ||
-               (is_beyond(x) && may_edit(doctor)) || edits_weights(x)) {
+               tries_edits(x) || edits_weights(x)) {
         ulp_text_add(&text, fixes ? "ulpscope fix" : "ulpscope plan");
         ulp_word_add(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
@@ -428,7 +480,8 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
     ULP_TRY(run_compare(x, &arithmetic, error));
     ULP_TRY(ulp_doctor_plan(x, error));
-    ULP_TRY(judge_as_is(x, error));
+    ULP_TRY(judge_beside(x, error));
+    ULP_TRY(try_forbidding(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
     ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, &rests_on, error));

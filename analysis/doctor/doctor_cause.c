@@ -12,8 +12,8 @@
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
 
-/* From this part of the outputs' error on a node's share makes it a cause, and so many are named.
- */
+/* From this part of the outputs' error on a node's share makes it a cause, and so many are named;
+ * with less the largest, where nothing else is. */
 #define SHARE_NAMED 0.2
 enum { CAUSES_EACH = 3 };
 
@@ -385,13 +385,17 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
     find_saturation(x);
     for (int c = 0; c < CAUSES_EACH; c++) {
         const struct ulp_audit_node *most = NULL;
+        const bool any = !x->doctor->cause_count;
         for (size_t n = 0; n < lane->node_count; n++)
-            if (part_of(&lane->nodes[n]) >= SHARE_NAMED && !is_named(x, &lane->nodes[n]) &&
+            if (part_of(&lane->nodes[n]) >= (any ? 0 : SHARE_NAMED) &&
+                !is_named(x, &lane->nodes[n]) &&
                 (!most || part_of(&lane->nodes[n]) > part_of(most)))
                 most = &lane->nodes[n];
-        if (!most)
+        if (!most || !(part_of(most) > 0))
             return;
         struct ulp_text text = {0};
+        if (part_of(most) < SHARE_NAMED)
+            ulp_text_add(&text, "many nodes, and none alone causes a fifth of it: ");
         ulp_report_cause(&text, lane, most, worst->name, "the error of its output");
         add_small(&text, lane, most);
         ulp_doctor_add(x, ULP_DOCTOR_ERROR, most, NULL, &text);
@@ -408,6 +412,7 @@ enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error
 {
 #define CAUSE(reason, word, function, what) function(x);
 #include "analysis/doctor/reason.def"
-    ulp_doctor_match_lint(x);
+    if (!x->floats || x->converts) /* its rules are of what FP16 does to it */
+        ulp_doctor_match_lint(x);
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;
 }

@@ -47,14 +47,17 @@ void ulp_doctor_find_graph(struct ulp_doctoring *x)
     for (size_t f = 0; f < lint->finding_count && named < GRAPH_NAMED; f++) {
         const struct ulp_finding *finding = &lint->findings[f];
         struct ulp_text text = {0};
-        if (!is_wrong_anyway(finding->rule))
+        struct ulp_lint_rule rule;
+        const bool refused = finding == ulp_doctor_find_refused(x->doctor);
+        if (!is_wrong_anyway(finding->rule) && !refused)
             continue;
         const struct ulp_audit_node *node = find_node(x, finding->node);
         if (node)
             ulp_text_show(&text, "node %zu %s (%s): ", node->index, node->name, node->op);
         else if (finding->node)
             ulp_text_show(&text, "node %s: ", finding->node);
-        ulp_text_show(&text, "%s; in any arithmetic", finding->text);
+        ulp_lint_rule((size_t)ulp_lint_rule_find(finding->rule), &rule);
+        ulp_text_show(&text, "%s; %s", finding->text, refused ? rule.why : "in any arithmetic");
         ulp_doctor_add(x, ULP_DOCTOR_GRAPH, node, finding->value, &text);
         if (x->failed)
             return;

@@ -69,7 +69,7 @@ static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_s
     const struct ulp_remedy wanted = {.reference = &options->reference,
                                       .arithmetic = x->doctor->arithmetic,
                                       .target = x->target,
-                                      .named = options->arithmetic ? NULL : options->target,
+                                      .named = x->by_target ? options->target : NULL,
                                       .tolerances = tolerances,
                                       .tolerance_count = 1,
                                       .confidence = ULP_REMEDY_CONFIDENCE,
@@ -89,13 +89,14 @@ static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_s
 }
 
 /* What to keep in FP32, as fix searches it. A search that the model or its tolerance does not allow
- * is left out, and so is one for a target that keeps nothing. */
+ * is left out, and so is one for a target that keeps nothing, or where all is FP32. */
 enum ulp_status ulp_doctor_plan(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_doctor_options *options = x->options;
     struct ulp_doctor *doctor = x->doctor;
     struct ulp_search *plan = ulp_arena_take(doctor->memory, 1, sizeof *plan);
-    if (options->no_plan || options->engine || doctor->audit->birth_count ||
+    if (options->no_plan || options->engine || (x->floats && !x->converts) ||
+        doctor->audit->birth_count || ulp_doctor_find_refused(doctor) ||
         ulp_certificate_is_lost(&doctor->audit->certificate) || doctor->grade == ULP_GRADE_FINE ||
         doctor->grade == ULP_GRADE_NOT || (x->target && x->target->keeps == ULP_KEEPS_NOTHING))
         return ULP_OK;

@@ -25,27 +25,28 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
     const struct ulp_finding *refused = ulp_doctor_find_refused(doctor);
-    struct ulp_lint_rule rule = {0};
+    const bool as_is = doctor->beside && strncmp(doctor->beside, "if ", 3) == 0;
     if (refused)
-        ulp_lint_rule((size_t)ulp_lint_rule_find(refused->rule), &rule);
-    if (doctor->as_is)
-        ulp_text_show(&head->what, "%s; if you convert it to FP16, ", doctor->as_is);
-    ulp_text_show(&head->what, "%s in %s%s%s: %s", ulp_grade_name(doctor->grade),
-                  doctor->arithmetic, doctor->processor ? ", on processors " : "",
+        ulp_text_show(
+            &head->what,
+            "broken at %s: the lint finds an error: %s (%s); computed as the graph says, in ",
+            doctor->target, refused->what, refused->rule);
+    else
+        ulp_text_show(&head->what, "%s%s in ", ulp_grade_name(doctor->grade),
+                      as_is ? " as the graph is," : "");
+    ulp_text_show(&head->what, "%s%s%s: %s", doctor->arithmetic,
+                  doctor->processor ? ", on processors " : "",
                   doctor->processor ? doctor->processor : "", doctor->reason);
+    if (doctor->beside)
+        ulp_text_show(&head->beside, "%s", doctor->beside);
     if (doctor->other_processor)
         ulp_text_show(&head->what, "; %s (this machine: %s)", doctor->other_processor,
                       doctor->this_processor);
-    if (refused)
-        ulp_text_show(&head->what, "; but the lint finds an error: %s (%s)", refused->what,
-                      refused->rule);
     ulp_headline_drawn(head, doctor->audit->drawn);
     ulp_text_show(&head->why, "%s",
                   cause                             ? cause->text
                   : doctor->grade == ULP_GRADE_FINE ? "every output is within what its task allows"
                                                     : "no cause was found");
-    if (refused && doctor->grade == ULP_GRADE_FINE)
-        ulp_text_show(&head->why, "; but %s", rule.why);
     if (doctor->stopped > 0)
         ulp_text_add(&head->why, "; the search for what to keep was not finished in %.*f s",
                      doctor->stopped < 10, doctor->stopped);
@@ -54,12 +55,12 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
     else if (doctor->stopped > 0)
         ulp_text_show_whole(&head->todo, doctor->next);
     else if (doctor->grade == ULP_GRADE_FINE)
-        ulp_text_show_whole(&head->todo, refused ? refused->fix : "nothing");
+        ulp_text_show_whole(&head->todo, "nothing");
     else
         ulp_text_show(
             &head->todo, "%s",
             doctor->remedy ? doctor->remedy
-            : doctor->as_is && strncmp(doctor->as_is, "fine ", 5) == 0
+            : !as_is && doctor->fine_beside
                 ? "leave the graph in FP32, in which it is fine; the command at next shows "
                   "where FP16 errs"
                 : "run the command below, at next: it shows where the error comes from");

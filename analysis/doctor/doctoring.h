@@ -13,13 +13,18 @@ struct ulp_doctoring {
     const struct ulp_sample *samples;
     size_t sample_count;
     struct ulp_doctor *doctor;
-    struct ulp_arithmetic as_is; /* of the graph in FP32, as the target computes it */
-    bool has_as_is;              /* and it is another than what is judged */
+    /* A graph in FP32 that the target leaves so: what is judged is that, or, named by its
+     * arithmetic, a conversion; the other is `beside`. `forbidden`: without the TF32 of the first.
+     */
+    bool floats, converts, has_tf32;
+    struct ulp_arithmetic beside, forbidden;
+    bool forbidding_mends;
+    bool by_target;                    /* what is judged is the target's, also where it was named */
     const struct ulp_audit_lane *lane; /* that is judged */
     const struct ulp_target *target;   /* NULL: none */
     const struct ulp_target_choice *processors; /* that differ; NULL: none */
-    bool exact_is_worse; /* of these, the one whose sums are exact */
-    bool sums_alike;     /* or saturated sums are no cause: the error is the same without */
+    bool exact_is_worse;                        /* of these, the one whose sums are exact */
+    bool sums_alike; /* or saturated sums are no cause: the error is the same without */
     size_t cause_capacity;
     double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
@@ -41,8 +46,8 @@ enum ulp_status ulp_doctor_forecast(struct ulp_doctoring *x,
                                     struct ulp_error *error);
 
 /* doctor_plan.c: doctor->plan, where something is wrong that nodes in FP32 may mend; the sqnr_db
- * that it is to meet; and whether it does: one that keeps nothing changes nothing, one of every node
- * is no file, and outputs may not be fine at the plan's decibels. */
+ * that it is to meet; and whether it does: one that keeps nothing changes nothing, one of every
+ * node is no file, and outputs may not be fine at the plan's decibels. */
 enum ulp_status ulp_doctor_plan(struct ulp_doctoring *x, struct ulp_error *error);
 double ulp_doctor_tolerance(const struct ulp_doctoring *x);
 bool ulp_doctor_mends(const struct ulp_search *plan);

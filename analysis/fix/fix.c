@@ -377,8 +377,8 @@ static struct ulp_lint_options looking(const struct ulp_fixing *x)
                                      .inputs = x->samples[0].inputs};
 }
 
-/* Where nothing need be fixed, what the lint still calls an error there: no figure shows that a
- * target refuses a graph. */
+/* What the lint calls an error there of what comes of it: no figure shows that a target refuses a
+ * graph, so that it is not fixed. */
 static enum ulp_status say_refused(struct ulp_fixing *x, struct ulp_error *error)
 {
     const struct ulp_lint_options options = looking(x);
@@ -387,14 +387,18 @@ static enum ulp_status say_refused(struct ulp_fixing *x, struct ulp_error *error
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (!x->target)
         return ULP_OK;
-    ULP_TRY(ulp_lint_run(x->model, &options, &lint, error));
+    ULP_TRY(ulp_lint_run(edited(x), &options, &lint, error));
     for (size_t f = 0; f < lint.finding_count && !text.length; f++)
         if (lint.findings[f].severity == ULP_SEVERITY_ERROR)
             ulp_text_show(&text, "the lint finds an error: %s (%s)", lint.findings[f].what,
                           lint.findings[f].rule);
     ulp_lint_free(&lint);
-    fix->reason = text.length && !text.failed ? ulp_arena_copy(fix->memory, text.data) : NULL;
-    return ulp_taken(!text.failed && (!text.length || fix->reason), error);
+    ULP_TRY(ulp_taken(!text.failed, error));
+    if (!text.length)
+        return ULP_OK;
+    fix->met = false;
+    fix->refused = ulp_arena_copy(fix->memory, text.data);
+    return ulp_taken(fix->refused, error);
 }
 
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
@@ -453,10 +457,12 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
     ULP_TRY(ulp_fix_report(x, &before, &x->fix->before, error));
     if (!x->options->tolerance_count && before.grade == ULP_GRADE_FINE)
         ULP_TRY(ulp_fix_diagnose_given(x, error));
-    if (x->ill || !ulp_fix_is_met(x, &before))
-        return mend(x, &before, error);
-    x->fix->met = true;
-    x->fix->edited = x->fix->after = x->fix->before;
+    if (x->ill || !ulp_fix_is_met(x, &before)) {
+        ULP_TRY(mend(x, &before, error));
+    } else {
+        x->fix->met = true;
+        x->fix->edited = x->fix->after = x->fix->before;
+    }
     return say_refused(x, error);
 }
 

@@ -65,8 +65,9 @@ static void say_change(struct ulp_text *out, const struct ulp_fix_edit *edit)
 
 static void add_edit(const struct ulp_page *page, const struct ulp_fix_edit *edit)
 {
-    static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit", "no gain", "left", "left out",
-                                                           "dearer", "refused", "not made"};
+    static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit",     "no gain", "left",
+                                                           "left out", "dearer",  "refused",
+                                                           "not made"};
     struct ulp_text text = {0};
     ulp_text_show(&text, "%s (%s): %s; ", edit->node, edit->rule, edit->text);
     if (edit->done == ULP_FIX_CHANGES) {
@@ -177,25 +178,30 @@ static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
     add_line(page, "looked at", &text);
 }
 
+static void say_refused(struct ulp_headline *head, const struct ulp_fix *fix)
+{
+    if (!fix->refused)
+        return;
+    ulp_text_show(&head->what, "; but %s", fix->refused);
+    ulp_text_add(&head->todo, "ulpscope lint");
+    ulp_word_add(&head->todo, fix->path ? fix->path : fix->model_path);
+    ulp_text_add(&head->todo, " --for");
+    ulp_word_add(&head->todo, fix->target);
+}
+
 /* What of it is short: the grade and the way there; what was, what is; the file. */
 void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
 {
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
-    const bool nothing = fix->met && !fix->edit_count && !fix->plan;
+    const bool nothing = (fix->met || fix->refused) && !fix->edit_count && !fix->plan;
     ulp_text_show(&head->what, "%s: it %s %s in %s%s", open_with(fix, nothing),
                   nothing ? "is" : "was", ulp_grade_name(before->grade), fix->arithmetic,
                   !nothing && before->grade == ULP_GRADE_FINE ? " but missed the tolerance" : "");
     ulp_text_show(&head->why, "%s", before->text);
     if (nothing) {
-        if (fix->reason)
-            ulp_text_show(&head->what, "; but %s", fix->reason);
+        say_refused(head, fix);
         ulp_headline_drawn(head, fix->drawn);
-        ulp_text_add(&head->todo, fix->reason ? "ulpscope lint" : "nothing");
-        if (fix->reason) {
-            ulp_word_add(&head->todo, fix->model_path);
-            ulp_text_add(&head->todo, " --for");
-            ulp_word_add(&head->todo, fix->target);
-        }
+        ulp_text_add(&head->todo, fix->refused ? "" : "nothing");
         return;
     }
     add_miss(&head->why, before);
@@ -204,11 +210,14 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
         add_done(&head->what, fix);
         ulp_text_show(&head->why, "; now %s", after->text);
     }
+    say_refused(head, fix);
     ulp_headline_drawn(head, fix->drawn);
     if (!fix->met && (fix->made_count || fix->plan))
         add_miss(&head->why, after);
     if (fix->plan)
         ulp_search_say_draws(&head->why, fix->plan);
+    if (fix->refused)
+        return;
     if (fix->path)
         ulp_text_show(&head->todo, "use %s", fix->path);
     else if (fix->reason)

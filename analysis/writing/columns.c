@@ -155,19 +155,20 @@ const char *ulp_command_comment(const char *command)
 
 /* ---- headlines ---- */
 
-enum { LINES = 3 };
-static const char *const line_titles[LINES] = {"", "  why   ", "  do    "};
+enum { WHAT, BESIDE, WHY, TODO, LINES };
+static const char *const line_titles[LINES] = {"", "  ", "  why   ", "  do    "};
 
 static const char *line_of(const struct ulp_headline *headline, size_t line)
 {
-    const struct ulp_text *texts[LINES] = {&headline->what, &headline->why, &headline->todo};
+    const struct ulp_text *texts[LINES] = {&headline->what, &headline->beside, &headline->why,
+                                           &headline->todo};
     return texts[line]->length ? texts[line]->data : "";
 }
 
 static void join(struct ulp_text *out, const struct ulp_headline *headline)
 {
-    const char *last = line_of(headline, headline->why.length ? 1 : 0);
-    ulp_text_add(out, "%s%s%s%s", line_of(headline, 0), headline->why.length ? "; " : "",
+    const char *last = line_of(headline, headline->why.length ? WHY : WHAT);
+    ulp_text_add(out, "%s%s%s%s", line_of(headline, WHAT), headline->why.length ? "; " : "",
                  headline->why.length ? last : "", ulp_text_ends(last, ".") ? "" : ".");
 }
 
@@ -191,7 +192,8 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
         if (copied)
             ulp_text_add(page->out, "%s\n", text);
         else
-            ulp_page_wrapped(page, text, line ? ULP_HEADLINE_INDENT : 2, strlen(title));
+            ulp_page_wrapped(page, text, line > BESIDE ? ULP_HEADLINE_INDENT : 2 + 2 * line,
+                             strlen(title));
         ulp_text_add(page->out, "%s", line || !*colour ? "" : page->off);
     }
 }
@@ -204,8 +206,10 @@ void ulp_headline_drawn(struct ulp_headline *headline, bool drawn)
 
 static void free_texts(struct ulp_text *out, struct ulp_headline *headline)
 {
-    out->failed |= headline->what.failed || headline->why.failed || headline->todo.failed;
+    out->failed |= headline->what.failed || headline->beside.failed || headline->why.failed ||
+                   headline->todo.failed;
     ulp_text_free(&headline->what);
+    ulp_text_free(&headline->beside);
     ulp_text_free(&headline->why);
     ulp_text_free(&headline->todo);
 }

@@ -79,7 +79,7 @@ void ulp_page_broken(const struct ulp_page *page, struct ulp_text *text, size_t 
 
 /* What a command concludes: what, why, and what to do. */
 struct ulp_headline {
-    struct ulp_text what, why, todo;
+    struct ulp_text what, beside, why, todo;
 };
 enum { ULP_HEADLINE_INDENT = 8 };
 /* Each of them whole, in as many lines as it needs, but for a command or options, which are to be

@@ -44,8 +44,9 @@ struct ulp_doctor_cause {
 struct ulp_doctor_options {
     size_t size;            /* ULP_OPTIONS */
     const char *target;     /* as --for names it, "@GPU" may follow; NULL: none */
-    const char *arithmetic; /* NULL: the target's; of a model that declares FP16 or BF16 values
-                               "model"; else "fp16" */
+    /* NULL: the target's, of a graph in FP32 what it computes that in where nobody converts it; of
+     * no target "model" for one that declares FP16 or BF16 values, else "fp16" */
+    const char *arithmetic;
     struct ulp_arithmetic reference; /* mpfr:128 */
     /* what was built, as an engine's description says: judged in the place of the arithmetic
      * (engine.h); NULL: none */
@@ -79,9 +80,11 @@ struct ulp_doctor {
     char *reference;
     enum ulp_grade grade;
     char *reason; /* the sentence of the verdict */
-    /* where the target computes a graph in FP32 as TF32, unless someone says no, and `arithmetic` is
-     * what a conversion would make of it: "fine as the graph is, in ort-cuda:tf32"; else NULL */
-    char *as_is;
+    /* of a graph in FP32 that the target leaves so: "if you convert it to FP16: broken in
+     * ort-cuda:fp16: output ...", or, where that is judged, as the target's arithmetic was named,
+     * "as the graph is: fine in ort-cuda:tf32"; else NULL */
+    char *beside;
+    bool fine_beside;
     size_t cause_count;
     struct ulp_doctor_cause *causes; /* the most probable first */
     double

@@ -87,6 +87,8 @@ struct ulp_fix {
     char *reference;
     bool met;     /* the goal, with what was done */
     bool types;   /* the file has types and Casts of its own, not the model\'s */
+    /* an error that the lint finds of what comes of it at the target, which no figure shows; NULL */
+    char *refused;
     bool lowered; /* the target lowers every model itself, whatever its types */
     size_t tolerance_count;
     char **tolerances;

@@ -74,6 +74,9 @@ struct ulp_target_name {
 };
 /* False: there is no such target, or FP32 is never TF32 there. */
 ULP_API bool ulp_target_read(const char *name, struct ulp_target_name *out);
+/* Does a graph of FLOAT stay one there where nobody converts it? Others lower every model, and of
+ * the CPU provider of ONNX Runtime the target's arithmetic is of the graph as it is. */
+ULP_API bool ulp_target_leaves_floats(const struct ulp_target *target);
 /* What FLOAT nodes are computed in there: FP32 where the GPU has no TF32. */
 ULP_API enum ulp_status ulp_target_floats(const struct ulp_target_name *name,
                                           struct ulp_arithmetic *out, struct ulp_error *error);

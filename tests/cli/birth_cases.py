@@ -67,7 +67,7 @@ LAYERS = [lambda a, b: [node("Tanh", a, a + "t"), node("Abs", a + "t", b)], lamb
           lambda a, b: [node("Add", a + " two", b)], lambda a, b: [node("Sigmoid", a, b)]]
 COMMANDS = {
     "doctor": "doctor MODEL INPUTS -a fp16",
-    "doctor --for": "doctor MODEL INPUTS --for trt10 --no-plan",
+    "doctor --for": "doctor MODEL INPUTS --for trt10 -a trt10:fp16 --no-plan",
     "audit": "audit MODEL INPUTS -a fp16 --no-attribute --fail-above sqnr_db=-100",
     "audit of decisions": "audit MODEL INPUTS -a fp16,bf16 --fail-above nonfinite=1e9",
     "fix": "fix MODEL INPUTS -a fp16 -o fixed.onnx",

@@ -13,7 +13,7 @@ mended() {
     local name=$1 target=$2
     shift 2
     expect 0 "$name" "$program" lint w/$name/broken.onnx --fix w/$name/fixed.onnx --fail-on none "$@" -q
-    expect 1 "$name before" "$program" doctor w/$name/broken.onnx -i w/$name/inputs.npz --for $target --no-plan -q
+    expect 1 "$name before" "$program" doctor w/$name/broken.onnx -i w/$name/inputs.npz --for $target -a $target:fp16 --no-plan -q
     expect 0 "$name after" "$program" doctor w/$name/fixed.onnx -i w/$name/inputs.npz --for $target --no-plan -q
 }
 mended 01-layernorm-square ort-webgpu

@@ -40,7 +40,7 @@ while IFS=$'\t' read -r name _; do
         code=$? model=there.onnx
         # what the doctor promises to keep is what fix keeps
         if [ $step = 0 ] && [ $code != 0 ]; then
-            "$program" doctor w/$name/broken.onnx -i w/$name/inputs.npz --for $target -q >promised || [ $? = 1 ] || fail "doctor $name --for $target"
+            "$program" doctor w/$name/broken.onnx -i w/$name/inputs.npz --for $target -a $target:fp16 -q >promised || [ $? = 1 ] || fail "doctor $name --for $target"
             ! grep -q 'next *ulpscope fix .*' promised || grep -q 'lowers every' <(tr -s ' \n' ' ' <promised) || fail "$name in $target: $(head -1 out), and $(grep next promised)"
         fi
         case $code in
@@ -58,7 +58,7 @@ done <"$source/examples/causes/causes.tsv"
 python3 "$source/tests/cli/body_causes.py" w || exit 99
 while read -r name rule; do
     folder=w/body-$name
-    expect 1 "$name in a body, before" "$program" doctor $folder/broken.onnx -i $folder/inputs.npz --for torch --no-plan -q
+    expect 1 "$name in a body, before" "$program" doctor $folder/broken.onnx -i $folder/inputs.npz --for torch -a torch:fp16 --no-plan -q
     expect 0 "$name in a body" "$program" fix $folder/broken.onnx -i $folder/inputs.npz --for torch -q -o $folder/fixed.onnx --json $folder/fix.json
     shows out "($rule)" "$name in a body"
     grep -q '"kept": \[\]' $folder/fix.json || fail "$name in a body: nodes are kept in FP32"

@@ -62,7 +62,7 @@ planned, text = s.good("audit", **given, arith="fp32", plan="report-2", fail_abo
 check(planned["met"], f"audit of the plan: {text[:400]}")
 overflow, text = s.good("overflow", **given, format="fp16,bf16")
 check("block/norm1/Sum" in text and overflow["result"], f"overflow: {text[:300]}")
-doctor, text = s.good("doctor", model="model.onnx", inputs=["inputs.npz"], target="torch")
+doctor, text = s.good("doctor", model="model.onnx", inputs=["inputs.npz"], target="torch", arith="torch:fp16")
 fix, text = s.good("fix", model="model.onnx", inputs=["inputs.npz"], target="torch")
 check(fix["met"] and fix["result"]["edits"] and os.path.getsize(fix["result"]["path"]), f"fix: {text[:300]}")
 check("overflow" == doctor["result"]["causes"][0]["reason"] and doctor["exit_code"] == 1, f"doctor: {text[:300]}")

@@ -82,9 +82,13 @@ expect 0 "fixed, forbidden" "$program" audit fixed.onnx -i products.npz -a ort-c
 # a graph in FP32 is first what the runtime makes of it by default, then what a conversion would
 while read -r target floats; do
     expect 0 "audit --for $target" "$program" audit products.onnx -i products.npz --for "$target" -q --no-attribute
-    shows out "$target: fine as the graph is, in $floats; if you convert it to FP16: fine in each of its " "audit --for $target"
+    shows out "$target: fine as the graph is, in $floats" "audit --for $target"
+    sed -n 2p out | grep -qx "  if you convert it to FP16: fine in each of its [0-9] arithmetics" || fail "audit --for $target, converted: $(sed -n 2p out)"
     expect 0 "doctor --for $target" "$program" doctor products.onnx -i products.npz --for "$target" --no-plan -q
-    flat out | grep -qF "fine as the graph is, in $floats; if you convert it to FP16, fine in ${target%%[,@]*}:fp16" || fail "doctor --for $target: $(head -2 out)"
+    flat out | grep -qF "fine as the graph is, in $floats: " || fail "doctor --for $target: $(head -2 out)"
+    flat out | grep -qF "if you convert it to FP16: fine in ${target%%[,@]*}:fp16: " || fail "doctor --for $target, converted: $(head -2 out)"
+    expect 0 "doctor --for $target, converted" "$program" doctor products.onnx -i products.npz --for "$target" -a "${target%%[,@]*}:fp16" --no-plan -q
+    flat out | grep -qF " as the graph is: fine in $floats" || fail "doctor --for $target -a: $(head -2 out)"
     # of a graph with types there is no second, where types are obeyed
     [ "$target" != trt8 ] || continue
     expect 0 "doctor --for $target, types" "$program" doctor fixed.onnx -i products.npz --for "$target" --no-plan -q
@@ -99,7 +103,7 @@ ort-cuda ort-cuda:tf32
 ort-cuda,tf32=off fp32
 TABLE
 expect 0 "a GPU without TF32, audited" "$program" audit products.onnx -i products.npz --for trt10@t4 -q --no-attribute
-shows out "as the graph is, in fp32;" "a GPU without TF32, audited"
+shows out "as the graph is, in fp32" "a GPU without TF32, audited"
 
 # shapes: a vector is FP32 with TF32 allowed
 expect 0 "a vector" "$program" audit vector.onnx -i vector.npz -a ort-cuda:tf32 -q --fail-above sqnr_db=120

@@ -25,7 +25,7 @@ REDRAWN = 20
 def examine(program, folder, model, target):
     """The diagnosis, and its exit code."""
     out = os.path.join(folder, model + ".doctor")
-    done = subprocess.run([program, "doctor", os.path.join(folder, model + ".onnx"), "-i", os.path.join(folder, "inputs.npz"), "--for", target, "--no-plan", "-q", "-o", out],
+    done = subprocess.run([program, "doctor", os.path.join(folder, model + ".onnx"), "-i", os.path.join(folder, "inputs.npz"), "--for", target, "-a", f"{target}:fp16", "--no-plan", "-q", "-o", out],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     try:
         with open(os.path.join(out, "doctor.json"), encoding="utf-8") as file:

@@ -56,7 +56,7 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
                              &rests_on, error));
     if (rests_on)
         snprintf(out->rests_on, sizeof out->rests_on, "%s", rests_on);
-    if (ulp_target_tf32(target) && !*part) {
+    if (ulp_target_leaves_floats(target) && !*part) {
         ULP_TRY(ulp_target_floats(&named, &judged, error));
         out->as_is = add_lane(out, judged.asked, "", "");
     }
@@ -147,22 +147,20 @@ static size_t weigh(enum ulp_grade grade)
     return weight;
 }
 
-/* as_is: "fine as the graph is, in trt10:tf32; if you convert it to FP16: ", or "". */
-static void print_counts(const struct audit_options *options, const struct ulp_audit *audit,
-                         const char *as_is, const size_t *counts, size_t all)
+static void print_counts(const char *of, const struct ulp_audit *audit, const size_t *counts,
+                         size_t all)
 {
     const char *drawn = audit->drawn ? ULP_DRAWN : "";
     size_t most = GRADES - 1;
     while (most && !counts[most])
         most--;
     if (all == 1)
-        say(stdout, "%s: %s%s\n", options->target, ulp_grade_name(order[most]), drawn);
+        say(stdout, "%s: %s%s\n", of, ulp_grade_name(order[most]), drawn);
     else if (most)
-        say(stdout, "%s: %s%s in %zu of its %zu arithmetics%s\n", options->target, as_is,
-            ulp_grade_name(order[most]), counts[most], all, drawn);
+        say(stdout, "%s: %s in %zu of its %zu arithmetics%s\n", of, ulp_grade_name(order[most]),
+            counts[most], all, drawn);
     else
-        say(stdout, "%s: %sfine in each of its %zu arithmetics%s\n", options->target, as_is, all,
-            drawn);
+        say(stdout, "%s: fine in each of its %zu arithmetics%s\n", of, all, drawn);
 }
 
 /* Of a target, fix takes its first arithmetic. */
@@ -201,8 +199,7 @@ enum ulp_status print_target(const struct audit_options *options,
                              const struct audit_choices *choices, const struct ulp_audit *audit,
                              size_t *worst, struct ulp_error *error)
 {
-    char as_is[400] = "";
-    size_t counts[GRADES] = {0}, judged = 0, heaviest = 0;
+    size_t counts[GRADES] = {0}, all = 0, judged = 0, heaviest = 0;
     double least = (double)INFINITY;
     enum ulp_status status = ULP_OK;
     struct ulp_verdict *verdicts = calloc(audit->lane_count, sizeof *verdicts);
@@ -215,7 +212,10 @@ enum ulp_status print_target(const struct audit_options *options,
         judged++;
         const size_t weight = weigh(verdicts[l].grade);
         const double decibels = verdicts[l].sqnr_db;
-        counts[weight]++;
+        const bool counted = /* of a graph in FP32, what a conversion to FP16 makes of it */
+            !choices->as_is || strcmp(audit->lanes[l].arithmetic.storage.name, "fp16") == 0;
+        counts[weight] += counted;
+        all += counted;
         if (!l || weight > heaviest || (weight == heaviest && decibels < least - 0.05)) {
             heaviest = weight;
             least = decibels;
@@ -224,10 +224,11 @@ enum ulp_status print_target(const struct audit_options *options,
     }
     if (status == ULP_OK) {
         if (choices->as_is)
-            snprintf(as_is, sizeof as_is, "%s as the graph is, in %s; if you convert it to FP16: ",
-                     ulp_grade_name(verdicts[choices->as_is].grade),
-                     audit->lanes[choices->as_is].name);
-        print_counts(options, audit, as_is, counts, audit->lane_count);
+            say(stdout, "%s: %s as the graph is, in %s\n", options->target,
+                ulp_grade_name(verdicts[choices->as_is].grade),
+                audit->lanes[choices->as_is].name);
+        print_counts(choices->as_is ? "  if you convert it to FP16" : options->target, audit,
+                     counts, all);
         print_worst(options, audit, &audit->lanes[*worst], &verdicts[*worst]);
         say(stdout, "%10s  %-10s  arithmetic\n", "sqnr dB", "verdict");
     }

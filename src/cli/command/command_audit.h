@@ -42,8 +42,8 @@ struct audit_choices {
         bool nodes;
     } items[AUDIT_CHOICES_MAX];
     char lanes[2 * AUDIT_CHOICES_MAX + 2][320];
-    /* Of a target where FP32 may be TF32, and a graph that declares nothing else: the lane of what
-     * it makes of the graph as it is; else 0, the converted one */
+    /* Of a target that leaves FP32 as it is, and a graph that declares nothing else: the lane of
+     * what it makes of that; else 0, the converted one */
     size_t as_is;
     char rests_on[320]; /* ulp_judged_rests of the first lane; "": nothing weak */
 };

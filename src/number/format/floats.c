@@ -17,6 +17,11 @@ enum ulp_status ulp_floats_find(const char *floats, const char *gpu, struct ulp_
     return ulp_arithmetic_find("fp32", out, error);
 }
 
+bool ulp_target_leaves_floats(const struct ulp_target *target)
+{
+    return target->bit != ULP_TARGET_ORT && (!target->wider || ulp_target_tf32(target));
+}
+
 enum ulp_status ulp_target_floats(const struct ulp_target_name *name, struct ulp_arithmetic *out,
                                   struct ulp_error *error)
 {
