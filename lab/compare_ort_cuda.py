@@ -2,12 +2,14 @@
 """Errors of networks in ONNX Runtime's CUDA provider, node by node without its optimiser, beside those that ulpscope foresees.
 
     lab/compare_ort_cuda.py ULPSCOPE DATA --plans [--networks a,b]
-    lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE]
+    lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--level off|inner] [--recorded FILE] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE]
 
 DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
 lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16. Prints a row for each
 network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
 fewer outputs than this share lie within 1 dB, or none was compared. Needs onnx.
+
+--level inner: the tensors of the graph that its optimiser makes, as record_ort_cuda.py records them (--recorded FILE).
 
 --plans: DATA/ort_cuda/plans.json has what plans that keep nodes in FP32 gave with use_tf32=0 and 1. plan --for ort-cuda is asked for the same tolerances: how many recorded plans hold by default and with TF32
 forbidden, and of those that keep as many nodes now how many hold as they say TF32 is to be set."""
@@ -45,9 +47,9 @@ def foresee(program, folder, arithmetic):
     return tensors
 
 
-def is_clear(recorded, variant, name):
+def is_clear(recorded, variant, level, name):
     """Is what was recorded the arithmetic's error, and not that of two FP32 runs?"""
-    own, base = (recorded.get(f"{mode}.off", {}).get(name) for mode in (variant, "f32"))
+    own, base = (recorded.get(key, {}).get(name) for key in (f"{variant}.{level}", "f32.off"))
     if not own or not base or math.isnan(decibels(own)):
         return False
     return variant == "f32" or not base["rms"] or decibels(base) - decibels(own) >= CLEAR_DB
@@ -86,6 +88,8 @@ def main():
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--variant", default="tf32", choices=ARITHMETICS)
     parser.add_argument("--arith")
+    parser.add_argument("--level", default="off", choices=("off", "inner"))
+    parser.add_argument("--recorded", type=pathlib.Path)
     parser.add_argument("--low", type=float, default=0.8)
     parser.add_argument("--high", type=float, default=1.25)
     parser.add_argument("--networks", default="")
@@ -97,19 +101,19 @@ def main():
         compare_plans(given.program, given.data, given.networks.split(",") if given.networks else [])
         return
     arithmetic = given.arith or ARITHMETICS[given.variant]
-    with gzip.open(given.data / "ort_cuda" / "networks.json.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(given.recorded or given.data / "ort_cuda" / "networks.json.gz", "rt", encoding="utf-8") as file:
         networks = json.load(file)
     off, inside, counted = [], 0, 0
     for name, recorded in networks.items():
         folder = find_folder(given.data, name)
-        if folder is None or f"{given.variant}.off" not in recorded or (given.networks and name not in given.networks.split(",")):
+        if folder is None or f"{given.variant}.{given.level}" not in recorded or (given.networks and name not in given.networks.split(",")):
             continue
         if any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in onnx.load(folder / "model.onnx", load_external_data=False).graph.node):
             continue
         ours = foresee(given.program, folder, arithmetic)
         cells = []
-        for tensor, figures in recorded[f"{given.variant}.off"].items():
-            if tensor not in ours or not is_clear(recorded, given.variant, tensor) or not ours[tensor][1]:
+        for tensor, figures in recorded[f"{given.variant}.{given.level}"].items():
+            if tensor not in ours or not is_clear(recorded, given.variant, given.level, tensor) or not ours[tensor][1]:
                 continue
             op, rms, ref = ours[tensor]
             if tensor in recorded["outputs"]:

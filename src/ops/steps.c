@@ -1,14 +1,15 @@
-/* Rows of steps.def. */
+/* Rows of number/format/steps.def. */
 #include "ops/steps.h"
 
 #include <string.h>
 
 enum ulp_steps_rule {
     STRICT, /* every step, also of sums, is rounded to storage, as in NAME-strict */
+    HALVED, /* the same; products are added on the matrix unit, into storage */
     FUSED   /* the epilogue is added to the sum before its rounding */
 };
 
-static const struct {
+static const struct row {
     enum ulp_steps runtime;
     const char *name;
     enum ulp_steps_rule rule;
@@ -17,6 +18,20 @@ static const struct {
 #include "number/format/steps.def"
 #undef STEPS
 };
+
+static const struct row *find_row(enum ulp_steps runtime, const struct ulp_operator *op)
+{
+    for (size_t i = 0; runtime != ULP_STEPS_ALIKE && i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].runtime == runtime && strcmp(rows[i].name, op->name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+bool ulp_steps_halve(const struct ulp_arithmetic *arithmetic, const struct ulp_operator *op)
+{
+    const struct row *row = find_row(arithmetic->steps, op);
+    return row && row->rule == HALVED;
+}
 
 static void make_strict(struct ulp_arithmetic *out)
 {
@@ -31,17 +46,15 @@ const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *a
                                                   const struct ulp_operator *op,
                                                   struct ulp_arithmetic *room)
 {
-    if (arithmetic->steps == ULP_STEPS_ALIKE)
+    const struct row *row = find_row(arithmetic->steps, op);
+    if (!row)
         return arithmetic;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].runtime != arithmetic->steps || strcmp(rows[i].name, op->name) != 0)
-            continue;
-        *room = *arithmetic;
-        if (rows[i].rule == STRICT)
-            make_strict(room);
-        else
-            room->schedule.epilogue_rounded = false;
-        return room;
-    }
-    return arithmetic;
+    *room = *arithmetic;
+    if (row->rule == FUSED)
+        room->schedule.epilogue_rounded = false;
+    else
+        make_strict(room);
+    if (row->rule == HALVED)
+        room->schedule = arithmetic->schedule;
+    return room;
 }

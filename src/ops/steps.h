@@ -10,3 +10,6 @@
 const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *arithmetic,
                                                   const struct ulp_operator *op,
                                                   struct ulp_arithmetic *room);
+
+/* Are this operator's cells computed step by step in storage, its products on the matrix unit? */
+bool ulp_steps_halve(const struct ulp_arithmetic *arithmetic, const struct ulp_operator *op);

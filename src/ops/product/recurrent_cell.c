@@ -10,18 +10,19 @@
 /* Formula of a value written as '$'; 'A' and 'B' are alpha and beta with their defaults. */
 static const struct ulp_activation {
     const char *name, *formula, *alpha, *beta; /* NULL: the function has none */
+    const char *stepped;                       /* NULL: no kernel's */
 } activations[] = {
-    {"Relu", "max($, 0)", NULL, NULL},
-    {"Tanh", "tanh($)", NULL, NULL},
-    {"Sigmoid", "sigmoid($)", NULL, NULL},
-    {"Affine", "A * $ + B", "1", "0"},
-    {"LeakyRelu", "$ < 0 ? A * $ : $", "0x1.47ae14p-7", NULL},
-    {"ThresholdedRelu", "$ >= A ? $ : 0", "1", NULL},
-    {"ScaledTanh", "A * tanh(B * $)", "1", "1"},
-    {"HardSigmoid", "min(max(A * $ + B, 0), 1)", "0x1.99999ap-3", "0.5"},
-    {"Elu", "$ >= 0 ? $ : A * (exp(min($, 0)) - 1)", "1", NULL},
-    {"Softsign", "$ / (1 + abs($))", NULL, NULL},
-    {"Softplus", "softplus($)", NULL, NULL},
+    {"Relu", "max($, 0)", NULL, NULL, NULL},
+    {"Tanh", "tanh($)", NULL, NULL, "2 / (1 + exp(-2 * $)) - 1"},
+    {"Sigmoid", "sigmoid($)", NULL, NULL, "1 / (1 + exp(-$))"},
+    {"Affine", "A * $ + B", "1", "0", NULL},
+    {"LeakyRelu", "$ < 0 ? A * $ : $", "0x1.47ae14p-7", NULL, NULL},
+    {"ThresholdedRelu", "$ >= A ? $ : 0", "1", NULL, NULL},
+    {"ScaledTanh", "A * tanh(B * $)", "1", "1", NULL},
+    {"HardSigmoid", "min(max(A * $ + B, 0), 1)", "0x1.99999ap-3", "0.5", NULL},
+    {"Elu", "$ >= 0 ? $ : A * (exp(min($, 0)) - 1)", "1", NULL, NULL},
+    {"Softsign", "$ / (1 + abs($))", NULL, NULL, NULL},
+    {"Softplus", "softplus($)", NULL, NULL, NULL},
 };
 
 static const struct ulp_activation *find_activation(const char *name)
@@ -43,7 +44,7 @@ static void take_parameter(char *out, size_t size, const char *fallback,
         snprintf(out, size, "%s", fallback);
 }
 
-enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directions,
+enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directions, bool stepped,
                                      struct ulp_chosen_activation *out, struct ulp_error *error)
 {
     const struct ulp_cell *cell = ulp_cell_of(call);
@@ -57,6 +58,7 @@ enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directi
         const char *name =
             names->count ? names->strings[i % names->count] : cell->defaults[i % each];
         out[i].activation = find_activation(name);
+        out[i].stepped = stepped;
         if (!out[i].activation)
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "activation %s is not supported", name);
         take_parameter(out[i].alpha, sizeof out[i].alpha, out[i].activation->alpha,
@@ -78,7 +80,9 @@ static void write_gate(struct ulp_text *text, const struct ulp_call *call,
                      (double)clip->f, name);
     else
         ulp_text_add(text, "z_%s = %s; %s = ", name, sum, name);
-    for (const char *p = chosen->activation->formula, *next;; p = next + 1) {
+    const char *formula =
+        chosen->stepped ? chosen->activation->stepped : chosen->activation->formula;
+    for (const char *p = formula, *next;; p = next + 1) {
         next = p + strcspn(p, "$AB");
         ulp_text_put(text, p, (size_t)(next - p));
         if (*next == '$')
@@ -119,9 +123,10 @@ static void write_gru(struct ulp_text *text, const struct ulp_call *call,
         write_gate(text, call, &f[1], "y", "x_h + q + r_h + v_h");
     } else {
         write_gate(text, call, &f[0], "r", "x_r + h_r + v_r + r_r");
-        write_gate(text, call, &f[1], "y", "x_h + r * (h_h + r_h) + v_h");
+        write_gate(text, call, &f[1], "y",
+                   f->stepped ? "fma(r, h_h + r_h, x_h + v_h)" : "x_h + r * (h_h + r_h) + v_h");
     }
-    ulp_text_add(text, "(1 - z) * y + z * h");
+    ulp_text_add(text, f->stepped ? "fma(1 - z, y, z * h)" : "(1 - z) * y + z * h");
 }
 
 static void write_lstm(struct ulp_text *text, const struct ulp_call *call,
@@ -136,7 +141,7 @@ static void write_lstm(struct ulp_text *text, const struct ulp_call *call,
         write_gate(text, call, &f[0], "f",
                    p ? "x_f + h_f + p_f * c + v_f + r_f" : "x_f + h_f + v_f + r_f");
     write_gate(text, call, &f[1], "g", "x_c + h_c + v_c + r_c");
-    ulp_text_add(text, "n = f * c + i * g; ");
+    ulp_text_add(text, f->stepped ? "n = fma(f, c, i * g); " : "n = f * c + i * g; ");
     write_gate(text, call, &f[0], "o",
                p ? "x_o + h_o + p_o * n + v_o + r_o" : "x_o + h_o + v_o + r_o");
     write_gate(text, call, &f[2], "m", "n");

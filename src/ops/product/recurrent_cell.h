@@ -15,6 +15,7 @@ enum { ULP_RNN_GATES = 1, ULP_GRU_GATES = 3, ULP_LSTM_GATES = 4 };
 struct ulp_chosen_activation {
     const struct ulp_activation *activation;
     char alpha[40], beta[40];
+    bool stepped; /* as of struct ulp_recurrent_kernel: of Sigmoid and Tanh */
 };
 
 struct ulp_cell {
@@ -32,7 +33,7 @@ bool ulp_cell_resets_before(const struct ulp_call *call);
 
 /* The activations of all directions, one direction's after the other; parameters are consumed in
  * order by the functions that have them. */
-enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directions,
+enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directions, bool stepped,
                                      struct ulp_chosen_activation *out, struct ulp_error *error);
 
 /* Add the formulas of a direction with these activations: of GRU's reset state, and of the new

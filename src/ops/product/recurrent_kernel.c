@@ -6,9 +6,15 @@
 #include <string.h>
 
 #include "ops/product/recurrent_cell.h"
+#include "ops/steps.h"
 
 /* As the operator is written: products' sums go into the cell as they are, states are stored. */
 static const struct ulp_recurrent_kernel plain = {.h_stored = true, .c_stored = true};
+
+/* cuDNN asked for half precision throughout, as ONNX Runtime asks: every bit of LSTM, GRU and RNN of
+ * 1 to 50 steps on an H200, 64 and 128 hidden (lab/record_ort_cuda.py). */
+static const struct ulp_recurrent_kernel stepped = {
+    .input_stored = true, .sums_stored = true, .h_stored = true, .c_stored = true, .stepped = true};
 
 /* Of rows that fit the first counts. gates 0: all; least, most: of hidden; the next are what
  * hidden, batch and input are multiples of. */
@@ -87,15 +93,24 @@ static const struct row {
      {.input_stored = true, .sums_stored = true, .h_stored = true, .c_stored = true}},
 };
 
-/* Only what PyTorch has: no peepholes, clipping, lengths or other functions; GRU's reset gate
- * multiplies the sums. */
-static bool is_pytorchs(const struct ulp_call *call)
+static bool has_own_functions(const struct ulp_call *call)
+{
+    const struct ulp_attribute_value *names = ulp_call_attribute(call, "activations");
+    const struct ulp_cell *cell = ulp_cell_of(call);
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->strings[i], cell->defaults[i % cell->activation_count]) != 0)
+            return false;
+    return true;
+}
+
+/* Only what cuDNN has: no peepholes, clipping or other functions; GRU's reset gate multiplies the
+ * sums. */
+static bool is_cudnns(const struct ulp_call *call)
 {
     const struct ulp_attribute_value *clip = ulp_call_attribute(call, "clip");
     const size_t gates = (size_t)call->bound->op->parameter;
-    return !call->bound->op->integer_sums && gates != ULP_RNN_GATES &&
-           !(clip->present && clip->f > 0) && !ulp_call_input(call, "sequence_lens") &&
-           !ulp_call_attribute(call, "activations")->count && !ulp_cell_resets_before(call) &&
+    return !call->bound->op->integer_sums && !(clip->present && clip->f > 0) &&
+           has_own_functions(call) && !ulp_cell_resets_before(call) &&
            (gates != ULP_LSTM_GATES ||
             (!ulp_call_input(call, "p") && !ulp_call_int(call, "input_forget")));
 }
@@ -103,7 +118,13 @@ static bool is_pytorchs(const struct ulp_call *call)
 const struct ulp_recurrent_kernel *ulp_recurrent_kernel_find(
     const struct ulp_call *call, const struct ulp_recurrent_shape *shape)
 {
-    if (!call->arithmetic->recurrence_cudnn || !is_pytorchs(call))
+    if (!is_cudnns(call))
+        return &plain;
+    if (ulp_steps_halve(call->arithmetic, call->bound->op))
+        return &stepped;
+    /* of what PyTorch has, these were recorded */
+    if (!call->arithmetic->recurrence_cudnn || shape->gates == ULP_RNN_GATES ||
+        ulp_call_input(call, "sequence_lens"))
         return &plain;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *row = &rows[i];

@@ -12,6 +12,9 @@ struct ulp_recurrent_kernel {
     bool h_stored;     /* between steps; false: products of h are chains in FP32 */
     bool c_stored;
     bool tanh_rounded; /* correctly to FP32, not CUDA's */
+    /* every step of the cell: a sigmoid is 1 / (1 + exp(-x)), tanh 2 sigmoid(2 x) - 1, and the
+     * last product of a sum is added to it unrounded */
+    bool stepped;
 };
 
 struct ulp_recurrent_shape {

@@ -56,7 +56,7 @@ enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recur
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the inputs' shapes do not fit x, %zu directions and hidden size %zu",
                         s->directions, s->hidden);
-    return ulp_cell_activations(call, s->directions, s->activations, error);
+    return ulp_cell_activations(call, s->directions, s->kernel->stepped, s->activations, error);
 }
 
 enum place { PLACE_STORED, PLACE_SUMS, PLACE_WIDE };
