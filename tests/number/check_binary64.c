@@ -1,11 +1,11 @@
-/* Elementary functions in 53 bits: correctly rounded to nearest and to odd, the pairs of doubles
- * behind them within their bound, on every instruction set. Everything is compared with MPFR. */
+/* Elementary functions in 53 bits: correctly rounded to nearest and to odd, on every instruction
+ * set. Everything is compared with MPFR. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "number/function/pair.h"
+#include "number/function/function.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"
 
@@ -258,45 +258,6 @@ TEST_LOOP(to_odd, 0, FUNCTIONS *DISABLED)
                       ulp_primitive_rows[primitive].name, x[i], power[i], got[i], want);
         }
     }
-}
-
-/* Below a quarter of the bound that decisions rest on, and decided wherever the header says so. */
-TEST_LOOP(pairs_keep_their_bound, 0, FUNCTIONS *DISABLED)
-{
-    const enum ulp_primitive primitive = begin(_i);
-    const int strips = test_long() ? 400 : 8;
-    uint64_t state = 11 + (uint64_t)_i;
-    double x[ULP_STRIP], power[ULP_STRIP], high[ULP_STRIP], low[ULP_STRIP], error[ULP_STRIP];
-    mpfr_t a, b, want;
-    mpfr_inits2(53, a, b, (mpfr_ptr)0);
-    mpfr_init2(want, 256);
-    for (int s = 0; s < strips; s++) {
-        for (size_t i = 0; i < ULP_STRIP; i++) {
-            x[i] = draw_double(&state, 3 * i + 1001);
-            power[i] = draw_power(&state, i, 4, x[i]);
-        }
-        ulp_function_pairs(primitive, high, low, error, x, power, ULP_STRIP);
-        int open = 0;
-        for (size_t i = 0; i < ULP_STRIP; i++) {
-            mpfr_set_d(a, x[i], MPFR_RNDN);
-            mpfr_set_d(b, power[i], MPFR_RNDN);
-            ulp_function_mpfr(primitive, want, a, b, MPFR_RNDN);
-            open += mpfr_regular_p(want) && isnan(error[i]);
-            if (isnan(error[i]))
-                continue;
-            const bool saturated = error[i] == 0x1p-56;
-            mpfr_sub_d(want, want, high[i], MPFR_RNDN);
-            mpfr_sub_d(want, want, low[i], MPFR_RNDN);
-            const double off = fabs(mpfr_get_d(want, MPFR_RNDN));
-            ck_expect(off <= error[i] * (saturated ? 1 : 0.25),
-                      "%s(%a[, %a]) errs by 2^%.2f, bound %a", ulp_primitive_rows[primitive].name,
-                      x[i], power[i], log2(off), error[i]);
-        }
-        /* arguments beyond 650 in exp and its like */
-        ck_expect(open <= ULP_STRIP / 5, "%s: %d of %d are open",
-                  ulp_primitive_rows[primitive].name, open, ULP_STRIP);
-    }
-    mpfr_clears(a, b, want, (mpfr_ptr)0);
 }
 
 TEST_SUITE("functions in 53 bits", 3600)

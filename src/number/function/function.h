@@ -1,8 +1,8 @@
 /* Elementary functions: correctly rounded in every format, and never by the machine's libm, so that
  * results travel. A fast estimate with a proven bound decides almost every element: a double for
  * formats up to float (function/estimate.c), a sum of two for the others (function/pair.c). Where
- * the bound leaves two candidates, and for special values, fixed point (fixed/fixed_function.h) or
- * MPFR (function/exact.c) decides. Bounds: number/README.md, 7. */
+ * the bound leaves two candidates, and for special values, MPFR (function/exact.c) decides. Bounds:
+ * number/README.md, 7. */
 #pragma once
 
 #include "number/strip.h"

@@ -99,7 +99,7 @@ static double by_log(int (*function)(mpfr_t, mpfr_srcptr, mpfr_rnd_t), double x,
                      double low)
 {
     double y, rest, error;
-    ulp_function_pairs(ULP_PRIMITIVE_LOG, &y, &rest, &error, &x, NULL, 1);
+    ulp_function_pairs(ULP_PRIMITIVE_LOG, &y, &rest, &error, &x, NULL, NULL, NULL, 1);
     const double product = y * high, below = fma(y, high, -product) + (y * low + rest * high);
     const double least = product + (below - error * high), most = product + (below + error * high);
     return least == most ? least : by_mpfr(function, x);

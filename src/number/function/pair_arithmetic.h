@@ -9,7 +9,8 @@ typedef int64_t NAMED(mask) __attribute__((vector_size(8 * WIDTH)));
 #define M NAMED(mask)
 #define FUNCTION ATTRIBUTES static inline __attribute__((always_inline))
 #define PAIR struct NAMED(pair)
-/* a b + c, rounded once, without which products are Dekker's; the root of a vector. */
+/* a b + c, rounded once, by which products find their residual and nothing else is computed: it is
+ * Dekker's then, so that every instruction set gives the same bits. The root of a vector. */
 #if VECTOR_BITS == 256
 #define FUSE(a, b, c) (V) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
 #define ROOT(x) (V) _mm256_sqrt_pd((__m256d)(x))
@@ -38,7 +39,11 @@ FUNCTION PAIR NAMED(constant)(const double *x)
 }
 FUNCTION V NAMED(choose)(M condition, V a, V b)
 {
+#if VECTOR_BITS == 256
+    return (V)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)condition);
+#else
     return (V)((condition & (M)a) | (~condition & (M)b));
+#endif
 }
 FUNCTION PAIR NAMED(choose_pair)(M condition, PAIR a, PAIR b)
 {
@@ -69,17 +74,34 @@ FUNCTION V NAMED(take_root)(V x)
     return y;
 #endif
 }
-/* Loads of one double each: faster than the gather instructions of the processors at hand. */
-FUNCTION V NAMED(gather)(const double *table, U index)
-{
-    V y;
-    for (int i = 0; i < WIDTH; i++)
-        y[i] = table[index[i]];
-    return y;
-}
+/* Neighbours in a table, of even index: loads of two doubles each, of which every other one starts
+ * a vector; faster than the gather instructions of the processors at hand. */
 FUNCTION PAIR NAMED(gather_pair)(const double *table, U index)
 {
-    return (PAIR){NAMED(gather)(table, index), NAMED(gather)(table + 1, index)};
+    uint64_t at[WIDTH];
+    memcpy(at, &index, sizeof at);
+#if VECTOR_BITS == 512
+#define TWO(i) _mm_load_pd(table + at[i])
+#define PUT(v, i, k) _mm512_insertf64x2(v, TWO(i), k)
+    const __m512d even = PUT(PUT(PUT(_mm512_castpd128_pd512(TWO(0)), 2, 1), 4, 2), 6, 3);
+    const __m512d odd = PUT(PUT(PUT(_mm512_castpd128_pd512(TWO(1)), 3, 1), 5, 2), 7, 3);
+    return (PAIR){(V)_mm512_unpacklo_pd(even, odd), (V)_mm512_unpackhi_pd(even, odd)};
+#elif VECTOR_BITS == 256
+#define TWO(i) _mm_load_pd(table + at[i])
+#define PUT(v, i, k) _mm256_insertf128_pd(v, TWO(i), k)
+    const __m256d even = PUT(_mm256_castpd128_pd256(TWO(0)), 2, 1),
+                  odd = PUT(_mm256_castpd128_pd256(TWO(1)), 3, 1);
+    return (PAIR){(V)_mm256_unpacklo_pd(even, odd), (V)_mm256_unpackhi_pd(even, odd)};
+#else
+    PAIR y;
+    for (int i = 0; i < WIDTH; i++) {
+        y.h[i] = table[at[i]];
+        y.l[i] = table[at[i] + 1];
+    }
+    return y;
+#endif
+#undef TWO
+#undef PUT
 }
 
 /* a + b exactly, |a| >= |b| or a = 0. */
@@ -107,7 +129,7 @@ FUNCTION PAIR NAMED(product)(V a, V b)
 #endif
 }
 
-/* The following err by less than 2^-98 of the result, and sums of the larger operand. */
+/* The following err by less than 2^-101 of the result, and sums of the larger operand. */
 FUNCTION PAIR NAMED(add)(PAIR a, PAIR b)
 {
     const PAIR s = NAMED(sum_two)(a.h, b.h);
@@ -131,15 +153,29 @@ FUNCTION PAIR NAMED(multiply)(PAIR a, PAIR b)
     const PAIR p = NAMED(product)(a.h, b.h);
     return NAMED(sum_ordered)(p.h, p.l + (a.h * b.l + a.l * b.h));
 }
-FUNCTION PAIR NAMED(scale)(PAIR a, V b)
+/* The same with |l| <= 2^-50 |h| only, for factors and terms. */
+FUNCTION PAIR NAMED(multiply_loosely)(PAIR a, PAIR b)
+{
+    const PAIR p = NAMED(product)(a.h, b.h);
+    return (PAIR){p.h, p.l + (a.h * b.l + a.l * b.h)};
+}
+FUNCTION PAIR NAMED(scale_loosely)(PAIR a, V b)
 {
     const PAIR p = NAMED(product)(a.h, b);
-    return NAMED(sum_ordered)(p.h, p.l + a.l * b);
+    return (PAIR){p.h, p.l + a.l * b};
 }
+FUNCTION PAIR NAMED(add_loosely)(PAIR a, PAIR b)
+{
+    const PAIR s = NAMED(sum_two)(a.h, b.h);
+    return (PAIR){s.h, s.l + (a.l + b.l)};
+}
+/* The square of a, loosely; 0 where it is below 2^-400, as products leave residuals behind that
+ * are no doubles then. */
 FUNCTION PAIR NAMED(square)(PAIR a)
 {
-    const PAIR p = NAMED(product)(a.h, a.h);
-    return NAMED(sum_ordered)(p.h, p.l + 2 * a.h * a.l);
+    const V h = NAMED(choose)(NAMED(magnitude)(a.h) >= 0x1p-200, a.h, (V){0});
+    const PAIR p = NAMED(product)(h, h);
+    return (PAIR){p.h, p.l + (h + h) * a.l};
 }
 FUNCTION PAIR NAMED(divide)(PAIR a, PAIR b)
 {
@@ -155,21 +191,32 @@ FUNCTION PAIR NAMED(root)(PAIR a)
     return NAMED(sum_ordered)(s, NAMED(choose)(s > 0, rest, (V){0}));
 }
 
-/* y x + c, rounded once or twice. */
-FUNCTION V NAMED(step)(V y, V x, V c)
-{
-#ifdef FUSE
-    return FUSE(y, x, c);
-#else
-    return y * x + c;
-#endif
-}
-/* c[0] + c[1] x + ... */
+/* c[0] + c[1] x + ..., each operation rounded. */
 FUNCTION V NAMED(evaluate)(const double *c, int count, V x)
 {
     V y = NAMED(spread)(c[count - 1]);
     for (int k = count - 2; k >= 0; k--)
-        y = NAMED(step)(y, x, NAMED(spread)(c[k]));
+        y = y * x + NAMED(spread)(c[k]);
     return y;
 }
+/* c[0] + c[1] x + ... + tail x^count: the pairs c outweigh what follows them. */
+FUNCTION PAIR NAMED(sum_series)(const double (*c)[2], int count, PAIR x, V tail)
+{
+    const double *last = c[count - 1];
+    PAIR y = NAMED(sum_ordered)(NAMED(spread)(last[0]), x.h * tail);
+    y.l += last[1];
+    for (int k = count - 2; k >= 0; k--) {
+        const PAIR p = NAMED(multiply_loosely)(x, y),
+                   s = NAMED(sum_ordered)(NAMED(spread)(c[k][0]), p.h);
+        y = (PAIR){s.h, s.l + (c[k][1] + p.l)};
+    }
+    return y;
+}
+/* a + b c, |a| >= |b c| or a = 0. */
+FUNCTION PAIR NAMED(sum_product)(PAIR a, PAIR b, PAIR c)
+{
+    const PAIR p = NAMED(multiply_loosely)(b, c), s = NAMED(sum_ordered)(a.h, p.h);
+    return NAMED(sum_ordered)(s.h, s.l + (a.l + p.l));
+}
 #define EVALUATE(coefficients, x) NAMED(evaluate)(coefficients, COUNT(coefficients), x)
+#define SUM_SERIES(pairs, x, tail) NAMED(sum_series)(pairs, COUNT(pairs), x, tail)
