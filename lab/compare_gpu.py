@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compare the audit's single.rms with the errors a real H200 made (gpu/h200_net_errors.json.gz), node by node.
 
-    lab/compare_gpu.py ULPSCOPE DATA [--modes f16,tf32,bf16] [--low 0.9] [--high 1.1] [--share 0.9] [--models a,b] [--list] [--f16 NAME] [--tf32 NAME] [--bf16 NAME] [--f32 NAME]
+    lab/compare_gpu.py ULPSCOPE DATA [--modes f16,tf32,bf16] [--low 0.9] [--high 1.1] [--share 0.9] [--models a,b] [--list] [--record FOLDER] [--f16 NAME] [--tf32 NAME] [--bf16 NAME] [--f32 NAME]
 
 For every node output with a nonzero error on the GPU, the ratio ours / GPU's of the rms of P(r) - R(r) is taken. Prints the share inside
 [low, high] per network and mode, and how many are outside for which reason; exit code 1 when the share over all networks is below --share in
 some mode. Where the GPU's tf32 and f32 figures are equal its library did not use TF32 for that node: that node is compared with our fp32 (--f32).
-The recordings were made with PyTorch, which adds a bias in a kernel of its own: hence epilogue=rounded; its half() and
+--record: each mode as a file of lab/targets, by the names torch:fp16, torch:bf16, torch:tf32 (and torch:fp32) that are then to be given. The recordings were made with PyTorch, which adds a bias in a kernel of its own: hence epilogue=rounded; its half() and
 bfloat16() round constants to infinity: constants=ieee. Only the Python library is used.
 """
 import argparse
@@ -18,6 +18,8 @@ import os
 import subprocess
 import sys
 import tempfile
+
+from targets_table import keep
 
 OURS = {"f16": "fp16,epilogue=rounded,constants=ieee", "tf32": "tf32", "bf16": "bf16,epilogue=rounded,constants=ieee", "f32": "fp32,reduce=warp,functions=cuda"}
 FUNCTIONS = "Sigmoid Tanh Exp Erf Pow Softmax Gelu Log Softplus Elu Mish Swish".split()
@@ -77,6 +79,7 @@ def main():
     parser.add_argument("--share", type=float, default=0.9)
     parser.add_argument("--models", default="", help="only these, separated by commas")
     parser.add_argument("--list", action="store_true", help="list the nodes outside")
+    parser.add_argument("--record")
     for mode, name in OURS.items():
         parser.add_argument("--" + mode, default=name, metavar="NAME", help=f"our arithmetic for mode {mode} (default {name})")
     options = parser.parse_args()
@@ -86,7 +89,7 @@ def main():
     with gzip.open(os.path.join(options.data, "gpu", "h200_net_errors.json.gz"), "rt", encoding="utf-8") as file:
         runs = [run for run in json.load(file) if not options.models or run["model"] in options.models.split(",")]
     total = {mode: [0, 0] for mode in modes}
-    outside = collections.Counter()
+    outside, networks = collections.Counter(), {mode: {} for mode in modes}
     for run in runs:
         ours = audit(options.program, options.data, run["model"], run["inputs"], arithmetics)
         line = []
@@ -112,6 +115,8 @@ def main():
                 if options.list:
                     print(f"    {label} {run['model']} {run['inputs']} {node['op']} {node['node']}: ratio {ratio:.3g}, "
                           f"GPU rms {theirs['single']['rms']:.3g}: {reason}")
+            kept = networks[mode].setdefault(run["model"], {"nodes": [0, 0]})
+            kept["nodes"] = [kept["nodes"][0] + inside, kept["nodes"][1] + counted]
             total[mode][0] += inside
             total[mode][1] += counted
             line.append(f"{mode} {inside}/{counted}" + (f" = {100 * inside / counted:.1f} %" if counted else ""))
@@ -126,6 +131,8 @@ def main():
         share = inside / counted if counted else float("nan")
         print(f"{mode}: {inside} of {counted} nodes within {options.low}-{options.high} of the H200's rms: {100 * share:.2f} %")
         failed |= not share >= options.share
+        if options.record:
+            keep(os.path.join(options.record, f"torch_{mode}.json"), "torch@h200,version=2.11", getattr(options, mode), "PyTorch 2.11, H200", "lab/compare_gpu.py", networks[mode], limits=[options.low, options.high])
     return int(failed)
 
 

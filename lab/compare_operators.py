@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Bits of single operators in FP16 beside those that a runtime gave.
 
-    lab/compare_operators.py PROGRAM OPERATORS.npz ARITHMETIC [NAME...] [--least PERCENT]
+    lab/compare_operators.py PROGRAM OPERATORS.npz ARITHMETIC [NAME...] [--least PERCENT] [--record FILE TARGET RUNTIME]
 
 OPERATORS.npz (DATA/ort_cuda/operators.npz; a sample lies in tests/data/ort_cuda) holds `KEY|i0...` inputs, `|o0` the output, `|op`
 [operator, domain, attributes, opset]; an operator without inputs is of every FP16 number, or of those in `every`. Printed: the share of
-equal bits, and our error by the recorded one's. Exit code 1 when a share is below --least. Needs numpy.
+equal bits, and our error by the recorded one's; --record: the shares as a file of lab/targets. Exit code 1 when a share is below --least. Needs numpy.
 """
 import argparse
 import ast
@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import numpy as np
+from targets_table import keep
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
 from onnx_writer import TYPES, block, node, write_model  # pylint: disable=wrong-import-position
@@ -27,9 +28,10 @@ def main():
         parser.add_argument(name)
     parser.add_argument("name", nargs="*")
     parser.add_argument("--least", type=float)
+    parser.add_argument("--record", nargs=3)
     options = parser.parse_args()
     data = np.load(options.data)
-    below = False
+    below, shares = False, {}
 
     def read(key):
         array = data[key]
@@ -69,6 +71,9 @@ def main():
         errors = [np.sqrt(np.mean((values[finite] - exact[finite])**2)) for values in (ours, real)]
         print(f"{key:36} {equal:6.2f} % of bits equal, error {errors[0] / errors[1] if errors[1] else math.nan:.3f} of the recorded one's")
         below |= bool(options.least and not equal >= options.least)
+        shares[key] = round(equal, 2)
+    if options.record:
+        keep(*options.record[:2], options.arithmetic, options.record[2], "lab/compare_operators.py", {}, shares)
     return int(below)
 
 

@@ -3,17 +3,22 @@
 
     lab/compare_ort.py ULPSCOPE MODEL.onnx=INPUTS.npz ...
     lab/compare_ort.py ULPSCOPE --fp32 100 MODEL.onnx=INPUTS.npz ...
+    lab/compare_ort.py ULPSCOPE --outputs ort-cpu,qdq=integer [--record FILE PROCESSOR] MODEL.onnx=INPUTS.npz ...
 
 With --fp32 DB every output in fp32 must agree with ONNX Runtime's to so many decibels (its rms over that of the difference), integers exactly. Both add in
 another order, and where a value lies between two integers QuantizeLinear may take the other one: a graph that quantises values is given those that
 ONNX Runtime has quantised, so that what is compared is arithmetic. Needs onnx, too.
 
-Without it: needs numpy and onnxruntime. Both give the graph's outputs; the distance is the rms of their difference over the outputs' rms, beside that of the
+With --outputs ARITHMETIC: the error of every output in decibels that the arithmetic foresees, beside that of ONNX Runtime as users run it (ORT_ENABLE_ALL), both from
+FP64, and equal elements; --record: as a file of lab/targets.
+
+Without these: needs numpy and onnxruntime. Both give the graph's outputs; the distance is the rms of their difference over the outputs' rms, beside that of the
 arithmetic model, which obeys every declared FP16. ONNX Runtime adds in another order in FP32, so bits differ; where a value is rounded to FP16
 that flips a rounding now and then. Exit code 1 when ort-cpu is not at least --factor times (default 4) closer than model, and further than --close
 (default 2e-5, a few hundred FP32 roundings). A model that ONNX Runtime refuses is left out. Without fusions: ORT_DISABLE_ALL.
 """
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -21,6 +26,7 @@ import tempfile
 
 import numpy as np
 import onnxruntime
+from targets_table import keep, rounded, within
 
 TYPES = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
 
@@ -83,6 +89,37 @@ def compare_fp32(program, pairs, limit):
     return 0 if good else 1
 
 
+def decibels(truth, value):
+    if not np.isfinite(value).all():
+        return math.nan
+    off = distance({"": value}, {"": truth})
+    return -20 * math.log10(off) if off else math.inf
+
+
+def compare_outputs(program, pairs, arithmetic, record):
+    """Of float outputs decibels, of all equal elements."""
+    networks = {}
+    for pair in pairs:
+        path, inputs = pair.split("=")
+        name = os.path.basename(os.path.dirname(path)) or path
+        try:
+            theirs = run_runtime(path, np.load(inputs), onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
+        except Exception as error:  # of ONNX Runtime's many kinds
+            print(f"{name}: left out: {str(error).splitlines()[0][:100]}")
+            continue
+        truth, ours = (run_ours(program, path, inputs, by) for by in ("fp64", arithmetic))
+        rows = [[rounded(decibels(truth[key], ours[key])), rounded(decibels(truth[key], value)), value.size] for key, value in theirs.items() if value.dtype.kind == "f"]
+        bits = [int(sum(np.count_nonzero(ours[key] == value) for key, value in theirs.items())), int(sum(value.size for value in theirs.values()))]
+        networks[name] = {"outputs": rows, "bits": bits}
+        print(f"{name}: " + ", ".join(f"{ours} ({real})" for ours, real, _ in rows) + f"; {bits[0]} of {bits[1]} elements equal", flush=True)
+    outputs = [row for network in networks.values() for row in network["outputs"]]
+    print(f"outputs: {within(outputs, 1)} of {len(outputs)} within 1 dB, {within(outputs, 2)} within 2 dB")
+    if record:
+        version = onnxruntime.__version__
+        keep(record[0], f"ort,version={version}", arithmetic, f"ONNX Runtime {version}, {record[1]}", f"lab/compare_ort.py --outputs {arithmetic}", networks)
+    return 0
+
+
 def run_ours(program, path, inputs, arithmetic):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.npz")
@@ -112,7 +149,11 @@ def main():
     parser.add_argument("--factor", type=float, default=4)
     parser.add_argument("--close", type=float, default=2e-5)
     parser.add_argument("--fp32", type=float, metavar="DB")
+    parser.add_argument("--outputs", metavar="ARITHMETIC")
+    parser.add_argument("--record", nargs=2)
     options = parser.parse_args()
+    if options.outputs:
+        return compare_outputs(options.program, options.pairs, options.outputs, options.record)
     if options.fp32 is not None:
         return compare_fp32(options.program, options.pairs, options.fp32)
     good = True

@@ -7,7 +7,7 @@
 DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
 lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16. Prints a row for each
 network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
-fewer outputs than this share lie within 1 dB, or none was compared. Needs onnx.
+fewer outputs than this share lie within 1 dB, or none was compared; --record: the comparison as a file of lab/targets. Needs onnx.
 
 --level inner: the tensors of the graph that its optimiser makes, as record_ort_cuda.py records them (--recorded FILE).
 
@@ -23,6 +23,7 @@ import sys
 import tempfile
 
 import onnx
+from targets_table import keep, rounded
 
 ARITHMETICS = {"tf32": "ort-cuda:tf32", "f16": "ort-cuda:fp16", "f32": "fp32"}
 CLEAR_DB = 20
@@ -96,6 +97,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--at-least", type=float)
     parser.add_argument("--plans", action="store_true")
+    parser.add_argument("--record")
     given = parser.parse_args()
     if given.plans:
         compare_plans(given.program, given.data, given.networks.split(",") if given.networks else [])
@@ -103,7 +105,7 @@ def main():
     arithmetic = given.arith or ARITHMETICS[given.variant]
     with gzip.open(given.recorded or given.data / "ort_cuda" / "networks.json.gz", "rt", encoding="utf-8") as file:
         networks = json.load(file)
-    off, inside, counted = [], 0, 0
+    off, inside, counted, rows = [], 0, 0, {}
     for name, recorded in networks.items():
         folder = find_folder(given.data, name)
         if folder is None or f"{given.variant}.{given.level}" not in recorded or (given.networks and name not in given.networks.split(",")):
@@ -111,7 +113,7 @@ def main():
         if any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in onnx.load(folder / "model.onnx", load_external_data=False).graph.node):
             continue
         ours = foresee(given.program, folder, arithmetic)
-        cells = []
+        cells, row = [], rows.setdefault(name, {"outputs": [], "nodes": [0, 0]})
         for tensor, figures in recorded[f"{given.variant}.{given.level}"].items():
             if tensor not in ours or not is_clear(recorded, given.variant, given.level, tensor) or not ours[tensor][1]:
                 continue
@@ -120,16 +122,20 @@ def main():
                 foreseen = 20 * math.log10(ref / rms)
                 off.append((abs(foreseen - decibels(figures)), figures["n"]))
                 cells.append(f"{tensor} {foreseen:.1f} ({decibels(figures):.1f})")
+                row["outputs"].append([rounded(foreseen), rounded(decibels(figures)), figures["n"]])
             ratio = rms / figures["rms"]
             good = given.low <= ratio <= given.high
             counted += 1
             inside += good
+            row["nodes"] = [row["nodes"][0] + good, row["nodes"][1] + 1]
             if given.list and not good:
                 print(f"    {name} {op} {tensor}: ratio {ratio:.3g}, {decibels(figures):.1f} dB recorded")
         print(f"{name}: {', '.join(cells) or '-'}", flush=True)
     for title, chosen in (("outputs", off), (f"outputs of {LARGE} elements or more", [o for o in off if o[1] >= LARGE])):
         print(f"{title}: " + ", ".join(f"{sum(o[0] <= limit for o in chosen)} of {len(chosen)} within {limit} dB" for limit in (0.5, 1, 2)))
     print(f"tensors: {inside} of {counted} within {given.low} to {given.high}")
+    if given.record:
+        keep(given.record, "ort-cuda@h100,version=1.31", arithmetic, "ONNX Runtime 1.31.1, H100, " + {"off": "no optimiser", "inner": "optimised"}[given.level], f"lab/compare_ort_cuda.py --variant {given.variant}", rows, limits=[given.low, given.high])
     if given.at_least is not None:
         sys.exit(not off or sum(o[0] <= 1 for o in off) < given.at_least * len(off))
 

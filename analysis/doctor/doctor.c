@@ -484,7 +484,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(try_forbidding(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
-    ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, &rests_on, error));
+    ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, doctor->target, &rests_on, error));
     doctor->rests_on = ulp_doctor_copy(x, rests_on);
     ULP_TRY(say_remedy(x, error));
     say_next(x);

@@ -1,4 +1,5 @@
 /* In what a model is judged that is to run at a target. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <ulpscope/doctor.h>
@@ -132,8 +133,18 @@ static bool concerns(const struct ulp_rule *rule, const struct ulp_model *model)
     return !strchr(rule->rule, ':') || ulp_model_has_operator(model, op);
 }
 
-enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arithmetic, char **out,
-                                 struct ulp_error *error)
+/* Is "ONNX Runtime 1.31.1, H100" of version 1.31? */
+static bool is_version(const char *on, const char *version)
+{
+    const size_t length = strlen(version);
+    for (const char *word = on; *word; word += strcspn(word, " "), word += strspn(word, " "))
+        if (strncmp(word, version, length) == 0 && !isdigit((unsigned char)word[length]))
+            return true;
+    return false;
+}
+
+enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arithmetic,
+                                 const char *target, char **out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_rule rule;
@@ -147,6 +158,15 @@ enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arit
             ulp_text_add(&text, "%s%s%s%.*s", text.length ? ", " : "rules that are ",
                          text.length ? "" : ulp_known_name(weakest), text.length ? "" : ": ",
                          (int)strcspn(rule.rule, ":"), rule.rule);
+    struct ulp_target_name named = {0};
+    const char *said = "";
+    if (target && ulp_target_read(target, &named) && *named.version)
+        for (size_t i = 0; ulp_target_rule(i, &rule); i++)
+            if (rule.known == ULP_KNOWN_RECORDED && ulp_rule_holds(&rule, arithmetic) &&
+                concerns(&rule, model) && !is_version(rule.on, named.version) &&
+                strcmp(said, rule.on) != 0)
+                ulp_text_add(&text, "%srules recorded on %s, not on %s", text.length ? "; " : "",
+                             said = rule.on, named.version);
     *out = text.data;
     return text.failed ? ulp_out_of_memory(error) : ULP_OK;
 }

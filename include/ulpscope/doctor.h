@@ -136,9 +136,11 @@ ULP_API enum ulp_status ulp_judged_in(const struct ulp_model *model, const char 
                                       struct ulp_arithmetic *out, struct ulp_error *error);
 
 /* The weakest of an arithmetic's rules that concern the model, where one is neither recorded nor
- * documented: "rules that are inferred: acc=fp16, fuse=reduce"; else NULL. Free *out with free(). */
+ * documented, and of those recorded on another version than the target's name has (which may be
+ * NULL) what they were recorded on: "rules that are inferred: acc=fp16, fuse=reduce"; else NULL.
+ * Free *out with free(). */
 ULP_API enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arithmetic,
-                                         char **out, struct ulp_error *error);
+                                         const char *target, char **out, struct ulp_error *error);
 
 /* The kinds of processors that the target (NULL: none) may run on and that differ for the model, in
  * sums of bytes that may saturate; NULL: none. */

@@ -66,11 +66,13 @@ struct ulp_target_tf32 {
 };
 ULP_API const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *target);
 
-/* A target as it is named: "trt10", "trt10@a100", "trt10@a100,tf32=off". */
+/* A target as it is named: "trt10", "trt10@a100", "trt10@a100,tf32=off", "ort-cuda,version=1.31".
+ */
 struct ulp_target_name {
     const struct ulp_target *target;
     char gpu[20]; /* "@a100"; "": none was named */
     enum ulp_tf32 tf32;
+    char version[16]; /* "1.31"; "": none was named. Rules recorded on another are told so */
 };
 /* False: there is no such target, or FP32 is never TF32 there. */
 ULP_API bool ulp_target_read(const char *name, struct ulp_target_name *out);

@@ -27,6 +27,11 @@ expect 0 "rms, fused" "$program" doctor rms.onnx -i wide.npz --for trt -a trt11:
 shows out "  rests on  rules that are inferred: fp16, acc=fp16, fuse=reduce, fuse-constants=stored (ulpscope" "the weakest basis"
 expect 1 "rms, recorded" "$program" doctor rms.onnx -i wide.npz --for torch -a torch:fp16 -q --json=recorded.json --no-plan
 fields recorded.json '"rests_on" not in r' "nothing weak"
+expect 1 "rms, of a version" "$program" doctor rms.onnx -i wide.npz --for torch@a100,version=2.11,tf32=off -a torch:fp16 -q --json=recorded.json --no-plan
+fields recorded.json '"rests_on" not in r' "of the version"
+expect 1 "rms, of another version" "$program" doctor rms.onnx -i wide.npz --for torch,version=2.1 -a torch:fp16 -q --json=recorded.json --no-plan
+fields recorded.json 'r["rests_on"] == "rules recorded on PyTorch 2.11, H200, not on 2.1"' "not of the version"
+expect 2 "no version" "$program" doctor rms.onnx -i wide.npz --for torch,version=new -q
 expect 0 "cancels, fused" "$program" doctor cancels.onnx -i fine.npz --for trt -a trt11:fp16 -q
 
 # The remedy is a plan, and the command that is printed writes the model that meets its tolerance; or, of a format that is no type of a

@@ -53,7 +53,7 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     const char *part = strstr(lane, declared) ? declared : "";
     ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
     ULP_TRY(ulp_judged_rests(model, out->lanes[add_lane(out, target->lowered, gpu, part)],
-                             &rests_on, error));
+                             name, &rests_on, error));
     if (rests_on)
         snprintf(out->rests_on, sizeof out->rests_on, "%s", rests_on);
     if (ulp_target_leaves_floats(target) && !*part) {

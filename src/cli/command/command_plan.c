@@ -27,10 +27,9 @@ struct plan_options {
 /* "trt,torch-compile@h100" */
 static void read_targets(struct argp_state *state, struct plan_options *options, char *list)
 {
-    static const char setting[] = ",tf32="; /* is part of a name */
     for (char *name = list, *next; *name; name = next) {
         char *end = name + strcspn(name, ",");
-        while (strncmp(end, setting, strlen(setting)) == 0)
+        while (*end && memchr(end + 1, '=', strcspn(end + 1, ","))) /* a setting, of this name */
             end += 1 + strcspn(end + 1, ",");
         next = end + (*end == ',');
         *end = 0;

@@ -132,15 +132,24 @@ const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *target)
 bool ulp_target_read(const char *name, struct ulp_target_name *out)
 {
     const size_t own = strcspn(name, "@,"), whole = strcspn(name, ",");
-    const char *part = name + whole;
     *out = (struct ulp_target_name){.target = find_target(name, own)};
     if (!out->target || whole - own >= sizeof out->gpu)
         return false;
     snprintf(out->gpu, sizeof out->gpu, "%.*s", (int)(whole - own), name + own);
-    out->tf32 = strcasecmp(part, ",tf32=on") == 0    ? ULP_TF32_ALLOWED
-                : strcasecmp(part, ",tf32=off") == 0 ? ULP_TF32_FORBIDDEN
-                                                     : ULP_TF32_USUAL;
-    return !*part || (out->tf32 != ULP_TF32_USUAL && ulp_target_tf32(out->target));
+    for (const char *part = name + whole; *part;) {
+        const char *value = strchr(++part, '=');
+        const size_t length = strcspn(part, ","), key = value ? (size_t)(++value - part) : 0,
+                     left = length - key;
+        if (is_called(part, length, "tf32=on") || is_called(part, length, "tf32=off"))
+            out->tf32 = left == 2 ? ULP_TF32_ALLOWED : ULP_TF32_FORBIDDEN;
+        else if (is_called(part, key, "version=") && left && left < sizeof out->version &&
+                 strspn(value, "0123456789.") == left)
+            snprintf(out->version, sizeof out->version, "%.*s", (int)left, value);
+        else
+            return false;
+        part += length;
+    }
+    return out->tf32 == ULP_TF32_USUAL || ulp_target_tf32(out->target);
 }
 
 const struct ulp_target *ulp_target_find(const char *name)
@@ -169,7 +178,7 @@ enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
                       name_target, NULL);
     ulp_fail(error, ULP_ERROR_USAGE,
              "%s: no target is called so%s; known: %s; @GPU may follow, and where FP32 may be TF32 "
-             ",tf32=on or ,tf32=off (trt10@a100,tf32=off)",
+             ",tf32=on or ,tf32=off (trt10@a100,tf32=off); and ,version=N",
              name, near.length ? near.data : "", known);
     return ULP_ERROR_USAGE;
 }
