@@ -6,7 +6,7 @@
 For every node output with a nonzero error on the GPU, the ratio ours / GPU's of the rms of P(r) - R(r) is taken. Prints the share inside
 [low, high] per network and mode, and how many are outside for which reason; exit code 1 when the share over all networks is below --share in
 some mode. Where the GPU's tf32 and f32 figures are equal its library did not use TF32 for that node: that node is compared with our fp32 (--f32).
---record: each mode as a file of lab/targets, by the names torch:fp16, torch:bf16, torch:tf32 (and torch:fp32) that are then to be given. The recordings were made with PyTorch, which adds a bias in a kernel of its own: hence epilogue=rounded; its half() and
+--record: each mode as a file of tests/data/targets, by the names torch:fp16, torch:bf16, torch:tf32 (and torch:fp32) that are then to be given. The recordings were made with PyTorch, which adds a bias in a kernel of its own: hence epilogue=rounded; its half() and
 bfloat16() round constants to infinity: constants=ieee. Only the Python library is used.
 """
 import argparse

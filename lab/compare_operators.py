@@ -5,7 +5,7 @@
 
 OPERATORS.npz (DATA/ort_cuda/operators.npz; a sample lies in tests/data/ort_cuda) holds `KEY|i0...` inputs, `|o0` the output, `|op`
 [operator, domain, attributes, opset]; an operator without inputs is of every FP16 number, or of those in `every`. Printed: the share of
-equal bits, and our error by the recorded one's; --record: the shares as a file of lab/targets. Exit code 1 when a share is below --least. Needs numpy.
+equal bits, and our error by the recorded one's; --record: the shares as a file of tests/data/targets. Exit code 1 when a share is below --least. Needs numpy.
 """
 import argparse
 import ast

@@ -10,7 +10,7 @@ another order, and where a value lies between two integers QuantizeLinear may ta
 ONNX Runtime has quantised, so that what is compared is arithmetic. Needs onnx, too.
 
 With --outputs ARITHMETIC: the error of every output in decibels that the arithmetic foresees, beside that of ONNX Runtime as users run it (ORT_ENABLE_ALL), both from
-FP64, and equal elements; --record: as a file of lab/targets.
+FP64, and equal elements; --record: as a file of tests/data/targets.
 
 Without these: needs numpy and onnxruntime. Both give the graph's outputs; the distance is the rms of their difference over the outputs' rms, beside that of the
 arithmetic model, which obeys every declared FP16. ONNX Runtime adds in another order in FP32, so bits differ; where a value is rounded to FP16

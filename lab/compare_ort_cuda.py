@@ -7,7 +7,7 @@
 DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
 lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16. Prints a row for each
 network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
-fewer outputs than this share lie within 1 dB, or none was compared; --record: the comparison as a file of lab/targets. Needs onnx.
+fewer outputs than this share lie within 1 dB, or none was compared; --record: the comparison as a file of tests/data/targets. Needs onnx.
 
 --level inner: the tensors of the graph that its optimiser makes, as record_ort_cuda.py records them (--recorded FILE).
 

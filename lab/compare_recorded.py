@@ -4,7 +4,7 @@
     lab/compare_recorded.py ULPSCOPE DATA [RUNTIME...] [--record FOLDER]
 
 DATA/runtimes/results/{qnn,wg}.jsonl have the decibels of every output of networks of DATA/models and DATA/pretrained against FP64, as users run them (qnn_fused: HTP fuses) or with
-all values as outputs; probes_*.jsonl the share of equal bits of single operators. --record: each as a file of lab/targets. Of RKNN's simulator there are single operators alone."""
+all values as outputs; probes_*.jsonl the share of equal bits of single operators. --record: each as a file of tests/data/targets. Of RKNN's simulator there are single operators alone."""
 import argparse
 import json
 import math

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The table of doc/targets.md, of the comparisons that lie in lab/targets: written where they differ, or with --check an error then.
+"""The table of doc/targets.md, of the comparisons that lie in tests/data/targets: written where they differ, or with --check an error then.
 
     lab/targets_table.py [--check]
     lab/targets_table.py --again PROGRAM DATA
 
-A file of lab/targets is one comparison of an arithmetic with a runtime, as `keep` writes it for the scripts that compare (their option --record FILE): by network
+A file of tests/data/targets is one comparison of an arithmetic with a runtime, as `keep` writes it for the scripts that compare (their option --record FILE): by network
 the outputs as [decibels foreseen, decibels recorded, elements] (null: no error; false: not finite), nodes or tensors as [within the limits, compared], and equal elements
 as [equal, compared]; of single operators the share of equal bits.
 --again: what PROGRAM foresees now for the outputs of two small networks of each file is what the file says, to a tenth of a decibel (DATA/models, DATA/pretrained)."""
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FILES, PAGE = ROOT / "lab/targets", ROOT / "doc/targets.md"
+FILES, PAGE = ROOT / "tests/data/targets", ROOT / "doc/targets.md"
 LARGE = 32
 
 
@@ -27,7 +27,7 @@ def rounded(decibels):
 
 
 def keep(path, target, arithmetic, runtime, script, networks, operators=None, limits=None):
-    """A comparison as a file of lab/targets, a line a network so that two can be told apart. target: as --for takes it, or "" where there is none; runtime: with the hardware."""
+    """A comparison as a file of tests/data/targets, a line a network so that two can be told apart. target: as --for takes it, or "" where there is none; runtime: with the hardware."""
     head = {"target": target, "arithmetic": arithmetic, "runtime": runtime, "script": script, "limits": limits}
     lines = [json.dumps(head)[:-1]]
     for name, rows in (("networks", networks), ("operators", operators)):
@@ -96,7 +96,7 @@ def main():
     page = PAGE.read_text(encoding="utf-8")
     made = re.sub(r"(<!-- made by lab/targets_table.py -->\n).*?(<!-- end -->)", lambda m: m[1] + make(recordings) + "\n" + m[2], page, flags=re.S)
     if "--check" in sys.argv and (made != page or len(recordings) < 3):
-        sys.exit("doc/targets.md is not what lab/targets says: run lab/targets_table.py")
+        sys.exit("doc/targets.md is not what tests/data/targets says: run lab/targets_table.py")
     if made != page:
         PAGE.write_text(made, encoding="utf-8")
 

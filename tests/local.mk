@@ -32,6 +32,7 @@ dist_check_SCRIPTS += %D%/check_lab.sh %D%/check_libm.sh %D%/cli/check_platforms
 TESTS += %D%/check_lab.sh %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 
 EXTRA_DIST += %D%/data/conv/h200_conv.npz %D%/data/conv/h200_floats.npz %D%/data/mufu/mufu_ex2_fraction.npz %D%/data/mufu/mufu_rcp.npz %D%/data/mufu/mufu_rsqrt.npz %D%/data/mufu/tanh_edge.npz %D%/data/mufu/tanh_far.npz %D%/data/mufu/tanh_near.npz %D%/data/bits/h100_bits.npz %D%/data/bits/h200_decoder.npz %D%/data/plans/h200_plans.json %D%/data/split_k/h100_split_k.npz
+EXTRA_DIST += %D%/data/targets
 EXTRA_DIST += %D%/support/samples.py %D%/support/sarif.py
 
 # libFuzzer's program, which scripts/fuzz builds in a tree of clang's.
