@@ -28,7 +28,7 @@ LEAST_LARGEST = 57344.0  # of the formats of these and the targets' arithmetics,
 
 def arithmetics():
     table = pathlib.Path(__file__).resolve().parents[2] / "src/number/format/target.def"
-    return OWN + re.findall(r'^ARITHMETIC\("([^"]+)"', table.read_text(), re.MULTILINE)
+    return OWN + re.findall(r'^(?:ARITHMETIC|FLOATS)\("([^"]+)"', table.read_text(), re.MULTILINE)
 
 
 def samples(inputs, box, dice):

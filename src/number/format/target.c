@@ -84,10 +84,10 @@ static const struct ulp_target_tf32 tf32[] = {
 /* Of the part steps=, as enum ulp_steps. */
 const char *const ulp_steps_names[] = {"alike", "ort-cuda", NULL};
 
-/* Of the part floats=: fp32, and what is in the table above. */
-const char *const ulp_floats_names[] = {
-    "fp32",       "trt8:tf32",     "trt10:tf32", "trt11:tf32", "torch:tf32-convs",
-    "torch:tf32", "ort-cuda:tf32", NULL};
+const char *const ulp_floats_names[] = {"fp32",
+#define FLOATS(name, ...) name,
+#include "number/format/target.def"
+                                        NULL};
 
 enum {
     TARGET_COUNT = sizeof targets / sizeof *targets,
