@@ -50,7 +50,7 @@ static void say_gain(struct ulp_text *out, const struct ulp_fix_edit *edit)
         ulp_text_add(out, edit->gain > 0 ? "only with it outputs can be compared"
                                          : "with it less is finite");
     else
-        ulp_text_add(out, "%+.1f dB", edit->gain);
+        ulp_text_add(out, "%+.1f dB", ulp_tenths(edit->gain));
 }
 
 static void say_change(struct ulp_text *out, const struct ulp_fix_edit *edit)

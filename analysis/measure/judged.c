@@ -334,7 +334,7 @@ static void add_number(struct ulp_text *text, double value)
 void ulp_judged_say_sqnr(struct ulp_text *out, const char *name, double db)
 {
     if (isfinite(db))
-        ulp_text_show(out, "%s is at %.1f dB", name, db);
+        ulp_text_show(out, "%s is at %.1f dB", name, ulp_tenths(db));
     else
         ulp_text_show(out, "%s %s", name,
                       db > 0 ? "equals the reference" : "has an error where the reference is 0");

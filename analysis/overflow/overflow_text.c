@@ -177,7 +177,7 @@ static void add_best_remedy(struct ulp_text *out, const struct ulp_overflow_lane
     else if (isinf(as_it_is->sqnr_db))
         ulp_judged_say_sqnr(out, "it", as_it_is->sqnr_db);
     else
-        ulp_text_add(out, "at %.1f dB", as_it_is->sqnr_db);
+        ulp_text_add(out, "at %.1f dB", ulp_tenths(as_it_is->sqnr_db));
 }
 
 /* May the nodes be kept to some good, as far as that was tried? */

@@ -309,7 +309,8 @@ static void add_nearest(const struct ulp_page *page, const struct ulp_proof *pro
             return;
         below = bound_of(best);
         ulp_text_add(page->out, "  %10.3g %6.1f  ", below,
-                     ulp_math_log2(proof->format.max_finite / ulp_math_max(below, 0x1p-1000)));
+                     ulp_tenths(
+                         ulp_math_log2(proof->format.max_finite / ulp_math_max(below, 0x1p-1000))));
         ulp_page_node(page, best->index, best->name, best->op, 21);
         ulp_text_add(page->out, "\n");
     }

@@ -126,9 +126,9 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_remedy *reme
     if (isinf(remedy->sqnr_db))
         ulp_text_add(out, remedy->sqnr_db > 0 ? "exact then" : "no better then");
     else
-        ulp_text_add(out, "at %.1f dB then", remedy->sqnr_db);
+        ulp_text_add(out, "at %.1f dB then", ulp_tenths(remedy->sqnr_db));
     if (isfinite(remedy->sqnr_db - remedy->before_db))
-        ulp_text_add(out, ", %.1f dB more", remedy->sqnr_db - remedy->before_db);
+        ulp_text_add(out, ", %.1f dB more", ulp_tenths(remedy->sqnr_db - remedy->before_db));
     if (remedy->left_out)
         ulp_text_add(out, ", in the %zu of %zu samples that were run", remedy->ran,
                      remedy->ran + remedy->left_out);

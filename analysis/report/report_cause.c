@@ -195,7 +195,7 @@ static void add_steps(struct ulp_text *out, const struct ulp_audit *audit,
         const struct ulp_audit_output *floor = ulp_audit_worst(&audit->lanes[l].outputs);
         if (strcmp(audit->lanes[l].name, "fp32") == 0 && &audit->lanes[l] != lane && floor)
             ulp_text_show(out, " (fp32 has %.1f dB: what is near it is chance)",
-                          floor->entire.sqnr_db);
+                          ulp_tenths(floor->entire.sqnr_db));
     }
 }
 

@@ -58,7 +58,8 @@ static void add_born(const struct ulp_page *page, const struct ulp_audit_lane *l
                          "    reference max %.3g against a largest %s of %.6g (headroom %.1f "
                          "bits), first at element %zu\n",
                          node->outputs[o].range.ref_max, format.name, format.max_finite,
-                         node->outputs[o].range.headroom_bits, node->outputs[o].entire.worst_index);
+                         ulp_tenths(node->outputs[o].range.headroom_bits),
+                         node->outputs[o].entire.worst_index);
     }
     ulp_text_add(page->out, "    %zu node%s Inf or NaN from finite inputs, %zu more %s them on\n",
                  born, born == 1 ? " makes" : "s make", lane->poisoned_count,

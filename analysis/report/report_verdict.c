@@ -31,7 +31,8 @@ static void add_error(struct ulp_text *out, const struct ulp_audit_output *outpu
     if (!(output->entire.rms > 0))
         ulp_text_show(out, "%s equals the reference", output->name);
     else if (isfinite(relative))
-        ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative, db);
+        ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative,
+                      ulp_tenths(db));
     else
         ulp_text_show(out, "%s is off by %.2g (rms) where the reference is 0", output->name,
                       output->entire.rms);
@@ -227,7 +228,7 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_output *judg
     else if (worst && !(worst->entire.rms > 0))
         ulp_text_show(out, "%s equals the reference", worst->name);
     else if (worst && isfinite(worst->judged.sqnr_db))
-        ulp_text_show(out, "%s is at %.1f dB", worst->name, worst->judged.sqnr_db);
+        ulp_text_show(out, "%s is at %.1f dB", worst->name, ulp_tenths(worst->judged.sqnr_db));
     else if (worst)
         ulp_text_show(out, "%s is off by %.2g where it should be 0", worst->name,
                       worst->entire.rms);
@@ -277,8 +278,8 @@ static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
                       worst == judged ? "" : ": ", judged->judged.text);
     const size_t columns = strlen(lane->name) + strlen(": : ") + out->length +
                            (told.data ? strcspn(told.data, ",") : 0);
-    const bool swaps = told.length && columns <= LINE &&
-                       columns + figure.length + strlen(", ") > LINE;
+    const bool swaps =
+        told.length && columns <= LINE && columns + figure.length + strlen(", ") > LINE;
     struct ulp_text *first = swaps ? &told : &figure, *second = swaps ? &figure : &told;
     if (first->length)
         ulp_text_add(out, ": %s", first->data);

@@ -47,7 +47,7 @@ static void add_divergence(const struct ulp_page *page, const struct ulp_audit_o
         ulp_text_add(out, "      with the reference's decisions: equal\n");
     else if (divergence->followed.given)
         ulp_text_add(out, "      with the reference's decisions: rms %.2e, max abs %.2e, %.1f dB\n",
-                     followed->rms, followed->max_abs, followed->sqnr_db);
+                     followed->rms, followed->max_abs, ulp_tenths(followed->sqnr_db));
     if (matched->given && matched->differing && !ulp_type_is_float(output->type))
         ulp_text_add(out, "      as a list: %zu of %zu in another place, %zu others\n",
                      matched->moved, matched->rows, matched->differing);

@@ -31,7 +31,7 @@ static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outp
         return;
     if (worst->rms > 0)
         ulp_text_show(out, "; with the reference's decisions %s is at %.1f dB", name,
-                      worst->sqnr_db);
+                      ulp_tenths(worst->sqnr_db));
     else if (worst->count && !worst->nonfinite)
         ulp_text_add(out, "; with the reference's decisions they are equal");
 }

@@ -47,7 +47,7 @@ const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output
     else if (isnan(entire->rms))
         snprintf(text, 32, "%s", ulp_judge_name(judge(output)));
     else if (isfinite(entire->sqnr_db))
-        snprintf(text, 32, "%.1f dB", entire->sqnr_db);
+        snprintf(text, 32, "%.1f dB", ulp_tenths(entire->sqnr_db));
     else
         snprintf(text, 32, "%.2g rms", entire->rms);
     return text;

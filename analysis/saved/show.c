@@ -37,7 +37,8 @@ static void add_output(const struct ulp_page *page, const json_t *output)
     if (ulp_saved_true(entire, "exact"))
         ulp_text_add(page->out, " %8s", "equal");
     else
-        add_figure(page->out, " %8.1f", "        -", ulp_saved_number(entire, "sqnr_db"));
+        add_figure(page->out, " %8.1f", "        -",
+                   ulp_tenths(ulp_saved_number(entire, "sqnr_db")));
     add_figure(page->out, " %10.0f  ", "          -  ", ulp_saved_number(entire, "nonfinite"));
     ulp_page_name(page, ulp_saved_text(output, "name"), 57);
     ulp_text_add(page->out, "%s\n", ulp_saved_true(entire, "diverged") ? "  diverged" : "");
@@ -106,12 +107,12 @@ static void add_views(const struct ulp_page *page, const json_t *lane, const jso
                       strcmp(weights, "UNDEFINED") != 0 ? weights : "computed", computed);
     if (isfinite(share))
         ulp_text_add(page->out, "; share %.1f %%, without its error the outputs' falls by %.1f %%",
-                     100 * share, 100 * ulp_saved_number(node, "gain"));
+                     ulp_tenths(100 * share), ulp_tenths(100 * ulp_saved_number(node, "gain")));
     if (ulp_saved_number(node, "grew") > 0)
         ulp_text_add(page->out, "; grew %.2g times", ulp_saved_number(node, "grew"));
     ulp_text_add(page->out, "; headroom ");
     add_figure(page->out, "%.1f bits", "-",
-               ulp_saved_number(json_object_get(output, "range"), "headroom_bits"));
+               ulp_tenths(ulp_saved_number(json_object_get(output, "range"), "headroom_bits")));
     ulp_text_add(page->out, "%s%s%s%s\n", *remark ? "; " : "", page->red, remark, page->off);
     for (int v = 0; v < ULP_VIEW_COUNT; v++) {
         const json_t *view = json_object_get(output, ulp_view_names[v]);

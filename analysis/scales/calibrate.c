@@ -349,7 +349,7 @@ static enum ulp_status say_lost(const struct calibrating *c, char **out, struct 
             &text,
             "Run with them the worst output has %.1f dB at least (sample %s); with scales "
             "of its own that sample has %.1f.\n",
-            least->sqnr_db, least->sample, least->dynamic_db);
+            ulp_tenths(least->sqnr_db), least->sample, ulp_tenths(least->dynamic_db));
     else if (least->sqnr_db < 0)
         ulp_text_show(&text, "Run with them an output of sample %s is not finite.\n",
                       least->sample);

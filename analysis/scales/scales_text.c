@@ -36,7 +36,7 @@ static void add_worst(struct ulp_text *out, const struct ulp_scaled_tensor *t)
                  "its %s leaves %s %.1f dB, by the rounding of elements %.0f %%, of scales "
                  "%.0f %%, by clipping %.0f %%. ",
                  t->format, strcmp(t->op, "QuantizeLinear") == 0 ? "it" : "the products",
-                 t->product_db, 100 * t->rounding, 100 * t->scaling, 100 * t->clipping);
+                 ulp_tenths(t->product_db), 100 * t->rounding, 100 * t->scaling, 100 * t->clipping);
     ulp_text_add(out,
                  "%.3g %% of its values become zero; half of its blocks span more than %.1f bits, "
                  "of which the format has %.1f. ",
@@ -59,8 +59,8 @@ static void add_best(struct ulp_text *out, const struct ulp_scales *scales)
     if (!(best->gain_db > 0.5))
         ulp_text_add(out, " None of %zu other choices gains half a dB.", scales->choice_count);
     else
-        ulp_text_show(out, " Most gains %s: %.1f dB (%+.1f).", best->words, best->sqnr_db,
-                      best->gain_db);
+        ulp_text_show(out, " Most gains %s: %.1f dB (%+.1f).", best->words,
+                      ulp_tenths(best->sqnr_db), best->gain_db);
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
@@ -68,8 +68,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_scales *sc
     struct ulp_headline head = {0};
     ulp_text_show(&head.what, "%s", scales->arithmetic);
     ulp_headline_drawn(&head, scales->drawn);
-    if (isfinite(scales->sqnr_db))
-        ulp_text_add(&head.what, ": outputs have %.1f dB. ", scales->sqnr_db);
+    if (isfinite(ulp_tenths(scales->sqnr_db)))
+        ulp_text_add(&head.what, ": outputs have %.1f dB. ", ulp_tenths(scales->sqnr_db));
     else
         ulp_text_add(&head.what,
                      scales->sqnr_db < 0
@@ -90,9 +90,10 @@ static void add_tensors(const struct ulp_page *page, const struct ulp_scales *sc
     for (size_t i = 0; i < scales->tensor_count && i < TENSORS_SHOWN; i++) {
         const struct ulp_scaled_tensor *t = &scales->tensors[i];
         ulp_text_add(out, " %7.1f %7.1f %7.3g %7.3g %5.0f%% %5.0f%% %5.0f%% %6.1f %6.1f %7.3gx  ",
-                     t->product_db, t->sqnr_db, percent(t->zeros, t->elements),
-                     percent(t->clipped, t->elements), 100 * t->rounding, 100 * t->scaling,
-                     100 * t->clipping, t->range_bits, t->format_bits, t->outlier_ratio);
+                     ulp_tenths(t->product_db), ulp_tenths(t->sqnr_db),
+                     percent(t->zeros, t->elements), percent(t->clipped, t->elements),
+                     100 * t->rounding, 100 * t->scaling, 100 * t->clipping, t->range_bits,
+                     t->format_bits, t->outlier_ratio);
         ulp_page_name(page, t->name, NAME_AT);
         ulp_text_show(out, " (%s)\n", t->node);
     }
@@ -109,8 +110,8 @@ static void add_choices(const struct ulp_page *page, const struct ulp_scales *sc
     ulp_text_add(out, "\n%s%10s %7s  other choices, each run%s\n", page->dim, "dB", "gain",
                  page->off);
     for (size_t i = 0; i < scales->choice_count && i < CHOICES_SHOWN; i++)
-        ulp_text_show(out, " %9.1f %+7.1f  %s\n", scales->choices[i].sqnr_db,
-                      scales->choices[i].gain_db, scales->choices[i].words);
+        ulp_text_show(out, " %9.1f %+7.1f  %s\n", ulp_tenths(scales->choices[i].sqnr_db),
+                      ulp_tenths(scales->choices[i].gain_db), scales->choices[i].words);
 }
 
 static void add_all(const struct ulp_page *page, const struct ulp_scales *scales)
@@ -146,7 +147,7 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     size_t clipped = 0;
     json_t *tiles = json_array();
     (void)context;
-    ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, scales->sqnr_db);
+    ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, ulp_tenths(scales->sqnr_db));
     ulp_tile_note(&tiles, -1, "%s", scales->arithmetic);
     if (best && best->gain_db > 0.5) {
         ulp_tile_add(&tiles, ULP_TILE_GOOD, "Best of what was run", "%.1f dB", best->sqnr_db);

@@ -32,8 +32,8 @@ static void add_error(struct ulp_text *out, const struct ulp_search *found, doub
         ulp_text_add(out, "no error");
     else if (strncmp(one, metric, strlen(metric)) == 0 && ratio > 0)
         ulp_text_add(out, "%.1f dB",
-                     strtod(one + strlen(metric), NULL) -
-                         20 * ulp_math_log2(ratio) / ulp_math_log2(10));
+                     ulp_tenths(strtod(one + strlen(metric), NULL) -
+                                20 * ulp_math_log2(ratio) / ulp_math_log2(10)));
     else
         ulp_text_add(out, "%.3g of the error allowed", ratio);
 }

@@ -55,7 +55,7 @@ static void add_figures(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, some ? ", without them " : "");
     if (some && strcmp(before->metric, "sqnr_db") == 0 && isfinite(before->value) &&
         strcmp(before->output, after->output) == 0)
-        ulp_text_add(out, "%.1f dB", before->value);
+        ulp_text_add(out, "%.1f dB", ulp_tenths(before->value));
     else
         ulp_search_say_figure(out, before);
 }
@@ -79,7 +79,7 @@ void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found)
         else if (strcmp(target->metric, "sqnr_db") == 0 && target->value == -INFINITY)
             ulp_text_add(out, " (the worst has an error where the reference is 0)");
         else if (strcmp(target->metric, "sqnr_db") == 0)
-            ulp_text_add(out, " (worst %.1f dB)", target->value);
+            ulp_text_add(out, " (worst %.1f dB)", ulp_tenths(target->value));
         else
             ulp_text_show(out, " (worst %s %.4g)", target->metric, target->value);
     }

@@ -95,7 +95,7 @@ const char *ulp_page_figure(char text[ULP_FIGURE_BYTES], const char *format, dou
     if (isnan(value))
         return "-";
     snprintf(text, ULP_FIGURE_BYTES, format, value);
-    return text;
+    return *text == '-' && !strpbrk(text, "123456789") ? text + 1 : text; /* "-0.0" is 0.0 */
 }
 
 const char *ulp_page_reach(char text[ULP_FIGURE_BYTES], double largest)

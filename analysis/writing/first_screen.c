@@ -53,7 +53,7 @@ void ulp_tile_note(json_t **tiles, ptrdiff_t node, const char *note, ...)
 static void write_decibels(char *out, size_t bytes, double decibels, const char *unit)
 {
     if (isfinite(decibels))
-        snprintf(out, bytes, "%.1f%s", fabs(decibels) < 0.05 ? 0 : decibels, unit); /* no -0.0 */
+        snprintf(out, bytes, "%.1f%s", ulp_tenths(decibels), unit);
     else
         snprintf(out, bytes, "%s", isnan(decibels) ? "-" : decibels > 0 ? "equal" : "not finite");
 }

@@ -1,7 +1,7 @@
 // Two audits, before and after: the page of the later one, whose nodes also have what they were.
 
 const changeWords = ["equal", "better", "worse"]; // as the C has them
-const said = (figures) => (!figures ? "not there" : figures.diverged ? "diverged" : figures.nonfinite ? `${whole(figures.nonfinite)} not finite` : figures.exact ? "equal" : known(figures.sqnr_db) ? `${decibels(figures.sqnr_db)} dB` : `${figure(figures.rms)} rms`);
+const said = (figures) => (!figures ? "not there" : figures.diverged ? "diverged" : figures.nonfinite ? `${whole(figures.nonfinite)} not finite` : figures.exact ? "equal" : known(figures.sqnr_db) ? `${tenths(figures.sqnr_db)} dB` : `${figure(figures.rms)} rms`);
 const changeClass = (r) => ({ worse: "bad", better: "good" })[r.change] ?? "";
 
 adapters.diff = (report, data) => {

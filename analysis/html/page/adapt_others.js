@@ -26,7 +26,7 @@ const sharedHow = (root) => [
 
 const tinyPart = (o) => (o.count ? (o.subnormal + o.zero) / o.count : NaN);
 const overflowMeasures = [
-  measure("headroom", "headroom", "room", bits, Math.min, "log2 of the format's largest number over the largest magnitude; below 0 it overflows"),
+  measure("headroom", "headroom", "room", tenths, Math.min, "log2 of the format's largest number over the largest magnitude; below 0 it overflows"),
   measure("largest", "largest", "error", figure, Math.max, "largest magnitude"),
   measure("tiny", "tiny", "part", share, Math.max, "part of the elements that are below the normal numbers or become zero"),
   measure("nonfinite", "overflowed", "count", whole, sum, "elements beyond the format's largest number"),
@@ -63,13 +63,13 @@ adapters.overflow = (report, data) => {
   view.nodes.more = (lane, i) => {
     const node = view.nodes.node(lane, i);
     return [
-      { title: "Results", content: smallTable([{ title: "result", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => bits(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.verdict === "overflows" ? o.cause : "–") }], node.outputs || [], "Results") },
-      ...(node.hidden?.length ? [{ title: `Inside, were it computed in ${shown(formats[lane].name)}`, content: smallTable([{ title: "value", text: (h) => cut(h.words, 40) }, { title: "verdict", text: (h) => shown(h.narrow?.verdict ?? "") }, { title: "headroom", number: true, text: (h) => bits(h.narrow?.headroom_bits) }, { title: "largest", number: true, text: (h) => figure(h.largest) }], node.hidden, "Inside") }] : []),
+      { title: "Results", content: smallTable([{ title: "result", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => tenths(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.verdict === "overflows" ? o.cause : "–") }], node.outputs || [], "Results") },
+      ...(node.hidden?.length ? [{ title: `Inside, were it computed in ${shown(formats[lane].name)}`, content: smallTable([{ title: "value", text: (h) => cut(h.words, 40) }, { title: "verdict", text: (h) => shown(h.narrow?.verdict ?? "") }, { title: "headroom", number: true, text: (h) => tenths(h.narrow?.headroom_bits) }, { title: "largest", number: true, text: (h) => figure(h.largest) }], node.hidden, "Inside") }] : []),
     ];
   };
   view.tables = formats
     .filter((f) => f.remedies?.length)
-    .map((f) => longTable(`Remedies tried for ${shown(f.name)}`, "What the worst output is then.", [{ title: "remedy", text: (r) => shown(r.what), class: () => "name" }, { title: "nodes", number: true, text: (r) => whole(r.node_count) }, { title: "casts", number: true, text: (r) => whole(r.cast_count) }, { title: "not finite", number: true, text: (r) => whole(r.nonfinite) }, { title: "SQNR dB", number: true, text: (r) => decibels(r.sqnr_db) }, { title: "output", text: (r) => shown(r.output ?? "") }], f.remedies, "Remedies"));
+    .map((f) => longTable(`Remedies tried for ${shown(f.name)}`, "What the worst output is then.", [{ title: "remedy", text: (r) => shown(r.what), class: () => "name" }, { title: "nodes", number: true, text: (r) => whole(r.node_count) }, { title: "casts", number: true, text: (r) => whole(r.cast_count) }, { title: "not finite", number: true, text: (r) => whole(r.nonfinite) }, { title: "SQNR dB", number: true, text: (r) => tenths(r.sqnr_db) }, { title: "output", text: (r) => shown(r.output ?? "") }], f.remedies, "Remedies"));
   view.how = [...sharedHow(root), ["Headroom", "from the values of one exact walk, in the reference; nothing is run in the formats themselves"], ...(root.scanned_count ? [["Scanned", `${whole(root.scanned_count)} samples in FP32, the exact walk only where a value came near a limit`]] : [])];
   return view;
 };
@@ -283,12 +283,12 @@ adapters.scales = (report) => {
       [
         { title: "tensor", text: (r) => shown(r.name), class: () => "name" },
         { title: "node", text: (r) => shown(r.node), class: () => "name" },
-        { title: "products dB", number: true, text: (r) => decibels(r.product_db) },
+        { title: "products dB", number: true, text: (r) => tenths(r.product_db) },
         { title: "become 0", number: true, text: (r) => share(r.zeros / r.elements) },
         { title: "clipped", number: true, text: (r) => share(r.clipped / r.elements), class: (r) => (r.clipped ? "bad" : "") },
         ...ofError.map(([key, title]) => part(title, key)),
-        { title: "range", number: true, text: (r) => bits(r.range_bits) },
-        { title: "of", number: true, text: (r) => bits(r.format_bits) },
+        { title: "range", number: true, text: (r) => tenths(r.range_bits) },
+        { title: "of", number: true, text: (r) => tenths(r.format_bits) },
         { title: "worst block", number: true, text: (r) => (r.worst_part > 0 ? `${whole(r.worst_line)}:${whole(r.worst_k)}` : "–") },
         part("its part", "worst_part"),
         { title: "outlier", number: true, text: (r) => (r.outlier_ratio > 0 ? `${figure(r.outlier_ratio)}×` : "–") },
@@ -296,7 +296,7 @@ adapters.scales = (report) => {
       root.tensors || [],
       "Scales",
     ),
-    ...(root.choices?.length ? [longTable("Other choices", "Each was run: what the worst output is then.", [{ title: "choice", text: (r) => shown(r.words), class: () => "name" }, { title: "arithmetic", text: (r) => shown(r.arithmetic ?? root.arithmetic) }, { title: "SQNR dB", number: true, text: (r) => decibels(r.sqnr_db) }, { title: "gain dB", number: true, text: (r) => decibels(r.gain_db), class: (r) => (r.gain_db > 0.5 ? "good" : "") }], root.choices, "Scales")] : []),
+    ...(root.choices?.length ? [longTable("Other choices", "Each was run: what the worst output is then.", [{ title: "choice", text: (r) => shown(r.words), class: () => "name" }, { title: "arithmetic", text: (r) => shown(r.arithmetic ?? root.arithmetic) }, { title: "SQNR dB", number: true, text: (r) => tenths(r.sqnr_db) }, { title: "gain dB", number: true, text: (r) => tenths(r.gain_db), class: (r) => (r.gain_db > 0.5 ? "good" : "") }], root.choices, "Scales")] : []),
   ];
   view.hero = () => scalesHero(root, view.verdicts[0]?.level ?? "plain");
   view.how = [...sharedHow(root), ["Tensors", "exact values rounded to storage, then to elements with scales as the products do it"], ["Choices", "runs of the whole model against FP64"]];

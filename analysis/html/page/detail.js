@@ -8,7 +8,7 @@ const detailRows = [
   ["max rel", (m) => figure(m.max_rel)],
   ["max ulp", (m) => figure(m.max_ulp)],
   ["median ulp", (m) => figure(m.median_ulp)],
-  ["SQNR dB", (m) => (m.exact ? "exact" : decibels(m.sqnr_db))],
+  ["SQNR dB", (m) => (m.exact ? "exact" : tenths(m.sqnr_db))],
   ["cosine", (m) => (known(m.cosine) ? m.cosine.toFixed(6) : "–")],
   ["not finite", (m) => whole(m.nonfinite)],
 ];

@@ -40,7 +40,7 @@ function share(value) {
   return `${(Math.abs(percent) >= 100 ? percent.toFixed(0) : Math.abs(percent) >= 0.095 ? percent.toFixed(1) : percent === 0 ? "0" : percent.toPrecision(1)).replace("-", "−")} %`;
 }
 
-const bits = (value) => (known(value) ? value.toFixed(1).replace("-", "−") : "–");
-const decibels = (value) => (known(value) ? value.toFixed(1).replace("-", "−") : "–");
+// With one digit behind the point; what is next to 0 has no sign.
+const tenths = (value) => (known(value) ? (value < 0 && value > -0.05 ? 0 : value).toFixed(1).replace("-", "−") : "–");
 const whole = (value) => (known(value) ? value.toLocaleString("en-GB").replaceAll(",", " ") : "–");
 const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? "" : "s"}`;

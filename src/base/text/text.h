@@ -33,5 +33,11 @@ bool ulp_text_ends(const char *text, const char *end);
 /* Is the word one of `words`, which have single spaces between them? */
 bool ulp_is_word(const char *word, const char *words);
 
+/* For "%.1f": what it would print as -0.0 is 0. */
+static inline double ulp_tenths(double x)
+{
+    return x > -0.05 && x < 0 ? 0 : x;
+}
+
 /* FNV-1a 64-bit of a string or of bytes. */
 unsigned long long ulp_hash(const void *bytes, size_t count);

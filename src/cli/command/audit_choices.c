@@ -236,7 +236,7 @@ enum ulp_status print_target(const struct audit_options *options,
         const double decibels = verdicts[l].sqnr_db;
         char text[16] = "-";
         if (isfinite(decibels))
-            snprintf(text, sizeof text, "%.1f", decibels);
+            snprintf(text, sizeof text, "%.1f", ulp_tenths(decibels));
         say(stdout, "%10s  %-10s  %s\n", decibels < -DBL_MAX ? "not finite" : text,
             ulp_grade_name(verdicts[l].grade), audit->lanes[l].name);
     }

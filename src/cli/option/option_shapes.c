@@ -160,7 +160,7 @@ void print_shape_results(const struct shape_results *results, size_t lane_count)
             else if (isinf(item->sqnr_db))
                 say(stdout, ", equal");
             else if (!isnan(item->sqnr_db))
-                say(stdout, ", %.1f dB", item->sqnr_db);
+                say(stdout, ", %.1f dB", ulp_tenths(item->sqnr_db));
             say(stdout, i == worst ? " (the worst shape)\n" : "\n");
         }
     }
