@@ -18,7 +18,7 @@
 
 static char **arguments;
 
-START_TEST(nothing_is_outside)
+TEST(nothing_is_outside)
 {
     const double seconds = atof(arguments[6]), started = ulp_seconds_now();
     uint64_t seed = arguments[7] ? strtoull(arguments[7], NULL, 10) : 1;
@@ -52,7 +52,6 @@ START_TEST(nothing_is_outside)
     ulp_tensor_set_free(&inputs);
     subject_end(&subject);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -61,10 +60,5 @@ int main(int argc, char **argv)
         return 2;
     }
     arguments = argv;
-    Suite *suite = suite_create("attack");
-    TCase *attack = tcase_create("attack");
-    tcase_set_timeout(attack, 0);
-    tcase_add_test(attack, nothing_is_outside);
-    suite_add_tcase(suite, attack);
-    return test_run(suite, NULL);
+    return test_main("attack", 24 * 3600, NULL);
 }

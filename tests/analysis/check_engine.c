@@ -7,7 +7,7 @@
 #include "tests/support/onnx_text.h"
 
 /* The same engine in every form: two products, FP16 then FP32 accumulators, three nodes in one. */
-START_TEST(forms)
+TEST(forms)
 {
     static const struct {
         const char *file;
@@ -46,10 +46,9 @@ START_TEST(forms)
         end(&subject);
     }
 }
-END_TEST
 
 /* What a log says beside the layers. */
-START_TEST(facts_of_a_log)
+TEST(facts_of_a_log)
 {
     struct subject subject;
     begin(&subject, "verbose.log");
@@ -60,10 +59,9 @@ START_TEST(facts_of_a_log)
     ck_assert_int_eq(layer_of(&subject, MATMUL)->weights, ULP_TYPE_FLOAT16);
     end(&subject);
 }
-END_TEST
 
 /* Names alone tell no type; a ForeignNode's inside is bounded, and its rows are no products. */
-START_TEST(what_cannot_be_read)
+TEST(what_cannot_be_read)
 {
     struct subject subject;
     char *summary;
@@ -81,10 +79,9 @@ START_TEST(what_cannot_be_read)
     ck_assert_uint_eq(subject.built.products, 0);
     end(&subject);
 }
-END_TEST
 
 /* OpenVINO's graph: layers by the names they were made of, one by the value it computes. */
-START_TEST(openvino)
+TEST(openvino)
 {
     struct subject subject;
     char *verdict;
@@ -104,11 +101,10 @@ START_TEST(openvino)
     free(verdict);
     end(&subject);
 }
-END_TEST
 
 /* ONNX Runtime's optimised model: nodes by their names and by the values they compute; Casts that
  * it inserted are copies. */
-START_TEST(onnxruntime)
+TEST(onnxruntime)
 {
     static const char optimised[] =
         "(float[4,32] x) => (float[4,8] y)\n"
@@ -139,10 +135,9 @@ START_TEST(onnxruntime)
     ck_assert_str_eq(layer_of(&subject, SECOND)->accumulator, "fp32");
     end(&subject);
 }
-END_TEST
 
 /* Malformed files, and those that hold no engine. */
-START_TEST(refused)
+TEST(refused)
 {
     static const struct {
         const char *content, *message;
@@ -172,10 +167,9 @@ START_TEST(refused)
         end(&subject);
     }
 }
-END_TEST
 
 /* Names that hold what joins names; a tensor of more dimensions than any; control characters. */
-START_TEST(odd_names)
+TEST(odd_names)
 {
     struct subject subject = {0};
     struct ulp_model *odd = onnx_text_load(
@@ -199,19 +193,8 @@ START_TEST(odd_names)
     ulp_program_free(odd_program);
     ulp_model_free(odd);
 }
-END_TEST
 
-int main(void)
+TEST_MAIN("engine", 60)
 {
-    Suite *suite = suite_create("engine");
-    TCase *cases = engine_tests_begin();
-    tcase_add_test(cases, forms);
-    tcase_add_test(cases, facts_of_a_log);
-    tcase_add_test(cases, what_cannot_be_read);
-    tcase_add_test(cases, openvino);
-    tcase_add_test(cases, onnxruntime);
-    tcase_add_test(cases, refused);
-    tcase_add_test(cases, odd_names);
-    suite_add_tcase(suite, cases);
-    return test_run(suite, engine_lane_suite(), engine_wishes_suite(), kernel_names_suite(), NULL);
+    tcase_add_checked_fixture(tests, engine_test_begin, engine_test_end);
 }

@@ -9,7 +9,7 @@
 
 /* All FP32 accumulators and epilogues: as FP16 with kernels of what each product is followed by.
  * All TF32: as TF32. Of a first product into FP16 the result differs from both. */
-START_TEST(lane_computes_what_was_built)
+TEST(lane_computes_what_was_built)
 {
     struct subject subject;
     begin(&subject, "trt10_wide.json");
@@ -31,11 +31,10 @@ START_TEST(lane_computes_what_was_built)
     for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
         ulp_tensor_set_free(sets[s]);
 }
-END_TEST
 
 /* An FP16 accumulator with an FP16 epilogue rounds every step to FP16, so that one kernel gives
  * what several do; the second product's accumulator is FP32, as a kept node's. */
-START_TEST(half_epilogue)
+TEST(half_epilogue)
 {
     struct subject subject;
     struct ulp_arithmetic lane, wide;
@@ -52,10 +51,9 @@ START_TEST(half_epilogue)
     ulp_tensor_set_free(&expected);
     end(&subject);
 }
-END_TEST
 
 /* An INT8 row sums integers with the scales of the model's Q/DQ, whose nodes it takes in. */
-START_TEST(integers)
+TEST(integers)
 {
     static const char quantised[] =
         "(float[4,32] x) => (float[4,8] y)\n"
@@ -98,10 +96,9 @@ START_TEST(integers)
     ulp_model_free(other);
     model = whole;
 }
-END_TEST
 
 /* What does not tell is what the option says. */
-START_TEST(unknown_accumulators)
+TEST(unknown_accumulators)
 {
     struct subject subject;
     const struct ulp_engine_map_options half = {.unknown_accumulator = "fp16", .gpu = "h200"},
@@ -126,7 +123,6 @@ START_TEST(unknown_accumulators)
                      ULP_ERROR_USAGE);
     end(&subject);
 }
-END_TEST
 
 /* ---- two engines ---- */
 
@@ -143,7 +139,7 @@ static double output_error(const struct ulp_tensor_set *set, const struct ulp_te
 }
 
 /* They differ in the first product's accumulator alone: undone, all of the difference is gone. */
-START_TEST(two_engines)
+TEST(two_engines)
 {
     struct subject good, bad;
     struct ulp_engine_map_changes changes;
@@ -179,18 +175,4 @@ START_TEST(two_engines)
     ulp_tensor_set_free(&second);
     end(&good);
     end(&bad);
-}
-END_TEST
-
-Suite *engine_lane_suite(void)
-{
-    Suite *suite = suite_create("lanes of engines");
-    TCase *cases = engine_tests_begin();
-    tcase_add_test(cases, lane_computes_what_was_built);
-    tcase_add_test(cases, half_epilogue);
-    tcase_add_test(cases, integers);
-    tcase_add_test(cases, unknown_accumulators);
-    tcase_add_test(cases, two_engines);
-    suite_add_tcase(suite, cases);
-    return suite;
 }

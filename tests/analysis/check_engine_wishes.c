@@ -34,7 +34,7 @@ static void check_written(const struct subject *subject, const struct ulp_wishes
 }
 
 /* A plan all of whose entries were obeyed, one of which half were, and one that names kernels. */
-START_TEST(plans)
+TEST(plans)
 {
     static const struct {
         const char *engine, *keep;
@@ -109,10 +109,9 @@ START_TEST(plans)
         end(&subject);
     }
 }
-END_TEST
 
 /* trtexec's text; names that match nothing have near ones. */
-START_TEST(layer_precisions)
+TEST(layer_precisions)
 {
     struct subject subject;
     struct ulp_wishes wishes;
@@ -131,11 +130,10 @@ START_TEST(layer_precisions)
                      ULP_ERROR_USAGE);
     end(&subject);
 }
-END_TEST
 
 /* A log says which layers trtexec set: these are judged where nothing else is asked; of an entry
  * that matches nodes of which it sets none, it says so. */
-START_TEST(settings_of_a_log)
+TEST(settings_of_a_log)
 {
     static const char said[] =
         "[11/20/2026-10:00:00] [I] Set layer /fc.2/MatMul to precision fp32\n"
@@ -182,10 +180,9 @@ START_TEST(settings_of_a_log)
     ulp_wishes_free(&wishes);
     end(&subject);
 }
-END_TEST
 
 /* An engine called FP16 that multiplies nothing in FP16 is said so first. */
-START_TEST(false_claim)
+TEST(false_claim)
 {
     struct subject subject;
     char *verdict;
@@ -203,17 +200,4 @@ START_TEST(false_claim)
                               "multiplies 2 in FP16.\n");
     free(verdict);
     end(&subject);
-}
-END_TEST
-
-Suite *engine_wishes_suite(void)
-{
-    Suite *suite = suite_create("wishes");
-    TCase *cases = engine_tests_begin();
-    tcase_add_test(cases, plans);
-    tcase_add_test(cases, layer_precisions);
-    tcase_add_test(cases, settings_of_a_log);
-    tcase_add_test(cases, false_claim);
-    suite_add_tcase(suite, cases);
-    return suite;
 }

@@ -10,7 +10,7 @@
 #include "tests/support/test.h"
 
 /* The grammar of doc/engine.md; names of engines and libraries as they are published. */
-START_TEST(kernel_names)
+TEST(kernel_names)
 {
     static const struct {
         const char *name, *multiply, *accumulator, *epilogue, *output;
@@ -91,10 +91,9 @@ START_TEST(kernel_names)
         ck_assert_msg(!name.matrix, "%s is taken for a product by %s", none[c], name.pattern);
     }
 }
-END_TEST
 
 /* A long name is read in time that grows with its square at most. */
-START_TEST(long_kernel_name)
+TEST(long_kernel_name)
 {
     const size_t length = 200000;
     char *name = malloc(length + 1);
@@ -112,11 +111,10 @@ START_TEST(long_kernel_name)
         ck_assert(*source);
     ck_assert_uint_gt(rows, 20);
 }
-END_TEST
 
 /* Counts of accumulators and of operands, as a count of substrings of the kernels' names gives them
  * (engines' files: 209 "f16f16_f16f16", "h16816", ... of 251 rows in FP16 engines). */
-START_TEST(real_kernels)
+TEST(real_kernels)
 {
     static const struct {
         const char *file;
@@ -178,17 +176,4 @@ START_TEST(real_kernels)
                       cases[c].file, half, wide, whole, hidden, tf32, fp32, winograd);
         ulp_engine_free(&engine);
     }
-}
-END_TEST
-
-Suite *kernel_names_suite(void)
-{
-    Suite *suite = suite_create("kernels' names");
-    TCase *cases = tcase_create("all");
-    tcase_set_timeout(cases, 60);
-    tcase_add_test(cases, kernel_names);
-    tcase_add_test(cases, long_kernel_name);
-    tcase_add_test(cases, real_kernels);
-    suite_add_tcase(suite, cases);
-    return suite;
 }

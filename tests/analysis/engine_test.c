@@ -31,7 +31,7 @@ struct ulp_program *make_plan(struct ulp_model *of)
     return out;
 }
 
-static void setup(void)
+void engine_test_begin(void)
 {
     const struct ulp_input_range range = {NULL, -3, 3};
     const struct ulp_random_options options = {.ranges = &range, .range_count = 1, .seed = 5};
@@ -41,7 +41,7 @@ static void setup(void)
     ck_ok(ulp_model_random_inputs(model, &options, &inputs, &why));
 }
 
-static void teardown(void)
+void engine_test_end(void)
 {
     ulp_tensor_set_free(&inputs);
     ulp_program_free(program);
@@ -127,12 +127,4 @@ size_t count_unequal(const struct ulp_tensor_set *a, const struct ulp_tensor_set
     for (size_t i = 0; i < a->items[0].tensor.count; i++)
         unequal += ulp_tensor_get(&a->items[0].tensor, i) != ulp_tensor_get(&b->items[0].tensor, i);
     return unequal;
-}
-
-TCase *engine_tests_begin(void)
-{
-    TCase *cases = tcase_create("all");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 60);
-    return cases;
 }

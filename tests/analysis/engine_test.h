@@ -36,11 +36,6 @@ struct ulp_tensor_set run_built(const struct subject *subject);
 struct ulp_tensor_set run_plain(const char *name);
 size_t count_unequal(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b);
 
-/* Cases with that model and a folder. */
-TCase *engine_tests_begin(void);
-
-/* The lane of what was built (check_engine_lane.c); wishes (check_engine_wishes.c); kernels' names
- * (check_kernel_names.c). */
-Suite *engine_lane_suite(void);
-Suite *engine_wishes_suite(void);
-Suite *kernel_names_suite(void);
+/* Before and after each test: that model and a folder. */
+void engine_test_begin(void);
+void engine_test_end(void);

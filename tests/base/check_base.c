@@ -26,7 +26,7 @@
 #include "base/text/text.h"
 #include "base/machine/thread.h"
 
-START_TEST(budget_is_charged_and_returned)
+TEST(budget_is_charged_and_returned)
 {
     struct ulp_budget budget = {.limit_bytes = 1000};
     struct ulp_error error;
@@ -40,10 +40,9 @@ START_TEST(budget_is_charged_and_returned)
     ck_assert_uint_ge(budget.peak_bytes, 400);
     ck_assert_int_eq(ulp_allocate(&b, SIZE_MAX / 2, 4, NULL, "huge", &error), ULP_ERROR_MEMORY);
 }
-END_TEST
 
 /* The message is written after several requests, where the last may have come through. */
-START_TEST(the_limit_that_refused_is_named)
+TEST(the_limit_that_refused_is_named)
 {
     struct ulp_budget budget = {.limit_bytes = 200000};
     struct ulp_arena *arena;
@@ -63,7 +62,6 @@ START_TEST(the_limit_that_refused_is_named)
     ck_assert_str_eq(error.message, "out of memory");
     ulp_arena_free(arena);
 }
-END_TEST
 
 /* root/path with that text, folders made on the way. */
 static void write_under(const char *root, const char *path, const char *text)
@@ -81,7 +79,7 @@ static void write_under(const char *root, const char *path, const char *text)
     fclose(file);
 }
 
-START_TEST(available_memory_is_the_least_of_all_limits)
+TEST(available_memory_is_the_least_of_all_limits)
 {
     char root[] = "/tmp/ulpscope-available-XXXXXX", command[80];
     ck_assert_ptr_nonnull(mkdtemp(root));
@@ -109,11 +107,10 @@ START_TEST(available_memory_is_the_least_of_all_limits)
     snprintf(command, sizeof command, "rm -r %s", root);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
 /* A freed block serves the next of about its size; what is used and kept stays below the peak of
  * what was used. */
-START_TEST(kept_blocks_serve_again_below_the_peak)
+TEST(kept_blocks_serve_again_below_the_peak)
 {
     struct ulp_budget budget = {.keeps_blocks = true};
     void *a, *b, *c;
@@ -139,11 +136,10 @@ START_TEST(kept_blocks_serve_again_below_the_peak)
     ulp_budget_close(&budget);
     ck_assert_uint_eq(budget.kept_bytes, 0);
 }
-END_TEST
 
 /* Where a new block would bring memory above the peak, one of up to twice its size serves; a larger
  * one goes. */
-START_TEST(kept_blocks_serve_smaller_requests_at_the_peak)
+TEST(kept_blocks_serve_smaller_requests_at_the_peak)
 {
     struct ulp_budget budget = {.keeps_blocks = true};
     void *block;
@@ -163,11 +159,10 @@ START_TEST(kept_blocks_serve_smaller_requests_at_the_peak)
     ulp_budget_close(&budget);
     ck_assert_uint_eq(budget.kept_bytes, 0);
 }
-END_TEST
 
 /* Blocks handed over serve another budget of the same root though its peak is 0, stay charged to
  * the root, and are given up before a request fails; between roots nothing goes over. */
-START_TEST(kept_blocks_are_handed_over)
+TEST(kept_blocks_are_handed_over)
 {
     struct ulp_budget root = {.limit_bytes = 3 << 20}, stranger = {0},
                       first = {.keeps_blocks = true}, store = {0}, second = {.keeps_blocks = true},
@@ -202,11 +197,10 @@ START_TEST(kept_blocks_are_handed_over)
         ulp_budget_close(all[i]);
     ck_assert_uint_eq(root.used_bytes, 0);
 }
-END_TEST
 
 /* Three runs at once, again and again, take blocks from one store and hand them over to it: it
  * holds no more than they had in use, where the first one to come once took all of it. */
-START_TEST(what_is_handed_over_does_not_grow)
+TEST(what_is_handed_over_does_not_grow)
 {
     enum { RUNS = 3, BLOCKS = 4, ROUNDS = 10 };
     struct ulp_budget root = {0}, store = {0};
@@ -235,7 +229,6 @@ START_TEST(what_is_handed_over_does_not_grow)
     ulp_budget_close(&store);
     ck_assert_uint_eq(root.used_bytes, 0);
 }
-END_TEST
 
 /* Blocks that go from one budget to another and back, under a limit. */
 struct handing {
@@ -263,7 +256,7 @@ static void *hand_over(void *context)
 }
 
 /* A request that fits once what is kept is freed is not refused while that changes hands. */
-START_TEST(what_is_handed_over_is_no_refusal)
+TEST(what_is_handed_over_is_no_refusal)
 {
     static struct handing h = {.root.limit_bytes = HANDED_BYTES * 3 / 2,
                                .run.keeps_blocks = true,
@@ -290,10 +283,9 @@ START_TEST(what_is_handed_over_is_no_refusal)
     ulp_budget_close(&h.store);
     ck_assert_uint_eq(h.root.used_bytes, 0);
 }
-END_TEST
 
 /* A large block is the system's again once it is freed and not kept: mincore knows no such page. */
-START_TEST(large_blocks_are_given_back)
+TEST(large_blocks_are_given_back)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)40 << 20;
     struct ulp_budget budget = {0};
@@ -311,9 +303,8 @@ START_TEST(large_blocks_are_given_back)
 #endif
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
-END_TEST
 
-START_TEST(arena_blocks_are_zero_and_aligned)
+TEST(arena_blocks_are_zero_and_aligned)
 {
     struct ulp_arena *arena;
     ck_ok(ulp_arena_create(&arena, NULL, &why));
@@ -329,7 +320,6 @@ START_TEST(arena_blocks_are_zero_and_aligned)
     ck_assert_str_eq(ulp_arena_text(arena, "abcdef", 3), "abc");
     ulp_arena_free(arena);
 }
-END_TEST
 
 ULP_WORK(mark)
 {
@@ -342,7 +332,7 @@ ULP_WORK(mark)
     return ULP_OK;
 }
 
-START_TEST(every_item_once_and_the_lowest_failure_wins)
+TEST(every_item_once_and_the_lowest_failure_wins)
 {
     static const size_t grains[] = {1, 7, 64};
     struct ulp_error error;
@@ -368,7 +358,6 @@ START_TEST(every_item_once_and_the_lowest_failure_wins)
         ulp_pool_free(pool);
     }
 }
-END_TEST
 
 ULP_WORK(wait_and_note)
 {
@@ -381,7 +370,7 @@ ULP_WORK(wait_and_note)
 
 /* Slow items are handed over whether there are few or many, and again after the threads have gone
  * to sleep. */
-START_TEST(slow_work_is_shared)
+TEST(slow_work_is_shared)
 {
     static const size_t counts[] = {2, 3, 40};
     struct ulp_pool *pool;
@@ -396,10 +385,9 @@ START_TEST(slow_work_is_shared)
     }
     ulp_pool_free(pool);
 }
-END_TEST
 
 /* Jobs whose workers come late, or when the next has begun. */
-START_TEST(short_jobs_follow_one_another)
+TEST(short_jobs_follow_one_another)
 {
     struct ulp_pool *pool = test_pool(2);
     for (int job = 0; job < 20000; job++) {
@@ -412,9 +400,8 @@ START_TEST(short_jobs_follow_one_another)
     }
     ulp_pool_free(pool);
 }
-END_TEST
 
-START_TEST(a_pool_serves_its_process_alone)
+TEST(a_pool_serves_its_process_alone)
 {
     struct ulp_pool *pool;
     atomic_int items[2] = {0, 0};
@@ -432,7 +419,6 @@ START_TEST(a_pool_serves_its_process_alone)
     ck_assert_int_eq(status, 0);
     ulp_pool_free(pool);
 }
-END_TEST
 
 ULP_WORK(note_signals)
 {
@@ -444,7 +430,7 @@ ULP_WORK(note_signals)
 }
 
 /* Else SIGTERM ends the process of a caller that blocks it and waits for it. */
-START_TEST(signals_are_the_callers)
+TEST(signals_are_the_callers)
 {
     struct ulp_pool *pool;
     int blocked[2] = {-1, -1};
@@ -454,10 +440,9 @@ START_TEST(signals_are_the_callers)
     ck_assert_int_eq(blocked[1], 1);
     ulp_pool_free(pool);
 }
-END_TEST
 
 #ifdef __GLIBC__
-START_TEST(a_pool_serves_its_processors_alone)
+TEST(a_pool_serves_its_processors_alone)
 {
     struct ulp_pool *pool;
     cpu_set_t all, one;
@@ -481,10 +466,9 @@ START_TEST(a_pool_serves_its_processors_alone)
     ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
     ulp_pool_free(pool);
 }
-END_TEST
 
 /* The next owner's calls start anew what could not be started. */
-START_TEST(a_pool_that_lacks_threads_serves_nobody)
+TEST(a_pool_that_lacks_threads_serves_nobody)
 {
     struct ulp_pool *pool;
     pthread_attr_t vast;
@@ -499,11 +483,10 @@ START_TEST(a_pool_that_lacks_threads_serves_nobody)
     ck_assert(!ulp_pool_serves(pool, 2));
     ulp_pool_free(pool);
 }
-END_TEST
 #endif
 
 /* Known answers of the Random123 distribution (kat_vectors, philox4x32 10). */
-START_TEST(philox_known_answers)
+TEST(philox_known_answers)
 {
     uint32_t out[4];
     ulp_philox(out, 0, 0, 0);
@@ -516,11 +499,10 @@ START_TEST(philox_known_answers)
     ck_assert(out[0] == 0xd16cfe09 && out[1] == 0x94fdcceb && out[2] == 0x5001e420 &&
               out[3] == 0x24126ea1);
 }
-END_TEST
 
 /* A block is what its counters give, with each instruction set, also where their lower half ends.
  */
-START_TEST(philox_blocks)
+TEST_LOOP(philox_blocks, 0, 2)
 {
     const uint64_t firsts[] = {0, UINT32_MAX - 7, UINT64_MAX - 4, 0x85a308d3243f6a88};
     ck_assert_int_eq(setenv("ULPSCOPE_DISABLE_CPU", _i ? "avx512" : "", 1), 0);
@@ -535,9 +517,8 @@ START_TEST(philox_blocks)
         }
     }
 }
-END_TEST
 
-START_TEST(files_are_whole_and_text_grows)
+TEST(files_are_whole_and_text_grows)
 {
     char folder[] = "/tmp/check_base_XXXXXX", path[64];
     struct ulp_error error;
@@ -560,15 +541,13 @@ START_TEST(files_are_whole_and_text_grows)
     ck_assert_int_eq(ulp_file_write("/nonexistent/x", "", 0, &error), ULP_ERROR_INPUT);
     ulp_text_free(&text);
 }
-END_TEST
 
-START_TEST(words_are_whole)
+TEST(words_are_whole)
 {
     ck_assert(ulp_is_word("Add", "Add Sub") && ulp_is_word("Sub", "Add Sub"));
     ck_assert(!ulp_is_word("Ad", "Add Sub") && !ulp_is_word("Subs", "Add Sub"));
     ck_assert(!ulp_is_word("", "Add Sub") && !ulp_is_word("Add Sub", "Add Sub"));
 }
-END_TEST
 
 static void add_numbers(struct ulp_text *text, int count)
 {
@@ -578,7 +557,7 @@ static void add_numbers(struct ulp_text *text, int count)
 
 /* A text that goes to a file gives the same bytes; one that is not kept, or cannot be written,
  * leaves nothing. */
-START_TEST(text_goes_to_a_file)
+TEST(text_goes_to_a_file)
 {
     char folder[] = "/tmp/check_base_XXXXXX", path[64];
     struct ulp_error error;
@@ -614,10 +593,9 @@ START_TEST(text_goes_to_a_file)
     ck_assert_int_eq(rmdir(folder), 0);
     ck_assert_int_eq(ulp_text_open(&text, "/nonexistent/x", &error), ULP_ERROR_INPUT);
 }
-END_TEST
 
 /* FIPS 180-4's examples, and their million of letters; a folder has no digest. */
-START_TEST(sha256_known_answers)
+TEST(sha256_known_answers)
 {
     static const struct {
         const char *text, *digest;
@@ -645,9 +623,8 @@ START_TEST(sha256_known_answers)
     ck_assert(!ulp_file_sha256(".", digest, &bytes));
     ck_assert(!ulp_file_sha256("not there", digest, &bytes));
 }
-END_TEST
 
-START_TEST(errors_gain_their_place)
+TEST(errors_gain_their_place)
 {
     struct ulp_error error;
     ck_assert_int_eq(ulp_fail(&error, ULP_ERROR_INPUT, "bad %d", 3), ULP_ERROR_INPUT);
@@ -662,34 +639,5 @@ START_TEST(errors_gain_their_place)
     ck_assert_uint_eq(strlen(error.message), sizeof error.message - 1);
     ck_assert_int_eq(strncmp(error.message, "p: yyy", 6), 0);
 }
-END_TEST
 
-TEST_MAIN("base", 60)
-{
-    tcase_add_test(tests, budget_is_charged_and_returned);
-    tcase_add_test(tests, the_limit_that_refused_is_named);
-    tcase_add_test(tests, available_memory_is_the_least_of_all_limits);
-    tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
-    tcase_add_test(tests, kept_blocks_serve_smaller_requests_at_the_peak);
-    tcase_add_test(tests, kept_blocks_are_handed_over);
-    tcase_add_test(tests, what_is_handed_over_does_not_grow);
-    tcase_add_test(tests, what_is_handed_over_is_no_refusal);
-    tcase_add_test(tests, large_blocks_are_given_back);
-    tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
-    tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);
-    tcase_add_test(tests, slow_work_is_shared);
-    tcase_add_test(tests, short_jobs_follow_one_another);
-    tcase_add_test(tests, a_pool_serves_its_process_alone);
-    tcase_add_test(tests, signals_are_the_callers);
-#ifdef __GLIBC__
-    tcase_add_test(tests, a_pool_serves_its_processors_alone);
-    tcase_add_test(tests, a_pool_that_lacks_threads_serves_nobody);
-#endif
-    tcase_add_test(tests, philox_known_answers);
-    tcase_add_loop_test(tests, philox_blocks, 0, 2);
-    tcase_add_test(tests, files_are_whole_and_text_grows);
-    tcase_add_test(tests, words_are_whole);
-    tcase_add_test(tests, text_goes_to_a_file);
-    tcase_add_test(tests, sha256_known_answers);
-    tcase_add_test(tests, errors_gain_their_place);
-}
+TEST_SUITE("base", 60)

@@ -22,7 +22,15 @@ static void read_again(const struct fuzz_target *target, zip_t *archive, zip_uin
     free(bytes);
 }
 
-START_TEST(test_corpus)
+static int count_targets(void)
+{
+    int count = 0;
+    while (fuzz_target((size_t)count))
+        count++;
+    return count;
+}
+
+TEST_LOOP(test_corpus, 0, count_targets())
 {
     const struct fuzz_target *target = fuzz_target((size_t)_i);
     char path[4096];
@@ -36,10 +44,9 @@ START_TEST(test_corpus)
         read_again(target, archive, (zip_uint64_t)i);
     zip_discard(archive);
 }
-END_TEST
 
 /* The tests of the functions themselves: what they exist to find, they see. */
-START_TEST(test_failures_are_judged)
+TEST(test_failures_are_judged)
 {
     struct ulp_error error = {.status = ULP_ERROR_INPUT, .message = "x.npz: is no archive"};
     ck_assert_ptr_null(fuzz_failure(ULP_ERROR_INPUT, FUZZ_FILE, &error));
@@ -52,13 +59,5 @@ START_TEST(test_failures_are_judged)
     error.message[0] = 0;
     ck_assert_ptr_nonnull(fuzz_failure(ULP_ERROR_INPUT, FUZZ_FILE, &error));
 }
-END_TEST
 
-TEST_MAIN("corpus", 60)
-{
-    int targets = 0;
-    while (fuzz_target((size_t)targets))
-        targets++;
-    tcase_add_loop_test(tests, test_corpus, 0, targets);
-    tcase_add_test(tests, test_failures_are_judged);
-}
+TEST_SUITE("corpus", 60)

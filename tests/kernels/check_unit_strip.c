@@ -223,7 +223,15 @@ static void compare_exponents(struct unit_tile *it, size_t repeats, uint64_t *st
             }
 }
 
-START_TEST(one_sum_stands_out)
+static int count_units(void)
+{
+    int count = 0;
+    while (ulp_unit_row((size_t)count))
+        count++;
+    return count;
+}
+
+TEST_LOOP(one_sum_stands_out, 0, count_units())
 {
     const struct ulp_unit *unit = ulp_unit_row((size_t)_i);
     if (!unit_tile_serves(unit) || !unit_is_first_alike((size_t)_i))
@@ -244,12 +252,5 @@ START_TEST(one_sum_stands_out)
     compare_exponents(&it, repeats, &state);
     unit_tile_free(&it);
 }
-END_TEST
 
-TEST_MAIN("unit-strip", test_long() ? 3600 : 60)
-{
-    int unit_count = 0;
-    while (ulp_unit_row((size_t)unit_count))
-        unit_count++;
-    tcase_add_loop_test(tests, one_sum_stands_out, 0, unit_count);
-}
+TEST_SUITE("unit-strip", test_long() ? 3600 : 60)

@@ -12,7 +12,7 @@ static struct proto attribute_of(const char *name, int type)
     return attribute;
 }
 
-START_TEST(attributes_of_every_kind)
+TEST(attributes_of_every_kind)
 {
     static const int64_t one[1] = {1};
     static const float floats[2] = {0.1f, -2};
@@ -73,7 +73,6 @@ START_TEST(attributes_of_every_kind)
     ck_assert_ptr_null(ulp_node_attribute(n, "none"));
     ulp_model_free(model);
 }
-END_TEST
 
 static struct proto model_with_attribute(struct proto *attribute, int copies)
 {
@@ -85,7 +84,7 @@ static struct proto model_with_attribute(struct proto *attribute, int copies)
     return proto_model(8, 13, &graph);
 }
 
-START_TEST(bad_attributes_are_named)
+TEST(bad_attributes_are_named)
 {
     static const struct {
         const char *name;
@@ -113,7 +112,6 @@ START_TEST(bad_attributes_are_named)
         expect_failure(&message, rows[i].status, rows[i].text);
     }
 }
-END_TEST
 
 static struct proto scaled_function(const char *input)
 {
@@ -137,7 +135,7 @@ static struct proto scaled_function(const char *input)
     return function;
 }
 
-START_TEST(functions_keep_references_and_defaults)
+TEST(functions_keep_references_and_defaults)
 {
     struct proto graph = identity_graph(), message = proto_model(9, 18, &graph),
                  function = scaled_function("a");
@@ -171,17 +169,4 @@ START_TEST(functions_keep_references_and_defaults)
     proto_message(&message, MODEL_FUNCTION, &function);
     expect_failure(&message, ULP_ERROR_INPUT,
                    "function 'local::Leaky': node 'LeakyRelu_0' (LeakyRelu): input 0, 'x'");
-}
-END_TEST
-
-Suite *load_attributes_suite(void)
-{
-    Suite *suite = suite_create("load attributes");
-    TCase *tests = tcase_create("attributes");
-    tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, attributes_of_every_kind);
-    tcase_add_test(tests, bad_attributes_are_named);
-    tcase_add_test(tests, functions_keep_references_and_defaults);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -75,7 +75,7 @@ static void check_truncations(const unsigned char *bytes, size_t count)
     }
 }
 
-START_TEST(every_truncation)
+TEST(every_truncation)
 {
     struct proto rich = rich_model(), graph = identity_graph(), small = proto_model(8, 13, &graph);
     check_truncations(rich.data, rich.count);
@@ -83,7 +83,6 @@ START_TEST(every_truncation)
     proto_free(&rich);
     proto_free(&small);
 }
-END_TEST
 
 static void check_mutations(const unsigned char *bytes, size_t count, uint64_t first, uint64_t last)
 {
@@ -95,17 +94,16 @@ static void check_mutations(const unsigned char *bytes, size_t count, uint64_t f
     }
 }
 
-START_TEST(random_damage)
+TEST(random_damage)
 {
     struct proto rich = rich_model();
     check_bytes(rich.data, rich.count, "undamaged", 0);
     check_mutations(rich.data, rich.count, 0, test_count(500, 10000));
     proto_free(&rich);
 }
-END_TEST
 
 /* Two bytes of an empty node cost a hundred of memory: the parser's memory must be limited. */
-START_TEST(memory_is_limited)
+TEST(memory_is_limited)
 {
     struct proto graph = {0}, model = {0};
     for (int i = 0; i < 4 << 20; i++)
@@ -114,9 +112,8 @@ START_TEST(memory_is_limited)
     proto_message(&model, MODEL_GRAPH, &graph);
     expect_failure(&model, ULP_ERROR_INPUT, "bytes of memory: not a real model");
 }
-END_TEST
 
-START_TEST(files_that_are_no_models)
+TEST(files_that_are_no_models)
 {
     struct ulp_model *model;
     struct ulp_error error;
@@ -146,7 +143,6 @@ START_TEST(files_that_are_no_models)
     }
     test_folder_remove();
 }
-END_TEST
 
 /* Loads FOLDER/NAME/model.onnx for every NAME, or FOLDER/NAME.onnx; returns how many there are. */
 static size_t load_folder(const char *folder)
@@ -178,7 +174,7 @@ static size_t load_folder(const char *folder)
     return count;
 }
 
-START_TEST(real_models_load)
+TEST(real_models_load)
 {
     if (!test_shared(""))
         return;
@@ -192,10 +188,9 @@ START_TEST(real_models_load)
     ck_assert_msg(strstr(error.message, "IR version 1 cannot import operator sets"), "%s",
                   error.message);
 }
-END_TEST
 
 /* The archives of ONNX's own tests: unpacked here, since they are not part of the project. */
-START_TEST(onnx_archives_load)
+TEST(onnx_archives_load)
 {
     static const struct {
         const char *name;
@@ -217,20 +212,4 @@ START_TEST(onnx_archives_load)
         ck_assert_uint_ge(load_folder(test_folder(archives[i].name)), archives[i].count);
         test_folder_remove();
     }
-}
-END_TEST
-
-Suite *load_damage_suite(void)
-{
-    Suite *suite = suite_create("load damage");
-    TCase *tests = tcase_create("damage");
-    tcase_set_timeout(tests, 600);
-    tcase_add_test(tests, every_truncation);
-    tcase_add_test(tests, random_damage);
-    tcase_add_test(tests, memory_is_limited);
-    tcase_add_test(tests, files_that_are_no_models);
-    tcase_add_test(tests, real_models_load);
-    tcase_add_test(tests, onnx_archives_load);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -88,8 +88,9 @@ static const struct {
     {ULP_TYPE_FLOAT, 0, "empty", NULL, NULL, false, 0},
 };
 
-START_TEST(data_inside_the_folder)
+TEST_LOOP(data_inside_the_folder, 0, sizeof good / sizeof good[0])
 {
+    setup();
     struct ulp_model *model;
     struct proto message = external_model(good[_i].type, good[_i].count, good[_i].location,
                                           good[_i].offset, good[_i].length);
@@ -104,8 +105,8 @@ START_TEST(data_inside_the_folder)
     if (good[_i].count)
         ck_assert_double_eq(ulp_tensor_get(tensor, 0), good[_i].first);
     ulp_model_free(model);
+    test_folder_remove();
 }
-END_TEST
 
 #define BEYOND "18446744073709551615"
 static const struct {
@@ -140,8 +141,9 @@ static const struct {
     {(int64_t)1 << 40, "weights", NULL, NULL, "4398046511104 bytes at offset 0"},
 };
 
-START_TEST(data_outside_the_folder)
+TEST_LOOP(data_outside_the_folder, 0, sizeof bad / sizeof bad[0])
 {
+    setup();
     struct ulp_model *model;
     struct ulp_error error = {0};
     struct proto message = external_model(ULP_TYPE_FLOAT, bad[_i].count, bad[_i].location,
@@ -151,11 +153,12 @@ START_TEST(data_outside_the_folder)
     ck_assert_msg(strstr(error.message, bad[_i].text) &&
                       strstr(error.message, "model.onnx: initializer 't': external data"),
                   "%s", error.message);
+    test_folder_remove();
 }
-END_TEST
 
-START_TEST(data_both_inside_and_outside)
+TEST(data_both_inside_and_outside)
 {
+    setup();
     static const int64_t one = 1;
     struct proto tensor = proto_tensor("t", ULP_TYPE_FLOAT, 1, &one);
     proto_int(&tensor, TENSOR_LOCATION, 1);
@@ -163,12 +166,13 @@ START_TEST(data_both_inside_and_outside)
     proto_bytes(&tensor, TENSOR_RAW, "abcd", 4);
     struct proto model = model_with_tensor(&tensor);
     expect_failure(&model, ULP_ERROR_INPUT, "both in an external file and in raw_data");
+    test_folder_remove();
 }
-END_TEST
 
 /* Offsets beyond 32 bits, in a file with a hole; and a model file that protobuf cannot hold. */
-START_TEST(files_beyond_four_gib)
+TEST(files_beyond_four_gib)
 {
+    setup();
     static const unsigned char value[4] = {0, 0, 0x28, 0x42}; /* 42 */
     const char *path = test_folder("inner/large");
     FILE *file = fopen(path, "wb");
@@ -184,19 +188,5 @@ START_TEST(files_beyond_four_gib)
     ulp_model_free(model);
     ck_assert_int_eq(ulp_model_load(path, NULL, &model, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "protobuf ends at 2 GiB"), "%s", error.message);
-}
-END_TEST
-
-Suite *load_external_suite(void)
-{
-    Suite *suite = suite_create("load external data");
-    TCase *tests = tcase_create("external");
-    tcase_add_checked_fixture(tests, setup, test_folder_remove);
-    tcase_set_timeout(tests, 30);
-    tcase_add_loop_test(tests, data_inside_the_folder, 0, sizeof good / sizeof good[0]);
-    tcase_add_loop_test(tests, data_outside_the_folder, 0, sizeof bad / sizeof bad[0]);
-    tcase_add_test(tests, data_both_inside_and_outside);
-    tcase_add_test(tests, files_beyond_four_gib);
-    suite_add_tcase(suite, tests);
-    return suite;
+    test_folder_remove();
 }

@@ -32,7 +32,7 @@ static const char *node_names(const struct ulp_graph *graph)
     return text;
 }
 
-START_TEST(the_public_view)
+TEST(the_public_view)
 {
     struct proto graph = {0};
     static const int64_t dims[2] = {-1, 3}, one[1] = {1};
@@ -80,9 +80,8 @@ START_TEST(the_public_view)
     ck_assert_int_eq(model->graph->nodes[1].outputs[1], -1);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(nodes_are_sorted_and_stable)
+TEST(nodes_are_sorted_and_stable)
 {
     struct proto graph = {0};
     add_io(&graph, "x", "e");
@@ -101,9 +100,8 @@ START_TEST(nodes_are_sorted_and_stable)
     }
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(a_cycle_is_named)
+TEST(a_cycle_is_named)
 {
     struct proto graph = {0};
     add_io(&graph, "x", "d");
@@ -129,7 +127,6 @@ START_TEST(a_cycle_is_named)
     message = proto_model(8, 13, &graph);
     expect_failure(&message, ULP_ERROR_INPUT, "form a cycle of 100: ");
 }
-END_TEST
 
 static void set_graph(struct proto *node, const char *name, struct proto *graph)
 {
@@ -142,7 +139,7 @@ static void set_graph(struct proto *node, const char *name, struct proto *graph)
 
 /* An If around an If around a node that reads `inner` from the main graph; both lie before what
  * they read. */
-START_TEST(captures_pass_every_level)
+TEST(captures_pass_every_level)
 {
     struct proto inner = {0}, middle = {0}, graph = {0};
     add_node(&inner, "Neg", "deep", "late", "r");
@@ -174,10 +171,9 @@ START_TEST(captures_pass_every_level)
     ck_assert_str_eq(mid->values[mid->nodes[0].inputs[0]].name, "flag");
     ulp_model_free(model);
 }
-END_TEST
 
 /* The cycle goes through a subgraph's capture. */
-START_TEST(a_capture_can_close_a_cycle)
+TEST(a_capture_can_close_a_cycle)
 {
     struct proto inner = {0}, graph = {0};
     add_node(&inner, "Neg", "deep", "y", "r");
@@ -190,7 +186,6 @@ START_TEST(a_capture_can_close_a_cycle)
     struct proto message = proto_model(8, 13, &graph);
     expect_failure(&message, ULP_ERROR_INPUT, "form a cycle of 2: ");
 }
-END_TEST
 
 static struct proto nested(int depth)
 {
@@ -207,7 +202,7 @@ static struct proto nested(int depth)
     return proto_model(8, 13, &graph);
 }
 
-START_TEST(nesting_is_limited)
+TEST(nesting_is_limited)
 {
     struct proto message = nested(ULP_LOAD_DEPTH_MAX);
     ulp_model_free(load_proto(&message));
@@ -216,9 +211,8 @@ START_TEST(nesting_is_limited)
     message = nested(5000);
     expect_failure(&message, ULP_ERROR_UNSUPPORTED, "nested more than 64 deep");
 }
-END_TEST
 
-START_TEST(names_that_do_not_fit)
+TEST(names_that_do_not_fit)
 {
     static const struct {
         const char *nodes[3][4]; /* op, name, inputs, outputs */
@@ -245,9 +239,8 @@ START_TEST(names_that_do_not_fit)
         expect_failure(&message, ULP_ERROR_INPUT, rows[i].text);
     }
 }
-END_TEST
 
-START_TEST(doubled_and_empty_names)
+TEST(doubled_and_empty_names)
 {
     static const int64_t one[1] = {1};
     struct proto graph = identity_graph();
@@ -279,9 +272,8 @@ START_TEST(doubled_and_empty_names)
     expect_failure(&message, ULP_ERROR_INPUT,
                    "node 'Neg_1' (Neg): an output's name has a zero byte inside: 'a'");
 }
-END_TEST
 
-START_TEST(versions_are_checked)
+TEST(versions_are_checked)
 {
     static const struct {
         int64_t ir, opset, second_opset;
@@ -321,9 +313,8 @@ START_TEST(versions_are_checked)
     proto_opset(&message, "", 13);
     expect_failure(&message, ULP_ERROR_INPUT, "the model has no graph");
 }
-END_TEST
 
-START_TEST(declarations_out_of_range)
+TEST(declarations_out_of_range)
 {
     int64_t dims[ULP_RANK_MAX + 1] = {0};
     struct proto graph = identity_graph();
@@ -344,24 +335,4 @@ START_TEST(declarations_out_of_range)
     struct ulp_model *model = load_proto(&message);
     ck_assert_str_eq(model->graph->values[model->graph->inputs[1]].container, "sequence");
     ulp_model_free(model);
-}
-END_TEST
-
-Suite *load_graph_suite(void)
-{
-    Suite *suite = suite_create("load graph");
-    TCase *tests = tcase_create("graph");
-    tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, the_public_view);
-    tcase_add_test(tests, nodes_are_sorted_and_stable);
-    tcase_add_test(tests, a_cycle_is_named);
-    tcase_add_test(tests, captures_pass_every_level);
-    tcase_add_test(tests, a_capture_can_close_a_cycle);
-    tcase_add_test(tests, nesting_is_limited);
-    tcase_add_test(tests, names_that_do_not_fit);
-    tcase_add_test(tests, doubled_and_empty_names);
-    tcase_add_test(tests, versions_are_checked);
-    tcase_add_test(tests, declarations_out_of_range);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

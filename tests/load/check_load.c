@@ -44,8 +44,4 @@ struct proto model_with_tensor(struct proto *tensor)
     return proto_model(8, 13, &graph);
 }
 
-int main(void)
-{
-    return test_run(load_tensor_suite(), load_external_suite(), load_graph_suite(),
-                    load_attributes_suite(), load_damage_suite(), NULL);
-}
+TEST_SUITE("load", 600)

@@ -88,7 +88,7 @@ static void check_every_code(int type, const char *format_name)
     free(numbers);
 }
 
-START_TEST(every_code_of_small_floats)
+TEST(every_code_of_small_floats)
 {
     check_every_code(ULP_TYPE_FLOAT16, "fp16");
     check_every_code(ULP_TYPE_BFLOAT16, "bf16");
@@ -98,11 +98,10 @@ START_TEST(every_code_of_small_floats)
     check_every_code(ULP_TYPE_FLOAT8E5M2FNUZ, "fp8-e5m2fnuz");
     check_every_code(ULP_TYPE_FLOAT8E8M0, "fp8-e8m0");
 }
-END_TEST
 
 /* Values written out from the formats' definitions, so that this does not rest on another decoder
  * of ours. */
-START_TEST(known_values_of_small_floats)
+TEST(known_values_of_small_floats)
 {
     static const struct {
         enum ulp_type type;
@@ -133,7 +132,6 @@ START_TEST(known_values_of_small_floats)
     check_floats(&tensor, e2m1, 16);
     ulp_tensor_free(&tensor);
 }
-END_TEST
 
 static void check_ints(struct ulp_tensor *tensor, const int64_t *expected, size_t count,
                        const char *what)
@@ -163,7 +161,7 @@ static const struct {
     {ULP_TYPE_BOOL, 1, TENSOR_INT32S, {0, 1, 1, 0}},
 };
 
-START_TEST(integers_from_every_field)
+TEST_LOOP(integers_from_every_field, 0, sizeof integers / sizeof integers[0])
 {
     unsigned char raw[32];
     const int64_t *values = integers[_i].values;
@@ -177,9 +175,8 @@ START_TEST(integers_from_every_field)
     tensor = parse_typed(integers[_i].type, 4, integers[_i].field, values, 4, false);
     check_ints(&tensor, values, 4, "unpacked field");
 }
-END_TEST
 
-START_TEST(packed_integers_low_end_first)
+TEST(packed_integers_low_end_first)
 {
     static const unsigned char four[3] = {0x7f, 0x81, 0xf5}, two[2] = {0xe4, 0xfd};
     static const int64_t four_words[3] = {0x7f, 0x81, 0xf5}, two_words[2] = {0xe4, 0xfd};
@@ -198,9 +195,8 @@ START_TEST(packed_integers_low_end_first)
     tensor = parse_typed(ULP_TYPE_UINT2, 5, TENSOR_INT32S, two_words, 2, true);
     check_ints(&tensor, unsigned_two, 5, "int32_data");
 }
-END_TEST
 
-START_TEST(floats_doubles_and_shapes)
+TEST(floats_doubles_and_shapes)
 {
     static const float values[6] = {1.5f, -0.0f, 3e38f, 1e-45f, INFINITY, NAN};
     static const double wide[2] = {0.1, -5e-324};
@@ -231,7 +227,6 @@ START_TEST(floats_doubles_and_shapes)
     tensor = parse_raw(ULP_TYPE_BOOL, 3, truths, 3);
     check_ints(&tensor, normal, 3, "raw_data");
 }
-END_TEST
 
 struct bad_tensor {
     int type, rank;
@@ -289,7 +284,7 @@ static const struct bad_tensor bad_tensors[] = {
 };
 /* clang-format on */
 
-START_TEST(bad_tensors_are_named)
+TEST_LOOP(bad_tensors_are_named, 0, sizeof bad_tensors / sizeof bad_tensors[0])
 {
     static const unsigned char zeros[16];
     const struct bad_tensor *bad = &bad_tensors[_i];
@@ -301,9 +296,8 @@ START_TEST(bad_tensors_are_named)
     struct proto model = model_with_tensor(&tensor);
     expect_failure(&model, bad->status, bad->text);
 }
-END_TEST
 
-START_TEST(numbers_beyond_their_type)
+TEST(numbers_beyond_their_type)
 {
     static const struct {
         int type, field;
@@ -330,9 +324,8 @@ START_TEST(numbers_beyond_their_type)
     struct proto model = model_with_tensor(&tensor);
     expect_failure(&model, ULP_ERROR_UNSUPPORTED, "rank 17");
 }
-END_TEST
 
-START_TEST(strings_and_complex_are_described_only)
+TEST(strings_and_complex_are_described_only)
 {
     static const int64_t two = 2;
     static const float pairs[4];
@@ -361,7 +354,6 @@ START_TEST(strings_and_complex_are_described_only)
                      ULP_ERROR_UNSUPPORTED);
     proto_free(&tensor);
 }
-END_TEST
 
 /* indices: count of them, of width coordinates (0: linear). */
 static struct proto sparse_model(const int64_t *dims, int rank, const int64_t *indices,
@@ -383,7 +375,7 @@ static struct proto sparse_model(const int64_t *dims, int rank, const int64_t *i
     return proto_model(8, 13, &graph);
 }
 
-START_TEST(sparse_initializers_become_dense)
+TEST(sparse_initializers_become_dense)
 {
     static const int64_t dims[2] = {3, 4}, linear[3] = {0, 5, 11}, pairs[6] = {0, 0, 1, 1, 2, 3};
     static const float expected[12] = {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 3};
@@ -403,11 +395,10 @@ START_TEST(sparse_initializers_become_dense)
     message = sparse_model(huge, 2, linear, 3, 0);
     expect_failure(&message, ULP_ERROR_UNSUPPORTED, "when they are dense");
 }
-END_TEST
 
 /* A Constant's sparse_value is an attribute of type SPARSE_TENSOR (11), loaded as the dense
  * tensor. */
-START_TEST(sparse_attributes_become_dense)
+TEST(sparse_attributes_become_dense)
 {
     static const float values[2] = {7, 8}, expected[6] = {0, 7, 0, 0, 0, 8};
     static const int64_t indices[2] = {1, 5}, dims[2] = {2, 3}, count = 2;
@@ -433,25 +424,4 @@ START_TEST(sparse_attributes_become_dense)
     ck_assert_int_eq(loaded->kind, ULP_ATTRIBUTE_TENSOR);
     check_floats(loaded->tensor, expected, 6);
     ulp_model_free(model);
-}
-END_TEST
-
-Suite *load_tensor_suite(void)
-{
-    Suite *suite = suite_create("load tensor");
-    TCase *tests = tcase_create("tensor");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, every_code_of_small_floats);
-    tcase_add_test(tests, known_values_of_small_floats);
-    tcase_add_loop_test(tests, integers_from_every_field, 0, sizeof integers / sizeof integers[0]);
-    tcase_add_test(tests, packed_integers_low_end_first);
-    tcase_add_test(tests, floats_doubles_and_shapes);
-    tcase_add_loop_test(tests, bad_tensors_are_named, 0,
-                        sizeof bad_tensors / sizeof bad_tensors[0]);
-    tcase_add_test(tests, numbers_beyond_their_type);
-    tcase_add_test(tests, strings_and_complex_are_described_only);
-    tcase_add_test(tests, sparse_initializers_become_dense);
-    tcase_add_test(tests, sparse_attributes_become_dense);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

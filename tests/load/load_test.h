@@ -5,12 +5,6 @@
 #include "tests/support/proto.h"
 #include "tests/support/test.h"
 
-Suite *load_tensor_suite(void);
-Suite *load_external_suite(void);
-Suite *load_graph_suite(void);
-Suite *load_attributes_suite(void);
-Suite *load_damage_suite(void);
-
 /* Load a message as a model (freed). Failing to load fails the test. */
 struct ulp_model *load_proto(struct proto *model);
 /* As above, where loading must fail: status, and a one-line message that has `text` in it. */

@@ -180,7 +180,7 @@ static const char *const small_formats[] = {"fp16",         "bf16",         "fp8
                                             "e2m5",         "e5m7",         "e7m8",     "e8m3"};
 enum { SMALL_COUNT = sizeof small_formats / sizeof small_formats[0], PROVEN_COUNT = 4 };
 
-START_TEST(floats_of_small_formats)
+TEST_LOOP(floats_of_small_formats, 0, SMALL_COUNT)
 {
     const struct ulp_format format = get_format(small_formats[_i]);
     const struct values values = list_values(&format);
@@ -190,9 +190,8 @@ START_TEST(floats_of_small_formats)
                 check_floats(&format, &values, (enum ulp_rounding)mode, negative, 1021);
     free(values.at);
 }
-END_TEST
 
-START_TEST(flushed_and_saturating)
+TEST_LOOP(flushed_and_saturating, 0, SMALL_COUNT)
 {
     struct ulp_format format = get_format(small_formats[_i]);
     const struct values values = list_values(&format);
@@ -209,10 +208,9 @@ START_TEST(flushed_and_saturating)
             }
     free(values.at);
 }
-END_TEST
 
 /* Every one of the 2^32 floats, every deterministic mode. */
-START_TEST(all_floats)
+TEST_LOOP(all_floats, 0, test_long() ? PROVEN_COUNT *MODE_COUNT : 0)
 {
     const struct ulp_format format = get_format(small_formats[_i / MODE_COUNT]);
     const struct values values = list_values(&format);
@@ -220,11 +218,10 @@ START_TEST(all_floats)
     check_floats(&format, &values, (enum ulp_rounding)(_i % MODE_COUNT), true, 1);
     free(values.at);
 }
-END_TEST
 
 /* Each instruction set has its own loops. The features are read once a process, and each test is a
  * process. */
-START_TEST(every_instruction_set)
+TEST_LOOP(every_instruction_set, 0, 3)
 {
     static const char *const disabled[] = {"", "avx512", "avx2"};
     static const char *const names[] = {"fp16", "bf16", "fp8-e4m3fnuz"};
@@ -243,10 +240,9 @@ START_TEST(every_instruction_set)
         free(values.at);
     }
 }
-END_TEST
 
 /* At every value and every midpoint: one double below, it, one above. */
-START_TEST(doubles_at_boundaries)
+TEST_LOOP(doubles_at_boundaries, 0, SMALL_COUNT)
 {
     const struct ulp_format format = get_format(small_formats[_i]);
     struct values values = list_values(&format);
@@ -282,19 +278,5 @@ START_TEST(doubles_at_boundaries)
             }
     free(values.at);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("round");
-    TCase *tests = tcase_create("round");
-    tcase_set_timeout(tests, 600);
-    suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, floats_of_small_formats, 0, SMALL_COUNT);
-    tcase_add_loop_test(tests, flushed_and_saturating, 0, SMALL_COUNT);
-    tcase_add_loop_test(tests, every_instruction_set, 0, 3);
-    tcase_add_loop_test(tests, doubles_at_boundaries, 0, SMALL_COUNT);
-    if (test_long())
-        tcase_add_loop_test(tests, all_floats, 0, PROVEN_COUNT * MODE_COUNT);
-    return test_run(suite, oracle_suite(), stochastic_suite(), NULL);
-}
+TEST_SUITE("round", 600)

@@ -167,7 +167,7 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
     mpfr_clears(exact, want, got, (mpfr_ptr)0);
 }
 
-START_TEST(every_primitive_rounds_once)
+TEST_LOOP(every_primitive_rounds_once, 0, ARITHMETICS)
 {
     const char *name = arithmetics[_i];
     const struct ulp_strip_rule rule = oracle_rule(name);
@@ -189,9 +189,8 @@ START_TEST(every_primitive_rounds_once)
         free_operands(ULP_STRIP);
     }
 }
-END_TEST
 
-START_TEST(tables_have_every_meaning)
+TEST(tables_have_every_meaning)
 {
     static const enum ulp_primitive only_integer[] = {
         ULP_PRIMITIVE_BIT_AND, ULP_PRIMITIVE_BIT_OR,     ULP_PRIMITIVE_BIT_XOR,
@@ -208,10 +207,9 @@ START_TEST(tables_have_every_meaning)
         ck_assert_int_eq(ulp_strip_tables[ULP_STRIP_INT64]->primitive[p] == NULL,
                          ulp_strip_tables[ULP_STRIP_UINT64]->primitive[p] == NULL);
 }
-END_TEST
 
 /* The carrier each arithmetic is computed in: the proofs in number/README.md name these. */
-START_TEST(carriers_are_the_cheapest_exact_ones)
+TEST(carriers_are_the_cheapest_exact_ones)
 {
     static const struct {
         const char *name;
@@ -241,22 +239,5 @@ START_TEST(carriers_are_the_cheapest_exact_ones)
                          rule.each_step);
     }
 }
-END_TEST
 
-static Suite *primitive_suite(void)
-{
-    Suite *suite = suite_create("strip primitives");
-    TCase *tcase = tcase_create("conformance");
-    tcase_set_timeout(tcase, 1200);
-    tcase_add_loop_test(tcase, every_primitive_rounds_once, 0, ARITHMETICS);
-    tcase_add_test(tcase, tables_have_every_meaning);
-    tcase_add_test(tcase, carriers_are_the_cheapest_exact_ones);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return test_run(primitive_suite(), strip_access_suite(), strip_fold_suite(),
-                    strip_chain_suite(), strip_integer_suite(), NULL);
-}
+TEST_SUITE("strips", 1200)

@@ -173,7 +173,7 @@ static size_t address(const struct addressing *a, size_t i)
 
 static _Alignas(16) unsigned char memory[COUNT * RECORD_BYTES], strip[COUNT * RECORD_BYTES];
 
-START_TEST(loads_are_exact_or_rounded_once)
+TEST_LOOP(loads_are_exact_or_rounded_once, 0, ARITHMETICS)
 {
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     uint64_t state = 17;
@@ -207,7 +207,6 @@ START_TEST(loads_are_exact_or_rounded_once)
         }
     mpfr_clears(x, want, got, (mpfr_ptr)0);
 }
-END_TEST
 
 static const char *const storages[] = {NULL,   "fp32",   "fp16",     "bf16",   "fp8-e4m3",
                                        "fp64", "e11m20", "mpfr:120", "mpfr:30"};
@@ -266,7 +265,7 @@ static void check_store(const char *name, const struct ulp_strip_rule *rule,
     mpfr_clears(x, want, got, (mpfr_ptr)0);
 }
 
-START_TEST(stores_round_once)
+TEST_LOOP(stores_round_once, 0, ARITHMETICS + 3)
 {
     uint64_t state = 23;
     static const char *const more[] = {"fp32,round=sr,seed=4", "fp16-strict,round=sr",
@@ -278,9 +277,8 @@ START_TEST(stores_round_once)
             for (int way = 0; way < 4; way++)
                 check_store(name, &rule, storages[k], (enum ulp_element)element, way, &state);
 }
-END_TEST
 
-START_TEST(floats_store_as_integers_toward_zero)
+TEST(floats_store_as_integers_toward_zero)
 {
     static const struct {
         enum ulp_element element;
@@ -334,9 +332,8 @@ START_TEST(floats_store_as_integers_toward_zero)
             mpfr_clear(x);
         }
 }
-END_TEST
 
-START_TEST(constants_round_once)
+TEST_LOOP(constants_round_once, 0, ARITHMETICS)
 {
     static const char *const texts[] = {
         "0",
@@ -382,9 +379,8 @@ START_TEST(constants_round_once)
     }
     mpfr_clears(exact, want, got, (mpfr_ptr)0);
 }
-END_TEST
 
-START_TEST(spread_repeats_one_element)
+TEST_LOOP(spread_repeats_one_element, 0, ARITHMETICS)
 {
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     uint64_t state = 3;
@@ -404,19 +400,4 @@ START_TEST(spread_repeats_one_element)
         ck_assert(oracle_same(got, x));
     }
     mpfr_clears(x, got, (mpfr_ptr)0);
-}
-END_TEST
-
-Suite *strip_access_suite(void)
-{
-    Suite *suite = suite_create("strip access");
-    TCase *tcase = tcase_create("memory");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, loads_are_exact_or_rounded_once, 0, ARITHMETICS);
-    tcase_add_loop_test(tcase, stores_round_once, 0, ARITHMETICS + 3);
-    tcase_add_test(tcase, floats_store_as_integers_toward_zero);
-    tcase_add_loop_test(tcase, constants_round_once, 0, ARITHMETICS);
-    tcase_add_loop_test(tcase, spread_repeats_one_element, 0, ARITHMETICS);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

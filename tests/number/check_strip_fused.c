@@ -144,7 +144,7 @@ static void check_chains(enum ulp_strip_carrier carrier, unsigned cpu, uint64_t 
     }
 }
 
-START_TEST(chains_are_their_primitives)
+TEST_LOOP(chains_are_their_primitives, 0, 4)
 {
     static const unsigned sets[] = {0, ULP_CPU_AVX2, ~0u};
     uint64_t state = (uint64_t)_i;
@@ -155,11 +155,10 @@ START_TEST(chains_are_their_primitives)
             check_chains(ULP_STRIP_DOUBLE, ulp_cpu_features() & sets[s], &state);
         }
 }
-END_TEST
 
 /* Reductions of windows as primitives on gathered strips; the elements end where the last window's
  * last one does. */
-START_TEST(windows_are_their_primitives)
+TEST_LOOP(windows_are_their_primitives, 0, 6)
 {
     static const struct {
         enum ulp_reduction kind;
@@ -207,23 +206,9 @@ START_TEST(windows_are_their_primitives)
             free(data);
         }
 }
-END_TEST
 
-START_TEST(only_native_carriers_have_chains)
+TEST(only_native_carriers_have_chains)
 {
     ck_assert_ptr_null(ulp_fused_of(ULP_STRIP_MPFR, ulp_cpu_features()));
     ck_assert_ptr_null(ulp_fused_of(ULP_STRIP_INT64, ulp_cpu_features()));
-}
-END_TEST
-
-Suite *strip_chain_suite(void)
-{
-    Suite *suite = suite_create("fused runs of primitives");
-    TCase *tcase = tcase_create("fused");
-    tcase_set_timeout(tcase, 600);
-    tcase_add_loop_test(tcase, chains_are_their_primitives, 0, 4);
-    tcase_add_loop_test(tcase, windows_are_their_primitives, 0, 6);
-    tcase_add_test(tcase, only_native_carriers_have_chains);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

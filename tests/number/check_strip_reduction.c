@@ -123,7 +123,7 @@ static void free_values(size_t n)
         mpfr_clear(tree[i]);
 }
 
-START_TEST(folds_follow_their_definition)
+TEST_LOOP(folds_follow_their_definition, 0, DETERMINISTIC)
 {
     static const size_t counts[] = {1, 2, 3, 5, 7, 8, 9, 31, 64, 100, 513, 700};
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
@@ -155,9 +155,8 @@ START_TEST(folds_follow_their_definition)
             }
     mpfr_clear(got);
 }
-END_TEST
 
-START_TEST(folds_do_not_depend_on_the_cuts)
+TEST_LOOP(folds_do_not_depend_on_the_cuts, 0, ARITHMETICS)
 {
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     uint64_t state = 6;
@@ -175,9 +174,8 @@ START_TEST(folds_do_not_depend_on_the_cuts)
         }
     free_values(COUNT);
 }
-END_TEST
 
-START_TEST(empty_folds)
+TEST(empty_folds)
 {
     static const double neutral[ULP_REDUCTION_COUNT] = {0, -__builtin_inf(), __builtin_inf(), 1};
     for (int a = 0; a < ARITHMETICS; a++)
@@ -205,19 +203,6 @@ START_TEST(empty_folds)
         memcpy(&got, out, sizeof got);
         ck_assert_int_eq(got, ends[kind]);
     }
-}
-END_TEST
-
-Suite *strip_fold_suite(void)
-{
-    Suite *suite = suite_create("reductions");
-    TCase *tcase = tcase_create("reductions");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, folds_follow_their_definition, 0, DETERMINISTIC);
-    tcase_add_loop_test(tcase, folds_do_not_depend_on_the_cuts, 0, ARITHMETICS);
-    tcase_add_test(tcase, empty_folds);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }
 
 typedef __int128 wide;
@@ -268,7 +253,7 @@ static wide integer_oracle(enum ulp_primitive primitive, bool is_unsigned, uint6
     return 0;
 }
 
-START_TEST(integers_wrap_and_never_trap)
+TEST_LOOP(integers_wrap_and_never_trap, 0, 2)
 {
     static const uint64_t specials[] = {0,
                                         1,
@@ -320,9 +305,8 @@ START_TEST(integers_wrap_and_never_trap)
         }
     }
 }
-END_TEST
 
-START_TEST(integers_wrap_to_the_tensors_type)
+TEST(integers_wrap_to_the_tensors_type)
 {
     static const struct {
         enum ulp_type type;
@@ -365,9 +349,8 @@ START_TEST(integers_wrap_to_the_tensors_type)
                          (long long)rows[k].in, (long long)got, (long long)rows[k].out);
     }
 }
-END_TEST
 
-START_TEST(integer_constants_and_float_elements)
+TEST(integer_constants_and_float_elements)
 {
     const struct ulp_strip_rule rule = ulp_strip_rule_integer(ULP_TYPE_INT64),
                                 big = ulp_strip_rule_integer(ULP_TYPE_UINT64);
@@ -397,16 +380,4 @@ START_TEST(integer_constants_and_float_elements)
     ck_assert(floats[1] == -2);
     ulp_strip_tables[rule.carrier]->spread(&rule, values, values, 1, 8);
     ck_assert_int_eq(values[0], INT64_MAX);
-}
-END_TEST
-
-Suite *strip_integer_suite(void)
-{
-    Suite *suite = suite_create("integer strips");
-    TCase *tcase = tcase_create("integers");
-    tcase_add_loop_test(tcase, integers_wrap_and_never_trap, 0, 2);
-    tcase_add_test(tcase, integers_wrap_to_the_tensors_type);
-    tcase_add_test(tcase, integer_constants_and_float_elements);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

@@ -39,9 +39,3 @@ void strip_get(const struct ulp_strip_rule *rule, const void *strip, size_t i, m
 
 /* The rule of an arithmetic's compute format; fails the test when the name is unknown. */
 struct ulp_strip_rule oracle_rule(const char *arithmetic);
-
-/* The suites of check_strip's other files. */
-Suite *strip_access_suite(void);
-Suite *strip_fold_suite(void);
-Suite *strip_chain_suite(void);
-Suite *strip_integer_suite(void);

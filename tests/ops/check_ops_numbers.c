@@ -163,7 +163,7 @@ static bool place_of(const struct geometry *g, const int64_t *o, const int64_t *
     return inside;
 }
 
-START_TEST(conv_is_its_definition)
+TEST_LOOP(conv_is_its_definition, 0, sizeof lanes / sizeof *lanes)
 {
     struct ulp_arithmetic lane;
     find_lane(_i, &lane);
@@ -203,11 +203,10 @@ START_TEST(conv_is_its_definition)
         free_node(&node);
     }
 }
-END_TEST
 
 /* The definition scatters: every input element adds its products to the outputs under the
  * kernel. */
-START_TEST(conv_transpose_is_its_definition)
+TEST_LOOP(conv_transpose_is_its_definition, 0, sizeof lanes / sizeof *lanes)
 {
     struct ulp_arithmetic lane;
     find_lane(_i, &lane);
@@ -258,9 +257,8 @@ START_TEST(conv_transpose_is_its_definition)
         free_node(&node);
     }
 }
-END_TEST
 
-START_TEST(max_pool_is_its_definition)
+TEST_LOOP(max_pool_is_its_definition, 0, sizeof lanes / sizeof *lanes)
 {
     struct ulp_arithmetic lane;
     find_lane(_i, &lane);
@@ -295,11 +293,10 @@ START_TEST(max_pool_is_its_definition)
         free_node(&node);
     }
 }
-END_TEST
 
 /* ---- products of matrices ---- */
 
-START_TEST(matmul_broadcasts_batches)
+TEST_LOOP(matmul_broadcasts_batches, 0, sizeof lanes / sizeof *lanes)
 {
     struct ulp_arithmetic lane;
     find_lane(_i, &lane);
@@ -339,7 +336,6 @@ START_TEST(matmul_broadcasts_batches)
         free_node(&node);
     }
 }
-END_TEST
 
 /* ---- TopK: position i comes before j when its value is better, NaN being the largest, or equal
  * and i < j ---- */
@@ -359,7 +355,7 @@ static bool comes_before(const double *values, int64_t i, int64_t j, int64_t lar
     return a == b ? i < j : largest ? a > b : a < b;
 }
 
-START_TEST(top_k_is_its_definition)
+TEST_LOOP(top_k_is_its_definition, 0, sizeof lanes / sizeof *lanes)
 {
     struct ulp_arithmetic lane;
     find_lane(_i, &lane);
@@ -402,11 +398,10 @@ START_TEST(top_k_is_its_definition)
         free_node(&node);
     }
 }
-END_TEST
 
 /* ---- refusals: each is one clear message that names the node ---- */
 
-START_TEST(wrong_nodes_are_refused)
+TEST(wrong_nodes_are_refused)
 {
     struct ulp_arithmetic lane;
     find_lane(0, &lane);
@@ -442,10 +437,9 @@ START_TEST(wrong_nodes_are_refused)
         free_node(&node);
     }
 }
-END_TEST
 
 /* More rows than are turned together, and fewer. */
-START_TEST(transpose_is_its_definition)
+TEST(transpose_is_its_definition)
 {
     static const int64_t perms[][3] = {{0, 2, 1}, {2, 0, 1}, {1, 2, 0}, {2, 1, 0}, {1, 0, 2}};
     struct ulp_arithmetic lane = test_arithmetic("fp32");
@@ -467,10 +461,9 @@ START_TEST(transpose_is_its_definition)
         free_node(&node);
     }
 }
-END_TEST
 
 /* ONNX's perm counts from the front alone. */
-START_TEST(transpose_refuses_negative_perm)
+TEST(transpose_refuses_negative_perm)
 {
     static const int64_t dims[] = {2, 3, 4}, wrong[][3] = {{0, -1, 1}, {0, 3, 1}, {0, 1, 1}};
     struct ulp_arithmetic lane;
@@ -486,10 +479,9 @@ START_TEST(transpose_refuses_negative_perm)
         ulp_tensor_free(in);
     }
 }
-END_TEST
 
 /* A limit that an arithmetic made NaN is told as such, whatever sign it has. */
-START_TEST(range_refuses_nan)
+TEST(range_refuses_nan)
 {
     struct ulp_arithmetic lane = test_arithmetic("fp32");
     struct node node = {.op = "Range", .opset = 13};
@@ -504,18 +496,5 @@ START_TEST(range_refuses_nan)
     ck_assert_msg(strstr(error.message, "its input 1 is NaN") != NULL, "%s", error.message);
     free_node(&node);
 }
-END_TEST
 
-TEST_MAIN("ops_numbers", 60)
-{
-    const int count = sizeof lanes / sizeof *lanes;
-    tcase_add_loop_test(tests, conv_is_its_definition, 0, count);
-    tcase_add_loop_test(tests, conv_transpose_is_its_definition, 0, count);
-    tcase_add_loop_test(tests, max_pool_is_its_definition, 0, count);
-    tcase_add_loop_test(tests, matmul_broadcasts_batches, 0, count);
-    tcase_add_loop_test(tests, top_k_is_its_definition, 0, count);
-    tcase_add_test(tests, wrong_nodes_are_refused);
-    tcase_add_test(tests, transpose_is_its_definition);
-    tcase_add_test(tests, transpose_refuses_negative_perm);
-    tcase_add_test(tests, range_refuses_nan);
-}
+TEST_SUITE("ops_numbers", 60)

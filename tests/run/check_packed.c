@@ -127,7 +127,7 @@ static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims
 
 /* The first and the last node have the same weights, between them a large tensor lives for a
  * moment: with the memory it just needs, the weights' digits are given up for it and made again. */
-START_TEST(tensors_come_first)
+TEST(tensors_come_first)
 {
     struct proto graph = {0};
     struct ulp_tensor_set inputs;
@@ -178,13 +178,12 @@ START_TEST(tensors_come_first)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A run meets weights once and keeps no digits or panels of them, but those of a recurrent cell's
  * state from step to step. With AVX2 a vector's product with FP32 weights cuts them in registers,
  * so that there are none; without, the form that serves the first step, whose state is zeros, does
  * not serve the others, and is made once more. */
-START_TEST(recurrent_cells_pack_once)
+TEST_LOOP(recurrent_cells_pack_once, 0, 2)
 {
     const bool in_registers = !_i && ulp_cpu_features() & ULP_CPU_AVX2;
     enum { STEPS = 5, INPUT = 16, HIDDEN = 64 };
@@ -222,7 +221,6 @@ START_TEST(recurrent_cells_pack_once)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Every weight of a network's larger products is packed by the reference once, and found by its
  * evaluation on every lane's inputs. */
@@ -250,7 +248,7 @@ END_TEST
  * the third only uses, with the first one's bits: in chains (several blocks of k, in pairs, in
  * slices), on units and by digits, for matrices, batches of them, transposed ones, convolutions
  * with padding. With less memory than they take, too. */
-START_TEST(runs_leave_weights)
+TEST(runs_leave_weights)
 {
     static const char *const names[] = {
         "mpfr:128",  "fp32",          "fp32,order=pairwise", "fp32,split-k=3",
@@ -323,10 +321,9 @@ START_TEST(runs_leave_weights)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* What was counted of a constant is found for the same memory, format and rules alone. */
-START_TEST(counts_are_found_again)
+TEST(counts_are_found_again)
 {
     float weights[2][3] = {{1, 1e-9f, 1e6f}, {1, 2, 3}};
     struct ulp_tensor tensors[2];
@@ -353,11 +350,10 @@ START_TEST(counts_are_found_again)
     }
     ulp_carried_free(kept);
 }
-END_TEST
 
 /* The blocks that runs leave can be had again: what the next is said to need is what the first was.
  */
-START_TEST(blocks_left_do_not_change_what_runs_need)
+TEST(blocks_left_do_not_change_what_runs_need)
 {
     struct proto graph = {0};
     struct ulp_tensor_set inputs;
@@ -379,11 +375,10 @@ START_TEST(blocks_left_do_not_change_what_runs_need)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Infinite weights meet padding, which excludes these products: further runs, whose weights are
  * packed already, have the first one's bits. */
-START_TEST(padding_meets_what_was_left)
+TEST_LOOP(padding_meets_what_was_left, 0, 2)
 {
     static const char *const texts[] = {
         "(float[2,3,9] x) => (float y) <float[4,3,3] w = {1, 1e39, 2, 0.5, -3, 1e39, 0.25...}>"
@@ -408,12 +403,11 @@ START_TEST(padding_meets_what_was_left)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A convolution's weights, of one use, are packed whole where there is memory for it: half of that
  * is enough besides its output, as blocks take 256 terms of 512 and 280 lines, and the bits are the
  * same. */
-START_TEST(convolutions_need_no_whole_weights)
+TEST(convolutions_need_no_whole_weights)
 {
     enum { FROM = 512, TO = 2048, SIDE = 7 };
     struct proto graph = {0};
@@ -434,17 +428,9 @@ START_TEST(convolutions_need_no_whole_weights)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 TEST_MAIN("packed", 120)
 {
-    tcase_add_test(tests, counts_are_found_again);
-    tcase_add_test(tests, tensors_come_first);
-    tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
-    tcase_add_test(tests, runs_leave_weights);
-    tcase_add_loop_test(tests, padding_meets_what_was_left, 0, 2);
-    tcase_add_test(tests, convolutions_need_no_whole_weights);
-    tcase_add_test(tests, blocks_left_do_not_change_what_runs_need);
     tcase_add_loop_test(tests, audits_pack_once, 0, 1);
     tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */
 }

@@ -150,7 +150,7 @@ static struct ulp_model *make_model(const struct one_node *from, struct ulp_tens
     return model;
 }
 
-START_TEST(weights_have_types)
+TEST_LOOP(weights_have_types, 0, sizeof nodes / sizeof *nodes)
 {
     const struct one_node *node = &nodes[_i];
     struct ulp_tensor_set values;
@@ -171,9 +171,8 @@ START_TEST(weights_have_types)
     ulp_tensor_set_free(&values);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(schedules_are_of_contractions)
+TEST_LOOP(schedules_are_of_contractions, 0, sizeof nodes / sizeof *nodes)
 {
     const struct one_node *node = &nodes[_i];
     struct ulp_tensor_set values;
@@ -194,11 +193,5 @@ START_TEST(schedules_are_of_contractions)
     ulp_tensor_set_free(&values);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("work", 0)
-{
-    const int count = (int)(sizeof nodes / sizeof *nodes);
-    tcase_add_loop_test(tests, weights_have_types, 0, count);
-    tcase_add_loop_test(tests, schedules_are_of_contractions, 0, count);
-}
+TEST_SUITE("work", 0)

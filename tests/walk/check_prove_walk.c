@@ -10,7 +10,7 @@
 
 static struct proof_walk *walk;
 
-START_TEST(no_proof_is_false)
+TEST(no_proof_is_false)
 {
     static char missing[6000];
     proof_walk_run(walk, 1, test_count(GRAPHS, UINT64_C(10000000)),
@@ -21,17 +21,11 @@ START_TEST(no_proof_is_false)
     const size_t rows = proof_walk_missing(walk, missing, sizeof missing);
     ck_assert_msg(!test_long() || rows == 0, "%zu rows are not reached: %s", rows, missing);
 }
-END_TEST
 
 int main(void)
 {
     walk = proof_walk_create();
-    Suite *suite = suite_create("prove_walk");
-    TCase *proofs = tcase_create("proofs");
-    tcase_set_timeout(proofs, test_long() ? 7200 : 120);
-    tcase_add_test(proofs, no_proof_is_false);
-    suite_add_tcase(suite, proofs);
-    const int code = test_run(suite, NULL);
+    const int code = test_main("prove_walk", test_long() ? 7200 : 120, NULL);
     proof_walk_print(walk);
     return code;
 }

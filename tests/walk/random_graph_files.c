@@ -56,7 +56,7 @@ static void write_graph(uint64_t seed)
     random_graph_free(&graph);
 }
 
-START_TEST(graphs_are_written)
+TEST(graphs_are_written)
 {
     make_folder(folder);
     for (int i = 0; i < argument_count; i++) {
@@ -67,7 +67,6 @@ START_TEST(graphs_are_written)
             write_graph(seed);
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -84,10 +83,5 @@ int main(int argc, char **argv)
     }
     arguments = argv + optind;
     argument_count = argc - optind;
-    Suite *suite = suite_create("random_graph");
-    TCase *files = tcase_create("files");
-    tcase_set_timeout(files, 0);
-    tcase_add_test(files, graphs_are_written);
-    suite_add_tcase(suite, files);
-    return test_run(suite, NULL);
+    return test_main("random_graph", 24 * 3600, NULL);
 }

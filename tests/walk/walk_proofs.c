@@ -9,12 +9,11 @@
 static struct proof_walk *walk;
 static uint64_t first, count;
 
-START_TEST(seeds)
+TEST(seeds)
 {
     proof_walk_run(walk, first, count, SIZE_MAX, true);
     ck_assert_msg(walk->violations == 0, "%zu violations", walk->violations);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -25,12 +24,7 @@ int main(int argc, char **argv)
     first = strtoull(argv[1], NULL, 10);
     count = strtoull(argv[2], NULL, 10);
     walk = proof_walk_create();
-    Suite *suite = suite_create("walk_proofs");
-    TCase *proofs = tcase_create("proofs");
-    tcase_set_timeout(proofs, 0);
-    tcase_add_test(proofs, seeds);
-    suite_add_tcase(suite, proofs);
-    const int code = test_run(suite, NULL);
+    const int code = test_main("walk_proofs", 24 * 3600, NULL);
     proof_walk_print(walk);
     return code;
 }

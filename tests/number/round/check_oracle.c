@@ -50,7 +50,7 @@ static double round_by_mpfr(const struct ulp_format *format, enum ulp_rounding m
     return result;
 }
 
-START_TEST(random_against_mpfr)
+TEST_LOOP(random_against_mpfr, 0, WIDE_COUNT)
 {
     enum { CHUNK = 1000 };
     struct ulp_format format = get_format(wide_formats[_i]);
@@ -91,10 +91,9 @@ START_TEST(random_against_mpfr)
         }
     }
 }
-END_TEST
 
 /* The oracle against MPFR's own emulation of formats with subnormals. */
-START_TEST(oracle_against_subnormalize)
+TEST(oracle_against_subnormalize)
 {
     static const char *const names[] = {"fp64", "fp32",   "fp16",  "bf16",   "fp8-e5m2",
                                         "e2m1", "e11m52", "e4m20", "mpfr:40"};
@@ -143,7 +142,6 @@ START_TEST(oracle_against_subnormalize)
         mpfr_clear(got);
     }
 }
-END_TEST
 
 /* x rounded to odd at 53 bits: truncated, and the last bit set when that was inexact. */
 static double round_to_odd(const mpfr_t x)
@@ -160,7 +158,7 @@ static double round_to_odd(const mpfr_t x)
 
 /* number/README.md section 3: odd at 53 bits, then any mode, is one rounding for precisions <= 51;
  * nearest at 53 bits is not. */
-START_TEST(after_rounding_to_odd)
+TEST_LOOP(after_rounding_to_odd, 0, 7)
 {
     static const char *const names[] = {"fp16", "fp32", "tf32", "bf16", "e8m40", "e9m50", "e5m50"};
     const struct ulp_format format = get_format(names[_i]);
@@ -201,10 +199,9 @@ START_TEST(after_rounding_to_odd)
     mpfr_clear(exact);
     mpfr_clear(want);
 }
-END_TEST
 
 /* A TF32 product formed in float is rounded twice where TF32 is subnormal. */
-START_TEST(tf32_double_rounding)
+TEST(tf32_double_rounding)
 {
     const struct ulp_format tf32 = get_format("tf32");
     const double exact = 0x1.6f4p-78 * 0x1.358p-53; /* 11 + 10 bits: exact in double */
@@ -219,18 +216,4 @@ START_TEST(tf32_double_rounding)
     ck_assert_double_eq(in_double, 0x1.b8p-131);
     ck_assert_double_eq(in_float, 0x1.cp-131);
     ck_assert_double_eq(round_by_mpfr(&tf32, ULP_ROUND_NEAREST_EVEN, exact, 0), 0x1.b8p-131);
-}
-END_TEST
-
-Suite *oracle_suite(void)
-{
-    Suite *suite = suite_create("round, oracle");
-    TCase *tests = tcase_create("oracle");
-    tcase_set_timeout(tests, 600);
-    suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, random_against_mpfr, 0, WIDE_COUNT);
-    tcase_add_test(tests, oracle_against_subnormalize);
-    tcase_add_loop_test(tests, after_rounding_to_odd, 0, 7);
-    tcase_add_test(tests, tf32_double_rounding);
-    return suite;
 }

@@ -7,7 +7,7 @@
 /* The share of draws that go up is a mean of n independent bits of expectation f (up to 2^-53):
  * Hoeffding gives P(|share - f| > t) <= 2 exp(-2 n t^2), which is 1e-9 at t = sqrt(ln(2e9) / (2
  * n)). */
-START_TEST(stochastic_mean)
+TEST(stochastic_mean)
 {
     enum { N = 1 << 16 };
     static const char *const names[] = {"fp16", "bf16", "fp8-e4m3", "e5m23"};
@@ -43,9 +43,8 @@ START_TEST(stochastic_mean)
             }
     }
 }
-END_TEST
 
-START_TEST(stochastic_is_reproducible)
+TEST(stochastic_is_reproducible)
 {
     enum { N = 300 };
     const struct ulp_format format = get_format("fp16");
@@ -76,16 +75,4 @@ START_TEST(stochastic_is_reproducible)
         ulp_round_doubles(&format, ULP_ROUND_STOCHASTIC, &again, 1, 8, 9, i);
         ck_assert(same_double(again, all[i])); /* a value of the format never moves */
     }
-}
-END_TEST
-
-Suite *stochastic_suite(void)
-{
-    Suite *suite = suite_create("round, stochastic");
-    TCase *tests = tcase_create("stochastic");
-    tcase_set_timeout(tests, 600);
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, stochastic_mean);
-    tcase_add_test(tests, stochastic_is_reproducible);
-    return suite;
 }

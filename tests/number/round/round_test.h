@@ -16,7 +16,3 @@ bool same_double(double a, double b);
 /* got, and what ulp_format_round gives for x, must be `want`. */
 void check_double(const struct ulp_format *format, enum ulp_rounding mode, double x, double got,
                   double want);
-
-/* Against MPFR (check_oracle.c) and the numbers drawn (check_stochastic.c). */
-Suite *oracle_suite(void);
-Suite *stochastic_suite(void);
