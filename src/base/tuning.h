@@ -100,9 +100,6 @@
  * all threads, so that one that is held up leaves some to the others. */
 #define ULP_TUNE_BLOCKS_PER_THREAD 4
 #define ULP_TUNE_PIECES_PER_THREAD 16
-/* Panels of columns that rows read where they lie go through together: they and the next ones are
- * in the second-level cache. */
-#define ULP_TUNE_DIRECT_BYTES ((size_t)256 << 10)
 /* A side is packed once for all threads when it fits the outer caches, and KC lines of it beside a
  * block of the other side the second-level cache. */
 #define ULP_TUNE_SHARED_SIDE_BYTES ((size_t)8 << 20)

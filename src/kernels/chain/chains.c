@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "kernels/chain/direct.h"
 #include "kernels/chain/form.h"
 #include "kernels/chain/unpacked.h"
 #include "kernels/operand/packed.h"
@@ -182,10 +181,7 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.element_bytes = ulp_element_bytes(job.element, 0);
     job.tile_columns = job.tile->columns;
     ULP_TRY(ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error));
-    const enum ulp_direct direct = ulp_direct_find(&job, arithmetic, problem);
-    ulp_chains_set_sides(&job, arithmetic, problem,
-                         direct ? direct == ULP_DIRECT_ROWS
-                                : ulp_chains_prefers_swap(&job, problem));
+    ulp_chains_set_sides(&job, arithmetic, problem, ulp_chains_prefers_swap(&job, problem));
     job.tile_rows = ulp_tile_rows_even(job.tile, job.row_count);
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     job.nan_shows = shows_nan(chains);
@@ -217,14 +213,6 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.meets_padding =
         has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
     enum ulp_status status = ULP_OK;
-    if (direct) {
-        /* beside padding a sum that is NaN needs a second look, which blocks have; and where there
-         * is no memory for the whole of the columns' panels, blocks need less */
-        bool nan;
-        status = ulp_direct_run(&job, direct, &nan, error);
-        if (status == ULP_OK ? !nan : status != ULP_ERROR_MEMORY)
-            return status;
-    }
     double nanoseconds =
         (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
     ulp_chains_choose_blocks(&job, problem->batch_count,

@@ -110,8 +110,7 @@ void ulp_chains_forms_open(struct ulp_chains_job *job)
     struct ulp_packed *packed = job->problem->packed;
     for (int side = 0; packed && side < 2; side++) {
         const struct ulp_packed_view view = view_of(job, side);
-        if (job->direct == (side ? ULP_DIRECT_COLUMNS : ULP_DIRECT_ROWS) || !pays(job, side) ||
-            !ulp_packed_is_kept(packed, &view))
+        if (!pays(job, side) || !ulp_packed_is_kept(packed, &view))
             continue;
         const struct ulp_packed_variant variant =
             ulp_packed_variant_of(pack_of(job, side), side, job->tile, job->k_block);

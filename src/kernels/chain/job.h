@@ -9,9 +9,6 @@
 
 struct ulp_chains_form;
 
-/* Which side is read where it lies (direct.h). */
-enum ulp_direct { ULP_DIRECT_NONE, ULP_DIRECT_ROWS, ULP_DIRECT_COLUMNS };
-
 /* Everything the workers share. */
 struct ulp_chains_job {
     const struct ulp_chains *chains;
@@ -35,7 +32,6 @@ struct ulp_chains_job {
     int64_t row_step, column_step;
     struct ulp_output output;
     struct ulp_pool *pool;
-    enum ulp_direct direct; /* of the run: that side has no panels */
     /* panels of rows [0] and columns [1] from earlier calls (form.h); NULL: none */
     struct ulp_chains_form *forms[2];
     /* the side all blocks need whole, packed once; NULL: a form has it, or shared_lines is 0 and

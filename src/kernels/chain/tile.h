@@ -46,15 +46,6 @@ typedef void ulp_tile_fn(const struct ulp_step_rule *rule, void *sums, const voi
 typedef void ulp_row_fn(const struct ulp_step_rule *rule, void *sums, const void *a,
                         const void *data, const int64_t *k_offset, size_t k_count);
 
-/* Rows read where they lie: sum (i, j) is that of data[k_offset[k] + step * i] times column j of
- * the panel, from +0. Or columns (step 0): of row i of the panel times data[k_offset[k] + j]. For
- * lines that are neighbours in the tensor, as a convolution's places are: they need no packing, and
- * the sums stay in registers from the first k to the last. Rows of sums are `pitch` apart; NaN is
- * the canonical one (operand/output.h). */
-typedef void ulp_read_fn(const struct ulp_step_rule *rule, void *sums, int64_t pitch,
-                         const void *data, const int64_t *k_offset, const void *panel,
-                         size_t k_count, const struct ulp_tile_ahead *ahead);
-
 struct ulp_tile {
     unsigned needs; /* ulp_cpu_feature */
     bool (*serves)(const struct ulp_step_rule *rule);
@@ -63,8 +54,6 @@ struct ulp_tile {
     ulp_tile_fn *run[ULP_TILE_ROWS_MAX + 1]; /* [number of rows]; NULL: use the next that is not */
     size_t lanes;                            /* of a vector of row1 and row4; 0: there are none */
     ulp_row_fn *row1, *row4, *row1_even, *row4_even;
-    /* [step][vectors of columns - 1][number of rows, as of run]; NULL: there are none */
-    ulp_read_fn *const (*read)[2][ULP_TILE_ROWS_MAX + 1];
 };
 
 /* Fastest first, closed by a row whose `serves` is NULL. */

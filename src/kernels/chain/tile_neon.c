@@ -119,7 +119,7 @@ static ALWAYS_INLINE float32x4_t step_bf16(float32x4_t sum, float32x4_t a, float
 /* The members of a row that follow from its template instance. Four vectors a row. */
 #define RUN(tile, lanes)                                                               \
     4 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, lanes, tile##_row1, \
-        tile##_row4, tile##_row1_even, tile##_row4_even, NULL
+        tile##_row4, tile##_row1_even, tile##_row4_even
 
 /* clang-format off */
 const struct ulp_tile ulp_tiles_neon[] = {

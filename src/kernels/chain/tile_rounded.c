@@ -268,16 +268,16 @@ static bool serves_same(const struct ulp_step_rule *rule)
            ulp_format_holds(&rule->sum, &rule->product);
 }
 
-#define ROW(needs, serves, tile, lanes)                                                       \
-    {                                                                                         \
-        needs, serves, ULP_ELEMENT_F64, 2 * (lanes),                                          \
-            {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL, NULL, NULL \
+#define ROW(needs, serves, tile, lanes)                                                 \
+    {                                                                                   \
+        needs, serves, ULP_ELEMENT_F64, 2 * (lanes),                                    \
+            {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL, NULL \
     }
 
-#define ROW_DRAWN(needs, isa, lanes)                                                    \
-    {                                                                                   \
-        needs, serves_drawn, ULP_ELEMENT_F64, 2 * (lanes),                              \
-            {[1] = drawn_1_##isa, [4] = drawn_4_##isa}, 0, NULL, NULL, NULL, NULL, NULL \
+#define ROW_DRAWN(needs, isa, lanes)                                              \
+    {                                                                             \
+        needs, serves_drawn, ULP_ELEMENT_F64, 2 * (lanes),                        \
+            {[1] = drawn_1_##isa, [4] = drawn_4_##isa}, 0, NULL, NULL, NULL, NULL \
     }
 
 /* clang-format off */

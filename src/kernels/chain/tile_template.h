@@ -10,48 +10,31 @@
  *   SETUP          declarations from `rule` that STEP uses, or empty
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
- *   READS(s)       a vector of sums with canonical NaNs; defined, with ROWS_MAX 14: also functions
- *                  that read their rows, or their columns, where they lie
  * Instantiated by tile_x86.c and tile_neon.c. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 
-#ifndef READS
-#define READS(s) (s)
-#define NO_READS
-#endif
-
-/* Rows and columns of panels, whose sums go on (step -1), or from +0: rows that lie `step` apart
- * where they lie, or (step 0) columns where they lie. Rows of sums are `pitch` apart. */
 ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
-    const struct ulp_step_rule *rule, ELEMENT *sums, int64_t pitch, const ELEMENT *rows,
-    const int64_t *k_offset, const ELEMENT *columns, size_t k_count,
-    const struct ulp_tile_ahead *ahead, const int step, const int vector_count, const int row_count)
+    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *rows, const ELEMENT *columns,
+    size_t k_count, const struct ulp_tile_ahead *ahead, const int row_count)
 {
-    const bool reads_rows = step > 0, reads_columns = step == 0;
-    const int row_step = reads_rows ? step : 1;
     const size_t asked = ahead ? ahead->count : 0;
+    VECTOR *const out = (VECTOR *)sums;
     (void)rule;
     SETUP
-    VECTOR s[ROWS_MAX][VECTORS] = {{{0}}};
+    VECTOR s[ROWS_MAX][VECTORS];
 #pragma GCC unroll 16
-    for (int i = 0; i < row_count && step < 0; i++)
+    for (int i = 0; i < row_count; i++)
 #pragma GCC unroll 4
-        for (int v = 0; v < vector_count; v++)
-            s[i][v] = *(const VECTOR *)(sums + i * pitch + v * LANES);
-    for (size_t k = 0; k < k_count; k++) {
-        const ELEMENT *row = reads_rows ? rows + k_offset[k] : rows + k * (size_t)row_count,
-                      *column =
-                          columns + (reads_columns ? (size_t)k_offset[k] : k * VECTORS * LANES);
-        /* The next panel comes from memory that no processor guesses in time: weights that are
-         * used once; or the next places. */
         for (int v = 0; v < VECTORS; v++)
-            __builtin_prefetch(column +
-                                   ((reads_columns ? 1 : k_count) * VECTORS + (size_t)v) * LANES,
-                               0, 2);
-        if (reads_rows) /* the places of the tile after the next */
-            __builtin_prefetch(row + 2 * step * row_count, 0, 2);
+            s[i][v] = out[i * VECTORS + v];
+    for (size_t k = 0; k < k_count; k++) {
+        const ELEMENT *row = rows + k * (size_t)row_count, *column = columns + k * VECTORS * LANES;
+        /* The next panel comes from memory that no processor guesses in time: weights that are
+         * used once. */
+        for (int v = 0; v < VECTORS; v++)
+            __builtin_prefetch(column + (k_count * VECTORS + (size_t)v) * LANES, 0, 2);
         if (k < asked) {
             const size_t byte = (k & (((size_t)1 << ahead->shift) - 1)) * 64;
             __builtin_prefetch(ahead->at + (int64_t)(k >> ahead->shift) * ahead->pitch +
@@ -60,23 +43,21 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
         }
         VECTOR b[VECTORS];
 #pragma GCC unroll 4
-        for (int v = 0; v < vector_count; v++)
+        for (int v = 0; v < VECTORS; v++)
             __builtin_memcpy(&b[v], column + v * LANES, sizeof b[v]);
 #pragma GCC unroll 16
         for (int i = 0; i < row_count; i++) {
-            VECTOR a = row[i * row_step] - (VECTOR){0};
+            VECTOR a = row[i] - (VECTOR){0};
 #pragma GCC unroll 4
-            for (int v = 0; v < vector_count; v++)
+            for (int v = 0; v < VECTORS; v++)
                 s[i][v] = STEP(s[i][v], a, b[v]);
         }
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < row_count; i++, sums += pitch)
+    for (int i = 0; i < row_count; i++)
 #pragma GCC unroll 4
-        for (int v = 0; v < vector_count; v++) {
-            const VECTOR x = READS(s[i][v]);
-            __builtin_memcpy(sums + v * LANES, &x, sizeof x);
-        }
+        for (int v = 0; v < VECTORS; v++)
+            out[i * VECTORS + v] = s[i][v];
 }
 
 #define TILE_OF(count)                                                                             \
@@ -84,9 +65,7 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
                                             const void *rows, const void *columns, size_t k_count, \
                                             struct ulp_tile_place place)                           \
     {                                                                                              \
-        JOIN(TILE, run)                                                                            \
-        (rule, sums, VECTORS * LANES, rows, NULL, columns, k_count, place.ahead, -1, VECTORS,      \
-         count);                                                                                   \
+        JOIN(TILE, run)(rule, sums, rows, columns, k_count, place.ahead, count);                   \
     }
 TILE_OF(1)
 TILE_OF(2)
@@ -146,34 +125,6 @@ ROW_OF(row4_even, 4, 2)
 #undef ROW_OF
 #endif
 
-#ifndef NO_READS
-
-#define READ_OF(step, vectors, count)                                                           \
-    ATTRIBUTE static void JOIN(TILE, read_##step##vectors##_##count)(                           \
-        const struct ulp_step_rule *rule, void *sums, int64_t pitch, const void *data,          \
-        const int64_t *k_offset, const void *panel, size_t k_count,                             \
-        const struct ulp_tile_ahead *ahead)                                                     \
-    {                                                                                           \
-        JOIN(TILE, run)                                                                         \
-        (rule, sums, pitch, step ? data : panel, k_offset, step ? panel : data, k_count, ahead, \
-         step, vectors, count);                                                                 \
-    }
-#define READS_OF(rows)  \
-    READ_OF(0, 1, rows) \
-    READ_OF(0, 2, rows) \
-    READ_OF(1, 1, rows) READ_OF(1, 2, rows) READ_OF(2, 1, rows) READ_OF(2, 2, rows)
-READS_OF(1)
-READS_OF(2)
-READS_OF(4)
-READS_OF(8)
-READS_OF(10)
-READS_OF(12)
-READS_OF(14)
-
-#undef READS_OF
-#undef READ_OF
-#endif
-
 #undef JOIN
 #undef JOIN_
 #undef TILE
@@ -186,5 +137,3 @@ READS_OF(14)
 #undef SETUP
 #undef STEP
 #undef EVEN
-#undef READS
-#undef NO_READS

@@ -77,11 +77,6 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
     return _mm256_permute4x64_pd(_mm256_shuffle_pd(x, y, 0), 0xD8);
 }
 
-AVX512 static ALWAYS_INLINE __m512 canonical_f32_avx512(__m512 x)
-{
-    return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_ps(NAN));
-}
-
 #define TILE fma_f32_avx512
 #define ATTRIBUTE AVX512
 #define ELEMENT float
@@ -92,7 +87,6 @@ AVX512 static ALWAYS_INLINE __m512 canonical_f32_avx512(__m512 x)
 #define SETUP
 #define STEP(s, a, b) _mm512_fmadd_ps(a, b, s)
 #define EVEN(x, y) even_f32_avx512(x, y)
-#define READS(s) canonical_f32_avx512(s)
 #include "kernels/chain/tile_template.h"
 
 #define TILE fma_f32_avx2
@@ -264,35 +258,23 @@ AVX512 static ALWAYS_INLINE __m512 canonical_f32_avx512(__m512 x)
 #include "kernels/chain/tile_template.h"
 
 /* The members of a row that follow from its template instance. Two vectors a row. */
-#define ROWS_OF(tile, lanes, read) \
-    lanes, tile##_row1, tile##_row4, tile##_row1_even, tile##_row4_even, read
-#define RUN_14(tile, lanes, read)                                                      \
+#define ROWS_OF(tile, lanes) lanes, tile##_row1, tile##_row4, tile##_row1_even, tile##_row4_even
+#define RUN_14(tile, lanes)                                                            \
     2 * (lanes), {[1] = tile##_1,   [2] = tile##_2,   [4] = tile##_4,  [8] = tile##_8, \
                   [10] = tile##_10, [12] = tile##_12, [14] = tile##_14},               \
-        ROWS_OF(tile, lanes, read)
+        ROWS_OF(tile, lanes)
 #define RUN_8(tile, lanes)                                                         \
     2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8}, \
-        ROWS_OF(tile, lanes, NULL)
+        ROWS_OF(tile, lanes)
 #define RUN_6(tile, lanes)                                                         \
     2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [6] = tile##_6}, \
-        ROWS_OF(tile, lanes, NULL)
-#define READS_14(tile, step, vectors)                                                     \
-    {                                                                                     \
-        [1] = tile##_read_##step##vectors##_1, [2] = tile##_read_##step##vectors##_2,     \
-        [4] = tile##_read_##step##vectors##_4, [8] = tile##_read_##step##vectors##_8,     \
-        [10] = tile##_read_##step##vectors##_10, [12] = tile##_read_##step##vectors##_12, \
-        [14] = tile##_read_##step##vectors##_14                                           \
-    }
-static ulp_read_fn *const fma_f32_avx512_reads[3][2][ULP_TILE_ROWS_MAX + 1] = {
-    {READS_14(fma_f32_avx512, 0, 1), READS_14(fma_f32_avx512, 0, 2)},
-    {READS_14(fma_f32_avx512, 1, 1), READS_14(fma_f32_avx512, 1, 2)},
-    {READS_14(fma_f32_avx512, 2, 1), READS_14(fma_f32_avx512, 2, 2)}};
+        ROWS_OF(tile, lanes)
 
 /* clang-format off */
 const struct ulp_tile ulp_tiles_x86[] = {
-    {ULP_CPU_AVX512, serves_fma_f32, ULP_ELEMENT_F32, RUN_14(fma_f32_avx512, 16, fma_f32_avx512_reads)},
+    {ULP_CPU_AVX512, serves_fma_f32, ULP_ELEMENT_F32, RUN_14(fma_f32_avx512, 16)},
     {ULP_CPU_AVX512, serves_muladd_f32, ULP_ELEMENT_F32, RUN_8(muladd_f32_avx512, 16)},
-    {ULP_CPU_AVX512, serves_fma_f64, ULP_ELEMENT_F64, RUN_14(fma_f64_avx512, 8, NULL)},
+    {ULP_CPU_AVX512, serves_fma_f64, ULP_ELEMENT_F64, RUN_14(fma_f64_avx512, 8)},
     {ULP_CPU_AVX512, serves_muladd_f64, ULP_ELEMENT_F64, RUN_8(muladd_f64_avx512, 8)},
     {ULP_CPU_AVX512, serves_fp16, ULP_ELEMENT_F32, RUN_8(fp16_avx512, 16)},
     {ULP_CPU_AVX512, serves_bf16, ULP_ELEMENT_F32, RUN_8(bf16_avx512, 16)},

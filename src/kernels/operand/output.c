@@ -109,7 +109,7 @@ bool ulp_output_has_nan(const float *x, size_t n)
 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl"))) static void store_turned_avx512(
     float *out, const float *sums, const struct ulp_output_block *block)
 {
-    const __mmask16 stored = (__mmask16)((1u << block->rows) - (1u << block->skip));
+    const __mmask16 stored = (__mmask16)((1u << block->rows) - 1);
     for (size_t j = 0; j < block->columns; j += 16, out += 16 * block->pitch) {
         const size_t columns = block->columns - j < 16 ? block->columns - j : 16;
         __m512i r[16];
@@ -141,7 +141,7 @@ void ulp_output_turned(const struct ulp_output *output, int64_t first, const flo
     }
 #endif
     for (size_t j = 0; j < block->columns; j++, out += block->pitch)
-        for (size_t i = block->skip; i < block->rows; i++)
+        for (size_t i = 0; i < block->rows; i++)
             out[i] = without_payload(sums[i * block->width + j]);
 }
 
