@@ -3,5 +3,6 @@ libulpscope_a_SOURCES += \
 include src/kernels/operand/local.mk
 include src/kernels/exact/local.mk
 include src/kernels/digit/local.mk
+include src/kernels/pair/local.mk
 include src/kernels/chain/local.mk
 include src/kernels/unit/local.mk
