@@ -125,9 +125,6 @@
 #define ULP_TUNE_UNIT_COLUMNS_BYTES ((size_t)16 << 20)
 /* Slots of a panel used at a time: 24 KB, in the first-level cache. */
 #define ULP_TUNE_UNIT_TILE_SLOTS 128
-/* Pairs of panels whose sums are kept for a chunk of rows without zeros, in the second-level
- * cache. */
-#define ULP_TUNE_UNIT_LIST_PAIRS 32
 /* Items for each thread, so that threads end together, of so many panels at least. */
 #define ULP_TUNE_UNIT_ITEMS_PER_THREAD 16
 #define ULP_TUNE_UNIT_ITEM_PANELS_MIN 24

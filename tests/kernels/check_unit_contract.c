@@ -61,7 +61,7 @@ static void fill(struct ulp_tensor *out, const struct ulp_format *format, size_t
     ulp_round_floats(format, ULP_ROUND_NEAREST_EVEN, x, count, 0, 0, 0);
 }
 
-/* As activations behind a Relu, which a unit sums by lists. */
+/* As activations behind a Relu. */
 static void clear(struct ulp_tensor *tensor, unsigned zeros, uint64_t key)
 {
     float *x = tensor->data;
@@ -438,9 +438,9 @@ TEST(bits_do_not_depend_on_threads)
     }
 }
 
-/* Kept weights that turn out to be infinite, where rows would be lists: sums are formed otherwise,
- * and the decoded weights are given back once. */
-TEST(lists_leave_infinite_weights)
+/* Kept weights that turn out to be infinite: sums are formed otherwise, and the decoded weights
+ * are given back once. */
+TEST(infinite_weights_are_given_back)
 {
     static const struct window window = {1, 64, 64, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, true, 5};
     const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");

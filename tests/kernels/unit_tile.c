@@ -168,49 +168,6 @@ static void compare_run(struct unit_tile *it, size_t instance, const int64_t *sl
     }
 }
 
-/* The rows as lists, by two panels that are one; rows with a sum that is not certain must be left
- * as they are. */
-static void compare_lists(struct unit_tile *it, size_t instance, bool fresh, const char *what)
-{
-    const struct ulp_unit_instance *by = instances[instance].instance;
-    const struct ulp_unit_layout *layout = &it->layout;
-    const size_t slots = layout->slot_count;
-    float *x = take(slots * COLUMNS * sizeof *x), *c = take(2 * SUMS * sizeof *c);
-    const struct ulp_unit_lists lists = {.blocks = layout->block_count,
-                                         .length = (size_t)layout->unit.block,
-                                         .value = take(COLUMNS * slots * 4),
-                                         .exponent = take(COLUMNS * slots * 4),
-                                         .offset = take(COLUMNS * slots * 4),
-                                         .count = take(COLUMNS * layout->block_count)};
-    for (size_t i = 0; i < ROWS * slots; i++)
-        x[i / ROWS * COLUMNS + i % ROWS] =
-            it->rows.value[i % ROWS * layout->slot_stride + i / ROWS];
-    ulp_unit_list_rows(by, &lists, 0, x, 0, ulp_unit_input(&layout->unit, 0)->emin);
-    for (size_t i = 0; i < 2 * SUMS; i++)
-        c[i] = fresh ? 0 : it->before[i / (2 * COLUMNS) * COLUMNS + i % COLUMNS];
-    const struct ulp_unit_list_tile tile = {.layout = layout,
-                                            .lists = lists,
-                                            .value = {it->panel.value, it->panel.value},
-                                            .exponent = {it->panel.exponent, it->panel.exponent},
-                                            .row_count = ROWS,
-                                            .c = c,
-                                            .stride = 2 * COLUMNS};
-    uint8_t left[ROWS] = {0};
-    for (size_t row = 0; (row = by->run_lists(&tile, row)) < ROWS; row++, it->left++)
-        left[row] = 1;
-    for (size_t i = 0; i < 2 * SUMS; i++) {
-        const size_t row = i / (2 * COLUMNS), at = row * COLUMNS + i % COLUMNS;
-        const float wanted = !left[row] ? it->expected[at] : fresh ? 0 : it->before[at];
-        if (!same(c[i], wanted))
-            ck_abort_msg("%s, lists by %s, %s, k %zu, element %zu%s: got %a, oracle %a",
-                         it->unit->input, instances[instance].name, what, it->k, i,
-                         left[row] ? " (left)" : "", (double)c[i], (double)wanted);
-    }
-    void *const memory[] = {x, c, lists.value, lists.exponent, lists.offset, lists.count};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        free(memory[i]);
-}
-
 /* Decoded by an instance: may the columns be taken for planes too? */
 static bool decode_tile(struct unit_tile *it, size_t instance)
 {
@@ -246,8 +203,6 @@ void unit_tile_compare(struct unit_tile *it, const char *what)
             if ((ulp_cpu_features() & instances[x].needs) != instances[x].needs)
                 continue;
             const bool plain = decode_tile(it, x);
-            if (plain && instances[x].instance->run_lists)
-                compare_lists(it, x, fresh, what);
             for (size_t rows = ROWS - 1; rows <= ROWS; rows++) {
                 compare_run(it, x, it->layout.panel_offset, rows, fresh, what);
                 if (plain)

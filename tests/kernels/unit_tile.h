@@ -20,7 +20,6 @@ struct unit_tile {
     struct ulp_unit_rows rows;
     struct ulp_unit_panel panel;
     float *expected, *got, *scratch;
-    size_t left; /* rows of lists that were left to the caller */
 };
 
 /* Has the unit a fast path? */
@@ -32,6 +31,5 @@ void unit_tile_create(struct unit_tile *it, const struct ulp_unit *unit, size_t 
 void unit_tile_free(struct unit_tile *it);
 void unit_tile_draw(struct unit_tile *it, enum regime regime, uint64_t *state);
 /* The tile by every instance, with its columns in a panel and (when nothing is special) in planes,
- * with an even and an odd count of rows, and as lists, onto c and afresh. `what` says where it
- * failed. */
+ * with an even and an odd count of rows, onto c and afresh. `what` says where it failed. */
 void unit_tile_compare(struct unit_tile *it, const char *what);

@@ -5,8 +5,6 @@
 #if ULP_X86_VECTORS
 #include <immintrin.h>
 
-#include "kernels/operand/turn_x86.h"
-
 #define NAME ulp_unit_avx512
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define OP TARGET static inline __attribute__((always_inline))
@@ -16,7 +14,6 @@
 #define EACH(name) _mm512_##name
 #define WHOLE(name) _mm512_##name##_si512
 #define OP_REGISTER "v"
-#define LIST list
 typedef __m512 floats;
 typedef __m512i ints, shorts;
 
@@ -85,44 +82,6 @@ OP unsigned op_outside(ints e, const struct ulp_unit_limits *limits)
 OP floats op_choose(uint32_t set, floats y, floats z)
 {
     return _mm512_mask_mov_ps(z, (__mmask16)set, y);
-}
-
-/* 16 rows by up to 16 slots are turned, and each row's values that are not zero moved together. */
-TARGET static void list(const struct ulp_unit_lists *lists, size_t row, const float *x, size_t slot,
-                        int emin)
-{
-    const size_t length = lists->length, part = length < W ? length : W;
-    const ints column = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    for (size_t first = 0; first < lists->blocks * length; first += part)
-        for (size_t half = 0; half < ULP_UNIT_COLUMNS; half += W) {
-            const ints offset = _mm512_slli_epi32(op_add(column, op_set((int)(slot + first))), 5);
-            ints r[W];
-#pragma GCC unroll 16
-            for (size_t s = 0; s < W; s++)
-                r[s] = s < part ? op_bits(op_load(x + (first + s) * ULP_UNIT_COLUMNS + half))
-                                : op_set(0);
-            ulp_turn_avx512(r);
-#pragma GCC unroll 16
-            for (size_t i = 0; i < W; i++) {
-                const ints magnitude = op_and(r[i], op_set(0x7FFFFFFF));
-                const ints field = op_sub(op_shift_right_23(magnitude), op_set(127)),
-                           e = op_max(field, op_set(emin));
-                const ints code = op_or(op_and(e, op_set(0xFFFF)), _mm512_slli_epi32(e, 16));
-                const __mmask16 kept = _mm512_test_epi32_mask(magnitude, magnitude);
-                const unsigned count = (unsigned)__builtin_popcount(kept);
-                const __mmask16 stored = (__mmask16)((1u << count) - 1);
-                const size_t block = (row + half + i) * lists->blocks + first / length;
-                const size_t begun = first % length ? lists->count[block] : 0,
-                             at = block * length + begun;
-                _mm512_mask_storeu_epi32(lists->value + at, stored,
-                                         _mm512_maskz_compress_epi32(kept, r[i]));
-                _mm512_mask_storeu_epi32(lists->exponent + at, stored,
-                                         _mm512_maskz_compress_epi32(kept, code));
-                _mm512_mask_storeu_epi32(lists->offset + at, stored,
-                                         _mm512_maskz_compress_epi32(kept, offset));
-                lists->count[block] = (uint8_t)(begun + count);
-            }
-        }
 }
 
 #include "kernels/unit/fast_template.h"

@@ -104,17 +104,7 @@ enum ulp_unit_set {
     ULP_UNIT_SET_PADDING, /* whatever the other sets say */
     ULP_UNIT_SET_COUNT,
 };
-/* Rows without their zeros, of some blocks: block i of a row owns `length` entries from (row *
- * blocks + i) * length on, and its first ones are in use. */
-struct ulp_unit_lists {
-    size_t blocks, length;
-    float *value;
-    int32_t *exponent; /* the code twice */
-    uint32_t *offset;  /* where the slot's columns begin in a panel */
-    uint8_t *count;    /* [row][block] */
-};
 struct ulp_unit_tile;
-struct ulp_unit_list_tile;
 /* One set of instructions. */
 struct ulp_unit_instance {
     /* c(row, place, column) = chain of the tile's blocks onto c, for all of them. */
@@ -125,12 +115,6 @@ struct ulp_unit_instance {
     /* The exponent plane alone of a multiple of ULP_UNIT_COLUMNS values; false: there is NaN or
      * Inf, whose codes are wrong. */
     bool (*find_exponents)(int16_t *exponent, const float *x, size_t count, int emin);
-    /* c = chains onto c of rows from `row` on, up to the first with a sum that is not certain,
-     * which is returned and stays as it is. NULL: there is none. */
-    size_t (*run_lists)(const struct ulp_unit_list_tile *tile, size_t row);
-    /* NULL, or a faster ulp_unit_list_rows. */
-    void (*list)(const struct ulp_unit_lists *lists, size_t row, const float *x, size_t slot,
-                 int emin);
 };
 extern const struct ulp_unit_instance ulp_unit_c, ulp_unit_avx2, ulp_unit_avx512;
 /* The fastest one for a processor with these features (enum ulp_cpu_feature). */
@@ -166,23 +150,6 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
                                   const struct ulp_arithmetic *arithmetic,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
                                   struct ulp_error *error);
-
-/* All blocks of some lists and two panels of columns, which may be one twice. */
-struct ulp_unit_list_tile {
-    const struct ulp_unit_layout *layout;
-    struct ulp_unit_lists lists;
-    const float *value[2];
-    const int16_t *exponent[2];
-    size_t row_count;
-    float *c; /* [row], 2 * ULP_UNIT_COLUMNS of them, `stride` apart */
-    size_t stride;
-};
-
-/* Lists of ULP_UNIT_COLUMNS rows from `row` on; their finite values are x, [slot][row], and the
- * first is that of slot `slot` of the sum. */
-void ulp_unit_list_rows(const struct ulp_unit_instance *instance,
-                        const struct ulp_unit_lists *lists, size_t row, const float *x, size_t slot,
-                        int emin);
 
 /* Those of a layout are in it. */
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);

@@ -7,7 +7,6 @@
  *   STRIP_ROWS       rows side by side whose sums and scales fit the registers, at least 2
  *   STRIP_BLOCKS     blocks of planes from which that is faster than row by row (measured)
  *   OP_REGISTER      a vector register as a constraint of asm
- *   LIST             its function that lists, or NULL
  *   op_*             the operations used below
  * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of
  * everything else. */
@@ -274,7 +273,6 @@ TARGET static void run_places(const struct ulp_unit_tile *tile, size_t row)
 }
 
 #include "kernels/unit/strip_template.h"
-#include "kernels/unit/list_template.h"
 
 /* The blocks of a strip from `block` on, row by row. */
 TARGET static void finish_strip(const struct ulp_unit_tile *tile,
@@ -425,4 +423,4 @@ TARGET static bool find_exponents(int16_t *exponent, const float *x, size_t coun
     return op_signs(op_sub(op_set(0x7F7FFFFF), largest)) == 0;
 }
 
-const struct ulp_unit_instance NAME = {run_tile, decode, find_exponents, run_lists, LIST};
+const struct ulp_unit_instance NAME = {run_tile, decode, find_exponents};

@@ -74,34 +74,16 @@ static enum ulp_status contract_in_place(struct ulp_unit_work *work,
     return status;
 }
 
-/* Rows without their zeros, when nothing is special and there is memory; false: not run. */
-static bool contract_lists(struct ulp_unit_work *work, struct ulp_pool *pool,
-                           enum ulp_status *status, struct ulp_error *error)
-{
-    if (ulp_unit_side_is_special(work, false, pool))
-        return false;
-    ulp_unit_forms_open(work, false, true, pool);
-    const bool plain = !ulp_unit_side_is_special(work, true, pool);
-    if (plain)
-        *status = ulp_unit_run_lists(work, pool, error);
-    ulp_unit_forms_close(work);
-    return plain && *status != ULP_ERROR_MEMORY;
-}
-
 static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *pool,
                                 struct ulp_error *error)
 {
     const bool swappable = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC;
-    double best = 0, lists = INFINITY;
-    bool best_swapped = false, lists_swapped = false, in_place = false;
+    double best = 0;
+    bool best_swapped = false, in_place = false;
     struct ulp_unit_column_map map = {0}, best_map = {0};
     for (int swapped = 0; swapped <= swappable; swapped++) {
         set_sides(work, swapped);
-        const double panels = cost_of_panels(work), listed = ulp_unit_cost_of_lists(work);
-        if (listed < lists) {
-            lists = listed;
-            lists_swapped = swapped;
-        }
+        const double panels = cost_of_panels(work);
         if (!swapped || panels < best) {
             best = panels;
             best_swapped = swapped;
@@ -116,12 +98,6 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
             in_place = true;
             best_map = map;
         }
-    }
-    if (lists < best) {
-        enum ulp_status status;
-        set_sides(work, lists_swapped);
-        if (contract_lists(work, pool, &status, error))
-            return status;
     }
     set_sides(work, best_swapped);
     ulp_unit_forms_open(work, true, !in_place, pool);

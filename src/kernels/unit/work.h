@@ -88,8 +88,3 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
 enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
                                      const struct ulp_unit_column_map *map, struct ulp_pool *pool,
                                      struct ulp_error *error);
-/* Rows without their zeros (unit/lists.c): what it costs beside the others, infinite where it does
- * not serve. Nothing may be special. */
-double ulp_unit_cost_of_lists(const struct ulp_unit_work *work);
-enum ulp_status ulp_unit_run_lists(const struct ulp_unit_work *work, struct ulp_pool *pool,
-                                   struct ulp_error *error);
