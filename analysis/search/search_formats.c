@@ -214,7 +214,9 @@ static void add_points(struct ulp_text *out, const struct ulp_search *found)
 
 void ulp_search_tables_listed(struct ulp_text *out, const struct ulp_search *found)
 {
-    const int width = found->scaled ? 7 : 15; /* "MatMul", or any operator */
+    int width = found->scaled ? 7 : 15; /* "MatMul", or most operators */
+    for (size_t l = 0; l < found->layer_count; l++)
+        width = ulp_search_wider(width, found->layers[l].op);
     if (found->layer_count)
         ulp_text_add(out, "\n%7s  %-16s %6s %8s %7s  %-*s  %s\n", "node", "format", "bits",
                      "weight", "share", width, "op", "name");

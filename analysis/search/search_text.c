@@ -261,7 +261,10 @@ static void add_table(struct ulp_text *out, const struct ulp_search *found)
 {
     if (!found->kept_count)
         return;
-    ulp_text_add(out, "\n   node  without  op               name\n");
+    int width = 15; /* of most operators */
+    for (size_t k = 0; k < found->kept_count; k++)
+        width = ulp_search_wider(width, found->kept[k].op);
+    ulp_text_add(out, "\n   node  without  %-*s  name\n", width, "op");
     for (size_t k = 0; k < found->kept_count; k++) {
         const struct ulp_search_node *node = &found->kept[k];
         ulp_text_add(out, " %6zu  ", node->index);
@@ -269,7 +272,7 @@ static void add_table(struct ulp_text *out, const struct ulp_search *found)
             ulp_text_add(out, " always");
         else
             ulp_text_add(out, " %6s", ULP_FIGURE("%.3g", node->without));
-        ulp_text_show(out, "  %-15s  %s\n", node->op, node->name);
+        ulp_text_show(out, "  %-*s  %s\n", width, node->op, node->name);
     }
     ulp_text_add(out, "\nwithout: the error, in units of what is allowed, when this node alone "
                       "is not kept\n");

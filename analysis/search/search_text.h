@@ -24,6 +24,12 @@ const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample 
                                                  size_t count);
 /* ", and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
 void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found);
+/* The width of a column that a word stands in, too. */
+static inline int ulp_search_wider(int width, const char *word)
+{
+    const int own = (int)strlen(word);
+    return own > width ? own : width;
+}
 /* modelopt.c: the module of PyTorch that a product is of, as its weights or its node are named;
  * empty: they do not say. */
 void ulp_search_module(struct ulp_text *out, const char *node, const char *weight);
