@@ -40,7 +40,9 @@ def attribute(name, value):
         return head + number(3, value) + number(20, 2)
     if isinstance(value, str):
         return head + block(4, value) + number(20, 3)
-    return head + b"".join(number(8, item) for item in value) + number(20, 7)
+    if all(isinstance(item, int) for item in value):
+        return head + b"".join(number(8, item) for item in value) + number(20, 7)
+    return head + b"".join(single(7, item) for item in value) + number(20, 6)
 
 
 def node(op, inputs, outputs, called=None, **attributes):

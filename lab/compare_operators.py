@@ -41,6 +41,8 @@ def main():
     for key in sorted(name[:-3] for name in data.files if name.endswith("|op")):
         if options.name and not any(name in key for name in options.name):
             continue
+        if key + "|o0" not in data.files:
+            continue
         operator, domain, attributes, opset = map(str, data[key + "|op"])
         inputs = {f"i{i}": read(f"{key}|i{i}") for i in range(8) if f"{key}|i{i}" in data.files}
         if not inputs:

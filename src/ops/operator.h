@@ -92,6 +92,7 @@ struct ulp_bound {
     struct ulp_tape *tape;
     struct ulp_tape *plain;     /* of op->plain */
     struct ulp_tape *torch;     /* of op->torch */
+    struct ulp_tape *stepped;   /* of op->stepped */
     struct ulp_tape **formulas; /* parallel to op->formulas */
     struct ulp_prepared *prepared;
     bool shares_tapes; /* another's, with what is prepared of them, which is freed with that one */
@@ -205,6 +206,8 @@ struct ulp_operator {
     ulp_rows_fn *rows; /* with formula; NULL: elementwise with broadcasting */
     const char *formula;
     const char *torch; /* the formula under norms=torch; NULL: none */
+    /* the one whose steps a runtime's kernel rounds (steps.def), of the same outputs; NULL: none */
+    const char *stepped;
     const char *plain; /* the formula under exponentials=plain, of the same outputs; NULL: none */
     ulp_run_fn *run;
     const char *epilogue; /* with run = a contraction: formula over "acc", inputs and attributes */

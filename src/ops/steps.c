@@ -4,9 +4,11 @@
 #include <string.h>
 
 enum ulp_steps_rule {
-    STRICT, /* every step, also of sums, is rounded to storage, as in NAME-strict */
-    HALVED, /* the same; products are added on the matrix unit, into storage */
-    FUSED   /* the epilogue is added to the sum before its rounding */
+    STRICT,  /* every step, also of sums, is rounded to storage, as in NAME-strict */
+    STEPPED, /* the same of what has a formula for it, so that an attribute can choose */
+    SUMMED,  /* the same, but rows are added as elsewhere, and their sums stored */
+    HALVED,  /* the same; products are added on the matrix unit, into storage */
+    FUSED    /* the epilogue is added to the sum before its rounding */
 };
 
 static const struct row {
@@ -47,7 +49,7 @@ const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *a
                                                   struct ulp_arithmetic *room)
 {
     const struct row *row = find_row(arithmetic->steps, op);
-    if (!row)
+    if (!row || (row->rule == STEPPED && !op->stepped))
         return arithmetic;
     *room = *arithmetic;
     if (row->rule == FUSED)
@@ -56,5 +58,9 @@ const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *a
         make_strict(room);
     if (row->rule == HALVED)
         room->schedule = arithmetic->schedule;
+    if (row->rule == SUMMED) {
+        room->rows = arithmetic->rows;
+        room->reduce = arithmetic->reduce;
+    }
     return room;
 }

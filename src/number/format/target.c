@@ -48,6 +48,8 @@ static const struct ulp_rule rules_of[] = {
 };
 
 #define SAYS_STRICT "every step and sum is rounded to storage"
+#define SAYS_STEPPED "every step is rounded to storage, but where an attribute chooses another formula"
+#define SAYS_SUMMED "every step is rounded to storage, a row's sum in FP32, too, before it is read"
 #define SAYS_HALVED "every step is rounded to storage, into which the matrix unit adds the products"
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
 static const struct {

@@ -219,6 +219,8 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     if (status == ULP_OK)
         status = make_tape(&b, out->op->torch, outputs, output_count, &out->torch);
     if (status == ULP_OK)
+        status = make_tape(&b, out->op->stepped, outputs, output_count, &out->stepped);
+    if (status == ULP_OK)
         status = parse_formulas(&b);
     if (status != ULP_OK)
         ulp_unbind(out);
@@ -243,6 +245,7 @@ bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
     bound->tape = other->tape;
     bound->plain = other->plain;
     bound->torch = other->torch;
+    bound->stepped = other->stepped;
     bound->formulas = other->formulas;
     bound->prepared = other->prepared;
     bound->shares_tapes = true;
@@ -257,12 +260,13 @@ void ulp_unbind(struct ulp_bound *bound)
         ulp_tape_free(bound->tape);
         ulp_tape_free(bound->plain);
         ulp_tape_free(bound->torch);
+        ulp_tape_free(bound->stepped);
     }
     for (size_t i = 0; !bound->shares_tapes && bound->formulas && bound->op->formulas[i]; i++)
         ulp_tape_free(bound->formulas[i]);
     if (!bound->shares_tapes && bound->prepared)
         ulp_prepared_free(bound->prepared);
-    bound->tape = bound->plain = bound->torch = NULL;
+    bound->tape = bound->plain = bound->torch = bound->stepped = NULL;
     bound->formulas = NULL;
     bound->prepared = NULL;
 }

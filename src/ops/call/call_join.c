@@ -36,7 +36,8 @@ bool ulp_join_begins(const struct ulp_bound *bound)
 
 bool ulp_join_follows(const struct ulp_bound *bound)
 {
-    const struct ulp_tape *const tapes[] = {bound->tape, bound->plain, bound->torch};
+    const struct ulp_tape *const tapes[] = {bound->tape, bound->plain, bound->torch,
+                                            bound->stepped};
     if (!is_plain(bound) || !bound->op->formula || bound->op->run || !bound->tape ||
         (bound->op->rows && bound->op->rows != ulp_rows_channels))
         return false;

@@ -301,9 +301,11 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
         arithmetic = &other;
     }
     const struct ulp_bound *bound = call->bound;
-    const struct ulp_tape *tape = bound->plain && arithmetic->plain_exponentials ? bound->plain
-                                  : bound->torch && arithmetic->norms_torch      ? bound->torch
-                                                                                 : bound->tape;
+    const bool stepped = arithmetic->steps && arithmetic->place == ULP_ROUND_EACH_STEP;
+    const struct ulp_tape *tape = bound->stepped && stepped                        ? bound->stepped
+                                  : bound->plain && arithmetic->plain_exponentials ? bound->plain
+                                  : bound->torch && arithmetic->norms_torch        ? bound->torch
+                                                                                   : bound->tape;
     if (call->join && !ulp_join_lays_rows(bound))
         return run_joined(call, tape, arithmetic, operands, error);
     if (call->join)

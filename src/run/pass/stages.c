@@ -307,7 +307,8 @@ static bool rounds_more(const struct ladder *ladder, enum ulp_stage stage)
     if (stage == ULP_STAGE_SUMS)
         return !formula || ulp_tape_reduces(bound->tape) ||
                (bound->plain && ulp_tape_reduces(bound->plain)) ||
-               (bound->torch && ulp_tape_reduces(bound->torch));
+               (bound->torch && ulp_tape_reduces(bound->torch)) ||
+               (bound->stepped && ulp_tape_reduces(bound->stepped));
     return stage == ULP_STAGE_STEPS || scaled || changes_values(ladder, stage) ||
            (stage == ULP_STAGE_INPUTS && !formula && (ladder->refits || makes_factors));
 }
