@@ -88,3 +88,43 @@ void ulp_lint_shape(struct ulp_lint *lint)
         dims[d].value = 1;
     }
 }
+
+/* Whether the kernel is one element, without strides or padding, or as large as the input, which
+ * is not known where the shape is not. */
+static bool is_product(struct ulp_lint *lint, struct ulp_lint_place place,
+                       const struct ulp_tensor *weights)
+{
+    static const char *const lists[] = {"strides", "pads"};
+    bool one = true, whole;
+    for (size_t l = 0; l < 2; l++) {
+        const struct ulp_attribute *list = ulp_node_attribute(place.node, lists[l]);
+        for (size_t i = 0; list && i < list->count; i++)
+            one &= list->ints[i] == (l ? 0 : 1);
+    }
+    ulp_lint_plan(lint);
+    const struct ulp_tensor *x =
+        lint->planned ? ulp_lint_shape_of(lint, 0, place.graph, ulp_lint_input(place, 0)) : NULL;
+    whole = x && x->rank == weights->rank;
+    for (int d = 2; d < weights->rank; d++) {
+        whole = whole && x->dims[d] == weights->dims[d];
+        one &= weights->dims[d] == 1;
+    }
+    return one || whole;
+}
+
+void ulp_lint_conv_webgpu(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const struct ulp_tensor *weights =
+        ulp_lint_is(place, "Conv") && lint->targets == ULP_TARGET_ORT_WEBGPU
+            ? ulp_lint_constant(place.graph, ulp_lint_input(place, 1))
+            : NULL;
+    if (!weights || weights->rank < 3 || weights->rank > 4 || ulp_lint_int(place, "group", 1) != 1)
+        return;
+    const int64_t channels = weights->dims[1], features = weights->dims[0];
+    if (channels > 3 && channels % 3 == 0 && channels % 4 != 0 && features % 4 == 0 &&
+        !is_product(lint, place, weights))
+        ulp_lint_add(lint, place, NULL,
+                     "the WebGPU provider computes it wrongly, of %lld input channels and %lld "
+                     "output channels",
+                     (long long)channels, (long long)features);
+}

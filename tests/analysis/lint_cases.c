@@ -6,6 +6,9 @@
     "}> { "                                                                                  \
     "[d] d = DequantizeLinear <axis = " axis ", block_size = " block "> (w, s) y = MatMul(x, d) }"
 
+#define ZEROS_8 "0, 0, 0, 0, 0, 0, 0, 0"
+#define ZEROS_24 ZEROS_8 ", " ZEROS_8 ", " ZEROS_8
+
 const struct lint_case lint_cases[] = {
     {.rule = "option-removed",
      .opset = 17,
@@ -327,6 +330,15 @@ const struct lint_case lint_cases[] = {
      .targets = "coreml-ane",
      .found = "(float[2] x) => (float[2] y) { [n] y = Softplus(x) }",
      .clean = "(float[2] x) => (float[2] y) { [n] y = Sigmoid(x) }"},
+    {.rule = "conv-webgpu",
+     .opset = 17,
+     .count = 1,
+     .says = "of 6 input channels and 4 output channels",
+     .targets = "ort-webgpu",
+     .found = "(float[1,6,5,5] x) => (float[1,4,3,3] y) <float[4,6,1,1] w = {" ZEROS_24 "}> { [n] y = "
+              "Conv <strides = [2, 2]> (x, w) }",
+     .clean = "(float[1,6,5,5] x) => (float[1,4,5,5] y) <float[4,6,1,1] w = {" ZEROS_24 "}> { [n] y = "
+              "Conv (x, w) }"},
     {.rule = "softmax-unscaled",
      .opset = 17,
      .count = 1,

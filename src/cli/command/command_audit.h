@@ -3,6 +3,8 @@
 
 #include "cli/command.h"
 
+#include <ulpscope/lint.h>
+
 struct audit_options {
     struct common_options common;
     struct keep_options keep;
@@ -27,7 +29,7 @@ struct audit_options {
     size_t checkpoint_count;
     size_t shard, shard_count; /* from 1; 0: all samples */
     bool merge;                /* every sample is finished: --merge */
-    int argc;                /* as they were given, for --merge */
+    int argc;                  /* as they were given, for --merge */
     char **argv;
 };
 
@@ -46,6 +48,9 @@ struct audit_choices {
      * what it makes of that; else 0, the converted one */
     size_t as_is;
     char rests_on[320]; /* ulp_judged_rests of the first lane; "": nothing weak */
+    /* the lint's first error at the target, which no figure shows, and its node; id NULL: none */
+    struct ulp_lint_rule refused;
+    char refused_at[160];
 };
 enum ulp_status choose_arithmetics(const struct audit_options *options,
                                    const struct ulp_model *model, struct audit_choices *out,
