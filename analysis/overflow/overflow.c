@@ -67,8 +67,8 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
     forecast->place_count = ulp_program_node_count(program);
     meter->thread_count = thread_count;
     meter->lost.values.budget = budget;
-    meter->probe = (struct ulp_probe){
-        .tell = ulp_overflow_tell, .give = ulp_overflow_give, .context = meter};
+    meter->probe =
+        (struct ulp_probe){.tell = ulp_overflow_tell, .give = ulp_overflow_give, .context = meter};
     for (size_t l = 0; l < forecast->lane_count; l++)
         ULP_TRY(prepare_lane(meter, l, error));
     return ULP_OK;
@@ -213,6 +213,7 @@ static enum ulp_status run_probed(struct ulp_overflow_meter *meter, size_t l,
     meter->inside = (struct inside_overflow){0};
     /* what it holds inside is of the formula that the lane has */
     forward->arithmetic.plain_exponentials = forward->program->lanes[l].plain_exponentials;
+    forward->arithmetic.steps = forward->program->lanes[l].steps;
     forward->wide.probe = &meter->probe;
     enum ulp_status status = ulp_step_run(step, &forward->wide, inputs, exact, error);
     forward->wide.probe = NULL;

@@ -182,6 +182,7 @@ enum ulp_attention_kernel {
 enum ulp_steps {
     ULP_STEPS_ALIKE,
     ULP_STEPS_ORT_CUDA, /* ONNX Runtime's CUDA provider in FP16 */
+    ULP_STEPS_WEBGPU,   /* its WebGPU provider in FP16 */
 };
 
 /* How a Conv is summed beside a matrix unit. */
@@ -196,6 +197,8 @@ enum ulp_conv {
      * than 1 */
     ULP_CONV_FROM_16,
     ULP_CONV_FROM_64,
+    /* private, of steps=: in scalar chains over the positions, in each of them the channels */
+    ULP_CONV_NHWC,
 };
 
 /* How the scale of a block follows from m, its largest magnitude (doc/scales.md). */
@@ -286,6 +289,8 @@ struct ulp_arithmetic {
     enum ulp_order order;  /* of sums of products in scalar chains */
     int order_block;       /* elements of a block, for ULP_ORDER_BLOCKED */
     enum ulp_order reduce; /* of sums of rows: ReduceSum, Softmax, normalisations, ... */
+    /* private, with ULP_ORDER_WARP: so many parts; below 0 only where rows are no more, and no
+     * shorter; 0: as PyTorch has them */
     int reduce_block;
     uint64_t seed; /* of stochastic rounding */
     /* erf, exp, sigmoid and tanh are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md
@@ -337,18 +342,18 @@ struct ulp_arithmetic {
  *   scale=floor|up|even|largest|four-six, scaled=all|modelopt, scales=dynamic|static,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
- * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, integers=exact|saturating16, fuse=none|pointwise|reduce|groups,
- * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner,
- * fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a matrix unit where compute is FP32,
- * else rounded), exponentials=shifted|plain, attention=whole|flash2|cudnn|efficient|math,
- * written-attention=nodes|kernel, recurrence=plain|cudnn, steps=alike|ort-cuda,
- * conv=plain|cudnn|torch|from-16|from-64, norms=plain|torch
- * (beside a matrix unit that sums in FP32), constants=saturated|ieee|tensorrt|onnxconverter-common,
- * batchnorm=computed|folded, qdq-scales=declared|lowered. compute=F implies result-only.
- * subnormals= and overflow= apply to storage and to every part that has the same format, except a
- * unit's accumulator. A matrix unit takes neither fma nor nofma, and mpfr:P takes no parts. More in
- * src/number/README.md section 5. A contradiction or an unknown part: ULP_ERROR_USAGE, and the
- * message lists the known ones. */
+ * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, integers=exact|saturating16,
+ * fuse=none|pointwise|reduce|groups, fuse-inner=FORMAT (default: that of compute),
+ * fuse-constants=stored|inner, fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a
+ * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
+ * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,
+ * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu, conv=plain|cudnn|torch|from-16|from-64,
+ * norms=plain|torch (beside a matrix unit that sums in FP32),
+ * constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
+ * qdq-scales=declared|lowered. compute=F implies result-only. subnormals= and overflow= apply to
+ * storage and to every part that has the same format, except a unit's accumulator. A matrix unit
+ * takes neither fma nor nofma, and mpfr:P takes no parts. More in src/number/README.md section 5. A
+ * contradiction or an unknown part: ULP_ERROR_USAGE, and the message lists the known ones. */
 ULP_API enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
                                             struct ulp_error *error);
 

@@ -107,11 +107,11 @@ extern const struct ulp_reduction_row {
 
 /* The order of one reduction. WARP: `parts` (a power of two) partial results, element i in number i
  * mod parts; each `group` neighbours of them join in order, then halves join: j with j + half,
- * until one is left. */
+ * until one is left, or `rest`, which join in order. */
 struct ulp_reduction_order {
     enum ulp_order order;
-    int block;        /* elements in a block: BLOCKED */
-    int parts, group; /* WARP; group divides parts */
+    int block;              /* elements in a block: BLOCKED */
+    int parts, group, rest; /* WARP; group divides parts; rest is a power of two, or 0 as 1 */
 };
 /* What ULP_ORDER_WARP is for rows of that many elements, neighbours in memory or not (README.md,
  * 5.1). */

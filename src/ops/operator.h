@@ -70,6 +70,15 @@ struct ulp_formula {
         __VA_ARGS__, NULL               \
     }
 
+/* Formulas beside the row's own, which an arithmetic may ask for. */
+enum ulp_variant {
+    ULP_VARIANT_PLAIN,   /* op->plain */
+    ULP_VARIANT_TORCH,   /* op->torch */
+    ULP_VARIANT_STEPPED, /* op->stepped */
+    ULP_VARIANT_WEBGPU,  /* that of steps.def */
+    ULP_VARIANT_COUNT
+};
+
 /* A row bound to a node by the compiler of programs: immutable, shared by lanes and threads. */
 struct ulp_bound {
     const struct ulp_operator *op;
@@ -90,10 +99,8 @@ struct ulp_bound {
     const struct ulp_attribute_value *attributes; /* parallel to attribute_slots */
     /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
     struct ulp_tape *tape;
-    struct ulp_tape *plain;     /* of op->plain */
-    struct ulp_tape *torch;     /* of op->torch */
-    struct ulp_tape *stepped;   /* of op->stepped */
-    struct ulp_tape **formulas; /* parallel to op->formulas */
+    struct ulp_tape *variants[ULP_VARIANT_COUNT]; /* NULL: none */
+    struct ulp_tape **formulas;                   /* parallel to op->formulas */
     struct ulp_prepared *prepared;
     bool shares_tapes; /* another's, with what is prepared of them, which is freed with that one */
     uint64_t key;      /* of the node's stochastic stream */

@@ -8,23 +8,35 @@ enum ulp_steps_rule {
     STEPPED, /* the same of what has a formula for it, so that an attribute can choose */
     SUMMED,  /* the same, but rows are added as elsewhere, and their sums stored */
     HALVED,  /* the same; products are added on the matrix unit, into storage */
-    FUSED    /* the epilogue is added to the sum before its rounding */
+    THREADS, /* the same, rows by 64 threads, then by halves of these */
+    VECTORS, /* the same, by 64 threads with four sums each */
+    POOLED, /* the same, by 128 threads where there are no more rows, and these as long; else one */
+    NHWC,   /* the same, a Conv in the order of channels-last data */
+    DOTS,   /* the same, where transB is 1 products added by fours, and these to the sum */
+    FUSED,  /* the epilogue is added to the sum before its rounding */
+    SINGLE, /* products are added in FP32: another provider's kernel has it */
+    WRITTEN /* the formula alone is another */
 };
 
 static const struct row {
     enum ulp_steps runtime;
-    const char *name;
+    const char *name, *when;
     enum ulp_steps_rule rule;
+    const char *formula;
 } rows[] = {
-#define STEPS(runtime, name, rule, ...) {ULP_STEPS_##runtime, name, rule},
+#define STEPS(runtime, name, rule, ...) {ULP_STEPS_##runtime, name, NULL, rule, NULL},
+#define FORMULA(runtime, name, when, rule, formula, ...) \
+    {ULP_STEPS_##runtime, name, when, rule, formula},
 #include "number/format/steps.def"
 #undef STEPS
+#undef FORMULA
 };
 
 static const struct row *find_row(enum ulp_steps runtime, const struct ulp_operator *op)
 {
     for (size_t i = 0; runtime != ULP_STEPS_ALIKE && i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].runtime == runtime && strcmp(rows[i].name, op->name) == 0)
+        if (rows[i].runtime == runtime && strcmp(rows[i].name, op->name) == 0 &&
+            (!rows[i].when || strcmp(rows[i].when, op->when ? op->when : "") == 0))
             return &rows[i];
     return NULL;
 }
@@ -44,23 +56,54 @@ static void make_strict(struct ulp_arithmetic *out)
     out->schedule = (struct ulp_schedule){.qdq_integer = out->schedule.qdq_integer};
 }
 
+static bool is_transposed(const struct ulp_bound *bound)
+{
+    const struct ulp_attribute_value *value = ulp_bound_attribute(bound, "transB");
+    return value && value->i == 1;
+}
+
+static void apply(enum ulp_steps_rule rule, const struct ulp_bound *bound,
+                  struct ulp_arithmetic *out)
+{
+    static const int threads[] = {[THREADS] = 64, [VECTORS] = 256, [POOLED] = -128};
+    if (rule == FUSED)
+        out->schedule.epilogue_rounded = false;
+    if (rule == SINGLE)
+        ulp_format_find("fp32", &out->accumulator, NULL);
+    const struct ulp_arithmetic own = *out;
+    if (rule <= DOTS)
+        make_strict(out);
+    if (rule == HALVED)
+        out->schedule = own.schedule;
+    if (rule == SUMMED) {
+        out->rows = own.rows;
+        out->reduce = own.reduce;
+    }
+    if (rule == NHWC)
+        out->conv = ULP_CONV_NHWC;
+    if (rule == DOTS && is_transposed(bound)) {
+        out->order = ULP_ORDER_BLOCKED;
+        out->order_block = 4;
+    } else if (rule <= POOLED && threads[rule]) {
+        out->reduce = ULP_ORDER_WARP;
+        out->reduce_block = threads[rule];
+    }
+}
+
 const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *arithmetic,
-                                                  const struct ulp_operator *op,
+                                                  const struct ulp_bound *bound,
                                                   struct ulp_arithmetic *room)
 {
-    const struct row *row = find_row(arithmetic->steps, op);
-    if (!row || (row->rule == STEPPED && !op->stepped))
+    const struct row *row = find_row(arithmetic->steps, bound->op);
+    if (!row || (row->rule == STEPPED && !bound->op->stepped))
         return arithmetic;
     *room = *arithmetic;
-    if (row->rule == FUSED)
-        room->schedule.epilogue_rounded = false;
-    else
-        make_strict(room);
-    if (row->rule == HALVED)
-        room->schedule = arithmetic->schedule;
-    if (row->rule == SUMMED) {
-        room->rows = arithmetic->rows;
-        room->reduce = arithmetic->reduce;
-    }
+    apply(row->rule, bound, room);
     return room;
+}
+
+const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_steps runtime)
+{
+    const struct row *row = find_row(runtime, op);
+    return row ? row->formula : NULL;
 }

@@ -13,8 +13,10 @@
 
 /* The arithmetic itself, or *room, which becomes the one by the rule of the operator's row. */
 const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *arithmetic,
-                                                  const struct ulp_operator *op,
+                                                  const struct ulp_bound *bound,
                                                   struct ulp_arithmetic *room);
+/* The formula that the runtime's kernel has in the place of the operator's own; NULL: none. */
+const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_steps runtime);
 
 /* Are this operator's cells computed step by step in storage, its products on the matrix unit? */
 bool ulp_steps_halve(const struct ulp_arithmetic *arithmetic, const struct ulp_operator *op);

@@ -61,7 +61,7 @@ enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ul
     const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
     if (arithmetic->as_declared)
         return find_declared(step, arithmetic, inputs, out, error);
-    const struct ulp_arithmetic *own = ulp_steps_arithmetic(arithmetic, step->bound.op, out);
+    const struct ulp_arithmetic *own = ulp_steps_arithmetic(arithmetic, &step->bound, out);
     if (own != out)
         *out = *own;
     return ULP_OK;
@@ -84,7 +84,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                               struct ulp_tensor *outputs, struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic =
-        ulp_steps_arithmetic(ulp_lane_arithmetic(lane, step), step->bound.op, &out->declared);
+        ulp_steps_arithmetic(ulp_lane_arithmetic(lane, step), &step->bound, &out->declared);
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];

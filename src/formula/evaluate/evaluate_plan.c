@@ -303,8 +303,17 @@ static void choose_order(struct ulp_tape_plan *plan)
         plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
     if (plan->order.order != ULP_ORDER_WARP)
         return;
+    const int threads = plan->order.block < 0 ? -plan->order.block : plan->order.block;
+    if (plan->order.block < 0 &&
+        (plan->made_for.row_count > (size_t)threads || plan->made_for.row_length < (size_t)threads))
+        plan->order.order = ULP_ORDER_SEQUENTIAL;
     if (integers || plan->made_for.windows || plan->made_for.window_classes) {
         plan->order.order = ULP_ORDER_SEQUENTIAL;
+        return;
+    }
+    if (threads) {
+        plan->order.parts = plan->order.order == ULP_ORDER_WARP ? threads : 1;
+        plan->order.rest = threads / 64; /* the sums of one of 64 threads, or one more step */
         return;
     }
     plan->order = ulp_reduction_order_warp(plan->made_for.row_length, is_contiguous(plan));

@@ -51,13 +51,22 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_STEPPED "every step is rounded to storage, but where an attribute chooses another formula"
 #define SAYS_SUMMED "every step is rounded to storage, a row's sum in FP32, too, before it is read"
 #define SAYS_HALVED "every step is rounded to storage, into which the matrix unit adds the products"
+#define SAYS_THREADS SAYS_STRICT ", rows are summed by 64 threads"
+#define SAYS_VECTORS SAYS_STRICT ", rows are summed by 64 threads, each in four parts"
+#define SAYS_POOLED SAYS_STRICT ", few long rows are summed by 128 threads"
+#define SAYS_NHWC SAYS_STRICT ", in the order of channels-last data"
+#define SAYS_DOTS SAYS_STRICT ", with transB=1 four products at once"
+#define SAYS_SINGLE "products are added in FP32"
+#define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
 static const struct {
     enum ulp_steps runtime;
     struct ulp_rule rule;
 } steps_rules[] = {
 #define STEPS(runtime, op, rule, ...) {ULP_STEPS_##runtime, RULE(op ": " SAYS_##rule, __VA_ARGS__)},
+#define FORMULA(runtime, op, when, rule, formula, ...) STEPS(runtime, op, rule, __VA_ARGS__)
 #include "number/format/steps.def"
+#undef FORMULA
 #undef STEPS
 #undef RULE
 };
@@ -84,7 +93,7 @@ static const struct ulp_target_tf32 tf32[] = {
 };
 
 /* Of the part steps=, as enum ulp_steps. */
-const char *const ulp_steps_names[] = {"alike", "ort-cuda", NULL};
+const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", NULL};
 
 const char *const ulp_floats_names[] = {"fp32",
 #define FLOATS(name, ...) name,

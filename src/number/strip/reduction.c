@@ -288,12 +288,17 @@ void ulp_reduction_join(const struct ulp_strip_rule *rule, enum ulp_reduction ki
         }
     }
     const uint64_t sums = (count + group - 1) / group;
-    for (size_t half = threads / 2; half > 0; half /= 2, level++)
+    const size_t rest = order.rest > 1 ? (size_t)order.rest : 1;
+    for (size_t half = threads / 2; half >= rest; half /= 2, level++)
         for (size_t t = 0; t < half && t + half < sums; t++) {
             at.stream = place.stream ^ (LEVEL_STREAM + (size_t)order.parts * (level + 1) + t);
             add(rule, values + t * bytes, values + t * bytes, values + (t + half) * bytes, NULL, n,
                 at);
         }
+    for (size_t t = 1; t < rest && t < sums; t++) {
+        at.stream = place.stream ^ (LEVEL_STREAM + (size_t)order.parts * (level + 1) + t);
+        add(rule, values, values, values + t * bytes, NULL, n, at);
+    }
 }
 
 /* Extrema do not depend on the order: halves of a strip are combined until one value is left. */

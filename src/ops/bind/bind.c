@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "ops/bind/binding.h"
+#include "ops/steps.h"
 
 #define OPERANDS_MAX 4096
 
@@ -145,6 +146,16 @@ static enum ulp_status make_tape(const struct ulp_binding *b, const char *formul
                                          (int)output_count, ulp_arena_budget(b->arena), b->error);
 }
 
+static const char *variant_of(const struct ulp_operator *op, enum ulp_variant variant)
+{
+    const char *const formulas[ULP_VARIANT_COUNT] = {
+        [ULP_VARIANT_PLAIN] = op->plain,
+        [ULP_VARIANT_TORCH] = op->torch,
+        [ULP_VARIANT_STEPPED] = op->stepped,
+        [ULP_VARIANT_WEBGPU] = ulp_steps_formula(op, ULP_STEPS_WEBGPU)};
+    return formulas[variant];
+}
+
 /* The tape of a formula of the run function. */
 static enum ulp_status parse_formula(const struct ulp_binding *b, const struct ulp_formula *formula,
                                      struct ulp_tape **out)
@@ -214,12 +225,9 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     if (status == ULP_OK)
         status = make_tape(&b, out->op->formula ? out->op->formula : out->op->epilogue, outputs,
                            output_count, &out->tape);
-    if (status == ULP_OK)
-        status = make_tape(&b, out->op->plain, outputs, output_count, &out->plain);
-    if (status == ULP_OK)
-        status = make_tape(&b, out->op->torch, outputs, output_count, &out->torch);
-    if (status == ULP_OK)
-        status = make_tape(&b, out->op->stepped, outputs, output_count, &out->stepped);
+    for (int v = 0; v < ULP_VARIANT_COUNT && status == ULP_OK; v++)
+        status = make_tape(&b, variant_of(out->op, (enum ulp_variant)v), outputs, output_count,
+                           &out->variants[v]);
     if (status == ULP_OK)
         status = parse_formulas(&b);
     if (status != ULP_OK)
@@ -243,9 +251,7 @@ bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
         return false;
     ulp_unbind(bound);
     bound->tape = other->tape;
-    bound->plain = other->plain;
-    bound->torch = other->torch;
-    bound->stepped = other->stepped;
+    memcpy(bound->variants, other->variants, sizeof bound->variants);
     bound->formulas = other->formulas;
     bound->prepared = other->prepared;
     bound->shares_tapes = true;
@@ -256,17 +262,18 @@ void ulp_unbind(struct ulp_bound *bound)
 {
     if (!bound)
         return;
-    if (!bound->shares_tapes) {
+    if (!bound->shares_tapes)
         ulp_tape_free(bound->tape);
-        ulp_tape_free(bound->plain);
-        ulp_tape_free(bound->torch);
-        ulp_tape_free(bound->stepped);
+    for (int v = 0; v < ULP_VARIANT_COUNT; v++) {
+        if (!bound->shares_tapes)
+            ulp_tape_free(bound->variants[v]);
+        bound->variants[v] = NULL;
     }
     for (size_t i = 0; !bound->shares_tapes && bound->formulas && bound->op->formulas[i]; i++)
         ulp_tape_free(bound->formulas[i]);
     if (!bound->shares_tapes && bound->prepared)
         ulp_prepared_free(bound->prepared);
-    bound->tape = bound->plain = bound->torch = bound->stepped = NULL;
+    bound->tape = NULL;
     bound->formulas = NULL;
     bound->prepared = NULL;
 }

@@ -36,15 +36,13 @@ bool ulp_join_begins(const struct ulp_bound *bound)
 
 bool ulp_join_follows(const struct ulp_bound *bound)
 {
-    const struct ulp_tape *const tapes[] = {bound->tape, bound->plain, bound->torch,
-                                            bound->stepped};
     if (!is_plain(bound) || !bound->op->formula || bound->op->run || !bound->tape ||
         (bound->op->rows && bound->op->rows != ulp_rows_channels))
         return false;
-    for (size_t i = 0; i < sizeof tapes / sizeof *tapes; i++)
-        if (tapes[i] && !ulp_tape_is_elementwise(tapes[i]))
+    for (int v = 0; v < ULP_VARIANT_COUNT; v++)
+        if (bound->variants[v] && !ulp_tape_is_elementwise(bound->variants[v]))
             return false;
-    return true;
+    return ulp_tape_is_elementwise(bound->tape);
 }
 
 bool ulp_join_lays_rows(const struct ulp_bound *bound)

@@ -288,6 +288,21 @@ static enum ulp_status run_joined(struct ulp_call *call, const struct ulp_tape *
                     &output, error);
 }
 
+static const struct ulp_tape *choose_tape(const struct ulp_bound *bound,
+                                          const struct ulp_arithmetic *arithmetic)
+{
+    const bool asked[ULP_VARIANT_COUNT] = {[ULP_VARIANT_PLAIN] = arithmetic->plain_exponentials,
+                                           [ULP_VARIANT_TORCH] = arithmetic->norms_torch,
+                                           [ULP_VARIANT_STEPPED] = arithmetic->steps == ULP_STEPS_ORT_CUDA &&
+                                arithmetic->place == ULP_ROUND_EACH_STEP,
+        [ULP_VARIANT_WEBGPU] =
+                                               arithmetic->steps == ULP_STEPS_WEBGPU};
+    for (int v = 0; v < ULP_VARIANT_COUNT; v++)
+        if (asked[v] && bound->variants[v])
+            return bound->variants[v];
+    return bound->tape;
+}
+
 enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
                               const struct ulp_operand *operands, const struct ulp_operand *outputs,
                               struct ulp_error *error)
@@ -301,11 +316,7 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
         arithmetic = &other;
     }
     const struct ulp_bound *bound = call->bound;
-    const bool stepped = arithmetic->steps && arithmetic->place == ULP_ROUND_EACH_STEP;
-    const struct ulp_tape *tape = bound->stepped && stepped                        ? bound->stepped
-                                  : bound->plain && arithmetic->plain_exponentials ? bound->plain
-                                  : bound->torch && arithmetic->norms_torch        ? bound->torch
-                                                                                   : bound->tape;
+    const struct ulp_tape *tape = choose_tape(bound, arithmetic);
     if (call->join && !ulp_join_lays_rows(bound))
         return run_joined(call, tape, arithmetic, operands, error);
     if (call->join)

@@ -51,15 +51,16 @@ enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x
 static int64_t count_tile_channels(const struct ulp_arithmetic *arithmetic, int64_t channels)
 {
     const int bits = arithmetic->factor.storage_bits;
-    return bits <= 8 || ulp_scaling_is_used(arithmetic) ? channels
-           : bits == 16 && channels % 64 == 0           ? 64
-                                                        : 32;
+    const bool all =
+        bits <= 8 || ulp_scaling_is_used(arithmetic) || arithmetic->conv == ULP_CONV_NHWC;
+    return all ? channels : bits == 16 && channels % 64 == 0 ? 64 : 32;
 }
 
 /* Is k ordered by positions? Blocks that share a scale are of channels. */
 static bool keeps_positions(const struct ulp_arithmetic *arithmetic)
 {
-    return *arithmetic->schedule.unit_class || ulp_scaling_is_used(arithmetic);
+    return *arithmetic->schedule.unit_class || ulp_scaling_is_used(arithmetic) ||
+           arithmetic->conv == ULP_CONV_NHWC;
 }
 
 /* Are all channels of a position neighbours in k? */
@@ -283,7 +284,7 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
     struct ulp_windows windows;
     struct ulp_conv_kernel kernel = {.slices = 1};
     *own = *call->arithmetic;
-    if (own->conv >= ULP_CONV_FROM_16 && is_narrow(call)) {
+    if (own->conv >= ULP_CONV_FROM_16 && own->conv != ULP_CONV_NHWC && is_narrow(call)) {
         leave_unit(own);
         return true;
     }

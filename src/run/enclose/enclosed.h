@@ -57,7 +57,7 @@ static inline const struct ulp_arithmetic *ulp_enclose_computes(const struct ulp
     return ulp_steps_arithmetic(ulp_enclose_is_inside(w, step)
                                     ? ulp_mix_computes(&w->from->program->mixes[0], step->number)
                                     : w->arithmetic,
-                                step->bound.op, w->room);
+                                &step->bound, w->room);
 }
 
 /* enclose_graph.c: a walk over a block, with the trace of the caller. */

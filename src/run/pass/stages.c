@@ -94,6 +94,7 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
         out.place = ladder->wide.place;
         out.cuda_functions = false;
         out.plain_exponentials = out.norms_torch = false;
+        out.steps = ULP_STEPS_ALIKE;
     }
     return out;
 }
@@ -305,10 +306,7 @@ static bool rounds_more(const struct ladder *ladder, enum ulp_stage stage)
     if (ladder->gathers)
         return stage == ULP_STAGE_WEIGHTS;
     if (stage == ULP_STAGE_SUMS)
-        return !formula || ulp_tape_reduces(bound->tape) ||
-               (bound->plain && ulp_tape_reduces(bound->plain)) ||
-               (bound->torch && ulp_tape_reduces(bound->torch)) ||
-               (bound->stepped && ulp_tape_reduces(bound->stepped));
+        return !formula || ulp_tape_reduces(bound->tape);
     return stage == ULP_STAGE_STEPS || scaled || changes_values(ladder, stage) ||
            (stage == ULP_STAGE_INPUTS && !formula && (ladder->refits || makes_factors));
 }
