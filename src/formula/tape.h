@@ -63,14 +63,6 @@ enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
                                 const char *const *output_names, int output_count,
                                 struct ulp_budget *budget, struct ulp_error *error);
 void ulp_tape_free(struct ulp_tape *tape);
-/* One tape of `count`, each of one output and without reductions: operand o of them all, counted
- * through, is the output of the earlier tape source[o], or where that is -1 the next operand of the
- * new one, whose output is the last tape's. */
-enum ulp_status ulp_tape_join(struct ulp_tape **out, const struct ulp_tape *const *tapes,
-                              size_t count, const int *source, struct ulp_budget *budget,
-                              struct ulp_error *error);
-/* Is it of one output that goes by the element, whose operands it reads in no other place? */
-bool ulp_tape_is_elementwise(const struct ulp_tape *tape);
 /* Whether every result is a real number that any format has which holds the first operand_count
  * operands: these, 0, 1, integer parts and truth values, chosen by what is no rounded number
  * either. The formula reads no other operands then. */
@@ -142,9 +134,6 @@ struct ulp_tape_call {
     uint64_t node_key;
     struct ulp_pool *pool;        /* NULL: the caller's thread alone */
     struct ulp_tape_plans *plans; /* keeps what the run prepares; NULL: it is for this run alone */
-    /* The plan of an earlier call that this one is like but for where values lie and how many
-     * threads there are, left here by that; NULL: there is none, and none is left. */
-    _Atomic(const struct ulp_tape_plan *) *last;
 };
 enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error);
 

@@ -121,8 +121,6 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
 {
     if (sums->out == &call->out[0])
         return ULP_OK;
-    if (!become_outputs(call, &sums->acc))
-        call->join = NULL; /* these sums end with the call */
     const struct ulp_bound *bound = call->bound;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};

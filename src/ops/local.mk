@@ -1,6 +1,6 @@
 libulpscope_a_SOURCES += \
 	%D%/bind/attributes.c %D%/bind/bind.c %D%/bind/binding.h %D%/bind/slots.c \
-	%D%/call/arguments.c %D%/call/call_blocks.c %D%/call/formula.c %D%/call/call_join.c %D%/join.h %D%/call/call_memory.c %D%/call/library.c %D%/call/library.h %D%/call/ranges.c %D%/call.h \
+	%D%/call/arguments.c %D%/call/call_blocks.c %D%/call/formula.c %D%/call/call_memory.c %D%/call/library.c %D%/call/library.h %D%/call/ranges.c %D%/call.h \
 	%D%/bounds.c %D%/bounds.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h %D%/family.def %D%/infer.c %D%/infer.h %D%/ops_move.c %D%/ops_move.h \
 	%D%/operator.h %D%/prepared.c %D%/prepared.h %D%/registry.c %D%/run.c %D%/steps.c %D%/steps.h %D%/wide.c %D%/wide.def %D%/wide.h \

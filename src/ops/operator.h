@@ -145,7 +145,6 @@ struct ulp_call {
      * then, and floats are names. NULL: none */
     struct ulp_trace *trace;
     struct ulp_probe *probe; /* is told what the call holds inside (ops/probe.h); NULL: none */
-    struct ulp_join *join; /* its formula is run with those of other calls (join.h); NULL: alone */
 };
 
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the

@@ -78,50 +78,6 @@ enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *tex
     return status;
 }
 
-/* In memory of its own, with what it was joined of. */
-struct ulp_joined_tape {
-    struct ulp_tape *tape;
-    struct ulp_joined_tape *next;
-    size_t count, source_count;
-    const struct ulp_tape **tapes;
-    int source[];
-};
-
-enum ulp_status ulp_prepared_join(struct ulp_prepared *prepared,
-                                  const struct ulp_tape *const *tapes, size_t count,
-                                  const int *source, size_t source_count,
-                                  const struct ulp_tape **out, struct ulp_error *error)
-{
-    for (const struct ulp_joined_tape *found = atomic_load(&prepared->joined); found;
-         found = found->next)
-        if (found->count == count && found->source_count == source_count &&
-            memcmp(found->tapes, tapes, count * sizeof *tapes) == 0 &&
-            memcmp(found->source, source, source_count * sizeof *source) == 0) {
-            *out = found->tape;
-            return ULP_OK;
-        }
-    void *memory;
-    const size_t ints = ulp_size_round_up(source_count * sizeof *source, sizeof *tapes);
-    ULP_TRY(ulp_allocate(&memory, sizeof(struct ulp_joined_tape) + ints + count * sizeof *tapes, 1,
-                         prepared->plans.budget, "a formula of several nodes", error));
-    struct ulp_joined_tape *made = memory;
-    *made = (struct ulp_joined_tape){.count = count, .source_count = source_count};
-    made->tapes = (const struct ulp_tape **)(void *)((char *)made->source + ints);
-    memcpy(made->source, source, source_count * sizeof *source);
-    memcpy(made->tapes, tapes, count * sizeof *tapes);
-    enum ulp_status status =
-        ulp_tape_join(&made->tape, tapes, count, source, prepared->plans.budget, error);
-    if (status != ULP_OK) {
-        ulp_free(made);
-        return status;
-    }
-    *out = made->tape;
-    made->next = atomic_load(&prepared->joined);
-    while (!atomic_compare_exchange_weak(&prepared->joined, &made->next, made))
-        ;
-    return ULP_OK;
-}
-
 void ulp_prepared_charge(struct ulp_prepared *prepared, struct ulp_budget *budget, size_t bytes_max)
 {
     prepared->plans.budget = budget;
@@ -138,10 +94,4 @@ void ulp_prepared_free(struct ulp_prepared *prepared)
         ulp_free(kept);
     }
     atomic_store(&prepared->text_count, 0);
-    for (struct ulp_joined_tape *made = atomic_exchange(&prepared->joined, NULL), *next; made;
-         made = next) {
-        next = made->next;
-        ulp_tape_free(made->tape);
-        ulp_free(made);
-    }
 }

@@ -1,5 +1,5 @@
 /* What calls of a bound node prepare and keep for further ones: tapes of texts that depend on
- * shapes (ulp_call_text), joined tapes (join.h), and plans of tapes. Several threads may call a
+ * shapes (ulp_call_text), and plans of tapes. Several threads may call a
  * node at once; nothing is removed before the end. Zero-initialised it is empty. */
 #pragma once
 
@@ -9,7 +9,6 @@ struct ulp_prepared {
     struct ulp_tape_plans plans;
     _Atomic(struct ulp_text_tape *) texts;
     _Atomic size_t text_count;
-    _Atomic(struct ulp_joined_tape *) joined;
 };
 
 /* The tape of a text over operands and outputs of these names, operands first. *kept: it stays
@@ -19,12 +18,6 @@ enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *tex
                                   const char *const *names, size_t operand_count,
                                   size_t output_count, struct ulp_budget *budget,
                                   struct ulp_tape **out, bool *kept, struct ulp_error *error);
-/* The tape that those are joined to (ulp_tape_join), which stays until ulp_prepared_free, as they
- * do. */
-enum ulp_status ulp_prepared_join(struct ulp_prepared *prepared,
-                                  const struct ulp_tape *const *tapes, size_t count,
-                                  const int *source, size_t source_count,
-                                  const struct ulp_tape **out, struct ulp_error *error);
 /* What is taken from now on is charged to the budget, until it has bytes_max bytes. */
 void ulp_prepared_charge(struct ulp_prepared *prepared, struct ulp_budget *budget,
                          size_t bytes_max);

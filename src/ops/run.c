@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "ops/call.h"
 #include "ops/infer.h"
-#include "ops/join.h"
 #include "ops/product/quantize_rows.h"
 #include "ops/trace/trace.h"
 
@@ -23,7 +22,7 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     const struct ulp_layout layout = ulp_call_layout(call, &rows, operands, outputs);
     if (bound->op->rows)
         ULP_TRY(bound->op->rows(call, &layout, error));
-    else if (!call->join) /* a join lays them out with its others */
+    else
         ULP_TRY(ulp_layout_elementwise(&layout, error));
     return ulp_call_tape(call, &rows, operands, outputs, error);
 }
@@ -100,7 +99,7 @@ static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error 
             call->out[i] = (struct ulp_tensor){0};
         else if (call->out[i].type == ULP_TYPE_UNDEFINED)
             return ulp_fail(error, ULP_ERROR_INPUT, "output %zu does not exist", i);
-        else if (!call->join || call->bound->op->run || !ulp_join_place(call->join, &call->out[i]))
+        else
             ULP_TRY(wanted ? ulp_tensor_allocate(&call->out[i], call->budget, error)
                            : ulp_call_temporary(call, &call->out[i], error));
     }

@@ -102,7 +102,6 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .packed = lane->packed,
                                   .trace = lane->trace,
                                   .probe = lane->probe,
-                                  .join = lane->join,
                                   .host = &out->host,
                                   .scratch = lane->scratch,
                                   .lowering = find_as_model(lane, step)};

@@ -45,8 +45,6 @@ struct ulp_carried {
     bool lends;
     struct entry *entries;
     size_t count;
-    _Atomic(struct ulp_rerun *) *reruns; /* by a step's number, in the same memory */
-    size_t rerun_count;
     struct ulp_packed *packed; /* NULL before the second run */
 };
 
@@ -137,9 +135,6 @@ void ulp_carried_forget(struct ulp_carried *kept)
     struct entry *entries = kept->entries;
     struct note *notes = kept->notes;
     const size_t count = kept->count;
-    for (size_t i = 0; i < kept->rerun_count; i++)
-        ulp_free(atomic_load(&kept->reruns[i]));
-    kept->rerun_count = 0;
     kept->notes = NULL;
     kept->packed = NULL;
     kept->entries = NULL;
@@ -196,8 +191,7 @@ static bool prepare(struct ulp_carried *kept, const struct ulp_program *program)
     struct ulp_packed *packed = NULL;
     const size_t count = ulp_carried_place(program, NULL);
     /* in no budget: it would stay there when the rest is given up */
-    void *entries =
-        calloc(1, (count + 1) * sizeof *kept->entries + program->node_count * sizeof *kept->reruns);
+    void *entries = calloc(count + 1, sizeof *kept->entries);
     enum ulp_status status =
         entries ? ulp_packed_create(&packed, &kept->factors, kept->bytes_max, &error)
                 : ULP_ERROR_MEMORY;
@@ -211,8 +205,6 @@ static bool prepare(struct ulp_carried *kept, const struct ulp_program *program)
     pthread_mutex_lock(&kept->mutex);
     kept->entries = entries;
     kept->count = count;
-    kept->reruns = (void *)(kept->entries + count + 1);
-    kept->rerun_count = program->node_count;
     kept->packed = packed;
     pthread_mutex_unlock(&kept->mutex);
     return true;
@@ -356,18 +348,4 @@ void ulp_carried_add_note(struct ulp_carried *kept, const void *mark, size_t par
     pthread_mutex_unlock(&kept->mutex);
     free(note);
     free(n);
-}
-
-struct ulp_rerun *ulp_carried_find_rerun(const struct ulp_carried *kept,
-                                         const struct ulp_step *step)
-{
-    return atomic_load(&kept->reruns[step->number]);
-}
-
-void ulp_carried_add_rerun(struct ulp_carried *kept, const struct ulp_step *step,
-                           struct ulp_rerun *rerun)
-{
-    struct ulp_rerun *none = NULL;
-    if (!atomic_compare_exchange_strong(&kept->reruns[step->number], &none, rerun))
-        ulp_free(rerun);
 }

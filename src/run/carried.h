@@ -69,11 +69,3 @@ void ulp_carried_add_lowered(struct ulp_carried *kept, const struct ulp_tensor *
 const void *ulp_carried_find_note(struct ulp_carried *kept, const void *mark, size_t part);
 /* The note, of malloc, becomes kept's, which frees it where there is one already. */
 void ulp_carried_add_note(struct ulp_carried *kept, const void *mark, size_t part, void *note);
-
-/* The note of formulas that are run as one, the last of which is that step (rerun.h), added by an
- * earlier run; NULL: none. */
-struct ulp_rerun *ulp_carried_find_rerun(const struct ulp_carried *kept,
-                                         const struct ulp_step *step);
-/* It becomes kept's (may be NULL), which frees it where there is one already. */
-void ulp_carried_add_rerun(struct ulp_carried *kept, const struct ulp_step *step,
-                           struct ulp_rerun *rerun);

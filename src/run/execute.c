@@ -6,7 +6,6 @@
 #include "base/options.h"
 #include "base/memory/reserve.h"
 #include "base/tuning.h"
-#include "ops/join.h"
 #include "run/departure.h"
 #include "run/carried.h"
 
@@ -90,15 +89,6 @@ static bool may_carry(const struct ulp_walk *walk)
             ulp_program_peak(program, false, NULL) + program->carried_bytes <= (double)limit);
 }
 
-/* May steps be run as one: does nobody look at values, and do all have their bits so? */
-static bool may_join(const struct ulp_walk *walk)
-{
-    const struct ulp_run_options *options = walk->options;
-    const struct ulp_mix *mix = &walk->program->mixes[0];
-    return walk->unseen && walk->program->lane_count == 1 && !options->given &&
-           !options->departure && mix->count == 1 && !mix->fusion && ulp_join_serves(mix->items);
-}
-
 static enum ulp_status take_memory(struct ulp_walk *walk, struct ulp_tensor **fitted,
                                    struct ulp_error *error)
 {
@@ -122,7 +112,6 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     struct ulp_frame frame = {0};
     const size_t input_count = program->main->input_count;
     ask_observers(walk);
-    walk->joins = may_join(walk);
     struct ulp_tensor *fitted = NULL;
     enum ulp_status status =
         ulp_carried_take_pool(program->carried, walk->options->thread_count, &walk->pool, error);

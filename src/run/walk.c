@@ -9,10 +9,8 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "number/function/math.h"
-#include "ops/join.h"
 #include "run/departure.h"
 #include "run/carried.h"
-#include "run/rerun.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const struct ulp_block *block, const struct ulp_frame *outer,
@@ -217,23 +215,11 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
                             : status;
 }
 
-/* The observers are told of a step that was run with others, or had nothing to compute. */
-static enum ulp_status tell_alone(struct ulp_walk *walk, const struct ulp_frame *frame,
-                                  const struct ulp_step *step, double seconds,
-                                  struct ulp_arena *arena, struct ulp_error *error)
-{
-    const struct ulp_event_inputs inputs = {0};
-    struct ulp_evaluation evaluation = {.seconds.own = seconds};
-    walk->cost_done = ulp_math_min(walk->cost_done + step->cost, walk->cost_limit);
-    return tell_step(walk, frame, step, &evaluation, &inputs, arena, error);
-}
-
 static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_arena *arena,
                                  struct ulp_error *error)
 {
     size_t lanes = walk->program->lane_count;
-    struct ulp_join *join = frame->lanes[0].join;
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     ULP_TRY(ulp_taken(evaluations, error));
     enum ulp_status status = compute_step(walk, frame, step, evaluations, arena, error);
@@ -245,85 +231,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                          status == ULP_OK && (l == 0 || !walk->options->isolated));
             if (l == 0 && status == ULP_OK && walk->options->given && !frame->outer)
                 status = take_given(walk, &frame->lanes[l], step, error);
-            if (!join)
-                ulp_lane_drop(&frame->lanes[l], step);
+            ulp_lane_drop(&frame->lanes[l], step);
         }
-    if (join && join->waits && !step->folded)
-        ulp_join_take(join, &frame->lanes[0].values[step->outputs[0]]);
-    if (!join)
-        ulp_stream_behind(walk, frame, step);
-    return status;
-}
-
-/* Formulas [first, last] as in an earlier run; *ran false: they cannot be. */
-static enum ulp_status walk_again(struct ulp_walk *walk, struct ulp_frame *frame, size_t first,
-                                  size_t last, bool *ran, struct ulp_arena *arena,
-                                  struct ulp_error *error)
-{
-    struct ulp_lane *lane = &frame->lanes[0];
-    const struct ulp_step *steps = frame->block->steps;
-    const double started = walk->clock;
-    struct ulp_rerun *rerun =
-        walk->carried ? ulp_carried_find_rerun(walk->carried, &steps[last]) : NULL;
-    struct ulp_tensor result;
-    *ran = rerun != NULL;
-    ULP_TRY(ulp_fail_at(error, *ran ? ulp_rerun_run(rerun, lane, &result, ran, error) : ULP_OK,
-                        "in %s", ulp_program_lane_name(walk->program, 0)));
-    if (!*ran)
-        return ULP_OK;
-    lane->values[steps[last].outputs[0]] = result;
-    walk->clock = ulp_seconds_now();
-    for (size_t s = first; s <= last; s++)
-        ULP_TRY(tell_alone(walk, frame, &steps[s], s == last ? walk->clock - started : 0, arena,
-                           error));
-    return ulp_reserve_check(walk->reserve_draws, error);
-}
-
-/* Steps [first, last] as one. What they read stays until the last has run. */
-static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *frame, size_t first,
-                                   size_t last, struct ulp_arena *arena, struct ulp_error *error)
-{
-    struct ulp_lane *lane = &frame->lanes[0];
-    enum ulp_status status = ULP_OK;
-    if (!frame->join && !(frame->join = ulp_arena_take(frame->arena, 1, sizeof *frame->join)))
-        return ulp_out_of_memory(error);
-    lane->join = frame->join;
-    struct ulp_join *join = lane->join;
-    struct ulp_rerun_begin begin = {.first = first};
-    bool ran = false;
-    if (frame->block->steps[first].bound.op->run) { /* a contraction */
-        join->waits = true;
-        status = walk_step(walk, frame, &frame->block->steps[begin.first++], arena, error);
-    }
-    begin.operands = join->operand_count;
-    begin.sources = join->source_count;
-    if (status == ULP_OK)
-        status = walk_again(walk, frame, begin.first, last, &ran, arena, error);
-    join->operand_count = begin.operands;
-    for (size_t s = begin.first; s <= last && status == ULP_OK && !ran; s++) {
-        join->waits = s < last;
-        status = walk_step(walk, frame, &frame->block->steps[s], arena, error);
-    }
-    if (status == ULP_OK && !ran && walk->carried &&
-        !ulp_carried_find_rerun(walk->carried, &frame->block->steps[last]))
-        ulp_carried_add_rerun(walk->carried, &frame->block->steps[last],
-                              ulp_rerun_note(lane, begin, last));
-    ulp_join_clear(join);
-    lane->join = NULL;
-    for (size_t s = first; s <= last; s++) {
-        ulp_lane_drop(lane, &frame->block->steps[s]);
-        ulp_stream_behind(walk, frame, &frame->block->steps[s]);
-    }
-    return status;
-}
-
-/* A step whose results are there already. */
-static enum ulp_status walk_past(struct ulp_walk *walk, struct ulp_frame *frame,
-                                 const struct ulp_step *step, struct ulp_arena *arena,
-                                 struct ulp_error *error)
-{
-    const enum ulp_status status = tell_alone(walk, frame, step, 0, arena, error);
-    ulp_lane_drop(&frame->lanes[0], step);
     ulp_stream_behind(walk, frame, step);
     return status;
 }
@@ -346,15 +255,8 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
         if (status == ULP_OK && !arena)
             status = ulp_arena_create(&arena, &walk->budget, error);
         ulp_stream_ahead(walk, frame, s);
-        if (status == ULP_OK && walk->joins && step->joined > 0 && !frame->absent[0]) {
-            status = walk_joined(walk, frame, s, s + step->joined - 1, arena, error);
-            s += step->joined - 1;
-        } else if (status == ULP_OK && walk->joins && !frame->absent[0] &&
-                   (step->folded || (frame->settled && step->carried))) {
-            status = walk_past(walk, frame, step, arena, error);
-        } else if (status == ULP_OK) {
+        if (status == ULP_OK)
             status = walk_step(walk, frame, step, arena, error);
-        }
         if (!frame->outer && arena)
             ulp_arena_clear(arena);
     }

@@ -27,7 +27,6 @@ struct ulp_walk {
     bool pauses;          /* ... in the caller's environment */
     bool unseen;          /* no observer looks at values */
     bool carries; /* results that follow from constants alone are carried over to further runs */
-    bool joins;   /* nor does anybody else: nodes may be run as one */
     size_t *executions;   /* how often each node has been shown, by number */
     bool streams;         /* weights go through memory (stream.c): */
     size_t fetched_steps; /* of the main graph, weights of the steps before this one are */
@@ -46,7 +45,6 @@ struct ulp_frame {
     bool *absent;
     /* by slot: what observers know the value by; NULL: they do not */
     const char **names;
-    struct ulp_join *join; /* of steps that are run as one; NULL: none were yet */
     bool settled; /* all results of the block that can be carried over were: none is computed */
 };
 /* Lanes that `absent` (may be NULL) marks get no values. */

@@ -266,7 +266,7 @@ void ulp_tape_plans_free(struct ulp_tape_plans *plans)
 /* Accesses of this many operands and outputs lie on the stack. */
 #define ACCESSES_MAX 48
 
-static enum ulp_status run_any(const struct ulp_tape_call *call, struct ulp_error *error)
+enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
 {
     struct ulp_tape_access few[ACCESSES_MAX], *accesses = few;
     struct ulp_tape_case wanted;
@@ -292,21 +292,10 @@ static enum ulp_status run_any(const struct ulp_tape_call *call, struct ulp_erro
     plan = plan ? plan : made;
     if (made && keeps)
         keep_plan(call->plans, made);
-    if (status == ULP_OK && call->rows->row_count > 0 && plan->output_count > 0) {
-        if (call->last && (!made || keeps))
-            atomic_store(call->last, plan);
+    if (status == ULP_OK && call->rows->row_count > 0 && plan->output_count > 0)
         status = run_with(plan, call, error);
-    }
     if (made && !keeps)
         ulp_arena_free(made->arena);
     ulp_free(many);
     return status;
-}
-
-enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
-{
-    const struct ulp_tape_plan *last = call->last ? atomic_load(call->last) : NULL;
-    return last && last->made_for.worker_count == ulp_pool_thread_count(call->pool)
-               ? run_with(last, call, error)
-               : run_any(call, error);
 }

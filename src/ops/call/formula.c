@@ -10,7 +10,6 @@
 #include "ops/call.h"
 #include "ops/call/library.h"
 #include "ops/infer.h"
-#include "ops/join.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"
 
@@ -262,40 +261,15 @@ void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands
             (struct ulp_operand){.constant = bound->attribute_slots[i].text};
 }
 
-/* The call's formula with those that wait for it, or one more that does. */
-static enum ulp_status run_joined(struct ulp_call *call, const struct ulp_tape *tape,
-                                  const struct ulp_arithmetic *arithmetic,
-                                  const struct ulp_operand *operands, struct ulp_error *error)
-{
-    struct ulp_join *join = call->join;
-    struct ulp_rows rows = {0};
-    struct ulp_operand output = {.tensor = &call->out[0]};
-    ULP_TRY(ulp_join_add(join, tape, operands, &call->out[0], error));
-    if (join->waits)
-        return ULP_OK;
-    if (join->count > 1)
-        ULP_TRY(ulp_prepared_join(call->bound->prepared, join->tapes, join->count, join->source,
-                                  join->source_count, &tape, error));
-    const struct ulp_layout layout = {.rows = &rows,
-                                      .operands = join->operands,
-                                      .outputs = &output,
-                                      .operand_count = tape->operand_count,
-                                      .output_count = 1,
-                                      .arena = call->scratch};
-    ULP_TRY(ulp_layout_elementwise(&layout, error));
-    ulp_join_note(join, tape, &rows, &output);
-    return run_tape(call, tape, &call->bound->prepared->plans, arithmetic, &rows, join->operands,
-                    &output, error);
-}
-
 static const struct ulp_tape *choose_tape(const struct ulp_bound *bound,
                                           const struct ulp_arithmetic *arithmetic)
 {
     const bool asked[ULP_VARIANT_COUNT] = {[ULP_VARIANT_PLAIN] = arithmetic->plain_exponentials,
                                            [ULP_VARIANT_TORCH] = arithmetic->norms_torch,
-                                           [ULP_VARIANT_STEPPED] = arithmetic->steps == ULP_STEPS_ORT_CUDA &&
-                                arithmetic->place == ULP_ROUND_EACH_STEP,
-        [ULP_VARIANT_WEBGPU] =
+                                           [ULP_VARIANT_STEPPED] =
+                                               arithmetic->steps == ULP_STEPS_ORT_CUDA &&
+                                               arithmetic->place == ULP_ROUND_EACH_STEP,
+                                           [ULP_VARIANT_WEBGPU] =
                                                arithmetic->steps == ULP_STEPS_WEBGPU};
     for (int v = 0; v < ULP_VARIANT_COUNT; v++)
         if (asked[v] && bound->variants[v])
@@ -317,10 +291,6 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     }
     const struct ulp_bound *bound = call->bound;
     const struct ulp_tape *tape = choose_tape(bound, arithmetic);
-    if (call->join && !ulp_join_lays_rows(bound))
-        return run_joined(call, tape, arithmetic, operands, error);
-    if (call->join)
-        ulp_join_alone(call->join, tape, rows, operands, outputs);
     return run_tape(call, tape, &bound->prepared->plans, arithmetic, rows, operands, outputs,
                     error);
 }

@@ -21,7 +21,7 @@ struct ulp_program_slot {
     /* the same in every lane: initializer, or integers known at compiling; NULL: lanes compute it
      */
     const struct ulp_tensor *constant;
-    bool overridable; /* an initializer that is an input of the graph, too */
+    bool overridable;                 /* an initializer that is an input of the graph, too */
     struct ulp_magnitudes magnitudes; /* of constant, once a lane has lowered it */
     /* its value in FP32 when that is known at compiling, for shapes only; NULL: not known */
     const struct ulp_tensor *known;
@@ -83,9 +83,6 @@ struct ulp_step {
     /* estimated multiply-adds and element operations, those of bodies included */
     double cost;
     size_t number; /* among all nodes of the plan: what it is reported under */
-    /* so many steps, from this one on, may be run as one where nobody looks at what lies between
-     * them (program_join.c); 1: a formula alone, which is noted like them; 0: it begins none */
-    size_t joined;
 };
 
 struct ulp_block {
@@ -464,8 +461,6 @@ enum ulp_status ulp_program_fold(struct ulp_program *program,
 enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block *block,
                                   struct ulp_error *error);
 enum ulp_status ulp_program_number(struct ulp_program *program, struct ulp_error *error);
-/* program_join.c: which of the block's steps may be run as one; last uses are known. */
-void ulp_program_find_joins(struct ulp_block *block);
 /* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
 enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
                                  struct ulp_mix *mix, struct ulp_error *error);
