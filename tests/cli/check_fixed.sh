@@ -16,14 +16,14 @@ while IFS=$'\t' read -r name target node says thread; do
     case $name in 12-nan-scale | 13-feed-forward) wanted=1 ;; esac
     expect $wanted "$name" "$program" fix $model -i w/$name/inputs.npz --for $target -o w/$name/fixed.onnx --json w/$name/fix.json -q
     if [ -z "$node" ]; then
-        shows out "nothing to fix" "$name"
+        fields w/$name/fix.json 'r["met"] and not r["edits"] and r["made_count"] == 0 and not r["kept"]' "$name"
         lines out 5 "$name"
     fi
     if [ -z "$node" ] || [ $wanted = 1 ]; then
         [ ! -e w/$name/fixed.onnx ] || fail "$name: there is a file"
         continue
     fi
-    grep -qE "^fixed: it was (broken|borderline) in $target" out || fail "$name: not fixed"
+    fields w/$name/fix.json 'r["met"] and r["before"]["grade"] in ("broken", "borderline") and r["after"]["grade"] == "fine"' "$name, what was made"
     expect 0 "$name, fixed" "$program" doctor w/$name/fixed.onnx -i w/$name/inputs.npz --for $target"$(setting)" --no-plan -q
 done <"$source/examples/causes/causes.tsv"
 
@@ -60,8 +60,7 @@ while read -r name rule; do
     folder=w/body-$name
     expect 1 "$name in a body, before" "$program" doctor $folder/broken.onnx -i $folder/inputs.npz --for torch -a torch:fp16 --no-plan -q
     expect 0 "$name in a body" "$program" fix $folder/broken.onnx -i $folder/inputs.npz --for torch -q -o $folder/fixed.onnx --json $folder/fix.json
-    shows out "($rule)" "$name in a body"
-    grep -q '"kept": \[\]' $folder/fix.json || fail "$name in a body: nodes are kept in FP32"
+    fields $folder/fix.json "'$rule' in [e['rule'] for e in r['edits'] if e['done'] == 'made'] and not r['kept']" "$name in a body"
     expect 0 "$name in a body, fixed" "$program" doctor $folder/fixed.onnx -i $folder/inputs.npz -a model --no-plan -q
 done <<'END'
 loop square-in-half
@@ -111,20 +110,18 @@ tr -s ' \n' ' ' <out | grep -q '; without edits it would keep [0-9]' || fail "17
 
 # what was asked
 broken=w/15-min-max-epsilon given="-i w/15-min-max-epsilon/inputs.npz --for torch -q"
-expect 0 "only" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q -o only.onnx --only log-of-softmax
-shows out "nodes in FP32" "only"
-shows out "left out" "only"
+expect 0 "only" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q -o only.onnx --json only.json --only log-of-softmax
+fields only.json 'r["kept"] and not r["made_count"] and "left out" in [e["done"] for e in r["edits"]]' "only"
 expect 2 "a rule that is none" "$program" fix $broken/broken.onnx $given -o none.onnx --without eps-zeros
 shows err "no edit answers a rule 'eps-zeros': expected decomposed-layernorm," "a rule that is none"
 expect 2 "onto itself" "$program" fix $broken/broken.onnx $given -o $broken/broken.onnx
 expect 2 "no name" "$program" fix $broken/broken.onnx $given
-expect 1 "beyond FP32" "$program" fix $broken/broken.onnx $given --tolerance sqnr_db=200 -o none.onnx
-shows out "not fixed" "beyond FP32"
-shows out "best writes" "beyond FP32"
+expect 1 "beyond FP32" "$program" fix $broken/broken.onnx $given --tolerance sqnr_db=200 -o none.onnx --json none.json
+fields none.json 'not r.get("met") and "path" not in r and "--best" in r["reason"]' "beyond FP32"
 [ ! -e none.onnx ] || fail "beyond FP32: there is a file"
-expect 1 "the best" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q --tolerance sqnr_db=200 -o best.onnx --best
+expect 1 "the best" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q --tolerance sqnr_db=200 -o best.onnx --best --json best.json
 [ -s best.onnx ] || fail "the best: there is no file"
-shows out "but its sqnr_db is" "the best"
+fields best.json 'not r.get("met") and r["path"] == "best.onnx" and r["after"]["ratio"] > 1' "the best"
 
 # the model's own files are never written to, under whatever name its weights are; what has no file is not fixed; another shape is not fine
 PYTHONPATH=$source/examples python3 - <<'END' || exit 99
@@ -172,41 +169,36 @@ done
 # what stands beside the copy stays, whatever it is
 mkfifo typed.onnx.draft
 ln -s nowhere typed.onnx.draft.data
-expect 0 "weights in a file, no folder" "$program" fix own.onnx -i own.npz --for torch -q -o typed.onnx
+expect 0 "weights in a file, no folder" "$program" fix own.onnx -i own.npz --for torch -q -o typed.onnx --json typed.json
 [ -p typed.onnx.draft ] && [ -L typed.onnx.draft.data ] || fail "what stands beside the copy is gone"
-shows out "weights in typed.onnx.data" "weights in a file, no folder"
+[ -s typed.onnx.data ] || fail "weights in a file, no folder"
 expect 0 "weights in a file, fixed" "$program" doctor typed.onnx -i own.npz -a model --no-plan -q
 expect 0 "a normalisation apart" "$program" fix norm.onnx -i norm.npz --for torch -q -o norm.fixed.onnx --json norm.json
-shows out "and is fine with 1 edit" "a normalisation apart"
-shows out "(batchnorm-apart)" "a normalisation apart"
+fields norm.json 'r["after"]["grade"] == "fine" and [e["rule"] for e in r["edits"] if e["done"] == "made"] == ["batchnorm-apart"]' "a normalisation apart"
 expect 0 "a normalisation apart, fixed" "$program" doctor norm.fixed.onnx -i norm.npz -a model --no-plan -q
-"$program" fix norm.onnx -i norm.npz --for trt10 -q -o norm.trt.onnx >out 2>err
-! grep -q batchnorm-apart out || fail "what TensorRT folds is folded"
+"$program" fix norm.onnx -i norm.npz --for trt10 -q -o norm.trt.onnx --json folded.json >out 2>err
+fields folded.json '"batchnorm-apart" not in [e["rule"] for e in r["edits"]]' "what TensorRT folds is folded"
 # outputs of zeros: exact in every draw, and with an error that is no part of them
-expect 0 "exact" "$program" fix zero.onnx -i zero.npz -a fp16 -q -o exact.onnx
-tr -s ' \n' ' ' <out | grep -qF "it equals the reference, and holds in 50 of 50 draws (each equals its reference)" || fail "exact in every draw"
-expect 1 "an error beside zeros" "$program" plan lost.onnx -i lost.npz -a fp16 -q
-shows out "without them y has an error where the reference is 0" "an error beside zeros"
-shows out "fp16 then meets sqnr_db=40 (the default) in the samples" "an error beside zeros"
-expect 1 "every node in FP32" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx
-shows out "not fixed: it was broken in fp16" "every node in FP32"
-shows out "no file: the plan keeps every" "every node in FP32"
+expect 0 "exact" "$program" fix zero.onnx -i zero.npz -a fp16 -q -o exact.onnx --json exact.json
+fields exact.json 'r["after"]["ratio"] == 0 and r["held_count"] == r["draw_count"] == 50' "exact in every draw"
+expect 1 "an error beside zeros" "$program" plan lost.onnx -i lost.npz -a fp16 -q --json lost.json
+fields lost.json 'r["before_samples"][0]["ratio"] is None and r["ratio"] <= 1 and not r.get("met") and r["by_default"]' "an error beside zeros"
+expect 1 "every node in FP32" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --json all.json
+fields all.json 'not r.get("met") and r["before"]["grade"] == "broken" and "path" not in r and len(r["kept"]) == r["node_count"]' "every node in FP32"
 [ ! -e all.onnx ] || fail "every node in FP32: there is a file"
-expect 1 "nothing wider" "$program" fix own.onnx -i own.npz -a fp32 --tolerance sqnr_db=250 --only eps-zero -q -o all.onnx
-shows out "not fixed: it was broken in fp32" "nothing wider"
-shows out "a plan keeps no more than fp32" "nothing wider"
+expect 1 "nothing wider" "$program" fix own.onnx -i own.npz -a fp32 --tolerance sqnr_db=250 --only eps-zero -q -o all.onnx --json all.json
+fields all.json 'not r.get("met") and r["before"]["grade"] == "broken" and "path" not in r and not r["kept"]' "nothing wider"
 expect 1 "stopped" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --stop-after 0.001
 expect 2 "stopped at once" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --stop-after 0
 # 40 dB are met, and what the outputs are for is not: that is no fix, unless they are what was asked for
-expect 1 "still broken" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx
-shows out "not fixed: it was broken in fp16" "still broken"
-shows out "40 dB are not enough" "still broken"
+expect 1 "still broken" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --json choice.json
+fields choice.json 'not r.get("met") and r["after"]["grade"] == "broken" and r["after"]["ratio"] <= 1' "still broken"
 [ ! -e choice.fixed.onnx ] || fail "still broken: there is a file"
-expect 0 "as asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=40
-shows out "as good as asked for: it is broken in fp16" "as asked for"
-expect 0 "more asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=65
-shows out "fixed: it was broken in fp16, and is fine with" "more asked for"
-"$program" fix count.onnx -i count.npz -a fp16 -q -o count.fixed.onnx >out 2>err
-shows out "it was broken in fp16" "another shape"
+expect 0 "as asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=40 --json choice.json
+fields choice.json 'r["met"] and r["after"]["grade"] == "broken"' "as asked for"
+expect 0 "more asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=65 --json choice.json
+fields choice.json 'r["met"] and r["before"]["grade"] == "broken" and r["after"]["grade"] == "fine"' "more asked for"
+"$program" fix count.onnx -i count.npz -a fp16 -q -o count.fixed.onnx --json count.json >out 2>err
+fields count.json 'r["before"]["grade"] == "broken"' "another shape"
 expect 2 "rules of no name" "$program" fix own.onnx -i own.npz -q -o none.onnx --only ,
 exit $failed
