@@ -44,10 +44,13 @@ static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_err
     return ULP_OK;
 }
 
+/* Of a generated kernel, in whose metadata a product may stand that it only makes ready, or goes on
+ * from, the name says what it does. */
 static bool computes_product(const struct ulp_layer_map *mapping,
                              const struct ulp_engine_map_layer *layer)
 {
-    for (size_t i = 0; i < layer->node_count; i++)
+    const bool generated = ulp_is_word(layer->layer->kind, "kgen runtime_function");
+    for (size_t i = 0; i < layer->node_count && !generated; i++)
         if (layer->by != ULP_MAPPED_BOUND &&
             mapping->program->nodes[layer->nodes[i]].step->bound.op->work == ULP_WORK_CONTRACTION)
             return true;

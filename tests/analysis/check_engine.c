@@ -136,6 +136,34 @@ TEST(onnxruntime)
     end(&subject);
 }
 
+/* TensorRT-RTX: metadata is a list; a generated kernel that makes a product's input ready says its
+ * node, but is no product (as 1.7.1 wrote of a first Conv and of a concatenation). */
+TEST(rtx)
+{
+    static const char text[] =
+        "{\"Layers\": ["
+        "{\"Name\": \"__myl_ConcMove_myl0_0\", \"LayerType\": \"kgen\","
+        " \"Metadata\": [\"ONNX Layer: /fc1/MatMul\"]}, "
+        "{\"Name\": \"__myl_Conc_myl0_1\", \"LayerType\": \"runtime_function\","
+        " \"Metadata\": [\"ONNX Layer: /fc1/MatMul\"]}, "
+        "{\"Name\": \"k_myl0_2\", \"LayerType\": \"gemm\","
+        " \"Metadata\": [\"ONNX Layer: /fc1/MatMul\", \"ONNX Layer: /fc1/Add\"]}, "
+        "{\"Name\": \"s_myl0_3\", \"LayerType\": \"kgen\","
+        " \"TacticName\": \"__myl_ReshMulSum_0x1\","
+        " \"Metadata\": [\"ONNX Layer: /fc.2/MatMul\"]}]}";
+    struct subject subject = {0};
+    write_file("rtx.json", text);
+    ck_ok(ulp_engine_read(test_folder("rtx.json"), NULL, &subject.engine, &why));
+    ck_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &why));
+    ck_assert_int_eq(subject.built.layers[0].by, ULP_MAPPED_METADATA);
+    ck_assert(!subject.built.layers[0].product && !subject.built.layers[1].product);
+    ck_assert(subject.built.layers[2].product && subject.built.layers[3].product);
+    ck_assert_uint_eq(subject.built.products, 2);
+    ck_assert_ptr_eq(layer_of(&subject, ADD), &subject.built.layers[2]);
+    ck_assert_ptr_eq(layer_of(&subject, SECOND), &subject.built.layers[3]);
+    end(&subject);
+}
+
 /* Malformed files, and those that hold no engine. */
 TEST(refused)
 {

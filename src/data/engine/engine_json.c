@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text/text.h"
 #include "data/engine/reading.h"
 #include "data/json_file.h"
 
@@ -13,6 +14,22 @@ static enum ulp_status copy_string(struct ulp_engine_reading *reading, const jso
 {
     return ulp_engine_text(reading, json_is_string(string) ? json_string_value(string) : "",
                            json_string_length(string), out, error);
+}
+
+/* A text, or a list of them (TensorRT-RTX), each as TensorRT puts it in brackets. */
+static enum ulp_status read_metadata(struct ulp_engine_reading *reading, const json_t *value,
+                                     const char **out, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *item = json_string_value(json_array_get(value, i));
+        if (item)
+            ulp_text_add(&text, "[%s]", item);
+    }
+    if (text.failed)
+        return ulp_out_of_memory(error);
+    return text.length ? ulp_engine_text(reading, text.data, text.length, out, error)
+                       : copy_string(reading, value, out, error);
 }
 
 static void read_dims(const json_t *list, struct ulp_engine_tensor *out)
@@ -84,12 +101,12 @@ static enum ulp_status read_object(struct ulp_engine_reading *reading, const jso
     } texts[] = {{"Name", "Name", &out->name},
                  {"LayerType", "LayerType", &out->kind},
                  {"TacticName", "TacticName", &out->kernel},
-                 {"Metadata", "Metadata", &out->metadata},
                  {"Origin", "Origin", &out->origin},
                  {"Activation", "ConvActivation", &out->activation}};
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
         ULP_TRY(
             copy_string(reading, field(object, texts[t].name, texts[t].fused), texts[t].to, error));
+    ULP_TRY(read_metadata(reading, json_object_get(object, "Metadata"), &out->metadata, error));
     ULP_TRY(read_tensors(reading, json_object_get(object, "Inputs"), constants, &out->inputs,
                          &out->input_count, error));
     ULP_TRY(read_tensors(reading, json_object_get(object, "Outputs"), NULL, &out->outputs,
