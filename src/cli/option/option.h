@@ -93,6 +93,8 @@ bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argumen
  * symbolic link, or the file of another output; and one in no folder. Of a second command line
  * (sandbox_wait) what is read is added. Returns an exit code. */
 int enter_paths(const struct argp *argp, int argc, char **argv);
+/* The folder without slashes at its end, which paths in it are made of. */
+char *as_folder(char *argument);
 /* Those that the command writes into a folder. */
 enum ulp_status claim_report(const char *what, const char *folder, const char *command,
                              struct ulp_error *error);

@@ -41,6 +41,13 @@ static char *join(const char *folder, const char *name)
     return text.data;
 }
 
+char *as_folder(char *argument)
+{
+    for (size_t end = strlen(argument); end > 1 && argument[end - 1] == '/'; end--)
+        argument[end - 1] = 0;
+    return argument;
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
