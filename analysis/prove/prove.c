@@ -357,6 +357,11 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pr
                         "a proof does not follow scales that are chosen by the values: leave "
                         "formats with scales out of '%s'",
                         ulp_program_lane_name(program, 0));
+    if (program->lanes[0].steps == ULP_STEPS_ORT_CPU)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a proof has functions within some units of the last place: leave "
+                        "steps=ort-cpu out of '%s', whose sigmoid is off by 6e-8 absolutely",
+                        ulp_program_lane_name(program, 0));
     enum ulp_status status = refuse_kernels(program, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);

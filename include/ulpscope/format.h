@@ -183,6 +183,9 @@ enum ulp_steps {
     ULP_STEPS_ALIKE,
     ULP_STEPS_ORT_CUDA, /* ONNX Runtime's CUDA provider in FP16 */
     ULP_STEPS_WEBGPU,   /* its WebGPU provider in FP16 */
+    /* ONNX Runtime's CPU provider in FP32: rows whose elements are neighbours are added to eight
+     * partial sums, but for the table's operators; sigmoid, tanh and BatchNormalization its own */
+    ULP_STEPS_ORT_CPU,
 };
 
 /* How a Conv is summed beside a matrix unit. */
@@ -347,9 +350,9 @@ struct ulp_arithmetic {
  * fuse-constants=stored|inner, fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a
  * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,
- * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu, conv=plain|cudnn|torch|from-16|from-64,
- * norms=plain|torch (beside a matrix unit that sums in FP32),
- * constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
+ * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu,
+ * conv=plain|cudnn|torch|from-16|from-64, norms=plain|torch (beside a matrix unit that sums in
+ * FP32), constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
  * qdq-scales=declared|lowered. compute=F implies result-only. subnormals= and overflow= apply to
  * storage and to every part that has the same format, except a unit's accumulator. A matrix unit
  * takes neither fma nor nofma, and mpfr:P takes no parts. More in src/number/README.md section 5. A

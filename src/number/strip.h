@@ -41,8 +41,8 @@ struct ulp_strip_rule {
     struct ulp_format format; /* the compute format when each_step */
     enum ulp_rounding rounding;
     uint64_t seed;
-    /* float carrier, not each_step: functions of number/function/cuda.h */
-    bool cuda_functions, tanh_rounded;
+    /* float carrier, not each_step: functions of number/function/cuda.h, or mlas.h */
+    bool cuda_functions, tanh_rounded, mlas_functions;
     /* integer carriers: the ends of the type, which "-inf" and "inf" stand for */
     int64_t least, greatest;
 };

@@ -76,6 +76,7 @@ enum ulp_variant {
     ULP_VARIANT_TORCH,   /* op->torch */
     ULP_VARIANT_STEPPED, /* op->stepped */
     ULP_VARIANT_WEBGPU,  /* that of steps.def */
+    ULP_VARIANT_ORT_CPU, /* the same */
     ULP_VARIANT_COUNT
 };
 

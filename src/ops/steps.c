@@ -15,7 +15,9 @@ enum ulp_steps_rule {
     DOTS,   /* the same, where transB is 1 products added by fours, and these to the sum */
     FUSED,  /* the epilogue is added to the sum before its rounding */
     SINGLE, /* products are added in FP32: another provider's kernel has it */
-    WRITTEN /* the formula alone is another */
+    IN_FOURS, /* rows are added in four partial sums */
+    IN_ORDER, /* and in increasing index */
+    WRITTEN   /* the formula alone is another */
 };
 
 static const struct row {
@@ -68,6 +70,10 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_bound *bound,
     static const int threads[] = {[THREADS] = 64, [VECTORS] = 256, [POOLED] = -128};
     if (rule == FUSED)
         out->schedule.epilogue_rounded = false;
+    if (rule == IN_FOURS)
+        out->reduce_block = 4;
+    if (rule == IN_ORDER)
+        out->steps = ULP_STEPS_ALIKE;
     if (rule == SINGLE)
         ulp_format_find("fp32", &out->accumulator, NULL);
     const struct ulp_arithmetic own = *out;

@@ -37,6 +37,7 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
 {
     const char *steps = lane->half_as_float ? NULL : find_step_type(&step->bound, inputs);
     const size_t input_count = step->input_count;
+    struct ulp_arithmetic room;
     *out = *lane;
     for (size_t i = 0; i < input_count; i++) {
         if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) ||
@@ -49,6 +50,9 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
         out->schedule.qdq_integer = lane->schedule.qdq_integer;
         out->schedule.integers_saturate = lane->schedule.integers_saturate;
         out->schedule.levels_obeyed = lane->schedule.levels_obeyed;
+        out->steps = lane->steps;
+        if (ulp_steps_arithmetic(out, &step->bound, &room) != out)
+            *out = room;
         return ULP_OK;
     }
     return ULP_OK;
@@ -83,8 +87,9 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
                               struct ulp_tensor *outputs, struct ulp_error *error)
 {
-    const struct ulp_arithmetic *arithmetic =
-        ulp_steps_arithmetic(ulp_lane_arithmetic(lane, step), &step->bound, &out->declared);
+    const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
+    if (!arithmetic->as_declared)
+        arithmetic = ulp_steps_arithmetic(arithmetic, &step->bound, &out->declared);
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];

@@ -344,7 +344,8 @@ TEST(runtimes)
  * a word nobody knows. */
 TEST(parts)
 {
-    static const char *const starts[] = {"tf32",
+    static const char *const starts[] = {"fp32",
+                                         "tf32",
                                          "fp16",
                                          "bf16-strict",
                                          "fp16@b200",

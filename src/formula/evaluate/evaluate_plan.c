@@ -294,6 +294,21 @@ static bool is_contiguous(const struct ulp_tape_plan *plan)
     return false;
 }
 
+/* Partial sums of rows on a processor, of which two vectors of four or one of eight are added at
+ * once; an operator of the provider may have others. */
+static bool choose_lanes(struct ulp_tape_plan *plan)
+{
+    enum { LANES = 8 };
+    const struct ulp_tape_case *made_for = &plan->made_for;
+    if (made_for->arithmetic->steps != ULP_STEPS_ORT_CPU ||
+        plan->sum_rule.carrier != ULP_STRIP_FLOAT || made_for->windows ||
+        made_for->window_classes || made_for->row_length < LANES || !is_contiguous(plan))
+        return false;
+    plan->order.order = ULP_ORDER_WARP;
+    plan->order.parts = plan->order.block ? plan->order.block : LANES;
+    return true;
+}
+
 /* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is
  * summed by one thread, in order. */
 static void choose_order(struct ulp_tape_plan *plan)
@@ -301,7 +316,7 @@ static void choose_order(struct ulp_tape_plan *plan)
     const struct ulp_tape *tape = plan->made_for.tape;
     const bool integers =
         plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
-    if (plan->order.order != ULP_ORDER_WARP)
+    if (choose_lanes(plan) || plan->order.order != ULP_ORDER_WARP)
         return;
     const int threads = plan->order.block < 0 ? -plan->order.block : plan->order.block;
     if (plan->order.block < 0 &&

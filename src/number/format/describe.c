@@ -435,7 +435,15 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
                 ? " With one channel a group the chain begins with the bias; in FP16 with 32 "
                   "channels or more that is added to the rounded sum."
                 : "");
-    if (a->steps)
+    if (a->steps == ULP_STEPS_ORT_CPU)
+        say(page, "steps",
+            "Rows whose elements are neighbours in memory are added to eight partial sums, which "
+            "join by halves (Eigen's and MLAS's order; with AVX-512 Softmax has sixteen), but for "
+            "the operators of the rules. Sigmoid and tanh are MLAS's, with fused multiply-adds: "
+            "sigmoid is off by up to 6e-8 absolutely, so that below 1e-4 little of it is right. "
+            "BatchNormalization is x k + (bias - mean k), k = scale (1 / sqrt(variance + "
+            "epsilon)).");
+    else if (a->steps)
         say(page, "steps",
             "Some operators round otherwise, as that runtime's kernels: see the rules.");
     if (a->norms_torch)

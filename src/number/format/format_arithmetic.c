@@ -172,6 +172,7 @@ static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *nam
     *out = fp32;
     out->as_declared = true;
     out->half_as_float = out->schedule.levels_obeyed = *name == 'o';
+    out->steps = *name == 'o' ? ULP_STEPS_ORT_CPU : ULP_STEPS_ALIKE;
     memcpy(out->name, text, sizeof out->name);
     memcpy(out->asked, text, sizeof out->asked);
     return ULP_OK;

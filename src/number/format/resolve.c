@@ -328,15 +328,20 @@ static enum ulp_status resolve_runtime_steps(struct ulp_arithmetic *out,
                                              const struct ulp_request *request,
                                              struct ulp_error *error)
 {
-    const bool possible =
-        out->place == ULP_ROUND_RESULT && !ulp_format_holds(&out->storage, &out->compute);
+    const bool on_cpu = request->choice[ULP_PART_STEPS] == ULP_STEPS_ORT_CPU,
+               possible = on_cpu ? is_named(&out->storage, "fp32") &&
+                                       is_named(&out->compute, "fp32") && !out->schedule.gpu[0]
+                                 : out->place == ULP_ROUND_RESULT &&
+                                       !ulp_format_holds(&out->storage, &out->compute);
     if (takes(request, ULP_PART_STEPS, possible))
         out->steps = (enum ulp_steps)request->choice[ULP_PART_STEPS];
     if (out->steps == ULP_STEPS_ALIKE || possible)
         return ULP_OK;
-    return ulp_fail(error, ULP_ERROR_USAGE,
-                    "steps= has no meaning here: %s, the storage format, holds every step",
-                    out->storage.name);
+    return on_cpu
+               ? ulp_fail(error, ULP_ERROR_USAGE, "steps=ort-cpu is of fp32, without a matrix unit")
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "steps= has no meaning here: %s, the storage format, holds every step",
+                          out->storage.name);
 }
 
 /* Factor, accumulator, unit and the rest of the schedule. */

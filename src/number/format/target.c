@@ -59,6 +59,8 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_SINGLE "products are added in FP32"
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
+#define SAYS_IN_FOURS "rows are added in four partial sums"
+#define SAYS_IN_ORDER "rows are added one after the other"
 static const struct {
     enum ulp_steps runtime;
     struct ulp_rule rule;
@@ -93,7 +95,7 @@ static const struct ulp_target_tf32 tf32[] = {
 };
 
 /* Of the part steps=, as enum ulp_steps. */
-const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", NULL};
+const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", "ort-cpu", NULL};
 
 const char *const ulp_floats_names[] = {"fp32",
 #define FLOATS(name, ...) name,

@@ -3,6 +3,7 @@
  * rounding once (ulp_strip_rule_make says which). */
 #include "number/function/function.h"
 #include "number/function/cuda.h"
+#include "number/function/mlas.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"
 #include "number/strip.h"
@@ -74,6 +75,8 @@ static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
     (void)c;
     if (rule->cuda_functions && !(rule->tanh_rounded && primitive == ULP_PRIMITIVE_TANH) &&
         ulp_cuda_function(primitive, out, a, n))
+        return;
+    if (rule->mlas_functions && ulp_mlas_function(primitive, out, a, n))
         return;
     if (!rule->each_step) {
         ulp_function_floats(primitive, out, a, b, n);

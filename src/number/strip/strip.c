@@ -60,6 +60,7 @@ struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmeti
         rule.each_step = false;
         rule.cuda_functions = arithmetic->cuda_functions;
         rule.tanh_rounded = arithmetic->tanh_rounded;
+        rule.mlas_functions = arithmetic->steps == ULP_STEPS_ORT_CPU;
     } else if (nearest_even && is_native(format, 53, 1023, DBL_MAX)) {
         rule.carrier = ULP_STRIP_DOUBLE;
         rule.each_step = false;

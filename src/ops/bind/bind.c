@@ -148,11 +148,13 @@ static enum ulp_status make_tape(const struct ulp_binding *b, const char *formul
 
 static const char *variant_of(const struct ulp_operator *op, enum ulp_variant variant)
 {
-    const char *const formulas[ULP_VARIANT_COUNT] = {
-        [ULP_VARIANT_PLAIN] = op->plain,
-        [ULP_VARIANT_TORCH] = op->torch,
-        [ULP_VARIANT_STEPPED] = op->stepped,
-        [ULP_VARIANT_WEBGPU] = ulp_steps_formula(op, ULP_STEPS_WEBGPU)};
+    const char *const formulas[ULP_VARIANT_COUNT] = {[ULP_VARIANT_PLAIN] = op->plain,
+                                                     [ULP_VARIANT_TORCH] = op->torch,
+                                                     [ULP_VARIANT_STEPPED] = op->stepped,
+                                                     [ULP_VARIANT_WEBGPU] =
+                                                         ulp_steps_formula(op, ULP_STEPS_WEBGPU),
+                                                     [ULP_VARIANT_ORT_CPU] =
+                                                         ulp_steps_formula(op, ULP_STEPS_ORT_CPU)};
     return formulas[variant];
 }
 

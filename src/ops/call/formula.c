@@ -264,13 +264,13 @@ void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands
 static const struct ulp_tape *choose_tape(const struct ulp_bound *bound,
                                           const struct ulp_arithmetic *arithmetic)
 {
-    const bool asked[ULP_VARIANT_COUNT] = {[ULP_VARIANT_PLAIN] = arithmetic->plain_exponentials,
-                                           [ULP_VARIANT_TORCH] = arithmetic->norms_torch,
-                                           [ULP_VARIANT_STEPPED] =
-                                               arithmetic->steps == ULP_STEPS_ORT_CUDA &&
-                                               arithmetic->place == ULP_ROUND_EACH_STEP,
-                                           [ULP_VARIANT_WEBGPU] =
-                                               arithmetic->steps == ULP_STEPS_WEBGPU};
+    const bool asked[ULP_VARIANT_COUNT] = {
+        [ULP_VARIANT_PLAIN] = arithmetic->plain_exponentials,
+        [ULP_VARIANT_TORCH] = arithmetic->norms_torch,
+        [ULP_VARIANT_STEPPED] =
+            arithmetic->steps == ULP_STEPS_ORT_CUDA && arithmetic->place == ULP_ROUND_EACH_STEP,
+        [ULP_VARIANT_WEBGPU] = arithmetic->steps == ULP_STEPS_WEBGPU,
+        [ULP_VARIANT_ORT_CPU] = arithmetic->steps == ULP_STEPS_ORT_CPU};
     for (int v = 0; v < ULP_VARIANT_COUNT; v++)
         if (asked[v] && bound->variants[v])
             return bound->variants[v];

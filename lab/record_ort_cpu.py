@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Record what kernels of ONNX Runtime's CPU provider return in FP32, all of one small graph:
+
+    python3 lab/record_ort_cpu.py tests/data/ort_cpu
+
+model.onnx, inputs.npz, outputs.npz. The graph is not optimised, on one thread. QEMU plays other processors (qemu-x86_64 -cpu Haswell, or SandyBridge, which has no fused
+multiply-add and other functions). Needs numpy, onnx and onnxruntime."""
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto as T, helper as h, numpy_helper
+
+random = np.random.default_rng(9)
+f32 = np.float32
+
+
+def values():
+    """Both signs, from where functions are all but constant to where they are beyond their ends."""
+    x = random.standard_normal((64, 64)) * np.exp2(random.integers(-6, 6, (64, 64)))
+    return x.astype(f32)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    folder = pathlib.Path(sys.argv[1])
+    constants = {"axis": np.array([-1]), "scale": random.standard_normal(64), "bias": random.standard_normal(64), "mean": random.standard_normal(64), "var": random.random(64)}
+    nodes, outputs = [], []
+
+    def add(op, inputs, **attributes):
+        outputs.append(op)
+        nodes.append(h.make_node(op, inputs.split(), [op], **attributes))
+
+    for op in "Sigmoid Tanh Exp".split():
+        add(op, "x")
+    for op in "ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare".split():
+        add(op, "r axis")
+    add("BatchNormalization", "x scale bias mean var", epsilon=1e-3)
+    add("GlobalAveragePool", "p")
+    inputs = {"x": values(), "r": random.random((64, 312)).astype(f32), "p": random.random((2, 6, 17, 20)).astype(f32)}
+    graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, T.FLOAT, None) for n in outputs],
+                         [numpy_helper.from_array(a if a.dtype.kind == "i" else a.astype(f32), n) for n, a in constants.items()])
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=8)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "model.onnx")
+    np.savez_compressed(folder / "inputs.npz", **inputs)
+    np.savez_compressed(folder / "outputs.npz", **dict(zip(outputs, session.run(None, inputs))))
+
+
+if __name__ == "__main__":
+    main()
