@@ -83,7 +83,7 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
     struct trial_error trial = measure_errors(work, value, truth);
     /* Doubles hold a difference from a wide reference only roughly. */
     enum ulp_status status = ULP_OK;
-    if (truth->element == ULP_ELEMENT_WIDE) {
+    if (truth->element == ULP_ELEMENT_WIDE || truth->element == ULP_ELEMENT_PAIR) {
         struct ulp_metrics metrics;
         status =
             ulp_metrics_measure_on(value, truth, &trying->comparing->options->reference.storage,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory/alloc.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 
@@ -15,7 +16,7 @@ enum { BEGIN_COUNT = 512 };
 
 static bool is_plain(const struct ulp_tensor *tensor)
 {
-    return tensor->element != ULP_ELEMENT_WIDE;
+    return tensor->element != ULP_ELEMENT_WIDE && tensor->element != ULP_ELEMENT_PAIR;
 }
 
 /* Element i of a wide tensor; a finite one beyond double (exp(800)) is the largest double, for it
@@ -29,6 +30,20 @@ static double read_hard(const struct ulp_tensor *tensor, size_t i)
         return kind < 0 ? -INFINITY : INFINITY;
     const double x = ulp_tensor_read(tensor, i);
     return isinf(x) ? copysign(DBL_MAX, x) : x;
+}
+
+static void open_pairs(struct ulp_metrics_side *side, const struct ulp_double_pair *pairs,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double size = fabs(pairs[i].high);
+        const bool easy = size == 0 || (size > 0x1p-800 && size < 0x1p800);
+        side->nearest[i] = pairs[i].high;
+        side->high[i] = easy ? pairs[i].high : 0;
+        side->middle[i] = easy ? pairs[i].low : 0;
+        side->low[i] = 0;
+        side->hard[i] = easy ? 0 : -1;
+    }
 }
 
 static void read_plain(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
@@ -53,6 +68,10 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
     side->plain = is_plain(tensor);
     if (side->plain) {
         read_plain(side->nearest, tensor, first, count);
+        return;
+    }
+    if (tensor->element == ULP_ELEMENT_PAIR) {
+        open_pairs(side, (const struct ulp_double_pair *)tensor->data + first, count);
         return;
     }
     if (easy) {
@@ -105,13 +124,18 @@ void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, s
 static double subtract_exactly(const struct ulp_tensor *value, const struct ulp_tensor *base,
                                size_t i)
 {
-    mp_limb_t limbs[3][1];
+    mp_limb_t limbs[3][ULP_PAIR_RECORD_BITS / GMP_NUMB_BITS];
     mpfr_t difference53, sides[2];
     const struct ulp_tensor *tensors[2] = {value, base};
     for (int side = 0; side < 2; side++) {
         if (is_plain(tensors[side])) {
             mpfr_custom_init_set(sides[side], MPFR_NAN_KIND, 0, 53, limbs[side]);
             mpfr_set_d(sides[side], ulp_tensor_read(tensors[side], i), MPFR_RNDN);
+        } else if (tensors[side]->element == ULP_ELEMENT_PAIR) {
+            const struct ulp_double_pair *pair =
+                (const struct ulp_double_pair *)tensors[side]->data + i;
+            mpfr_custom_init_set(sides[side], MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS, limbs[side]);
+            ulp_pair_get(sides[side], pair->high, pair->low);
         } else {
             ulp_record_open_const(sides[side],
                                   ulp_record_at_const(tensors[side]->data, i,

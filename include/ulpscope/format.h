@@ -65,6 +65,8 @@ struct ulp_format {
     enum ulp_lack lacks;
     enum ulp_carrier carrier; /* the smallest one that holds every value */
     int storage_bits;         /* of one encoded value; 0 when the format has no encoding */
+    /* of "pair": values lie in pairs of doubles where these hold them, else in MPFR records */
+    bool pairs;
 };
 
 /* Find a format by name: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2,

@@ -50,6 +50,7 @@ ULP_API bool ulp_type_is_float(enum ulp_type type);
 enum ulp_element {
     ULP_ELEMENT_F32,
     ULP_ELEMENT_F64,
+    ULP_ELEMENT_PAIR, /* two doubles {high, low}: their sum, of which high is the nearest double */
     ULP_ELEMENT_WIDE, /* MPFR record: {int64 exponent, int64 kind, limbs[ceil(precision / 64)]} */
     ULP_ELEMENT_I8,
     ULP_ELEMENT_U8,

@@ -222,7 +222,7 @@ def _nearest_doubles(tensor: Any) -> Array:
 
 def copy_array(tensor: Any) -> Array:
     """The values of a tensor that is someone else's."""
-    if tensor.element == d.ULP_ELEMENT_WIDE:
+    if tensor.element in (d.ULP_ELEMENT_PAIR, d.ULP_ELEMENT_WIDE):
         return _nearest_doubles(tensor)
     if tensor.count == 0:
         return np.empty(tuple(tensor.dims[i] for i in range(tensor.rank)), _ELEMENTS[tensor.element])
@@ -231,7 +231,7 @@ def copy_array(tensor: Any) -> Array:
 
 def take_array(tensor: Any) -> Array:
     """The values of a tensor whose memory the array takes over."""
-    if not tensor.owned or tensor.count == 0 or tensor.element == d.ULP_ELEMENT_WIDE:
+    if not tensor.owned or tensor.count == 0 or tensor.element in (d.ULP_ELEMENT_PAIR, d.ULP_ELEMENT_WIDE):
         array = copy_array(tensor)
         _free_tensor(tensor)
         return array

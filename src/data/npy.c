@@ -273,10 +273,11 @@ static bool all_representable(const struct ulp_format *format, const struct ulp_
 static const char *choose_descr(const struct ulp_tensor *tensor, const struct ulp_format *half)
 {
     static const char *const names[ULP_ELEMENT_COUNT] = {
-        [ULP_ELEMENT_F32] = "<f4", [ULP_ELEMENT_F64] = "<f8", [ULP_ELEMENT_WIDE] = "<f8",
-        [ULP_ELEMENT_I8] = "|i1",  [ULP_ELEMENT_U8] = "|u1",  [ULP_ELEMENT_I16] = "<i2",
-        [ULP_ELEMENT_U16] = "<u2", [ULP_ELEMENT_I32] = "<i4", [ULP_ELEMENT_U32] = "<u4",
-        [ULP_ELEMENT_I64] = "<i8", [ULP_ELEMENT_U64] = "<u8", [ULP_ELEMENT_BOOL] = "|b1",
+        [ULP_ELEMENT_F32] = "<f4",  [ULP_ELEMENT_F64] = "<f8", [ULP_ELEMENT_WIDE] = "<f8",
+        [ULP_ELEMENT_PAIR] = "<f8", [ULP_ELEMENT_I8] = "|i1",  [ULP_ELEMENT_U8] = "|u1",
+        [ULP_ELEMENT_I16] = "<i2",  [ULP_ELEMENT_U16] = "<u2", [ULP_ELEMENT_I32] = "<i4",
+        [ULP_ELEMENT_U32] = "<u4",  [ULP_ELEMENT_I64] = "<i8", [ULP_ELEMENT_U64] = "<u8",
+        [ULP_ELEMENT_BOOL] = "|b1",
     };
     if (tensor->type == ULP_TYPE_FLOAT16 && tensor->element == ULP_ELEMENT_F32 &&
         all_representable(half, tensor))
@@ -288,7 +289,7 @@ static uint64_t element_bits(const struct ulp_tensor *tensor, size_t i, size_t b
                              const struct ulp_format *half)
 {
     uint64_t bits = 0;
-    if (tensor->element == ULP_ELEMENT_WIDE || tensor->element == ULP_ELEMENT_F64) {
+    if (tensor->element >= ULP_ELEMENT_F64 && tensor->element <= ULP_ELEMENT_WIDE) {
         bits = ulp_double_pattern(ulp_tensor_get(tensor, i));
     } else if (tensor->element == ULP_ELEMENT_F32 && bytes == 2) {
         bits = ulp_format_encode(half, ulp_tensor_get(tensor, i));
@@ -304,7 +305,7 @@ static uint64_t element_bits(const struct ulp_tensor *tensor, size_t i, size_t b
 static bool is_memory(const struct ulp_tensor *tensor, size_t bytes)
 {
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || bytes != tensor->element_bytes ||
-        tensor->element == ULP_ELEMENT_WIDE)
+        tensor->element == ULP_ELEMENT_WIDE || tensor->element == ULP_ELEMENT_PAIR)
         return false;
     const float *single = tensor->element == ULP_ELEMENT_F32 ? tensor->data : NULL;
     const double *pair = tensor->element == ULP_ELEMENT_F64 ? tensor->data : NULL;

@@ -10,6 +10,7 @@
 #include "kernels/byte_pairs.h"
 #include "base/machine/cpu.h"
 #include "kernels/unit/unit.h"
+#include "kernels/pair/pair_contract.h"
 #include "kernels/reference.h"
 #include "kernels/scaled_contract.h"
 
@@ -66,6 +67,8 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
 {
     if (problem->onto)
         return ulp_contract_unit(arithmetic, problem, pool, error);
+    if (arithmetic->accumulator.pairs)
+        return ulp_contract_by_pairs(arithmetic, problem, pool, error);
     if (arithmetic->accumulator.carrier == ULP_CARRIER_MPFR)
         return ulp_contract_wide(arithmetic, problem, pool, error);
     if (arithmetic->weights.name[0])

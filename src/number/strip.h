@@ -2,8 +2,9 @@
  * them. This is the only code that computes with values outside the contraction kernels. A tape
  * (formula/) is a list of these calls, so an operator's formula runs in every arithmetic.
  *
- * Five strip carriers: the three of formats (float, double, MPFR records) and two for integer
- * tensors (int64, uint64; results wrap modulo 2^bits of the tensor's type when stored). */
+ * Six strip carriers: the three of formats (float, double, MPFR records), pairs of doubles with a
+ * running bound (the reference's) and two for integer tensors (int64, uint64; results wrap modulo
+ * 2^bits of the tensor's type when stored). */
 #pragma once
 
 #include <ulpscope/tensor.h>
@@ -27,6 +28,7 @@ enum ulp_strip_carrier {
     ULP_STRIP_FLOAT,
     ULP_STRIP_DOUBLE,
     ULP_STRIP_MPFR,
+    ULP_STRIP_PAIR,
     ULP_STRIP_INT64,
     ULP_STRIP_UINT64,
     ULP_STRIP_CARRIER_COUNT

@@ -1,6 +1,7 @@
 /* The order of elements of one tensor. */
 #include "ops/compare.h"
 
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 
 static int compare_doubles(double a, double b)
@@ -30,6 +31,11 @@ int ulp_compare(const struct ulp_tensor *tensor, size_t i, size_t j)
     case ULP_ELEMENT_F64: {
         const double *data = tensor->data;
         return compare_doubles(data[i], data[j]);
+    }
+    case ULP_ELEMENT_PAIR: {
+        const struct ulp_double_pair *data = tensor->data;
+        const int high = compare_doubles(data[i].high, data[j].high);
+        return high ? high : compare_doubles(data[i].low, data[j].low);
     }
     case ULP_ELEMENT_WIDE: return compare_wide(tensor, i, j);
     case ULP_ELEMENT_U64: {

@@ -180,9 +180,9 @@ static void view_constant(const struct ulp_step *step, const struct ulp_lane *la
     memcpy(output->dims, shape->dims, sizeof output->dims);
 }
 
-enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
-                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
-                             struct ulp_error *error)
+static enum ulp_status run_step(const struct ulp_step *step, struct ulp_lane *lane,
+                                const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
+                                struct ulp_error *error)
 {
     struct ulp_step_call call;
     memset(outputs, 0, step->output_count * sizeof *outputs);
@@ -199,6 +199,15 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
     if (status == ULP_OK && lane->mix->fusion)
         status = store_results(lane, step, outputs, error);
     return status;
+}
+
+enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
+                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
+                             struct ulp_error *error)
+{
+    return ulp_lane_arithmetic(lane, step)->storage.pairs
+               ? ulp_pairs_run(run_step, step, lane, inputs, outputs, error)
+               : run_step(step, lane, inputs, outputs, error);
 }
 
 static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_step *step,

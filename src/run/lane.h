@@ -200,6 +200,15 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
                              struct ulp_error *error);
 
+/* run_pairs.c: a step of a lane in pairs by `run`, and once more in records where it noted that
+ * pairs do not settle it. */
+typedef enum ulp_status ulp_step_fn(const struct ulp_step *step, struct ulp_lane *lane,
+                                    const struct ulp_tensor *const *inputs,
+                                    struct ulp_tensor *outputs, struct ulp_error *error);
+enum ulp_status ulp_pairs_run(ulp_step_fn *run, const struct ulp_step *step, struct ulp_lane *lane,
+                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
+                              struct ulp_error *error);
+
 /* A call of a step and what it points to: it must stay where it is. */
 struct ulp_step_call {
     struct ulp_call call;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 #include "tensor/odd.h"
@@ -62,7 +63,7 @@ static void convert_floats(const struct conversion *c, size_t first, size_t last
 /* Room for any element's exact value, as an mpfr_t whose limbs live with the caller. */
 struct exact {
     mpfr_t value;
-    mp_limb_t limbs[2];
+    mp_limb_t limbs[ULP_PAIR_RECORD_BITS / 64];
 };
 
 static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
@@ -70,6 +71,12 @@ static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
     if (in->element == ULP_ELEMENT_WIDE) {
         ulp_record_open_const(x->value, ulp_record_at_const(in->data, i, in->precision),
                               in->precision);
+        return;
+    }
+    if (in->element == ULP_ELEMENT_PAIR) {
+        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)in->data + i;
+        mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS, x->limbs);
+        ulp_pair_get(x->value, pair->high, pair->low);
         return;
     }
     mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, 64, x->limbs);
@@ -114,6 +121,41 @@ static void convert_to_wide(const struct conversion *c, size_t first, size_t las
             mpfr_set(out, x.value, MPFR_RNDN);
         ulp_record_close(record, out);
     }
+}
+
+/* What no pair holds is noted, and NaN. */
+static void convert_to_pairs(const struct conversion *c, size_t first, size_t last)
+{
+    struct ulp_double_pair *out = c->out->data;
+    const bool rounds = c->storage && c->storage->carrier != ULP_CARRIER_MPFR;
+    const bool pairs = c->in->element == ULP_ELEMENT_PAIR && !rounds;
+    size_t lost = 0;
+    for (size_t i = first; i < last; i++) {
+        struct exact x;
+        bool exact;
+        if (pairs) {
+            out[i] = ((const struct ulp_double_pair *)c->in->data)[i - c->shift];
+            continue;
+        }
+        if (c->in->element == ULP_ELEMENT_F32 && !rounds) {
+            out[i] =
+                (struct ulp_double_pair){(double)((const float *)c->in->data)[i - c->shift], 0};
+            continue;
+        }
+        read_exact(&x, c->in, i - c->shift);
+        if (rounds) {
+            mp_limb_t limbs[1];
+            mpfr_t rounded;
+            mpfr_custom_init_set(rounded, MPFR_NAN_KIND, 0, 53, limbs);
+            ulp_round_mpfr(c->storage, c->rounding, rounded, x.value, c->seed, 0, i);
+            out[i] = (struct ulp_double_pair){mpfr_get_d(rounded, MPFR_RNDN), 0};
+        } else if (!ulp_pair_set(&out[i], x.value, &exact)) {
+            out[i] = (struct ulp_double_pair){NAN, 0};
+            lost++;
+        }
+    }
+    if (lost)
+        ulp_note(lost);
 }
 
 /* fp64 and custom formats between 52 and 53 bits. */
@@ -225,7 +267,8 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
                                                          : (int64_t)high;
         else if (value <= low)
             integer = (int64_t)low;
-        else if (fabs(value) >= 0x1p52 && c->in->element == ULP_ELEMENT_WIDE) {
+        else if (fabs(value) >= 0x1p52 &&
+                 (c->in->element == ULP_ELEMENT_WIDE || c->in->element == ULP_ELEMENT_PAIR)) {
             struct exact x;
             read_exact(&x, c->in, i);
             integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)mpfr_get_ui(x.value, MPFR_RNDZ)
@@ -248,6 +291,7 @@ static convert_fn *choose(const struct conversion *c)
         return exact || (c->storage && c->storage->precision <= ODD_PRECISION_MAX)
                    ? convert_to_narrow_float
                    : convert_to_double;
+    case ULP_ELEMENT_PAIR: return convert_to_pairs;
     case ULP_ELEMENT_WIDE: return convert_to_wide;
     case ULP_ELEMENT_BOOL: return convert_to_bool;
     default: return convert_to_integer;
@@ -321,7 +365,8 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
                   : in->element == ULP_ELEMENT_PACKED && out->type == in->type
                       ? convert_packed
                       : choose(&job.conversion);
-    const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE;
+    const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE ||
+                      out->element == ULP_ELEMENT_PAIR;
     return ulp_parallel_for(pool, in->count, ulp_grain(wide ? 20 : 1), convert_range, &job, error);
 }
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/machine/cpu.h"
+#include "number/double_pair.h"
 #include "number/record_batch.h"
+#include "number/round/odd.h"
 #include "tensor/tensor.h"
 
 #define EXPONENT_MAX 999 /* magnitudes that are far inside double */
@@ -134,6 +136,12 @@ void ulp_odd_read(const struct ulp_tensor *in, size_t first, size_t count, doubl
             out[i] = (double)((const float *)in->data)[first + i];
         break;
     case ULP_ELEMENT_F64: memcpy(out, (const double *)in->data + first, count * sizeof *out); break;
+    case ULP_ELEMENT_PAIR:
+        for (size_t i = 0; i < count; i++) {
+            const struct ulp_double_pair *x = (const struct ulp_double_pair *)in->data + first + i;
+            out[i] = ulp_odd(x->high, x->low);
+        }
+        break;
     case ULP_ELEMENT_WIDE: read_records(in, first, count, out); break;
     default:
         for (size_t i = 0; i < count; i++)

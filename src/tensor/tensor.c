@@ -7,6 +7,7 @@
 
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "tensor/stored.h"
 
@@ -43,11 +44,11 @@ const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT] = {
 /* clang-format on */
 
 static const unsigned char element_bytes[ULP_ELEMENT_COUNT] = {
-    [ULP_ELEMENT_F32] = 4,    [ULP_ELEMENT_F64] = 8,    [ULP_ELEMENT_WIDE] = 0,
-    [ULP_ELEMENT_I8] = 1,     [ULP_ELEMENT_U8] = 1,     [ULP_ELEMENT_I16] = 2,
-    [ULP_ELEMENT_U16] = 2,    [ULP_ELEMENT_I32] = 4,    [ULP_ELEMENT_U32] = 4,
-    [ULP_ELEMENT_I64] = 8,    [ULP_ELEMENT_U64] = 8,    [ULP_ELEMENT_BOOL] = 1,
-    [ULP_ELEMENT_STORED] = 0, [ULP_ELEMENT_PACKED] = 0,
+    [ULP_ELEMENT_F32] = 4,  [ULP_ELEMENT_F64] = 8,    [ULP_ELEMENT_PAIR] = 16,
+    [ULP_ELEMENT_WIDE] = 0, [ULP_ELEMENT_I8] = 1,     [ULP_ELEMENT_U8] = 1,
+    [ULP_ELEMENT_I16] = 2,  [ULP_ELEMENT_U16] = 2,    [ULP_ELEMENT_I32] = 4,
+    [ULP_ELEMENT_U32] = 4,  [ULP_ELEMENT_I64] = 8,    [ULP_ELEMENT_U64] = 8,
+    [ULP_ELEMENT_BOOL] = 1, [ULP_ELEMENT_STORED] = 0, [ULP_ELEMENT_PACKED] = 0,
 };
 
 const char *ulp_type_name(enum ulp_type type)
@@ -85,7 +86,7 @@ enum ulp_element ulp_storage_element(const struct ulp_format *storage)
         [ULP_CARRIER_DOUBLE] = ULP_ELEMENT_F64,
         [ULP_CARRIER_MPFR] = ULP_ELEMENT_WIDE,
     };
-    return elements[storage->carrier];
+    return storage->pairs ? ULP_ELEMENT_PAIR : elements[storage->carrier];
 }
 
 enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
@@ -261,6 +262,7 @@ double ulp_tensor_read_any(const struct ulp_tensor *tensor, size_t i)
     switch (tensor->element) {
     case ULP_ELEMENT_F32: return (double)((const float *)tensor->data)[i];
     case ULP_ELEMENT_F64: return ((const double *)tensor->data)[i];
+    case ULP_ELEMENT_PAIR: return ((const struct ulp_double_pair *)tensor->data)[i].high;
     case ULP_ELEMENT_WIDE:
         return wide_to_double(ulp_record_at_const(tensor->data, i, tensor->precision),
                               tensor->precision);
@@ -317,6 +319,12 @@ void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
     case ULP_ELEMENT_U64: ((uint64_t *)data)[i] = (uint64_t)value; break;
     case ULP_ELEMENT_F32: ((float *)data)[i] = (float)value; break;
     case ULP_ELEMENT_F64: ((double *)data)[i] = (double)value; break;
+    case ULP_ELEMENT_PAIR: {
+        const double high = (double)value;
+        const double low = (double)((__int128)value - (__int128)high);
+        ((struct ulp_double_pair *)data)[i] = (struct ulp_double_pair){high, low};
+        break;
+    }
     case ULP_ELEMENT_WIDE: {
         struct ulp_record *record = ulp_record_at(data, i, tensor->precision);
         mpfr_t x;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 #include "number/strip.h"
@@ -22,8 +23,9 @@ enum { ARITHMETICS = sizeof arithmetics / sizeof arithmetics[0] };
 static size_t element_bytes(enum ulp_element element)
 {
     static const size_t bytes[ULP_ELEMENT_COUNT] = {
-        [ULP_ELEMENT_F32] = 4, [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_I8] = 1,   [ULP_ELEMENT_U8] = 1,
-        [ULP_ELEMENT_I16] = 2, [ULP_ELEMENT_U16] = 2, [ULP_ELEMENT_I32] = 4,  [ULP_ELEMENT_U32] = 4,
+        [ULP_ELEMENT_F32] = 4, [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_PAIR] = 16,
+        [ULP_ELEMENT_I8] = 1,  [ULP_ELEMENT_U8] = 1,  [ULP_ELEMENT_I16] = 2,
+        [ULP_ELEMENT_U16] = 2, [ULP_ELEMENT_I32] = 4, [ULP_ELEMENT_U32] = 4,
         [ULP_ELEMENT_I64] = 8, [ULP_ELEMENT_U64] = 8, [ULP_ELEMENT_BOOL] = 1,
     };
     return element == ULP_ELEMENT_WIDE ? ulp_record_bytes(WIDE_PRECISION) : bytes[element];
@@ -61,6 +63,11 @@ static void get_element(const struct ulp_tensor *tensor, size_t i, mpfr_t x)
     switch (tensor->element) {
     case ULP_ELEMENT_F32: mpfr_set_flt(x, ((const float *)tensor->data)[i], MPFR_RNDN); return;
     case ULP_ELEMENT_F64: mpfr_set_d(x, ((const double *)tensor->data)[i], MPFR_RNDN); return;
+    case ULP_ELEMENT_PAIR: {
+        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + i;
+        ulp_pair_get(x, pair->high, pair->low);
+        return;
+    }
     case ULP_ELEMENT_WIDE: {
         mpfr_t y;
         ulp_record_open_const(y, ulp_record_at_const(tensor->data, i, WIDE_PRECISION),
@@ -115,7 +122,12 @@ static void fill_tensor(struct ulp_tensor *tensor, uint64_t *state)
             ((float *)tensor->data)[i] = mpfr_get_flt(x, MPFR_RNDN);
         else if (tensor->element == ULP_ELEMENT_F64)
             ((double *)tensor->data)[i] = mpfr_get_d(x, MPFR_RNDN);
-        else if (tensor->element == ULP_ELEMENT_WIDE) {
+        else if (tensor->element == ULP_ELEMENT_PAIR) {
+            struct ulp_double_pair *pair = (struct ulp_double_pair *)tensor->data + i;
+            bool exact;
+            if (!ulp_pair_set(pair, x, &exact))
+                *pair = (struct ulp_double_pair){mpfr_get_d(x, MPFR_RNDN), 0};
+        } else if (tensor->element == ULP_ELEMENT_WIDE) {
             struct ulp_record *record = ulp_record_at(tensor->data, i, WIDE_PRECISION);
             mpfr_t y;
             ulp_record_begin(y, record, WIDE_PRECISION);
@@ -228,6 +240,8 @@ static void check_store(const char *name, const struct ulp_strip_rule *rule,
         ck_ok(ulp_format_find(storage_name, &storage, &why));
     else
         storage = rule->format;
+    if (element == ULP_ELEMENT_PAIR) /* check_strip_pair.c */
+        return;
     if (!element_holds(element, &storage) || (!storage_name && storage.precision > WIDE_PRECISION))
         return;
     struct ulp_tensor tensor = make_tensor(element, memory);

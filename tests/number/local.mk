@@ -1,4 +1,4 @@
-test_programs += check_binary64 check_format check_function check_function_cuda check_math check_number check_pair check_round check_strip \
+test_programs += check_binary64 check_format check_function check_function_cuda check_math check_number check_pair check_round check_strip check_strip_pair \
 	check_wide_arithmetic check_wide_function check_wide_ties check_wrong_names
 # tests of number: formats, arithmetics by name, rounding
 check_binary64_SOURCES = %D%/check_binary64.c %D%/strip_oracle.c %D%/strip_oracle.h
@@ -12,6 +12,7 @@ check_round_SOURCES = %D%/check_round.c %D%/round/check_oracle.c %D%/round/check
 	%D%/round/round_test.h %D%/round/support.c
 check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_reduction.c \
 	%D%/check_strip_fused.c %D%/strip_oracle.c %D%/strip_oracle.h
+check_strip_pair_SOURCES = %D%/check_strip_pair.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_wide_arithmetic_SOURCES = %D%/check_wide_arithmetic.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_wrong_names_SOURCES = %D%/check_wrong_names.c
 check_wide_function_SOURCES = %D%/check_wide_function.c %D%/strip_oracle.c %D%/strip_oracle.h

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/machine/thread.h"
 #include "harness/rows.h"
 #include "harness/interval.h"
 #include "harness/watch.h"
@@ -20,7 +21,7 @@ static const char *const lanes[] = {"fp32", "fp16", "fp16-strict", "bf16", "tf32
 
 /* In memory that the forked tests share. */
 static struct totals {
-    size_t rows, cases, runs, tapes, values, points, exact, bounded;
+    size_t rows, cases, runs, tapes, values, points, exact, bounded, pair_cases, noted_cases;
     double formula_share, bound_share;
 } * total;
 
@@ -158,6 +159,45 @@ static bool watch_run(const struct node_case *c, const struct ulp_operator *row,
     return true;
 }
 
+/* In pairs of doubles what is noted is for MPFR. Else each value is the reference's to far more
+ * than a double: functions err by 2^-90 and less, a low part that was lost by 2^-54. */
+static void check_pairs(const struct ulp_operator *row, const struct hint *hint,
+                        const struct ulp_tensor *reference)
+{
+    const struct ulp_arithmetic lane = test_arithmetic("pair");
+    struct ulp_tensor outputs[OUTPUTS];
+    struct node_case c;
+    case_make(&c, row, hint, &lane);
+    (void)ulp_notes_take();
+    (void)run(&c, row, &lane, outputs);
+    const bool settled = ulp_notes_take() == 0;
+    total->pair_cases += settled;
+    total->noted_cases += !settled;
+    for (size_t o = 0; o < c.node.output_count && settled; o++) {
+        double size = hint && hint->steps > 0 ? hint->steps * hint->magnitude : 0;
+        mpfr_t value, wanted;
+        mpfr_inits2(INTERVAL_PRECISION, value, wanted, (mpfr_ptr)0);
+        for (size_t i = 0; i < outputs[o].count; i++)
+            size = fmax(size, isfinite(ulp_tensor_get(&reference[o], i))
+                                  ? fabs(ulp_tensor_get(&reference[o], i))
+                                  : 0);
+        for (size_t i = 0; i < outputs[o].count; i++) {
+            watch_element(value, &outputs[o], i);
+            watch_element(wanted, &reference[o], i);
+            const bool special = !mpfr_number_p(wanted) || !mpfr_number_p(value);
+            const bool same = mpfr_nan_p(wanted) ? mpfr_nan_p(value) : mpfr_equal_p(value, wanted);
+            mpfr_sub(value, value, wanted, MPFR_RNDN);
+            if (special ? !same : !(fabs(mpfr_get_d(value, MPFR_RNDN)) <= 0x1p-70 * size))
+                ck_abort_msg("%s since %d in pairs: output %zu element %zu of %.17g is off by %.3g",
+                             row->name, row->since, o, i, mpfr_get_d(wanted, MPFR_RNDN),
+                             mpfr_get_d(value, MPFR_RNDN));
+        }
+        mpfr_clears(value, wanted, (mpfr_ptr)0);
+    }
+    case_free_outputs(outputs);
+    case_free(&c);
+}
+
 /* False: not a case of this row. */
 static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
 {
@@ -182,6 +222,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
         case_free_outputs(outputs);
         case_free(&c);
     }
+    check_pairs(row, hint, reference);
     case_free_outputs(reference);
     total->cases++;
     return true;
@@ -212,9 +253,11 @@ int main(void)
     printf("%zu rows, %zu cases, %zu runs\n"
            "%zu formulas run with %zu values checked, %zu of them against a single possible value; "
            "error at most %.2f of the bound\n"
+           "%zu cases in pairs, and %zu noted for MPFR\n"
            "%zu other values equal to the reference's after one rounding, %zu within a bound, at "
            "most %.2f of it\n",
            total->rows, total->cases, total->runs, total->tapes, total->values, total->points,
-           total->formula_share, total->exact, total->bounded, total->bound_share);
+           total->formula_share, total->pair_cases, total->noted_cases, total->exact,
+           total->bounded, total->bound_share);
     return code;
 }

@@ -34,6 +34,7 @@ static const char *const bases[] = {
     "model",
     "ort-cpu",
 #define TARGET(...)
+#define RULES(...)
 #define CHOICE(...)
 #define PROCESSORS(...)
 #define TF32(...)
@@ -43,6 +44,7 @@ static const char *const bases[] = {
     "mpfr:60",
     "mpfr:128",
     "mpfr:200",
+    "pair",
 };
 static const char *const gpus[] = {"v100", "t4",   "a100", "a2",   "ada",
                                    "l40s", "h100", "h200", "b200", "rtx5090"};

@@ -38,6 +38,7 @@ struct job {
     size_t part_count;
     /* SIZE_MAX: none; changes under the pool's lock, which guards the rest */
     atomic_size_t failed_first;
+    atomic_size_t noted; /* by workers */
     struct ulp_error failed;
     enum ulp_status status;
 };
@@ -81,6 +82,20 @@ struct worker {
 /* The pool whose job this thread is working on: nested calls run inline. */
 static _Thread_local const struct ulp_pool *working;
 static _Thread_local int working_number;
+
+static _Thread_local size_t noted;
+
+void ulp_note(size_t count)
+{
+    noted += count;
+}
+
+size_t ulp_notes_take(void)
+{
+    const size_t count = noted;
+    noted = 0;
+    return count;
+}
 
 static void record_failure(struct ulp_pool *pool, struct job *job, size_t first,
                            enum ulp_status status, const struct ulp_error *error)
@@ -224,6 +239,8 @@ static void *run_worker(void *argument)
         seen = wait_for_job(pool, seen);
         if (join_job(pool, seen)) {
             work_on(pool, pool->job, worker.number);
+            if (noted)
+                atomic_fetch_add(&pool->job->noted, ulp_notes_take());
             leave_job(pool);
         }
     }
@@ -520,6 +537,7 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
     working = NULL;
     if (atomic_fetch_add(&pool->gate, GATE_CLOSED) & GATE_WORKERS)
         wait_for_workers(pool);
+    ulp_note(job.noted);
     if (job.status != ULP_OK && error)
         *error = job.failed;
     return job.status;

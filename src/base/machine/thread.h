@@ -57,5 +57,10 @@ static inline size_t ulp_grain(double item_nanoseconds)
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain,
                                  ulp_work_fn *work, void *context, struct ulp_error *error);
 
+/* What the calling thread, and those that worked for its calls of ulp_parallel_for, noted since it
+ * last asked: a count that work hands up beside its status. */
+void ulp_note(size_t count);
+size_t ulp_notes_take(void);
+
 /* For work that costs something to split: into how many parts, all of the pool's threads or 1. */
 int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds);

@@ -87,9 +87,9 @@ static void choose_rules(struct ulp_tape_plan *plan)
 static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
 {
     static const enum ulp_element elements[ULP_STRIP_CARRIER_COUNT] = {
-        [ULP_STRIP_FLOAT] = ULP_ELEMENT_F32,  [ULP_STRIP_DOUBLE] = ULP_ELEMENT_F64,
-        [ULP_STRIP_MPFR] = ULP_ELEMENT_WIDE,  [ULP_STRIP_INT64] = ULP_ELEMENT_I64,
-        [ULP_STRIP_UINT64] = ULP_ELEMENT_U64,
+        [ULP_STRIP_FLOAT] = ULP_ELEMENT_F32, [ULP_STRIP_DOUBLE] = ULP_ELEMENT_F64,
+        [ULP_STRIP_MPFR] = ULP_ELEMENT_WIDE, [ULP_STRIP_PAIR] = ULP_ELEMENT_COUNT,
+        [ULP_STRIP_INT64] = ULP_ELEMENT_I64, [ULP_STRIP_UINT64] = ULP_ELEMENT_U64,
     };
     return elements[carrier];
 }
@@ -106,7 +106,7 @@ static bool rounds_natively(const struct ulp_tape_plan *plan, const struct ulp_f
 {
     if (plan->rule.each_step)
         return false;
-    if (plan->rule.carrier == ULP_STRIP_MPFR)
+    if (plan->rule.carrier == ULP_STRIP_MPFR || plan->rule.carrier == ULP_STRIP_PAIR)
         return format->carrier == ULP_CARRIER_MPFR && format->precision == plan->rule.precision;
     const bool single = plan->rule.carrier == ULP_STRIP_FLOAT;
     return format->precision == (single ? 24 : 53) && format->emax == (single ? 127 : 1023) &&
@@ -348,8 +348,9 @@ static bool can_tile(const struct ulp_tape_plan *plan)
 {
     const struct ulp_tape_case *made_for = &plan->made_for;
     const enum ulp_order order = plan->order.order;
-    const bool wide =
-        plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR;
+    const bool wide = plan->sum_rule.carrier == ULP_STRIP_MPFR ||
+                      plan->sum_rule.carrier == ULP_STRIP_PAIR ||
+                      plan->rule.carrier == ULP_STRIP_MPFR;
     if (!plan->has_reductions || made_for->row_count < ULP_TUNE_TILE_ROWS_MIN ||
         made_for->row_length == 0 || plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
         (made_for->windows && !made_for->window_classes))
@@ -453,11 +454,10 @@ static double estimate_element(const struct ulp_tape_plan *plan)
 {
     static const struct cost {
         double step, function;
-    } costs[ULP_STRIP_CARRIER_COUNT] = {[ULP_STRIP_FLOAT] = {0.2, 2},
-                                        [ULP_STRIP_DOUBLE] = {1, 20},
-                                        [ULP_STRIP_MPFR] = {60, 2000},
-                                        [ULP_STRIP_INT64] = {0.5, 0.5},
-                                        [ULP_STRIP_UINT64] = {0.5, 0.5}},
+    } costs[ULP_STRIP_CARRIER_COUNT] =
+        {[ULP_STRIP_FLOAT] = {0.2, 2},   [ULP_STRIP_DOUBLE] = {1, 20},
+         [ULP_STRIP_MPFR] = {60, 2000},  [ULP_STRIP_PAIR] = {4, 40},
+         [ULP_STRIP_INT64] = {0.5, 0.5}, [ULP_STRIP_UINT64] = {0.5, 0.5}},
       few_limbs = {6, 130};
     const bool fast = plan->rule.carrier == ULP_STRIP_MPFR && plan->rule.precision <= 256;
     const struct cost *cost = fast ? &few_limbs : &costs[plan->rule.carrier];

@@ -83,6 +83,10 @@ void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *
         plan->sum_table->primitive[ULP_PRIMITIVE_MUL](&plan->narrow_rule, sums, sums,
                                                       ulp_slot_of(worker, plan->unit_slot), NULL, n,
                                                       place);
+    if (plan->same_carrier) {
+        memcpy(out, sums, n * plan->element_bytes);
+        return;
+    }
     const struct ulp_tensor view = view_strip(&plan->sum_rule, sums, n);
     plan->table->load(&plan->rule, out, &view, 0, NULL, 1, n);
 }

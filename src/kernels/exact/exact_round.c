@@ -3,6 +3,7 @@
  * test), else the caller computes exactly. */
 #include "kernels/exact/parts.h"
 
+#include "base/machine/thread.h"
 #include "number/round/round.h"
 
 /* An mpfr_t on memory of its own, for any precision that occurs here. */
@@ -41,6 +42,9 @@ void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpf
         ((float *)out->data)[element] = mpfr_get_flt(result, MPFR_RNDN);
     } else if (out->element == ULP_ELEMENT_F64) {
         ((double *)out->data)[element] = mpfr_get_d(result, MPFR_RNDN);
+    } else if (out->element == ULP_ELEMENT_PAIR) {
+        bool exact;
+        ulp_note(!ulp_pair_set((struct ulp_double_pair *)out->data + element, result, &exact));
     } else {
         struct ulp_record *record = ulp_record_at(out->data, (size_t)element, out->precision);
         mpfr_t x;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/reference.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 
 struct ulp_wide_form;
@@ -47,10 +48,10 @@ static inline int64_t ulp_wide_out(const struct ulp_contraction *problem,
            problem->out_row_offset[place.i] + problem->out_column_offset[place.j];
 }
 
-/* A factor's element as an mpfr_t that aliases the tensor, or `limb` for F32 and F64. */
+/* A factor's element as an mpfr_t that aliases the tensor, or `limbs` for F32, F64 and pairs. */
 struct ulp_wide_view {
     mpfr_t value;
-    mp_limb_t limb;
+    mp_limb_t limbs[ULP_PAIR_RECORD_BITS / GMP_NUMB_BITS];
 };
 void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor,
                            int64_t element);

@@ -16,9 +16,10 @@ struct ulp_wide_sum {
 
 static int factor_precision(const struct ulp_tensor *tensor)
 {
-    return tensor->element == ULP_ELEMENT_WIDE  ? tensor->precision
-           : tensor->element == ULP_ELEMENT_F64 ? 53
-                                                : 24;
+    return tensor->element == ULP_ELEMENT_WIDE   ? tensor->precision
+           : tensor->element == ULP_ELEMENT_PAIR ? ULP_PAIR_RECORD_BITS
+           : tensor->element == ULP_ELEMENT_F64  ? 53
+                                                 : 24;
 }
 
 void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor,
@@ -30,7 +31,12 @@ void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *
                               tensor->precision);
         return;
     }
-    mpfr_custom_init_set(view->value, MPFR_ZERO_KIND, 0, factor_precision(tensor), &view->limb);
+    mpfr_custom_init_set(view->value, MPFR_ZERO_KIND, 0, factor_precision(tensor), view->limbs);
+    if (tensor->element == ULP_ELEMENT_PAIR) {
+        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + element;
+        ulp_pair_get(view->value, pair->high, pair->low);
+        return;
+    }
     if (tensor->element == ULP_ELEMENT_F64)
         mpfr_set_d(view->value, ((const double *)tensor->data)[element], MPFR_RNDN);
     else

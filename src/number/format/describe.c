@@ -82,7 +82,8 @@ static const char *spell(char text[24], const struct ulp_format *format)
 {
     snprintf(text, 24, "%s", format->name);
     if (format->carrier == ULP_CARRIER_MPFR)
-        snprintf(text, 24, "MPFR at %d bits", format->precision);
+        snprintf(text, 24, format->pairs ? "pairs of doubles" : "MPFR at %d bits",
+                 format->precision);
     else if (text[0] != 'e')
         for (char *p = text; *p; p++)
             *p = (char)toupper((unsigned char)*p);
@@ -100,6 +101,13 @@ static void describe_storage(struct page *page, const struct ulp_arithmetic *a)
 {
     char name[24];
     const struct ulp_format *f = &a->storage;
+    if (f->pairs) {
+        say(page, "storage",
+            "Every floating-point tensor holds sums of two doubles (106 bits), and where one of "
+            "its values is none of 2^-900 to 2^900, MPFR numbers of %d bits.",
+            f->precision);
+        return;
+    }
     if (f->carrier == ULP_CARRIER_MPFR) {
         say(page, "storage",
             "Every floating-point tensor holds %d-bit significands; exponents are practically "
@@ -120,7 +128,14 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
     char storage[24], compute[24];
     spell(storage, &a->storage);
     spell(compute, &a->compute);
-    if (a->place == ULP_ROUND_EACH_STEP)
+    if (a->storage.pairs)
+        say(page, "inside",
+            "Every step of an operator errs by at most 2^-102 of its result, a function by little "
+            "more than 2^-90, and a bound of the error goes with each value. A node in which a "
+            "decision hangs on that bound, or fewer than 30 bits are certain, is computed by MPFR "
+            "at %d bits.",
+            a->storage.precision);
+    else if (a->place == ULP_ROUND_EACH_STEP)
         say(page, "inside",
             "Every step of an operator (each add, multiply, exp, ...) is rounded to %s: nothing "
             "inside an operator is more precise than what is stored.",
@@ -191,7 +206,9 @@ static void describe_constants(struct page *page, const struct ulp_arithmetic *a
 
 static void describe_functions(struct page *page, const struct ulp_arithmetic *a)
 {
-    if (a->cuda_functions)
+    if (a->storage.pairs)
+        ;
+    else if (a->cuda_functions)
         say(page, "functions",
             "erf, exp, sigmoid and tanh are CUDA's: one to three FP32 ulps off, fitted to what an "
             "H200 returned (equal bits for all that was recorded). The other functions are "
@@ -276,7 +293,11 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
             "MatMul, Gemm and Conv first round their operands from %s to %s (%d significant bits), "
             "%s; the products of these are formed exactly.",
             storage, factor, a->factor.precision, rounding_texts[s->operand_rounding]);
-    if (a->storage.carrier == ULP_CARRIER_MPFR)
+    if (a->storage.pairs)
+        say(page, "sums",
+            "Sums of products carry an error of at most 2^-91 times the sum of the products' "
+            "magnitudes.");
+    else if (a->storage.carrier == ULP_CARRIER_MPFR)
         say(page, "sums",
             "Sums of products carry an error of at most 2^-%d times the sum of the products' "
             "magnitudes.",

@@ -9,6 +9,7 @@
 
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/double_pair.h"
 #include "number/round/round.h"
 
 /* clang-format off */
@@ -134,6 +135,12 @@ enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct
             *out = formats[i];
             return ULP_OK;
         }
+    if (strcmp(name, "pair") == 0) {
+        *out = make_mpfr(ULP_PAIR_RECORD_BITS);
+        snprintf(out->name, sizeof out->name, "%s", name);
+        out->pairs = true;
+        return ULP_OK;
+    }
     if (strncmp(name, "mpfr:", 5) == 0) {
         const char *rest = name + 5;
         const int precision = read_number(&rest);

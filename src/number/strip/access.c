@@ -112,6 +112,23 @@ int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x)
     return (int64_t)x;
 }
 
+int64_t ulp_strip_truncate_pair(const struct ulp_tensor *tensor, double high, double low)
+{
+    const struct integer_kind kind = kind_of(tensor);
+    if (!(fabs(high) >= 0x1p52 && fabs(high) < 0x1p65) || kind.bits < 64) {
+        /* the integer part is the high one's, but just below an integer */
+        const double whole = trunc(high);
+        const bool beyond = whole == high && low != 0 && high != 0 && (low < 0) != (high < 0);
+        return ulp_strip_truncate(tensor, beyond ? whole - copysign(1, high) : whole);
+    }
+    const __int128 x = (__int128)high, rest = (__int128)low,
+                   least = kind.is_signed ? -((__int128)1 << 63) : 0,
+                   most = ((__int128)1 << (64 - kind.is_signed)) - 1;
+    const bool toward = low != trunc(low) && (low < 0) != (high < 0);
+    const __int128 sum = x + rest - (toward ? (high < 0 ? -1 : 1) : 0);
+    return (int64_t)(sum < least ? least : sum > most ? most : sum);
+}
+
 /* The low bits of value, sign-extended for signed types. */
 static int64_t wrap(struct integer_kind kind, int64_t value)
 {

@@ -4,9 +4,16 @@
 #include "number/mpfr_record.h"
 #include "number/strip.h"
 
+/* The pair carrier's element: high + low is within error of what exact arithmetic makes of a tape's
+ * operands; 0: it is that, infinite: nothing is known (a decision hung on the error, or no pair
+ * holds it). */
+struct ulp_strip_pair {
+    double high, low, error;
+};
+
 /* The carriers' tables; others find them through ulp_strip_tables. */
 extern const struct ulp_strip_table ulp_strip_float, ulp_strip_double, ulp_strip_mpfr,
-    ulp_strip_int64, ulp_strip_uint64;
+    ulp_strip_pair, ulp_strip_int64, ulp_strip_uint64;
 
 /* Loads draw their stochastic numbers (only for values the carrier cannot hold) from this stream,
  * at the element's place in the tensor; constants at 0. */
@@ -36,6 +43,7 @@ static inline bool ulp_strip_fits(uint64_t magnitude, int bits)
 /* x toward zero into the range of the tensor's integer type: beyond it the nearest end, NaN 0 (as
  * CUDA's cvt.rzi). */
 int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x);
+int64_t ulp_strip_truncate_pair(const struct ulp_tensor *tensor, double high, double low);
 /* Element `at` of an integer or boolean tensor, and writing it modulo 2^bits of the tensor's
  * type. */
 int64_t ulp_strip_get_int(const struct ulp_tensor *tensor, size_t at);

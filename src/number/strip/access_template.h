@@ -5,6 +5,7 @@
  *   REAL_EMIN, REAL_EMAX
  *   round_to           round.h's function for REAL: static void (format, rounding, REAL *x, n,
  *                      seed, stream, first) */
+#include "number/double_pair.h"
 #include "number/strip/access.h"
 #include "number/round/round.h"
 
@@ -51,6 +52,21 @@ static REAL real_of_wide(const struct ulp_strip_rule *rule, const struct ulp_ten
                                                        : (REAL)mpfr_get_d(x, MPFR_RNDN);
     if (!rule->each_step || mpfr_nan_p(x) || mpfr_cmp_d(x, (double)nearest) == 0)
         return nearest;
+    return (REAL)ulp_strip_round_mpfr(rule, x, at);
+}
+
+static REAL real_of_pair(const struct ulp_strip_rule *rule, const struct ulp_double_pair *pair,
+                         size_t at)
+{
+    const REAL nearest = (REAL)pair->high;
+    const bool rounds = rule->each_step || sizeof(REAL) < sizeof(double);
+    if (!rounds ||
+        (pair->low == 0 && !((double)nearest < pair->high) && !((double)nearest > pair->high)))
+        return nearest;
+    mp_limb_t limbs[ULP_STRIP_LIMBS(ULP_PAIR_RECORD_BITS)];
+    mpfr_t x;
+    mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS, limbs);
+    ulp_pair_get(x, pair->high, pair->low);
     return (REAL)ulp_strip_round_mpfr(rule, x, at);
 }
 
@@ -106,6 +122,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
     switch (tensor->element) {
     case ULP_ELEMENT_F32: LOAD_LOOP(float, (REAL)in[at])
     case ULP_ELEMENT_F64: LOAD_LOOP(double, real_of_double(rule, in[at], at))
+    case ULP_ELEMENT_PAIR: LOAD_LOOP(struct ulp_double_pair, real_of_pair(rule, &in[at], at))
     case ULP_ELEMENT_WIDE: LOAD_LOOP(void, ((void)in, real_of_wide(rule, tensor, at)))
     case ULP_ELEMENT_I8: LOAD_LOOP(int8_t, in[at])
     case ULP_ELEMENT_U8: LOAD_LOOP(uint8_t, in[at])
@@ -201,6 +218,11 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
             break;
         }
         STORE_LOOP(double)
+    case ULP_ELEMENT_PAIR:
+        for (size_t i = 0; i < n; i++)
+            ((struct ulp_double_pair *)tensor->data)[ulp_strip_at(base, offset, stride, i)] =
+                (struct ulp_double_pair){(double)x[i], 0};
+        break;
     case ULP_ELEMENT_WIDE:
         for (size_t i = 0; i < n; i++)
             store_wide(rule, storage, tensor, ulp_strip_at(base, offset, stride, i), x[i], place,

@@ -1,5 +1,6 @@
 /* The integer carriers: int64, and uint64 for tensors of UINT64. Every result wraps modulo 2^64, so
  * that storing it wraps modulo 2^bits of the tensor's type; nothing traps. */
+#include "number/double_pair.h"
 #include "number/strip/access.h"
 
 #include <string.h>
@@ -119,6 +120,10 @@ static int64_t truncate_element(const struct ulp_strip_rule *rule, const struct 
         return ulp_strip_truncate(&range, (double)((const float *)tensor->data)[at]);
     if (tensor->element == ULP_ELEMENT_F64)
         return ulp_strip_truncate(&range, ((const double *)tensor->data)[at]);
+    if (tensor->element == ULP_ELEMENT_PAIR) {
+        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + at;
+        return ulp_strip_truncate_pair(&range, pair->high, pair->low);
+    }
     mpfr_t x;
     ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision),
                           tensor->precision);
@@ -129,8 +134,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
                  int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
     int64_t *y = out;
-    const bool is_float = tensor->element == ULP_ELEMENT_F32 ||
-                          tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
+    const bool is_float = tensor->element <= ULP_ELEMENT_WIDE;
     if (!is_float && tensor->element_bytes == sizeof *y && !offset && stride == 1) {
         memcpy(y, (const int64_t *)tensor->data + base, n * sizeof *y);
         return;
@@ -147,6 +151,11 @@ static void store_as_float(const struct ulp_strip_rule *rule, struct ulp_tensor 
     const bool is_unsigned = rule->carrier == ULP_STRIP_UINT64;
     if (tensor->element == ULP_ELEMENT_F32) {
         ((float *)tensor->data)[at] = is_unsigned ? (float)(uint64_t)value : (float)value;
+    } else if (tensor->element == ULP_ELEMENT_PAIR) {
+        const __int128 x = is_unsigned ? (__int128)(uint64_t)value : (__int128)value;
+        const double high = (double)x;
+        ((struct ulp_double_pair *)tensor->data)[at] =
+            (struct ulp_double_pair){high, (double)(x - (__int128)high)};
     } else if (tensor->element == ULP_ELEMENT_F64) {
         ((double *)tensor->data)[at] = is_unsigned ? (double)(uint64_t)value : (double)value;
     } else {
@@ -169,8 +178,7 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
 {
     (void)storage, (void)place;
     const int64_t *x = in;
-    const bool is_float = tensor->element == ULP_ELEMENT_F32 ||
-                          tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
+    const bool is_float = tensor->element <= ULP_ELEMENT_WIDE;
     if (!is_float && tensor->element_bytes == sizeof *x && !offset && stride == 1) {
         memcpy((int64_t *)tensor->data + base, x, n * sizeof *x);
         return;

@@ -14,9 +14,9 @@ const struct ulp_primitive_row ulp_primitive_rows[ULP_PRIMITIVE_COUNT] = {
 };
 
 const struct ulp_strip_table *const ulp_strip_tables[ULP_STRIP_CARRIER_COUNT] = {
-    [ULP_STRIP_FLOAT] = &ulp_strip_float,   [ULP_STRIP_DOUBLE] = &ulp_strip_double,
-    [ULP_STRIP_MPFR] = &ulp_strip_mpfr,     [ULP_STRIP_INT64] = &ulp_strip_int64,
-    [ULP_STRIP_UINT64] = &ulp_strip_uint64,
+    [ULP_STRIP_FLOAT] = &ulp_strip_float, [ULP_STRIP_DOUBLE] = &ulp_strip_double,
+    [ULP_STRIP_MPFR] = &ulp_strip_mpfr,   [ULP_STRIP_PAIR] = &ulp_strip_pair,
+    [ULP_STRIP_INT64] = &ulp_strip_int64, [ULP_STRIP_UINT64] = &ulp_strip_uint64,
 };
 
 size_t ulp_strip_element_bytes(enum ulp_strip_carrier carrier, int precision)
@@ -25,6 +25,7 @@ size_t ulp_strip_element_bytes(enum ulp_strip_carrier carrier, int precision)
     case ULP_STRIP_FLOAT: return sizeof(float);
     case ULP_STRIP_DOUBLE: return sizeof(double);
     case ULP_STRIP_MPFR: return ulp_record_bytes(precision);
+    case ULP_STRIP_PAIR: return sizeof(struct ulp_strip_pair);
     default: return sizeof(int64_t);
     }
 }
@@ -65,6 +66,7 @@ struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmeti
         rule.carrier = ULP_STRIP_DOUBLE;
         rule.each_step = false;
     } else if (format->carrier == ULP_CARRIER_MPFR) {
+        rule.carrier = format->pairs ? ULP_STRIP_PAIR : ULP_STRIP_MPFR;
         rule.each_step = !nearest_even;
     } else if (nearest_even && fits_float(format)) {
         rule.carrier = ULP_STRIP_FLOAT;

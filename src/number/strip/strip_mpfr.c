@@ -3,6 +3,8 @@
  * precision. each_step true: computed to odd with guard bits, then rounded once to the format. */
 #include "base/machine/cpu.h"
 #include "number/function/function.h"
+#include "base/machine/thread.h"
+#include "number/double_pair.h"
 #include "number/record_batch.h"
 #include "number/round/round.h"
 #include "number/strip/access.h"
@@ -220,13 +222,19 @@ BINARY_STRIPS(STRIP_2)
 STRIP(FMA, 3)
 STRIP(SELECT, 3)
 
-/* An element of any tensor, exactly, on limbs of the caller's (53 or 64 bits) or on the tensor's
+/* An element of any tensor, exactly, on limbs of the caller's (up to a pair's) or on the tensor's
  * own record. */
 static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *tensor, size_t at)
 {
     if (tensor->element == ULP_ELEMENT_WIDE) {
         ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision),
                               tensor->precision);
+        return;
+    }
+    if (tensor->element == ULP_ELEMENT_PAIR) {
+        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + at;
+        mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS, limbs);
+        ulp_pair_get(x, pair->high, pair->low);
         return;
     }
     mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, 64, limbs);
@@ -243,7 +251,8 @@ static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *te
 /* Is every value of the element a double? */
 static bool is_double(enum ulp_element element)
 {
-    return element != ULP_ELEMENT_WIDE && element != ULP_ELEMENT_I64 && element != ULP_ELEMENT_U64;
+    return element != ULP_ELEMENT_WIDE && element != ULP_ELEMENT_PAIR &&
+           element != ULP_ELEMENT_I64 && element != ULP_ELEMENT_U64;
 }
 
 static inline double double_at(const struct ulp_tensor *tensor, size_t at)
@@ -344,7 +353,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
             ulp_record_set_double(record, double_at(tensor, at), rule->precision);
             continue;
         }
-        mp_limb_t limbs[ULP_STRIP_LIMBS(64)];
+        mp_limb_t limbs[ULP_STRIP_LIMBS(ULP_PAIR_RECORD_BITS)];
         mpfr_t x, y;
         open_element(x, limbs, tensor, at);
         ulp_record_begin(y, record, rule->precision);
@@ -353,6 +362,13 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
                            at);
         ulp_record_close(record, y);
     }
+}
+
+/* What no pair holds is noted. */
+static void store_pair(struct ulp_tensor *tensor, size_t at, const mpfr_t x)
+{
+    bool exact;
+    ulp_note(!ulp_pair_set((struct ulp_double_pair *)tensor->data + at, x, &exact));
 }
 
 /* x into element `at` of a float tensor, rounded once to storage. */
@@ -377,6 +393,8 @@ static void store_float(const struct ulp_strip_rule *rule, const struct ulp_form
         ulp_record_close(record, y);
     else if (tensor->element == ULP_ELEMENT_F32)
         ((float *)tensor->data)[at] = mpfr_get_flt(y, MPFR_RNDN);
+    else if (tensor->element == ULP_ELEMENT_PAIR)
+        store_pair(tensor, at, storage && storage->carrier != ULP_CARRIER_MPFR ? y : x);
     else
         ((double *)tensor->data)[at] = mpfr_get_d(y, MPFR_RNDN);
 }
@@ -412,8 +430,7 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
                   const void *in, size_t n, struct ulp_strip_place place)
 {
     const size_t step = ulp_record_bytes(rule->precision);
-    const bool to_float = tensor->element == ULP_ELEMENT_WIDE ||
-                          tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64;
+    const bool to_float = tensor->element <= ULP_ELEMENT_WIDE;
     const bool as_is = stores_as_is(rule, storage, tensor);
     if (as_is && !offset && stride == 1) {
         memcpy((char *)tensor->data + (size_t)base * step, in, n * step);

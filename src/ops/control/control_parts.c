@@ -29,6 +29,33 @@ enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gath
     return ULP_OK;
 }
 
+/* Pairs beside records, which hold what pairs do not, become records. */
+static enum ulp_status stack_records(struct ulp_tensor *out, const struct ulp_gathered *gathered,
+                                     struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *records = NULL;
+    for (size_t i = 0; i < gathered->count && out->element == ULP_ELEMENT_PAIR; i++)
+        if (gathered->parts[i].element == ULP_ELEMENT_WIDE)
+            records = &gathered->parts[i];
+    for (size_t i = 0; i < gathered->count && records; i++) {
+        struct ulp_tensor *part = &gathered->parts[i], wide;
+        if (part->element != ULP_ELEMENT_PAIR)
+            continue;
+        ULP_TRY(ulp_tensor_describe(&wide, part->type, records->element, records->precision,
+                                    part->rank, part->dims, error));
+        ULP_TRY(ulp_tensor_allocate(&wide, call->budget, error));
+        const enum ulp_status status =
+            ulp_tensor_convert(&wide, part, NULL, ULP_ROUND_NEAREST_EVEN, 0, call->pool, error);
+        ulp_tensor_free(part);
+        *part = wide;
+        ULP_TRY(status);
+    }
+    const struct ulp_tensor like = *out;
+    return records ? ulp_tensor_describe(out, like.type, records->element, records->precision,
+                                         like.rank, like.dims, error)
+                   : ULP_OK;
+}
+
 enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
                                 const struct ulp_gathered *gathered, int64_t axis, bool reverse,
                                 const struct ulp_value_info *declared, struct ulp_error *error)
@@ -47,6 +74,7 @@ enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
     }
     ULP_TRY(ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1,
                                      dims, error));
+    ULP_TRY(stack_records(out, gathered, call, error));
     ULP_TRY(ulp_tensor_allocate(out, call->budget, error));
     const struct ulp_split split = ulp_split_at(out, at);
     for (size_t i = 0; i < gathered->count; i++) {

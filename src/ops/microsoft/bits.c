@@ -101,7 +101,7 @@ static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing
     const bool integers = !d->zero || !ulp_element_is_float(d->zero->element);
     d->arithmetic = call->arithmetic;
     if (integers && call->in[2]->element == ULP_ELEMENT_F32 &&
-        ulp_storage_element(&call->arithmetic->storage) == ULP_ELEMENT_WIDE &&
+        call->arithmetic->storage.carrier == ULP_CARRIER_MPFR &&
         call->arithmetic->storage.precision >= 53) {
         d->arithmetic = fp64;
         ULP_TRY(ulp_arithmetic_find("fp64", fp64, error));

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "interval.h"
 #include "kernels/contract.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "number/strip/access.h"
 
@@ -25,6 +26,11 @@ void watch_start(struct watch *watch)
 
 void watch_element(mpfr_t out, const struct ulp_tensor *tensor, size_t i)
 {
+    if (tensor->element == ULP_ELEMENT_PAIR) {
+        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + i;
+        ulp_pair_get(out, pair->high, pair->low);
+        return;
+    }
     if (tensor->element == ULP_ELEMENT_WIDE) {
         mpfr_t record;
         ulp_record_open_const(record, ulp_record_at_const(tensor->data, i, tensor->precision),

@@ -1,0 +1,440 @@
+/* The pair carrier: every primitive on pairs of doubles with a running bound of each value
+ * (number/README.md, section 9). What the fast steps say nothing of (not finite, out of range) is
+ * computed by MPFR and rounded to a pair; what no pair holds, and what hangs on the error, becomes
+ * unknown, which a store notes. */
+#include "number/strip/strip_pair.h"
+
+#include <string.h>
+
+#include "base/machine/cpu.h"
+#include "number/function/pair.h"
+
+#define CHUNK 64
+/* Above what a bound may lose by underflow. */
+#define TINY 0x1p-1060
+
+/* Values as structure of arrays. */
+struct planes {
+    _Alignas(64) double high[CHUNK];
+    double low[CHUNK], error[CHUNK];
+};
+typedef void kernel_fn(struct planes *restrict z, const struct planes *restrict x,
+                       const struct planes *restrict y, size_t n);
+struct kernels {
+    kernel_fn *add, *mul, *div, *sqrt;
+    unsigned (*look)(const double *restrict error, size_t n);
+    void (*split)(struct planes *restrict out, const struct ulp_strip_pair *restrict x, size_t n);
+    void (*unite)(struct ulp_strip_pair *restrict out, const struct planes *restrict x, size_t n);
+};
+
+#define NAME(x) x##_portable
+#define ATTRIBUTE
+#ifdef __FP_FAST_FMA
+#define FUSED true
+#else
+#define FUSED false
+#endif
+#include "number/strip/strip_pair_template.h"
+#if ULP_X86_VECTORS
+#define NAME(x) x##_avx2
+#define ATTRIBUTE __attribute__((target("avx2,fma")))
+#define FUSED true
+#include "number/strip/strip_pair_template.h"
+#define NAME(x) x##_avx512
+#define ATTRIBUTE __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
+#define FUSED true
+#include "number/strip/strip_pair_template.h"
+#endif
+
+static const struct kernels *find_kernels(void)
+{
+    return ULP_BY_CPU(&kernels_avx512, &kernels_avx2, &kernels_portable);
+}
+
+/* ---- what is left to MPFR ---- */
+
+/* What an error of ea makes of the result y of a function of one argument a, at most, where it is
+ * small beside what the slope changes over; else infinite or NaN. Slopes are doubled, which takes
+ * their change over the error. */
+static double carried_one(enum ulp_primitive primitive, const struct ulp_strip_pair *x, double y)
+{
+    const double a = x->high, ea = x->error, size = fabs(a), relative = ea / size;
+    const double to_one = (1 - size) - fabs(x->low), beyond = (a - 1) - fabs(x->low);
+    switch (primitive) {
+    case ULP_PRIMITIVE_EXP: return ea < 0.25 ? 2 * y * ea : INFINITY;
+    case ULP_PRIMITIVE_EXPM1:
+    case ULP_PRIMITIVE_SINH:
+    case ULP_PRIMITIVE_COSH: return ea < 0.25 ? 2 * (fabs(y) + 1) * ea : INFINITY;
+    case ULP_PRIMITIVE_LOG: return relative <= 0.25 ? 2 * relative : INFINITY;
+    case ULP_PRIMITIVE_LOG1P:
+        return 1 + a > 0x1p-40 && ea <= (1 + a) / 4 ? 2 * (ea / (1 + a)) : INFINITY;
+    case ULP_PRIMITIVE_TAN: return ea * (1 + y * y) < 0.0625 ? 2 * ea * (1 + y * y) : INFINITY;
+    case ULP_PRIMITIVE_ASIN:
+    case ULP_PRIMITIVE_ACOS: return ea <= to_one / 2 ? 2 * ea / __builtin_sqrt(to_one) : INFINITY;
+    case ULP_PRIMITIVE_ACOSH: return ea <= beyond / 2 ? 2 * ea / __builtin_sqrt(beyond) : INFINITY;
+    case ULP_PRIMITIVE_ATANH: return ea <= to_one / 2 ? 2 * ea / to_one : INFINITY;
+    case ULP_PRIMITIVE_RSQRT:
+    case ULP_PRIMITIVE_SQRT: return relative <= 0.25 ? 2 * y * relative : INFINITY;
+    /* the slope is below the value, and below 1 */
+    case ULP_PRIMITIVE_SIGMOID:
+    case ULP_PRIMITIVE_SOFTPLUS: return 2 * ea * (ea < 0.25 && y < 1 ? y : 1);
+    case ULP_PRIMITIVE_SIN:
+    case ULP_PRIMITIVE_COS:
+    case ULP_PRIMITIVE_TANH:
+    case ULP_PRIMITIVE_ATAN:
+    case ULP_PRIMITIVE_ASINH:
+    case ULP_PRIMITIVE_ERF: return 2 * ea;
+    default: return INFINITY;
+    }
+}
+
+/* What the operands' errors make of the result y, at most. */
+static double carried(enum ulp_primitive primitive, bool one, const struct ulp_strip_pair *a,
+                      const struct ulp_strip_pair *b, double y)
+{
+    double most = INFINITY;
+    if (a->error == 0 && (one || b->error == 0))
+        return 0;
+    if (one)
+        most = carried_one(primitive, a, y);
+    else if (primitive == ULP_PRIMITIVE_ADD)
+        most = a->error + b->error;
+    else if (primitive == ULP_PRIMITIVE_MUL)
+        most = (fabs(a->high) + a->error) * b->error + fabs(b->high) * a->error;
+    else if (primitive == ULP_PRIMITIVE_DIV && b->error <= fabs(b->high) / 4)
+        most = a->error / (fabs(b->high) - b->error) +
+               fabs(y) * (b->error / (fabs(b->high) - b->error));
+    else if (primitive == ULP_PRIMITIVE_POW && b->error == 0 && a->error <= fabs(a->high) / 4 &&
+             fabs(b->high) * (a->error / fabs(a->high)) <= 0.125)
+        most = 2 * fabs(y) * fabs(b->high) * (a->error / fabs(a->high));
+    return most >= 0 ? most * (1 + 0x1p-40) + TINY : INFINITY;
+}
+
+static struct ulp_strip_pair at(const struct planes *x, size_t i)
+{
+    return (struct ulp_strip_pair){x->high[i], x->low[i], x->error[i]};
+}
+
+enum { LIMBS = ULP_PAIR_RECORD_BITS / 64, RECORD = 16 + 8 * LIMBS };
+
+/* A pair as a record; adds what this has no room for to the pair's error. */
+static void to_record(char *out, struct ulp_strip_pair *x)
+{
+    mpfr_t y;
+    struct ulp_record *record = (struct ulp_record *)(void *)out;
+    ulp_record_begin(y, record, ULP_PAIR_RECORD_BITS);
+    if (ulp_pair_get(y, x->high, x->low) != 0)
+        x->error += 0x1p-250 * fabs(x->high);
+    ulp_record_close(record, y);
+}
+
+/* The elements whose error is NaN. */
+static void compute_rest(enum ulp_primitive primitive, bool one, struct planes *z,
+                         const struct planes *x, const struct planes *y, size_t n)
+{
+    static const struct ulp_strip_rule rule = {.carrier = ULP_STRIP_MPFR,
+                                               .precision = ULP_PAIR_RECORD_BITS};
+    _Alignas(8) char a[CHUNK * RECORD], b[CHUNK * RECORD], out[CHUNK * RECORD];
+    size_t places[CHUNK], count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isnan(z->error[i]))
+            places[count++] = i;
+    if (!count)
+        return;
+    struct ulp_strip_pair operands[2][CHUNK];
+    for (size_t k = 0; k < count; k++) {
+        operands[0][k] = at(x, places[k]);
+        operands[1][k] = at(y, places[k]);
+        to_record(a + k * RECORD, &operands[0][k]);
+        to_record(b + k * RECORD, &operands[1][k]);
+    }
+    ulp_strip_mpfr.primitive[primitive](&rule, out, a, b, NULL, count, (struct ulp_strip_place){0});
+    for (size_t k = 0; k < count; k++) {
+        const size_t i = places[k];
+        mpfr_t result;
+        ulp_record_open_const(result, (const struct ulp_record *)(const void *)(out + k * RECORD),
+                              ULP_PAIR_RECORD_BITS);
+        struct ulp_strip_pair pair = ulp_strip_pair_from(result);
+        const double most = carried(primitive, one, &operands[0][k], &operands[1][k], pair.high);
+        if (!isfinite(pair.high)) /* itself, if it is that for all that the operands may be */
+            pair.error = pair.error > 0 || !(most < INFINITY) ? INFINITY : 0;
+        else
+            pair.error =
+                pair.error + (pair.high == 0 ? 0 : 0x1p-255 * fabs(pair.high) + TINY) + most;
+        z->high[i] = pair.high;
+        z->low[i] = pair.low;
+        z->error[i] = pair.error;
+    }
+}
+
+/* ---- rounded primitives ---- */
+
+static void run(enum ulp_primitive primitive, kernel_fn *kernel, bool negates, void *out,
+                const void *a, const void *b, size_t n)
+{
+    const struct kernels *k = find_kernels();
+    const struct ulp_strip_pair *xs = a, *ys = b ? b : a;
+    struct ulp_strip_pair *zs = out;
+    struct planes x, y, z;
+    for (size_t i = 0; i < n; i += CHUNK) {
+        const size_t count = n - i < CHUNK ? n - i : CHUNK;
+        k->split(&x, xs + i, count);
+        k->split(&y, ys + i, count);
+        for (size_t j = 0; negates && j < count; j++) {
+            y.high[j] = -y.high[j];
+            y.low[j] = -y.low[j];
+        }
+        kernel(&z, &x, &y, count);
+        if (k->look(z.error, count) & 2)
+            compute_rest(primitive, !b, &z, &x, &y, count);
+        k->unite(zs + i, &z, count);
+    }
+}
+
+#define STRIP(NAME)                                                                     \
+    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, \
+                           const void *b, const void *c, size_t n, struct ulp_strip_place place)
+#define ROUNDED(NAME, KERNEL, NEGATES, AS)                                      \
+    STRIP(NAME)                                                                 \
+    {                                                                           \
+        (void)rule, (void)c, (void)place;                                       \
+        run(ULP_PRIMITIVE_##AS, find_kernels()->KERNEL, NEGATES, out, a, b, n); \
+    }
+ROUNDED(ADD, add, false, ADD)
+ROUNDED(SUB, add, true, ADD)
+ROUNDED(MUL, mul, false, MUL)
+ROUNDED(DIV, div, false, DIV)
+ROUNDED(SQRT, sqrt, false, SQRT)
+
+STRIP(FMA)
+{
+    struct ulp_strip_pair product[ULP_STRIP];
+    run_MUL(rule, product, a, b, NULL, n, place);
+    run_ADD(rule, out, product, c, NULL, n, place);
+}
+
+/* All by MPFR. */
+static void say_nothing(struct planes *restrict z, const struct planes *restrict x,
+                        const struct planes *restrict y, size_t n)
+{
+    (void)x, (void)y;
+    for (size_t i = 0; i < n; i++)
+        z->error[i] = NAN;
+}
+#define LEFT(NAME)                                                   \
+    STRIP(NAME)                                                      \
+    {                                                                \
+        (void)rule, (void)c, (void)place;                            \
+        run(ULP_PRIMITIVE_##NAME, say_nothing, false, out, a, b, n); \
+    }
+/* Exact where the operands are, else unknown (carried). */
+LEFT(FMOD)
+LEFT(MOD)
+
+/* The one exact power of all n; NaN: there are others. */
+static double find_power(const struct planes *y, size_t n)
+{
+    bool same = y->low[0] == 0 && y->error[0] == 0;
+    for (size_t i = 1; i < n && same; i++)
+        same = y->high[i] == y->high[0] && y->low[i] == 0 && y->error[i] == 0;
+    return same ? y->high[0] : NAN;
+}
+
+/* Squares, cubes, roots and reciprocals, as formulas have them, by the steps; false: another. */
+static bool take_power(const struct kernels *k, struct planes *z, const struct planes *x,
+                       const struct planes *y, size_t n)
+{
+    const double power = find_power(y, n);
+    struct planes other;
+    if (power == 2 || power == 3)
+        k->mul(power == 2 ? z : &other, x, x, n);
+    if (power == 3)
+        k->mul(z, &other, x, n);
+    if (power == 0.5)
+        k->sqrt(z, x, x, n);
+    for (size_t i = 0; i < n && power == -1; i++) {
+        other.high[i] = 1;
+        other.low[i] = other.error[i] = 0;
+    }
+    if (power == -1)
+        k->div(z, &other, x, n);
+    return power == 2 || power == 3 || power == 0.5 || power == -1;
+}
+
+/* Results that may be doubles, for all that the error says, are MPFR's: then they are exact where
+ * they are that. */
+static void leave_doubles(struct planes *z, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        z->error[i] = z->error[i] > 0 && fabs(z->low[i]) <= z->error[i] ? NAN : z->error[i];
+}
+
+static void run_function(enum ulp_primitive primitive, void *out, const void *a, const void *b,
+                         size_t n)
+{
+    const struct kernels *k = find_kernels();
+    const struct ulp_strip_pair *xs = a, *ys = b ? b : a;
+    struct ulp_strip_pair *zs = out;
+    struct planes x, y, z;
+    for (size_t i = 0; i < n; i += CHUNK) {
+        const size_t count = n - i < CHUNK ? n - i : CHUNK;
+        k->split(&x, xs + i, count);
+        k->split(&y, ys + i, count);
+        const bool power = primitive == ULP_PRIMITIVE_POW && take_power(k, &z, &x, &y, count);
+        if (!power) {
+            ulp_function_pairs(primitive, z.high, z.low, z.error, x.high, x.low, y.high, y.low,
+                               count);
+            leave_doubles(&z, count);
+        }
+        const bool errors = k->look(x.error, count) | k->look(y.error, count);
+        for (size_t j = 0; errors && !power && j < count; j++) {
+            const struct ulp_strip_pair u = at(&x, j), v = at(&y, j);
+            if (u.error != 0 || v.error != 0)
+                z.error[j] += carried(primitive, !b, &u, &v, z.high[j]);
+        }
+        if (k->look(z.error, count) & 2)
+            compute_rest(primitive, !b, &z, &x, &y, count);
+        k->unite(zs + i, &z, count);
+    }
+}
+#define FUNCTION(NAME)                                    \
+    STRIP(NAME)                                           \
+    {                                                     \
+        (void)rule, (void)c, (void)place;                 \
+        run_function(ULP_PRIMITIVE_##NAME, out, a, b, n); \
+    }
+ULP_UNARY_FUNCTIONS(FUNCTION)
+FUNCTION(POW)
+
+/* ---- exact primitives ---- */
+
+#define EXACT(NAME, RESULT)                                                    \
+    STRIP(NAME)                                                                \
+    {                                                                          \
+        (void)rule, (void)b, (void)c, (void)place;                             \
+        const struct ulp_strip_pair *as = a, *bs = b ? b : a, *cs = c ? c : a; \
+        struct ulp_strip_pair *y = out;                                        \
+        for (size_t i = 0; i < n; i++) {                                       \
+            const struct ulp_strip_pair u = as[i], v = bs[i], w = cs[i];       \
+            (void)v, (void)w;                                                  \
+            y[i] = RESULT;                                                     \
+        }                                                                      \
+    }
+static struct ulp_strip_pair flag(int value)
+{
+    return value < 0 ? ulp_strip_pair_unknown() : (struct ulp_strip_pair){value, 0, 0};
+}
+static struct ulp_strip_pair sign_of(struct ulp_strip_pair x)
+{
+    if (ulp_strip_pair_truth(&x) < 0)
+        return ulp_strip_pair_unknown();
+    return (struct ulp_strip_pair){isnan(x.high) ? NAN : (x.high > 0) - (x.high < 0), 0, 0};
+}
+/* -1: the errors leave open which is less, or whether they are equal. */
+static int compare(const struct ulp_strip_pair *a, const struct ulp_strip_pair *b, bool equal)
+{
+    const double errors = a->error + b->error;
+    const int less = ulp_strip_pair_less(a, b), same = a->high == b->high && a->low == b->low;
+    if (errors == INFINITY)
+        return -1;
+    if (errors != 0 && isfinite(a->high) && isfinite(b->high)) {
+        const double apart = fabs((a->high - b->high) + (a->low - b->low));
+        if (!(apart > errors * (1 + 0x1p-40) + 0x1p-140 * (fabs(a->high) + fabs(b->high))))
+            return -1;
+    }
+    return equal ? same : less;
+}
+static int less_or_equal(const struct ulp_strip_pair *a, const struct ulp_strip_pair *b)
+{
+    const int less = compare(a, b, false), same = compare(a, b, true);
+    return less < 0 ? -1 : less || same;
+}
+static struct ulp_strip_pair extremum(struct ulp_strip_pair a, struct ulp_strip_pair b,
+                                      bool greater)
+{
+    const int less = compare(&a, &b, false);
+    if (a.error == INFINITY || b.error == INFINITY)
+        return ulp_strip_pair_unknown();
+    if (isnan(a.high) || isnan(b.high))
+        return (struct ulp_strip_pair){NAN, 0, 0};
+    if (a.high == 0 && b.high == 0 && less == 0)
+        return signbit(a.high) == greater ? b : a;
+    struct ulp_strip_pair y = ulp_strip_pair_less(&a, &b) == greater ? b : a;
+    if (less < 0) /* either may be: it is as far from the other's true value as from its own */
+        y.error = a.error > b.error ? a.error : b.error;
+    return y;
+}
+static int is_kind(const struct ulp_strip_pair *x, bool kind)
+{
+    return x->error == INFINITY ? -1 : kind;
+}
+static int both(int a, int b)
+{
+    return a == 0 || b == 0 ? 0 : a < 0 || b < 0 ? -1 : 1;
+}
+static int either(int a, int b)
+{
+    return a > 0 || b > 0 ? 1 : a < 0 || b < 0 ? -1 : 0;
+}
+static struct ulp_strip_pair choose(int condition, struct ulp_strip_pair a, struct ulp_strip_pair b)
+{
+    return condition < 0 ? ulp_strip_pair_unknown() : condition ? a : b;
+}
+
+#define TRUTH(x) ulp_strip_pair_truth(&(x))
+EXACT(COPY, u)
+EXACT(NEG, ulp_strip_pair_negate(u))
+EXACT(ABS, signbit(u.high) ? ulp_strip_pair_negate(u) : u)
+EXACT(SIGN, sign_of(u))
+EXACT(FLOOR, ulp_strip_pair_floor(u))
+EXACT(CEIL, ulp_strip_pair_ceil(u))
+EXACT(TRUNC, ulp_strip_pair_truncate(u))
+EXACT(ROUND, ulp_strip_pair_round(u))
+EXACT(IS_NAN, flag(is_kind(&u, isnan(u.high))))
+EXACT(IS_INF, flag(is_kind(&u, isinf(u.high))))
+EXACT(NOT, flag(TRUTH(u) < 0 ? -1 : !TRUTH(u)))
+EXACT(MIN, extremum(u, v, false))
+EXACT(MAX, extremum(u, v, true))
+EXACT(LESS, flag(compare(&u, &v, false)))
+EXACT(LESS_EQUAL, flag(less_or_equal(&u, &v)))
+EXACT(EQUAL, flag(compare(&u, &v, true)))
+EXACT(AND, flag(both(TRUTH(u), TRUTH(v))))
+EXACT(OR, flag(either(TRUTH(u), TRUTH(v))))
+EXACT(XOR, flag(TRUTH(u) < 0 || TRUTH(v) < 0 ? -1 : TRUTH(u) != TRUTH(v)))
+EXACT(SELECT, choose(TRUTH(u), v, w))
+
+/* ---- the rest of the table ---- */
+
+static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index,
+                   size_t n)
+{
+    (void)rule;
+    struct ulp_strip_pair *y = out;
+    const struct ulp_strip_pair value = ((const struct ulp_strip_pair *)in)[index];
+    for (size_t i = 0; i < n; i++)
+        y[i] = value;
+}
+
+static void constant(const struct ulp_strip_rule *rule, void *out, const char *text, size_t n)
+{
+    mp_limb_t limbs[LIMBS + 1];
+    mpfr_t x;
+    mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS + 64, limbs);
+    ulp_strip_parse(x, text);
+    const struct ulp_strip_pair value = ulp_strip_pair_from(x);
+    spread(rule, out, &value, 0, n);
+}
+
+#define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME,
+const struct ulp_strip_table ulp_strip_pair = {
+    .primitive = {ULP_UNARY_FUNCTIONS(ENTRY) ENTRY(POW) ENTRY(FMOD) ENTRY(MOD) ENTRY(ADD) ENTRY(SUB)
+                      ENTRY(MUL) ENTRY(DIV) ENTRY(SQRT) ENTRY(FMA) ENTRY(COPY) ENTRY(NEG) ENTRY(ABS)
+                          ENTRY(SIGN) ENTRY(FLOOR) ENTRY(CEIL) ENTRY(TRUNC) ENTRY(ROUND)
+                              ENTRY(IS_NAN) ENTRY(IS_INF) ENTRY(NOT) ENTRY(MIN) ENTRY(MAX)
+                                  ENTRY(LESS) ENTRY(LESS_EQUAL) ENTRY(EQUAL) ENTRY(AND) ENTRY(OR)
+                                      ENTRY(XOR) ENTRY(SELECT)},
+    .load = ulp_strip_pair_load,
+    .store = ulp_strip_pair_store,
+    .constant = constant,
+    .spread = spread,
+};
