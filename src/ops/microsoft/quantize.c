@@ -311,6 +311,11 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED
 #define FACTORS "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i c:i?=0"
 #define X "(x - x_zero_point) * x_scale"
+/* No attribute of a model: 128 where ONNX Runtime has made bytes of a Q/DQ graph unsigned, whose
+ * zero points are so much higher (integer_form.c). What is added before rounding decides ties. */
+#define RAISE "raise:float=0"
+#define RAISED(value) \
+    "q = round(" value " + (y_zero_point + raise)) - raise; min(max(q, low), high)"
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_quantize[] = {
@@ -331,26 +336,28 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
                  "min(max(q, low), high)"},
     {.name = "QGemm", Q, .inputs = FACTORS, GEMM,
      .epilogue = "(acc + c) * (alpha * a_scale * b_scale)"},
-    {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .derived = "low high",
+    {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .attributes = RAISE,
+     .derived = "low high",
      .infer = infer_two,
      .rows = rows_each,
-     .formula = REQUANTIZE("(a - a_zero_point) * a_scale + (b - b_zero_point) * b_scale")},
+     .formula = "u = a_scale / y_scale; v = b_scale / y_scale; k = (y_zero_point + raise) - (u * "
+                "(a_zero_point + raise) + v * (b_zero_point + raise)); q = round(fma(a + raise, u, "
+                "fma(b + raise, v, k))) - raise; min(max(q, low), high)"},
     {.name = "QLinearAveragePool", Q, .when = "count_include_pad=0", .inputs = UNARY,
      .outputs = "y",
-     .attributes = POOL,
+     .attributes = POOL "; " RAISE,
      .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
-     .formula = "q = round(row_mean(" X ") / y_scale + y_zero_point); min(max(q, low), high)"},
+     .formula = RAISED("row_mean(" X ") / y_scale")},
     {.name = "QLinearAveragePool", Q, .when = "count_include_pad=1", .inputs = UNARY,
      .outputs = "y",
-     .attributes = POOL,
+     .attributes = POOL "; " RAISE,
      .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
-     .formula = "q = round(row_sum(" X ") / area / y_scale + y_zero_point); min(max(q, low), "
-                                       "high)"},
+     .formula = RAISED("row_sum(" X ") / area / y_scale")},
     {.name = "QLinearConcat", Q, .inputs = "y_scale:p y_zero_point:i x:**", .outputs = "y",
      .attributes = "axis:!int",
      .infer = infer_concat, .run = run_concat, .formulas = ULP_FORMULAS(&requantized)},
     {.name = "QLinearGlobalAveragePool", Q, .inputs = UNARY, .outputs = "y",
-     .attributes = "channels_last:int=0",
+     .attributes = "channels_last:int=0; " RAISE,
      .derived = "low high", .infer = infer_global, .rows = rows_global,
      .formula = "q = round(row_sum(x - x_zero_point) * (x_scale / (y_scale * row_size()))) + "
                 "y_zero_point; min(max(q, low), high)"},
@@ -359,11 +366,12 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
      .derived = "low high",
      .infer = ulp_infer_first, .rows = rows_each, .formula = "v = " X "; " REQUANTIZE("v < 0 ? "
                                         "alpha * v : v")},
-    {.name = "QLinearMul", Q, .inputs = BINARY, .outputs = "y", .derived = "low high",
+    {.name = "QLinearMul", Q, .inputs = BINARY, .outputs = "y", .attributes = RAISE,
+     .derived = "low high",
      .infer = infer_two,
      .rows = rows_each,
-     .formula = "q = round((a - a_zero_point) * (b - b_zero_point) * (a_scale * b_scale / "
-                "y_scale)) + y_zero_point; min(max(q, low), high)"},
+     .formula =
+         RAISED("(a - a_zero_point) * (b - b_zero_point) * (a_scale * b_scale / y_scale)")},
     {.name = "QLinearSigmoid", Q, .inputs = UNARY, .outputs = "y", .derived = "low high",
      .infer = ulp_infer_first,
      .rows = rows_each,

@@ -176,7 +176,7 @@ static enum ulp_status rows_all(struct ulp_call *call, const struct ulp_layout *
 
 #define DYNAMIC(scale, zero)                                                                    \
     "top = max(0, row_max(x)); bottom = min(0, row_min(x)); " scale                             \
-    " = (top == bottom ? 1 : top - bottom) / 255; " zero " = round(min(max(0 - bottom / " scale \
+    " = top == bottom ? 1 : (top - bottom) / 255; " zero " = round(min(max(0 - bottom / " scale \
     ", 0), 255)); min(max(round(x / " scale ") + " zero ", 0), 255)"
 
 const struct ulp_formula ulp_quantized_dynamic = {"x", "y scale zero", DYNAMIC("scale", "zero")};

@@ -2,8 +2,9 @@
  * on both factors and a QuantizeLinear (perhaps after a Relu) behind it. In lanes with qdq=integer
  * such a step reads the quantised values, which become further inputs of it so that they live long
  * enough. The QuantizeLinear forms the same sum again, since its result is rounded once from it,
- * while the product's own output remains a value that can be reported. Other lanes compute the
- * graph as it is written. */
+ * while the product's own output remains a value that can be reported. ONNX Runtime computes some
+ * other operators between unsigned bytes on these, too: lanes that are it do. Other lanes compute
+ * the graph as it is written. */
 #include <math.h>
 #include <string.h>
 
@@ -122,10 +123,12 @@ static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
     return input_slot(dequantize, 0);
 }
 
-/* Give the step the form `row` of `product`'s node, reading slots[0 .. count). */
+/* Give the step the form `row` (NULL: the row of com.microsoft's `op`) of `product`'s node, reading
+ * slots[0 .. count). */
 static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
-                                const struct ulp_step *product, enum ulp_integer_end end,
-                                const int *slots, size_t count, struct ulp_error *error)
+                                const struct ulp_step *product, const struct ulp_operator *row,
+                                const char *op, const int *slots, size_t count,
+                                struct ulp_error *error)
 {
     struct ulp_arena *arena = fuse->program->arena;
     struct ulp_integer_form *form = ulp_arena_take(arena, 1, sizeof *form);
@@ -150,11 +153,25 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     node->input_count = count;
     node->inputs = numbers;
     node->output_count = 1;
+    if (!row) {
+        const bool raised = fuse->block->slots[slots[0]].shape.type == ULP_TYPE_INT8;
+        struct ulp_attribute *attributes =
+            ulp_arena_take(arena, node->attribute_count + 1, sizeof *attributes);
+        ULP_TRY(ulp_taken(attributes, error));
+        if (node->attribute_count)
+            memcpy(attributes, node->attributes, node->attribute_count * sizeof *attributes);
+        attributes[node->attribute_count++] = (struct ulp_attribute){.name = "raise",
+                                                                     .kind = ULP_ATTRIBUTE_FLOAT,
+                                                                     .f = raised ? 128 : 0};
+        node->attributes = attributes;
+        node->op_type = op;
+        node->domain = "com.microsoft";
+    }
     *form = (struct ulp_integer_form){.product = (int)(product - fuse->block->steps),
+                                      .is_ort = !row,
                                       .input_count = count,
                                       .from = from};
-    ULP_TRY(ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
-                         product->opset, arena, error));
+    ULP_TRY(ulp_bind_row(&form->bound, row, node, row ? product->opset : 1, arena, error));
     ulp_program_charge_prepared(fuse->program, &form->bound);
     form->bound.key = step->bound.key;
     step->integer = form;
@@ -182,35 +199,89 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
     }
     slots[INTEGER_BIAS] = integer_bias(fuse, step, slots);
     slots[BIAS] = slots[INTEGER_BIAS] < 0 ? input_slot(step, 2) : -1;
-    return add_form(fuse, step, step, ULP_INTEGER_FLOAT, slots, FACTOR_COUNT, error);
+    return add_form(fuse, step, step, ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT),
+                    NULL, slots, FACTOR_COUNT, error);
 }
 
-/* A QuantizeLinear to 8 bits with one known scale, after such a product or its Relu. */
+/* A QuantizeLinear to 8 bits with one known scale. */
+static bool is_quantising(const struct fuse *fuse, const struct ulp_step *step)
+{
+    if (strcmp(step->bound.op->name, "QuantizeLinear") != 0)
+        return false;
+    const struct ulp_tensor *scale = known_value(fuse, input_slot(step, 1)),
+                            *zero = known_value(fuse, input_slot(step, 2));
+    const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
+    return scale && scale->count == 1 && scale->type == ULP_TYPE_FLOAT &&
+           (input_slot(step, 2) < 0 || (zero && zero->count == 1)) &&
+           !ulp_node_int(step->bound.node, "block_size", 0) &&
+           !ulp_node_int(step->bound.node, "output_dtype", 0) &&
+           (type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT8);
+}
+
+static bool is_read_once(const struct ulp_block *block, int slot)
+{
+    size_t readers = 0;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].own_input_count; i++)
+            readers += block->steps[s].inputs[i] == slot;
+    for (size_t o = 0; o < block->output_count; o++)
+        readers += block->outputs[o] == slot;
+    return readers == 1;
+}
+
+/* A QuantizeLinear behind what ONNX Runtime's CPU provider has an operator of its own for, on
+ * UINT8, or on INT8 that is no constant, of which it makes UINT8. Those whose floats round to the
+ * same, nearly always, are left out (Concat, LeakyRelu, Sigmoid, Softmax, Where). */
+static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step,
+                                  struct ulp_error *error)
+{
+    static const char *const own[][2] = {{"Add", "QLinearAdd"},
+                                         {"AveragePool", "QLinearAveragePool"},
+                                         {"GlobalAveragePool", "QLinearGlobalAveragePool"},
+                                         {"Mul", "QLinearMul"}};
+    const struct ulp_step *of = ulp_block_producer(fuse->block, step->inputs[0]);
+    const char *op = NULL;
+    int slots[8];
+    size_t count = 0;
+    const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
+    for (size_t i = 0; of && i < sizeof own / sizeof *own; i++)
+        op = strcmp(of->bound.op->name, own[i][0]) == 0 ? own[i][1] : op;
+    if (!op || !is_quantising(fuse, step) || !is_read_once(fuse->block, step->inputs[0]) ||
+        ulp_node_attribute(of->bound.node, "dilations"))
+        return ULP_OK;
+    for (size_t i = 0; i < of->own_input_count; i++) {
+        const struct ulp_step *x = find_producer(fuse, of->inputs[i], "DequantizeLinear");
+        if (!is_quantised(fuse, x, -1) || fuse->block->slots[x->inputs[0]].shape.type != type ||
+            (type == ULP_TYPE_INT8 && fuse->block->slots[x->inputs[0]].constant))
+            return ULP_OK;
+        for (size_t k = 0; k < 3; k++)
+            slots[count++] = input_slot(x, k);
+    }
+    slots[count++] = input_slot(step, 1);
+    slots[count++] = input_slot(step, 2);
+    return add_form(fuse, step, of, NULL, op, slots, count, error);
+}
+
+/* A QuantizeLinear after such a product or its Relu. */
 static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *step,
                                      struct ulp_error *error)
 {
     int slots[INPUT_COUNT];
-    if (strcmp(step->bound.op->name, "QuantizeLinear") != 0)
+    if (!is_quantising(fuse, step))
         return ULP_OK;
     const struct ulp_step *relu = find_producer(fuse, step->inputs[0], "Relu");
     const struct ulp_step *product =
         ulp_block_producer(fuse->block, relu ? relu->inputs[0] : step->inputs[0]);
-    const struct ulp_tensor *scale = known_value(fuse, input_slot(step, 1)),
-                            *zero = known_value(fuse, input_slot(step, 2));
-    const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
-    if (!product || !product->integer || !scale || scale->count != 1 ||
-        scale->type != ULP_TYPE_FLOAT ||
-        (input_slot(step, 2) >= 0 && (!zero || zero->count != 1)) ||
-        ulp_node_int(step->bound.node, "block_size", 0) ||
-        ulp_node_int(step->bound.node, "output_dtype", 0) ||
-        (type != ULP_TYPE_INT8 && type != ULP_TYPE_UINT8))
+    if (!product || !product->integer)
         return ULP_OK;
     for (size_t i = 0; i < FACTOR_COUNT; i++)
         slots[i] = product->integer->from[i] < 0 ? -1 : product->inputs[product->integer->from[i]];
     slots[Y_SCALE] = input_slot(step, 1);
     slots[Y_ZERO] = input_slot(step, 2);
-    return add_form(fuse, step, product, relu ? ULP_INTEGER_RELU : ULP_INTEGER_QUANTIZED, slots,
-                    INPUT_COUNT, error);
+    return add_form(fuse, step, product,
+                    ulp_operator_integer(product->bound.op->name,
+                                         relu ? ULP_INTEGER_RELU : ULP_INTEGER_QUANTIZED),
+                    NULL, slots, INPUT_COUNT, error);
 }
 
 enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ulp_block *block,
@@ -223,5 +294,7 @@ enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ul
         ULP_TRY(fuse_product(&fuse, &block->steps[s], error));
     for (size_t s = 0; s < block->step_count; s++)
         ULP_TRY(fuse_quantize(&fuse, &block->steps[s], error));
+    for (size_t s = 0; s < block->step_count; s++)
+        ULP_TRY(fuse_bytes(&fuse, &block->steps[s], error));
     return ULP_OK;
 }

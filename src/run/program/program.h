@@ -49,6 +49,7 @@ struct ulp_program_slot {
 struct ulp_integer_form {
     struct ulp_bound bound;
     int product; /* the step whose sums these are */
+    bool is_ort; /* of lanes alone that are ONNX Runtime's CPU provider */
     size_t input_count;
     const int *from; /* the step's input that is each of its inputs; -1: omitted */
 };
@@ -397,10 +398,10 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
                                                               const struct ulp_step *step)
 {
     const struct ulp_integer_form *form = step->integer;
-    return form && ulp_mix_arithmetic(mix, step->number)->schedule.qdq_integer &&
-                   ulp_mix_arithmetic(mix, block->steps[form->product].number)->schedule.qdq_integer
-               ? form
-               : NULL;
+    if (!form || !ulp_mix_arithmetic(mix, step->number)->schedule.qdq_integer)
+        return NULL;
+    const struct ulp_arithmetic *of = ulp_mix_arithmetic(mix, block->steps[form->product].number);
+    return of->schedule.qdq_integer && (of->half_as_float || !form->is_ort) ? form : NULL;
 }
 
 /* pattern.c: the error that no node is called so, with near names. */
