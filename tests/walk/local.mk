@@ -4,12 +4,13 @@ walk_sources = %D%/arithmetic.c %D%/builder.h %D%/control.c %D%/node.c %D%/rando
 	tests/ops/harness/hints.c tests/ops/harness/variants.c tests/ops/harness/variants.h \
 	tests/ops/harness/variants_attribute.c tests/ops/harness/variants_inside.h
 EXTRA_PROGRAMS += random_graph
+$(also)%D%/check_runtime.sh.log: random_graph$(EXEEXT)
 $(also)%D%/check_pairs.sh.log: random_graph$(EXEEXT)
 $(also)%D%/check_commands.sh.log: random_graph$(EXEEXT) walk_proofs$(EXEEXT)
 random_graph_SOURCES = %D%/random_graph_files.c $(walk_sources)
-EXTRA_DIST += %D%/README.md %D%/check_commands.py %D%/check_cuts.py %D%/check_written.py %D%/coverage.py %D%/cut_networks.py %D%/pair_cases.py
-dist_check_SCRIPTS += %D%/check_commands.sh %D%/check_cuts.sh %D%/check_pairs.sh %D%/check_written.sh
-TESTS += %D%/check_commands.sh %D%/check_cuts.sh %D%/check_pairs.sh %D%/check_written.sh
+EXTRA_DIST += %D%/README.md %D%/check_commands.py %D%/check_cuts.py %D%/check_runtime.py %D%/check_written.py %D%/coverage.py %D%/cut_networks.py %D%/pair_cases.py
+dist_check_SCRIPTS += %D%/check_commands.sh %D%/check_cuts.sh %D%/check_pairs.sh %D%/check_runtime.sh %D%/check_written.sh
+TESTS += %D%/check_commands.sh %D%/check_cuts.sh %D%/check_pairs.sh %D%/check_runtime.sh %D%/check_written.sh
 walk_proof_sources = %D%/proof_walk.c %D%/proof_walk.h tests/analysis/attack.c tests/analysis/attack.h $(walk_sources)
 test_programs += check_prove_walk
 check_prove_walk_SOURCES = %D%/check_prove_walk.c $(walk_proof_sources)
