@@ -408,7 +408,8 @@ static void describe_integers(struct page *page, const struct ulp_schedule *s)
             "MatMul, Gemm and Conv whose two factors come from DequantizeLinear are summed in "
             "INT32 over the quantised values and scaled once; with a QuantizeLinear after them (a "
             "Relu between is taken along), round(sum * (x_scale * w_scale / y_scale)) is one step, "
-            "as an INT8 kernel does. In ort-cpu Add, Mul and average pools between bytes are "
+            "as an INT8 kernel does. In ort-cpu Add, Mul, Softmax and average pools between bytes "
+            "are "
             "ONNX Runtime's QLinear operators, which add the zero point before they round.");
     if (s->integers_saturate)
         say(page, "integers",

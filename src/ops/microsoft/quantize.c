@@ -377,10 +377,12 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
      .rows = rows_each,
      .formula = REQUANTIZE("sigmoid(" X ")")},
     {.name = "QLinearSoftmax", Q, .inputs = UNARY, .outputs = "y",
-     .attributes = "axis:int; opset:!int",
+     .attributes = "axis:int; opset:!int; " RAISE,
      .derived = "low high",
      .infer = ulp_infer_first, .rows = rows_softmax,
-     .formula = "e = exp((x - row_max(x)) * x_scale); " REQUANTIZE("e / row_sum(e)")},
+     /* whole multiples of 1 / y_scale without its fraction, halves up */
+     .formula = "e = exp((x - row_max(x)) * x_scale); q = floor(e / row_sum(e) * "
+                "floor(1 / y_scale) + 0.5) + y_zero_point; min(max(q, low), high)"},
     {0},
 };
 /* clang-format on */

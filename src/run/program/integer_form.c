@@ -156,13 +156,17 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     if (!row) {
         const bool raised = fuse->block->slots[slots[0]].shape.type == ULP_TYPE_INT8;
         struct ulp_attribute *attributes =
-            ulp_arena_take(arena, node->attribute_count + 1, sizeof *attributes);
+            ulp_arena_take(arena, node->attribute_count + 2, sizeof *attributes);
         ULP_TRY(ulp_taken(attributes, error));
         if (node->attribute_count)
             memcpy(attributes, node->attributes, node->attribute_count * sizeof *attributes);
         attributes[node->attribute_count++] = (struct ulp_attribute){.name = "raise",
                                                                      .kind = ULP_ATTRIBUTE_FLOAT,
                                                                      .f = raised ? 128 : 0};
+        if (strcmp(op, "QLinearSoftmax") == 0)
+            attributes[node->attribute_count++] = (struct ulp_attribute){.name = "opset",
+                                                                         .kind = ULP_ATTRIBUTE_INT,
+                                                                         .i = product->opset};
         node->attributes = attributes;
         node->op_type = op;
         node->domain = "com.microsoft";
@@ -231,14 +235,15 @@ static bool is_read_once(const struct ulp_block *block, int slot)
 
 /* A QuantizeLinear behind what ONNX Runtime's CPU provider has an operator of its own for, on
  * UINT8, or on INT8 that is no constant, of which it makes UINT8. Those whose floats round to the
- * same, nearly always, are left out (Concat, LeakyRelu, Sigmoid, Softmax, Where). */
+ * same are left out (Concat, LeakyRelu, Sigmoid, Where). */
 static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step,
                                   struct ulp_error *error)
 {
     static const char *const own[][2] = {{"Add", "QLinearAdd"},
                                          {"AveragePool", "QLinearAveragePool"},
                                          {"GlobalAveragePool", "QLinearGlobalAveragePool"},
-                                         {"Mul", "QLinearMul"}};
+                                         {"Mul", "QLinearMul"},
+                                         {"Softmax", "QLinearSoftmax"}};
     const struct ulp_step *of = ulp_block_producer(fuse->block, step->inputs[0]);
     const char *op = NULL;
     int slots[8];
