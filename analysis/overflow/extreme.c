@@ -11,7 +11,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "number/function/estimate.h"
+#include "number/function/function.h"
 #include "number/function/math.h"
 
 #define RESAMPLES 1000
@@ -54,16 +54,6 @@ static double exceed(const struct ulp_extreme *fitted, double x)
     return -ulp_math_expm1(-ulp_math_exp(ulp_math_log(y) / k));
 }
 
-/* y[i] = f(x[i]), n <= ULP_STRIP, by the estimates of formulas: within 2^-44, and the same on every
- * machine. */
-static void apply(enum ulp_primitive primitive, double *y, const double *x, size_t n)
-{
-    ulp_estimate(primitive, y, x, n);
-    for (size_t i = 0; i < n; i++)
-        if (isnan(y[i]))
-            ulp_function_binary64(primitive, &y[i], &x[i], NULL, 1);
-}
-
 /* Quantiles at uniform numbers, number and those behind it. */
 static void draw(const struct ulp_extreme *fitted, double *values, size_t count, uint64_t key,
                  uint64_t number)
@@ -74,15 +64,15 @@ static void draw(const struct ulp_extreme *fitted, double *values, size_t count,
         n = count - done < ULP_STRIP ? count - done : ULP_STRIP;
         for (size_t i = 0; i < n; i++)
             u[i] = ulp_math_max(ulp_random_uniform(key, number + i), 0x1p-54);
-        apply(ULP_PRIMITIVE_LOG, e, u, n);
+        ulp_function_binary64(ULP_PRIMITIVE_LOG, e, u, NULL, n);
         for (size_t i = 0; i < n; i++)
             e[i] = -e[i];
-        apply(ULP_PRIMITIVE_LOG, u, e, n);
+        ulp_function_binary64(ULP_PRIMITIVE_LOG, u, e, NULL, n);
         const bool gumbel = fabs(k) < SHAPE_LEAST;
         for (size_t i = 0; i < n; i++)
             u[i] *= gumbel ? -1 : k;
         if (!gumbel)
-            apply(ULP_PRIMITIVE_EXPM1, e, u, n);
+            ulp_function_binary64(ULP_PRIMITIVE_EXPM1, e, u, NULL, n);
         for (size_t i = 0; i < n; i++)
             y[i] = fitted->location + fitted->scale * (gumbel ? u[i] : -e[i] / k);
     }

@@ -1,5 +1,5 @@
 /* Elementary functions: correctly rounded in FP32, in the small formats for every one of their
- * values, and estimates within their bound, on every instruction set.
+ * values, on every instruction set.
  *
  * Most FP32 results are checked by the C library's double functions, which are independent of ours
  * and err by a few units in 2^-53: where that leaves one float possible it is the answer, elsewhere
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "number/function/function.h"
-#include "number/function/estimate.h"
 #include "number/round/round.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"
@@ -195,55 +194,6 @@ TEST_LOOP(fp32_powers, 0, DISABLED)
                              (double)got[i], (double)want);
         }
     }
-}
-
-/* Measured against MPFR at 100 bits; must stay below a quarter of the bound that decisions rest
- * on. */
-TEST_LOOP(estimates_keep_their_bound, 0, FUNCTIONS + 1)
-{
-    const bool power = _i == FUNCTIONS;
-    const enum ulp_primitive primitive = power ? ULP_PRIMITIVE_POW : functions[_i].primitive;
-    const double bound = (power ? ULP_ESTIMATE_ERROR_POW : ULP_ESTIMATE_ERROR) / 4;
-    const int count = (int)test_count(6000, 1000000);
-    uint64_t state = 11;
-    double worst = 0, worst_at = 0;
-    mpfr_t x, y, want, error;
-    mpfr_inits2(53, x, y, (mpfr_ptr)0);
-    mpfr_inits2(100, want, error, (mpfr_ptr)0);
-    for (int i = 0; i < count; i++) {
-        const uint64_t random = oracle_random(&state);
-        double a = (double)float_of((uint32_t)(random & UINT32_C(0x807fffff)) |
-                                    (103 + (uint32_t)(random >> 32) % 32) << 23);
-        double b = 0, got;
-        if (i % 2) /* all bits of a double, as operands of wider formats have */
-            a *= 1 + (double)(random >> 11) * 0x1p-80;
-        if (power) {
-            a = fabs(a);
-            b = (double)(int64_t)oracle_random(&state) * 0x1p-63 * 130 / (fabs(log2(a)) + 1e-6);
-            ulp_estimate_pow(&got, &a, &b, 1);
-        } else {
-            ulp_estimate(primitive, &got, &a, 1);
-        }
-        mpfr_set_d(x, a, MPFR_RNDN);
-        mpfr_set_d(y, b, MPFR_RNDN);
-        ulp_function_mpfr(primitive, want, x, y, MPFR_RNDN);
-        if (isnan(got) || mpfr_zero_p(want)) { /* undecided only where it says so */
-            if (!mpfr_nan_p(want) && !mpfr_inf_p(want) && !mpfr_zero_p(want) && !(fabs(a) > 0x1p20))
-                ck_abort_msg("%s is undecided at %a", ulp_primitive_rows[primitive].name, a);
-            continue;
-        }
-        if (mpfr_inf_p(want) || mpfr_get_exp(want) > 280 || mpfr_get_exp(want) < -280)
-            continue;
-        mpfr_sub_d(error, want, got, MPFR_RNDN);
-        mpfr_div(error, error, want, MPFR_RNDN);
-        const double relative = fabs(mpfr_get_d(error, MPFR_RNDN));
-        if (!(relative <= worst))
-            worst = relative, worst_at = a;
-    }
-    if (!(worst <= bound))
-        ck_abort_msg("%s errs by 2^%.2f at %a", ulp_primitive_rows[primitive].name, log2(worst),
-                     worst_at);
-    mpfr_clears(x, y, want, error, (mpfr_ptr)0);
 }
 
 /* Formats with encodings: every value, or in the short test every stride-th, in every deterministic

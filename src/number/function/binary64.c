@@ -2,8 +2,9 @@
  * (function/pair.h) decides all but about one element in 2^36; those, and what pairs say nothing
  * of, are MPFR's. */
 #include "number/function/pair.h"
-#include "number/round/odd.h"
+#include "base/bits.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,10 +37,12 @@ static double round_exactly(enum ulp_primitive primitive, double a, double b)
     return mpfr_get_d(x.out, MPFR_RNDN);
 }
 
-/* What a mask makes of exp's arguments: results beyond every double. */
+/* What masks make of arguments: results that are infinite, or below half the least double. */
 static bool is_beyond(enum ulp_primitive primitive, double x)
 {
-    return primitive == ULP_PRIMITIVE_EXP && (x > 710 || x < -746);
+    return (primitive == ULP_PRIMITIVE_EXP && (x > 710 || x < -746)) ||
+           ((primitive == ULP_PRIMITIVE_SIGMOID || primitive == ULP_PRIMITIVE_SOFTPLUS) &&
+            x < -746);
 }
 
 static bool are_two(const double *b, size_t n)
@@ -81,23 +84,36 @@ void ulp_function_binary64(enum ulp_primitive primitive, double *out, const doub
     memcpy(out, y, n * sizeof *out);
 }
 
-void ulp_function_to_odd(enum ulp_primitive primitive, double *out, const double *a,
-                         const double *b, size_t n)
+/* The value to odd of an element that the pair leaves open. */
+static double find_odd(enum ulp_primitive primitive, double a, double b)
 {
-    double high[ULP_STRIP], low[ULP_STRIP], error[ULP_STRIP];
-    ulp_function_pairs(primitive, high, low, error, a, NULL, b, NULL, n);
-    for (size_t i = 0; i < n; i++) {
-        const double nearest = high[i] + low[i], rest = low[i] - (nearest - high[i]);
-        if (error[i] == 0) {
-            out[i] = high[i];
-        } else if (__builtin_fabs(rest) > error[i]) {
-            out[i] = ulp_odd(nearest, rest);
-        } else if (primitive != ULP_PRIMITIVE_POW && a[i] != a[i]) {
-            out[i] = a[i];
-        } else {
-            struct exact x;
-            const int ternary = compute_exactly(&x, primitive, a[i], b ? b[i] : 0);
-            out[i] = ulp_double_to_odd(x.out, ternary);
-        }
-    }
+    struct exact x;
+    if (is_beyond(primitive, a))
+        return a - a == 0 ? (a > 0 ? DBL_MAX : 0x1p-1074) : (a > 0 ? a : 0);
+    if (primitive != ULP_PRIMITIVE_POW && a != a)
+        return a;
+    const int ternary = compute_exactly(&x, primitive, a, b);
+    return ulp_double_to_odd(x.out, ternary);
+}
+
+/* Beside high the value may lie on either side, but no tie between normal numbers of `nearest` is
+ * within less than a quarter of a unit of the double's last place. False of an error that is NaN.
+ */
+static bool is_apart(const struct ulp_format *nearest, double high, double error)
+{
+    const int cut = 53 - nearest->precision;
+    return cut > 0 && error <= fabs(high) * 0x1p-56 && fabs(high) >= ldexp(1, nearest->emin) &&
+           (ulp_double_bits(high) & ((UINT64_C(1) << cut) - 1)) != UINT64_C(1) << (cut - 1);
+}
+
+void ulp_function_to_odd(enum ulp_primitive primitive, const struct ulp_format *nearest,
+                         double *out, const double *a, const double *b, size_t n)
+{
+    double y[ULP_STRIP], low[ULP_STRIP], error[ULP_STRIP];
+    ulp_function_pairs(primitive, y, low, error, a, NULL, b, NULL, n);
+    if (ulp_pairs_to_odd(y, low, error, n))
+        for (size_t i = 0; i < n; i++)
+            if (error[i] != 0 && !(nearest && is_apart(nearest, y[i], error[i])))
+                y[i] = find_odd(primitive, a[i], b ? b[i] : 0);
+    memcpy(out, y, n * sizeof *out);
 }

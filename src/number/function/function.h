@@ -1,8 +1,7 @@
 /* Elementary functions: correctly rounded in every format, and never by the machine's libm, so that
- * results travel. A fast estimate with a proven bound decides almost every element: a double for
- * formats up to float (function/estimate.c), a sum of two for the others (function/pair.c). Where
- * the bound leaves two candidates, and for special values, MPFR (function/exact.c) decides. Bounds:
- * number/README.md, 7. */
+ * results travel. A sum of two doubles with a proven bound (function/pair.c) decides almost every
+ * element; where the bound leaves two candidates, and for special values, MPFR (function/exact.c)
+ * decides. Bounds: number/README.md, 7. */
 #pragma once
 
 #include "number/strip.h"
@@ -35,9 +34,11 @@ void ulp_function_doubles(const struct ulp_format *format, enum ulp_rounding rou
 /* The same in binary64, ties to even. */
 void ulp_function_binary64(enum ulp_primitive primitive, double *out, const double *a,
                            const double *b, size_t n);
-/* The same rounded to odd at 53 bits, from which a rounding to 51 bits or fewer is the only one. */
-void ulp_function_to_odd(enum ulp_primitive primitive, double *out, const double *a,
-                         const double *b, size_t n);
+/* The same rounded to odd at 53 bits, from which a rounding to 51 bits or fewer is the only one;
+ * or, where only one to nearest even in the format `nearest` follows (NULL: any may), a number from
+ * which that is. */
+void ulp_function_to_odd(enum ulp_primitive primitive, const struct ulp_format *nearest,
+                         double *out, const double *a, const double *b, size_t n);
 
 /* x as a double rounded to odd: x itself when it is a double, else the neighbour whose last
  * significand bit is 1 (so zero and infinity only stand for themselves). ternary says how x errs

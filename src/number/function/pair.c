@@ -52,3 +52,11 @@ void ulp_function_pairs(enum ulp_primitive primitive, double *high, double *low,
         memcpy(error + whole, out[2], rest * sizeof *error);
     }
 }
+
+bool ulp_pairs_to_odd(double *high, double *low, double *error, size_t n)
+{
+    for (size_t i = n; i % BLOCK != 0; i++)
+        high[i] = low[i] = error[i] = 0;
+    return ULP_BY_CPU(round_to_odd_avx512, round_to_odd_avx2, round_to_odd_portable)(high, low,
+                                                                                     error, n);
+}

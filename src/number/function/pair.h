@@ -19,3 +19,7 @@ void ulp_function_pairs(enum ulp_primitive primitive, double *high, double *low,
 /* What the reduction of large arguments leaves besides of sin and cos; of tan 1 + tan^2 times as
  * much. pow errs by 2^-102 |y| more. */
 #define ULP_PAIR_ERROR_ANGLE 0x1p-104
+
+/* Makes of such results, in arrays of ULP_STRIP, the values to odd: high[i] where error[i] is 0
+ * then; where it is not the bound leaves that open, and both are as before. Whether one is open. */
+bool ulp_pairs_to_odd(double *high, double *low, double *error, size_t n);

@@ -93,12 +93,8 @@ FUNCTION PAIR NAMED(gather_pair)(const double *table, U index)
                   odd = PUT(_mm256_castpd128_pd256(TWO(1)), 3, 1);
     return (PAIR){(V)_mm256_unpacklo_pd(even, odd), (V)_mm256_unpackhi_pd(even, odd)};
 #else
-    PAIR y;
-    for (int i = 0; i < WIDTH; i++) {
-        y.h[i] = table[at[i]];
-        y.l[i] = table[at[i] + 1];
-    }
-    return y;
+    const double *first = table + at[0], *second = table + at[1];
+    return (PAIR){(V){first[0], second[0]}, (V){first[1], second[1]}};
 #endif
 #undef TWO
 #undef PUT

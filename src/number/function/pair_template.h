@@ -324,6 +324,29 @@ LOOP(POW, NAMED(take_pow)(x, y),
      (x.h == 1) & (x.l == 0), 1, REL + size * NAMED(magnitude)(y.h) * 0x1p-102)
 /* clang-format on */
 
+/* The bits of magnitudes are ordered as these are, so the neighbour toward zero is one less. */
+ATTRIBUTES static bool NAMED(round_to_odd)(double *high, const double *low, double *error, size_t n)
+{
+    M open = {0};
+    for (size_t i = 0; i < n; i += WIDTH) {
+        V h, l, e;
+        memcpy(&h, high + i, sizeof h);
+        memcpy(&l, low + i, sizeof l);
+        memcpy(&e, error + i, sizeof e);
+        const M exact = (M)(e == 0), decided = exact | (M)(NAMED(magnitude)(l) > e);
+        const U moved = ((U)h - (((U)h ^ (U)l) >> 63)) | 1;
+        h = NAMED(choose)(decided & ~exact, (V)moved, h);
+        e = NAMED(choose)(decided, (V){0}, e);
+        open |= ~decided;
+        memcpy(high + i, &h, sizeof h);
+        memcpy(error + i, &e, sizeof e);
+    }
+    bool any = false;
+    for (int i = 0; i < WIDTH; i++)
+        any |= open[i] != 0;
+    return any;
+}
+
 #define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = NAMED(run_##NAME),
 static pair_fn *const NAMED(functions)[ULP_PRIMITIVE_COUNT] = {ULP_UNARY_FUNCTIONS(ENTRY)
                                                                    ENTRY(POW)};
