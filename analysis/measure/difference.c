@@ -32,17 +32,17 @@ static double read_hard(const struct ulp_tensor *tensor, size_t i)
     return isinf(x) ? copysign(DBL_MAX, x) : x;
 }
 
-static void open_pairs(struct ulp_metrics_side *side, const struct ulp_double_pair *pairs,
-                       size_t count)
+static void open_pairs(struct ulp_metrics_side *restrict side,
+                       const struct ulp_double_pair *restrict pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const double size = fabs(pairs[i].high);
-        const bool easy = size == 0 || (size > 0x1p-800 && size < 0x1p800);
-        side->nearest[i] = pairs[i].high;
-        side->high[i] = easy ? pairs[i].high : 0;
-        side->middle[i] = easy ? pairs[i].low : 0;
+        const double high = pairs[i].high, low = pairs[i].low, size = fabs(high);
+        const bool easy = (size == 0) | ((size > 0x1p-800) & (size < 0x1p800));
+        side->nearest[i] = high;
+        side->high[i] = easy ? high : 0;
+        side->middle[i] = easy ? low : 0;
         side->low[i] = 0;
-        side->hard[i] = easy ? 0 : -1;
+        side->hard[i] = -(int64_t)!easy;
     }
 }
 

@@ -63,8 +63,8 @@ enum ulp_status ulp_evaluate_exact(struct ulp_lane *reference, const struct ulp_
     *done = false;
     if (!from->moved || op->domain || !(product || sum) || step->input_count != 2 ||
         from->results->count < RESULTS_MIN || !ulp_evaluates_plainly(reference, step, from, out) ||
-        from->results->precision < 53 || inputs[0]->element != ULP_ELEMENT_F32 ||
-        inputs[1]->element != ULP_ELEMENT_F32)
+        (from->results->element == ULP_ELEMENT_WIDE && from->results->precision < 53) ||
+        inputs[0]->element != ULP_ELEMENT_F32 || inputs[1]->element != ULP_ELEMENT_F32)
         return ULP_OK;
     for (int i = 0; i < 2; i++) {
         struct span span = {.x = inputs[i]->data, .least = EXPONENT_END};

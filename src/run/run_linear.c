@@ -20,6 +20,9 @@
  * measuring rounds is less than 2^-102 of the larger of both. Else the node is computed at 128
  * bits, as where some result is not finite.
  *
+ * Where R(r) are pairs their sums err by 2^-91 K W R themselves (number/README.md, section 9.3),
+ * which B has instead of the 2^-102; what is added to them is rounded by 2^-104.
+ *
  * A BatchNormalization of constants is taken as one product, with w = scale / sqrt(var + epsilon):
  * K is 1. In FP64 sum, root, quotient and product err by less than 4 u, which B's 9 u hold with d's
  * 3. At 128 bits r - mean is rounded, too, so R is the largest |r| and the largest |mean|: each of
@@ -32,6 +35,7 @@
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "run/walk.h"
 
@@ -144,6 +148,19 @@ LOOP bool split(double *restrict high, double *restrict low, const struct record
     return far == 0;
 }
 
+LOOP bool split_pairs(double *restrict high, double *restrict low,
+                      const struct ulp_double_pair *restrict x, size_t count)
+{
+    int64_t far = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double size = fabs(x[i].high);
+        high[i] = x[i].high;
+        low[i] = x[i].low;
+        far |= ~mask((size == 0) | ((size >= 0x1p-301) & (size <= 0x1p300)));
+    }
+    return far == 0;
+}
+
 /* Of elements from `first` on. */
 LOOP bool open_strip(struct strip *strip, const struct work *work, size_t first, size_t last)
 {
@@ -152,6 +169,9 @@ LOOP bool open_strip(struct strip *strip, const struct work *work, size_t first,
     if (work->r->element == ULP_ELEMENT_WIDE)
         return split(strip->high, strip->low, (const struct record *)work->r->data + first,
                      strip->count);
+    if (work->r->element == ULP_ELEMENT_PAIR)
+        return split_pairs(strip->high, strip->low,
+                           (const struct ulp_double_pair *)work->r->data + first, strip->count);
     read_plain(strip->high, work->r, first, strip->count);
     memset(strip->low, 0, sizeof strip->low);
     return true;
@@ -256,6 +276,37 @@ static inline bool is_near(const struct record *x, int bits, double bound)
     return fabs((double)(int64_t)rest) * scale <= bound;
 }
 
+/* The same of pairs. */
+static inline void add_to_pair(struct ulp_double_pair *out, const struct ulp_double_pair *x,
+                               double y)
+{
+    double rest;
+    const double sum = ulp_pair_add(x->high, y, &rest);
+    out->high = ulp_pair_join(sum, rest + x->low, &out->low);
+    if (y == 0)
+        *out = *x;
+}
+static inline bool is_pair_near(const struct ulp_double_pair *x, int bits, double bound)
+{
+    int exponent;
+    (void)frexp(x->high, &exponent);
+    const double unit = ldexp(1, exponent - bits), over = x->high - unit * rint(x->high / unit),
+                 rest = over + x->low;
+    return fabs(rest - unit * rint(rest / unit)) <= bound;
+}
+
+static size_t add_pairs(const struct work *work, size_t first, size_t last)
+{
+    const struct ulp_double_pair *r = work->r->data;
+    struct ulp_double_pair *out = work->out->data;
+    size_t turns = 0;
+    for (size_t i = first; i < last; i++) {
+        add_to_pair(&out[i], &r[i], work->moved[i]);
+        turns += work->moved[i] != 0 && is_pair_near(&out[i], work->digits + 1, work->bound);
+    }
+    return turns;
+}
+
 LOOP void note(struct errors *errors, int64_t error, int64_t base, int64_t moved, double bound)
 {
     const int64_t own = base | (mask(moved == 0) & INT64_MAX),
@@ -299,6 +350,10 @@ LOOP enum ulp_status add(void *context, size_t first, size_t last, int worker)
     for (size_t begin = first; begin < last; begin += strip.count) {
         all.failed |= !open_strip(&strip, work, begin, last);
         note_strip(&all, &strip, work->moved + begin, work->bound);
+    }
+    if (work->out && work->out->element == ULP_ELEMENT_PAIR) {
+        all.turns += add_pairs(work, first, last);
+        out = NULL;
     }
     for (size_t i = first; i < last && out; i++) {
         add_double(&out[i], &r[i], work->moved[i]);
@@ -352,7 +407,8 @@ static bool is_plain(const struct ulp_tensor *x)
 
 static bool is_wide(const struct ulp_tensor *x)
 {
-    return x->element == ULP_ELEMENT_WIDE && x->precision == PRECISION;
+    return x->element == ULP_ELEMENT_PAIR ||
+           (x->element == ULP_ELEMENT_WIDE && x->precision == PRECISION);
 }
 
 /* Not with the statistics of what it reads. */
@@ -440,7 +496,8 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
                          ? (double)w->count / (double)w->dims[0]
                          : (double)from->inputs[0]->dims[from->inputs[0]->rank - 1];
     struct ulp_pool *pool = reference->pool;
-    const double cut = from->moved ? 0x1p-102 : 0x1p-123;
+    const bool pairs = results->element == ULP_ELEMENT_PAIR;
+    const double cut = from->moved ? 0x1p-102 : pairs ? 0x1p-104 : 0x1p-123;
     struct work work = {.p = p, .r = r, .out = &parts->difference};
     struct ulp_format stored;
     void *seen;
@@ -464,7 +521,8 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
         norm ? find_factors(step, from->inputs) : go_over(&work, find_largest, pool);
     const double largest = number(d.largest[1]) + number(weights.largest[1]),
                  bound = k * number(weights.largest[0]) *
-                         ((k + 8) * 0x1p-53 * number(d.largest[0]) + 0x1p-102 * largest);
+                         ((k + 8) * 0x1p-53 * number(d.largest[0]) +
+                          (pairs ? 0x1p-91 : 0x1p-102) * largest);
     if (weights.failed || !(bound > 0x1p-500))
         return ULP_OK;
     const struct ulp_tensor *at[5] = {w, w}; /* and no bias */
@@ -478,7 +536,7 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     ULP_TRY(ulp_run_in_doubles(reference, step, at, &parts->moved, error));
     ulp_tensor_free(&parts->difference);
     if (!from->moved)
-        ULP_TRY(allocate(&parts->sum, results, ULP_ELEMENT_WIDE, reference->budget, error));
+        ULP_TRY(allocate(&parts->sum, results, results->element, reference->budget, error));
     work.p = out->entire;
     work.r = results;
     work.moved = parts->moved.data;
@@ -504,8 +562,9 @@ bool ulp_evaluates_plainly(const struct ulp_lane *reference, const struct ulp_st
     const struct ulp_fusion *fusion = from->lane->mix->fusion;
     return ulp_lane_is_uniform(reference) && !(fusion && fusion->nodes[step->number].leaves) &&
            !reference->trace && !reference->probe && step->output_count == 1 &&
-           from->results->element == ULP_ELEMENT_WIDE && is_plain(out->entire) &&
-           ulp_tensor_same_shape(from->results, out->entire);
+           (from->results->element == ULP_ELEMENT_WIDE ||
+            from->results->element == ULP_ELEMENT_PAIR) &&
+           is_plain(out->entire) && ulp_tensor_same_shape(from->results, out->entire);
 }
 
 enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,

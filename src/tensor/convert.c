@@ -137,6 +137,11 @@ static void convert_to_pairs(const struct conversion *c, size_t first, size_t la
             out[i] = ((const struct ulp_double_pair *)c->in->data)[i - c->shift];
             continue;
         }
+        if (c->in->element == ULP_ELEMENT_F64 && !rounds) {
+            out[i] = (struct ulp_double_pair){((const double *)c->in->data)[i - c->shift], 0};
+            lost += !ulp_pair_holds(out[i].high);
+            continue;
+        }
         if (c->in->element == ULP_ELEMENT_F32 && !rounds) {
             out[i] =
                 (struct ulp_double_pair){(double)((const float *)c->in->data)[i - c->shift], 0};

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/machine/cpu.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 
@@ -159,20 +160,30 @@ static void sum_exactly(mpfr_t sum, const struct subject *subject, const char *o
     mpfr_prec_round(sum, 700, MPFR_RNDN);
 }
 
+/* Element i, exactly, of 300 bits. */
+static void read_element(mpfr_t out, const struct ulp_tensor *tensor, size_t i)
+{
+    mpfr_t record;
+    if (tensor->element == ULP_ELEMENT_WIDE) {
+        ulp_record_open_const(record, ulp_record_at_const(tensor->data, i, 128), 128);
+        mpfr_set(out, record, MPFR_RNDN);
+    } else if (tensor->element == ULP_ELEMENT_PAIR) {
+        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + i;
+        ulp_pair_get(out, pair->high, pair->low);
+    } else {
+        mpfr_set_d(out, ulp_tensor_get(tensor, i), MPFR_RNDN);
+    }
+}
+
 static double subtract(const struct ulp_tensor *a, const struct ulp_tensor *b, size_t i)
 {
     mpfr_t x, y;
-    mpfr_init2(x, 128);
-    ulp_record_open_const(y, ulp_record_at_const(b->data, i, 128), 128);
-    if (a->element == ULP_ELEMENT_WIDE) {
-        mpfr_t own;
-        ulp_record_open_const(own, ulp_record_at_const(a->data, i, 128), 128);
-        mpfr_sub(x, own, y, MPFR_RNDN);
-    } else {
-        mpfr_d_sub(x, ulp_tensor_get(a, i), y, MPFR_RNDN);
-    }
+    mpfr_inits2(300, x, y, (mpfr_ptr)0);
+    read_element(x, a, i);
+    read_element(y, b, i);
+    mpfr_sub(x, x, y, MPFR_RNDN);
     const double difference = mpfr_get_d(x, MPFR_RNDN);
-    mpfr_clear(x);
+    mpfr_clears(x, y, (mpfr_ptr)0);
     return difference;
 }
 
@@ -189,16 +200,18 @@ static void add_moved(struct ulp_tensor *out, const struct ulp_tensor *r,
                       const struct ulp_tensor *moved)
 {
     mpfr_t x, sum;
+    mpfr_init2(x, 300);
     ck_assert_int_eq(moved->element, ULP_ELEMENT_F64);
     ck_assert_uint_eq(moved->count, r->count);
     ck_ok(ulp_tensor_create(out, r->type, ULP_ELEMENT_WIDE, 128, r->rank, r->dims, &why));
     for (size_t i = 0; i < r->count; i++) {
         struct ulp_record *record = ulp_record_at(out->data, i, 128);
-        ulp_record_open_const(x, ulp_record_at_const(r->data, i, 128), 128);
+        read_element(x, r, i);
         ulp_record_begin(sum, record, 128);
         mpfr_add_d(sum, x, ulp_tensor_get(moved, i), MPFR_RNDN);
         ulp_record_close(record, sum);
     }
+    mpfr_clear(x);
 }
 
 /* An element of R(p) errs by less than 2^-23 of the rms of what was introduced, and of what was
@@ -223,10 +236,11 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
                  allowed = 0x1p-23 * (introduced < carried ? introduced : carried);
     mpfr_t exact, rounded, found, off;
     mpfr_inits2(700, exact, off, (mpfr_ptr)0);
+    mpfr_init2(found, 300);
     mpfr_init2(rounded, 128);
     for (size_t i = 0; i < here->count; i += 37) {
         sum_exactly(exact, subject, event->output_names[0], event->inputs[1].entire, i);
-        ulp_record_open_const(found, ulp_record_at_const(here->data, i, 128), 128);
+        read_element(found, here, i);
         mpfr_set(rounded, exact, MPFR_RNDN);
         subject->moved += *event->output_names[0] == 'c' && !mpfr_equal_p(rounded, found);
         ck_expect(!differs || 0x1p-104 * fabs(ulp_tensor_read(r, i)) < allowed,
@@ -237,7 +251,7 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
                   "%s element %zu is off by %g, not below %g", event->name, i,
                   mpfr_get_d(off, MPFR_RNDN), allowed);
     }
-    mpfr_clears(exact, off, rounded, (mpfr_ptr)0);
+    mpfr_clears(exact, off, rounded, found, (mpfr_ptr)0);
     ulp_tensor_free(&sum);
     for (size_t i = 0; i < value->here->count * value->here->element_bytes; i++)
         subject->bits = (subject->bits ^ ((const uint8_t *)value->here->data)[i]) * 1099511628211u;
@@ -247,6 +261,8 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     return ULP_OK;
 }
 
+static const char *reference = "mpfr:128"; /* or "pair" */
+
 /* `see` is called for each node of the model; it and the inputs are freed. */
 static void run_beside_reference(
     struct ulp_model *model, struct ulp_tensor_set *inputs, const char *arithmetic, bool moved,
@@ -254,8 +270,7 @@ static void run_beside_reference(
     const void *context)
 {
     struct ulp_program *program;
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
-                                           test_arithmetic(arithmetic)};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic(reference), test_arithmetic(arithmetic)};
     const struct ulp_run_options run = {.thread_count = 2, .audit = true, .moved = moved};
     const struct ulp_observer observer = {.context = (void *)(uintptr_t)context, .node_done = see};
     const struct ulp_program_options options = {.inputs = inputs};
@@ -321,8 +336,10 @@ static enum ulp_status look_at_exact(void *context, const struct ulp_event *even
         for (size_t tap = 0; tap < 3; tap++)
             sum += (double)exact->taps[tap] *
                    ulp_tensor_get(event->inputs[1].entire, row * DEPTH + column + tap);
-        ulp_record_open_const(here, ulp_record_at_const(value->here->data, i, 128), 128);
+        mpfr_init2(here, 300);
+        read_element(here, value->here, i);
         ck_expect(mpfr_cmp_d(here, sum) == 0, "%s: element %zu is not %g", exact->name, i, sum);
+        mpfr_clear(here);
     }
     return ULP_OK;
 }
@@ -357,9 +374,10 @@ static void audit_exact(const struct exact_case *exact)
     run_beside_reference(model, &inputs, exact->arithmetic, false, look_at_exact, exact);
 }
 
-TEST_LOOP(exact_results_stay_exact_beside_others, 0, sizeof exact_cases / sizeof *exact_cases)
+TEST_LOOP(exact_results_stay_exact_beside_others, 0, 2 * sizeof exact_cases / sizeof *exact_cases)
 {
-    audit_exact(&exact_cases[_i]);
+    reference = _i % 2 ? "pair" : "mpfr:128";
+    audit_exact(&exact_cases[_i / 2]);
 }
 
 /* Sums and products of p = tanh(x) and of y: R(p) is in doubles where these hold all results, which
@@ -402,9 +420,10 @@ static enum ulp_status look_at_pair(void *context, const struct ulp_event *event
     return ULP_OK;
 }
 
-TEST_LOOP(sums_and_products_in_doubles_are_exact, 0, sizeof pair_cases / sizeof *pair_cases)
+TEST_LOOP(sums_and_products_in_doubles_are_exact, 0, 2 * sizeof pair_cases / sizeof *pair_cases)
 {
-    const struct pair_case *row = &pair_cases[_i];
+    const struct pair_case *row = &pair_cases[_i / 2];
+    reference = _i % 2 ? "pair" : "mpfr:128";
     struct ulp_model *model = onnx_text_load(
         13,
         "(float[1000,33] x, float[33] y) => (float[1000,33] s, float[1000,33] d, float[1000,33] m) "
@@ -454,19 +473,24 @@ static enum ulp_status look_at_norm(void *context, const struct ulp_event *event
             const double x = ulp_tensor_get(p, i),
                          exact = row->trains ? (x - mean) / sqrt(squares + (double)1e-5F) : x;
             mpfr_t found;
-            ck_assert_int_eq(here->element, ULP_ELEMENT_WIDE);
-            ulp_record_open_const(found, ulp_record_at_const(here->data, i, 128), 128);
+            ck_assert_int_eq(here->element,
+                             reference[0] == 'p' ? ULP_ELEMENT_PAIR : ULP_ELEMENT_WIDE);
+            mpfr_init2(found, 300);
+            read_element(found, here, i);
             ck_expect(row->trains ? fabs(mpfr_get_d(found, MPFR_RNDN) - exact) <= 0x1p-36
                                   : mpfr_cmp_d(found, exact) == 0,
                       "element %zu is %a, not %a", i, mpfr_get_d(found, MPFR_RNDN), exact);
+            mpfr_clear(found);
         }
     }
     return ULP_OK;
 }
 
-TEST_LOOP(norms_are_linear_where_their_constants_are_all, 0, sizeof norm_cases / sizeof *norm_cases)
+TEST_LOOP(norms_are_linear_where_their_constants_are_all, 0,
+          2 * sizeof norm_cases / sizeof *norm_cases)
 {
-    const struct norm_case *row = &norm_cases[_i];
+    const struct norm_case *row = &norm_cases[_i / 2];
+    reference = _i % 2 ? "pair" : "mpfr:128";
     char text[600];
     snprintf(text, sizeof text,
              "(float[1,4,90,100] x) => (float[1,4,90,100] y) <float[4] one = {1, 1, 1, 1}, "
@@ -488,23 +512,25 @@ TEST_LOOP(norms_are_linear_where_their_constants_are_all, 0, sizeof norm_cases /
 
 static const char *const arithmetics[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
 
-TEST_LOOP(sums_are_as_exact_as_they_must_be, 0, 2 * (int)(sizeof arithmetics / sizeof *arithmetics))
+TEST_LOOP(sums_are_as_exact_as_they_must_be, 0, 4 * (int)(sizeof arithmetics / sizeof *arithmetics))
 {
     struct subject subject = {.asks = _i % 2};
-    audit(&subject, arithmetics[_i / 2]);
+    reference = _i / 2 % 2 ? "pair" : "mpfr:128";
+    audit(&subject, arithmetics[_i / 4]);
     ck_assert_uint_eq(subject.nodes, 5);
     ck_assert_int_eq(subject.differences > 0, subject.asks);
     ck_assert_int_eq(subject.norm, subject.asks);
     ck_assert_uint_gt(subject.moved, 0); /* else nothing was tested */
 }
 
-TEST_LOOP(instruction_sets_agree, 0, 2)
+TEST_LOOP(instruction_sets_agree, 0, 4)
 {
     static const unsigned without[] = {0, ULP_CPU_AVX512, ULP_CPU_AVX512 | ULP_CPU_AVX2};
     const unsigned present = ulp_cpu_features();
     struct subject subjects[3];
     for (int set = 0; set < 3; set++) {
-        subjects[set] = (struct subject){.asks = _i};
+        subjects[set] = (struct subject){.asks = _i % 2};
+        reference = _i / 2 ? "pair" : "mpfr:128";
         atomic_store(&ulp_cpu_found, present & ~without[set]);
         audit(&subjects[set], "tf32");
         ck_assert_uint_eq(subjects[set].bits, subjects[0].bits);

@@ -41,7 +41,21 @@ void ulp_strip_pair_load(const struct ulp_strip_rule *rule, void *out,
                          int64_t stride, size_t n)
 {
     (void)rule;
-    struct ulp_strip_pair *y = out;
+    struct ulp_strip_pair *restrict y = out;
+    const struct ulp_double_pair *pairs = tensor->data;
+    const float *floats = tensor->data;
+    if (tensor->element == ULP_ELEMENT_PAIR && !offset) {
+        for (size_t i = 0; i < n; i++) {
+            const struct ulp_double_pair x = pairs[base + (int64_t)i * stride];
+            y[i] = (struct ulp_strip_pair){x.high, x.low, 0};
+        }
+        return;
+    }
+    if (tensor->element == ULP_ELEMENT_F32 && !offset) {
+        for (size_t i = 0; i < n; i++)
+            y[i] = (struct ulp_strip_pair){(double)floats[base + (int64_t)i * stride], 0, 0};
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         y[i] = read_element(tensor, ulp_strip_at(base, offset, stride, i));
 }
@@ -131,6 +145,7 @@ void ulp_strip_pair_store(const struct ulp_strip_rule *rule, const struct ulp_fo
     const struct ulp_strip_pair *x = in;
     struct ulp_double_pair *pairs = tensor->element == ULP_ELEMENT_PAIR ? tensor->data : NULL;
     size_t unknown = 0;
+    const bool rounds = storage && storage->carrier != ULP_CARRIER_MPFR;
     for (size_t i = 0; i < n; i++) {
         const size_t at = ulp_strip_at(base, offset, stride, i);
         if (!pairs) {
@@ -138,7 +153,7 @@ void ulp_strip_pair_store(const struct ulp_strip_rule *rule, const struct ulp_fo
             continue;
         }
         const bool sure = x[i].error == 0 || x[i].error <= CERTAIN * fabs(x[i].high);
-        if (storage && storage->carrier != ULP_CARRIER_MPFR) {
+        if (rounds) {
             double value;
             unknown += !round_surely(rule, storage, &x[i], &value);
             pairs[at] = (struct ulp_double_pair){value, 0};
