@@ -16,7 +16,6 @@ from targets_table import foresee, keep, rounded, within
 HTP = "ONNX Runtime 1.31.1, QNN 2.7.0, HTP v73's simulator"
 # name: results, what a line's tag begins with, target, arithmetic, runtime
 RUNTIMES = {
-    "qnn_fused": ("qnn.jsonl", "static fp16", "qnn,version=2.7", "qnn:fp16", HTP + ", as users run it"),
     "qnn_values": ("qnn.jsonl", "all fp16", "qnn,version=2.7", "qnn:fp16", HTP + ", all values are outputs"),
     "webgpu_values": ("wg.jsonl", "webgpu fp16 all", "ort-webgpu,version=1.27", "ort-webgpu:fp16", "ONNX Runtime 1.27.0, lavapipe 22.3, all values are outputs"),
     "rknn_operators": ("probes_rk.jsonl", None, "", "fp16,unit=none,constants=ieee", "RKNN 2.5.0, RK3588's simulator"),

@@ -213,7 +213,8 @@ static enum ulp_status run_probed(struct ulp_overflow_meter *meter, size_t l,
     meter->inside = (struct inside_overflow){0};
     /* what it holds inside is of the formula that the lane has */
     forward->arithmetic.plain_exponentials = forward->program->lanes[l].plain_exponentials;
-    forward->arithmetic.steps = forward->program->lanes[l].steps;
+    const enum ulp_steps steps = forward->program->lanes[l].steps;
+    forward->arithmetic.steps = steps == ULP_STEPS_HTP ? ULP_STEPS_ALIKE : steps; /* sizes alone */
     forward->wide.probe = &meter->probe;
     enum ulp_status status = ulp_step_run(step, &forward->wide, inputs, exact, error);
     forward->wide.probe = NULL;

@@ -322,6 +322,11 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
 static enum ulp_status refuse_kernels(const struct ulp_program *program, struct ulp_error *error)
 {
     const struct ulp_arithmetic *lane = &program->lanes[0];
+    if (lane->steps == ULP_STEPS_HTP)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "'%s' has errors of a recorded size, of which there is no proof: add "
+                        "steps=alike",
+                        ulp_program_lane_name(program, 0));
     for (size_t b = 0; b < program->block_count; b++)
         for (size_t i = 0; i < program->blocks[b]->step_count; i++) {
             const struct ulp_step *step = &program->blocks[b]->steps[i];

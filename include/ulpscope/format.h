@@ -151,6 +151,7 @@ enum ulp_fuse {
     ULP_FUSE_POINTWISE,
     ULP_FUSE_REDUCE, /* with them reductions of rows (LayerNormalization, Softmax, ...) */
     ULP_FUSE_GROUPS, /* those that the plan is given (struct ulp_groups) */
+    ULP_FUSE_BIAS,   /* a contraction with Adds of constants and BatchNormalizations behind it */
 };
 
 /* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
@@ -188,6 +189,7 @@ enum ulp_steps {
     /* ONNX Runtime's CPU provider in FP32: rows whose elements are neighbours are added to eight
      * partial sums, but for the table's operators; sigmoid, tanh and BatchNormalization its own */
     ULP_STEPS_ORT_CPU,
+    ULP_STEPS_HTP, /* Qualcomm's HTP in FP16: errors of that size, not its bits */
 };
 
 /* How a Conv is summed beside a matrix unit. */
@@ -348,11 +350,11 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, integers=exact|saturating16,
- * fuse=none|pointwise|reduce|groups, fuse-inner=FORMAT (default: that of compute),
+ * fuse=none|pointwise|reduce|groups|bias, fuse-inner=FORMAT (default: that of compute),
  * fuse-constants=stored|inner, fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a
  * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,
- * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu,
+ * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu|htp,
  * conv=plain|cudnn|torch|from-16|from-64, norms=plain|torch (beside a matrix unit that sums in
  * FP32), constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
  * qdq-scales=declared|lowered. compute=F implies result-only. subnormals= and overflow= apply to

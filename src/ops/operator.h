@@ -75,9 +75,22 @@ enum ulp_variant {
     ULP_VARIANT_PLAIN,   /* op->plain */
     ULP_VARIANT_TORCH,   /* op->torch */
     ULP_VARIANT_STEPPED, /* op->stepped */
-    ULP_VARIANT_WEBGPU,  /* that of steps.def */
-    ULP_VARIANT_ORT_CPU, /* the same */
+    ULP_VARIANT_WEBGPU,  /* those of steps.def */
+    ULP_VARIANT_ORT_CPU,
+    ULP_VARIANT_HTP_FEW, /* behind ULP_BEHIND_FEW, and so on: the first that fits */
+    ULP_VARIANT_HTP_ODD,
+    ULP_VARIANT_HTP_MANY,
+    ULP_VARIANT_HTP,
     ULP_VARIANT_COUNT
+};
+
+/* Which product by constant weights a step follows so that a runtime may compute it in the same
+ * kernel (run/program/behind_product.c). */
+enum ulp_behind {
+    ULP_BEHIND_NONE,
+    ULP_BEHIND_MANY, /* of more than 64 rows (a Conv: places of its only dimension) */
+    ULP_BEHIND_ODD,  /* the same, no multiple of 8 */
+    ULP_BEHIND_FEW   /* of fewer rows, or of rows in more dimensions */
 };
 
 /* A row bound to a node by the compiler of programs: immutable, shared by lanes and threads. */
@@ -135,6 +148,7 @@ struct ulp_call {
     /* forms of factors that stay as they are (kernels/operand/packed.h); NULL: none */
     struct ulp_packed *packed;
     uint32_t constants;          /* bit i: in[i] is a constant of the model */
+    enum ulp_behind behind;      /* what the step follows */
     const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while compiling */
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;

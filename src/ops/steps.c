@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text/text.h"
+
 enum ulp_steps_rule {
     STRICT,  /* every step, also of sums, is rounded to storage, as in NAME-strict */
     STEPPED, /* the same of what has a formula for it, so that an attribute can choose */
@@ -17,27 +19,41 @@ enum ulp_steps_rule {
     SINGLE, /* products are added in FP32: another provider's kernel has it */
     IN_FOURS, /* rows are added in four partial sums */
     IN_ORDER, /* and in increasing index */
-    WRITTEN   /* the formula alone is another */
+    WRITTEN,  /* the formula alone is another */
+    SIZED     /* the same, whose errors have the size of the runtime's */
 };
 
 static const struct row {
     enum ulp_steps runtime;
+    enum ulp_behind behind;
     const char *name, *when;
     enum ulp_steps_rule rule;
     const char *formula;
 } rows[] = {
-#define STEPS(runtime, name, rule, ...) {ULP_STEPS_##runtime, name, NULL, rule, NULL},
+#define STEPS(runtime, name, rule, ...) FORMULA(runtime, name, NULL, rule, NULL, )
 #define FORMULA(runtime, name, when, rule, formula, ...) \
-    {ULP_STEPS_##runtime, name, when, rule, formula},
+    {ULP_STEPS_##runtime, ULP_BEHIND_NONE, name, when, rule, formula},
+#define BEHIND(runtime, what, name, when, formula, ...) \
+    {ULP_STEPS_##runtime, ULP_BEHIND_##what, name, when, SIZED, formula},
 #include "number/format/steps.def"
-#undef STEPS
-#undef FORMULA
 };
 
-static const struct row *find_row(enum ulp_steps runtime, const struct ulp_operator *op)
+static const struct cell {
+    enum ulp_steps runtime;
+    const char *name, *gates, *activation;
+    int steps;
+} cells[] = {
+#define CELL(runtime, name, gates, activation, steps, ...) \
+    {ULP_STEPS_##runtime, name, gates, activation, steps},
+#include "number/format/steps.def"
+};
+
+static const struct row *find_row(enum ulp_steps runtime, enum ulp_behind behind,
+                                  const struct ulp_operator *op)
 {
     for (size_t i = 0; runtime != ULP_STEPS_ALIKE && i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].runtime == runtime && strcmp(rows[i].name, op->name) == 0 &&
+        if (rows[i].runtime == runtime && rows[i].behind == behind &&
+            strcmp(rows[i].name, op->name) == 0 &&
             (!rows[i].when || strcmp(rows[i].when, op->when ? op->when : "") == 0))
             return &rows[i];
     return NULL;
@@ -45,7 +61,7 @@ static const struct row *find_row(enum ulp_steps runtime, const struct ulp_opera
 
 bool ulp_steps_halve(const struct ulp_arithmetic *arithmetic, const struct ulp_operator *op)
 {
-    const struct row *row = find_row(arithmetic->steps, op);
+    const struct row *row = find_row(arithmetic->steps, ULP_BEHIND_NONE, op);
     return row && row->rule == HALVED;
 }
 
@@ -100,7 +116,7 @@ const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *a
                                                   const struct ulp_bound *bound,
                                                   struct ulp_arithmetic *room)
 {
-    const struct row *row = find_row(arithmetic->steps, bound->op);
+    const struct row *row = find_row(arithmetic->steps, ULP_BEHIND_NONE, bound->op);
     if (!row || (row->rule == STEPPED && !bound->op->stepped))
         return arithmetic;
     *room = *arithmetic;
@@ -108,8 +124,29 @@ const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *a
     return room;
 }
 
-const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_steps runtime)
+const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant variant)
 {
-    const struct row *row = find_row(runtime, op);
+    static const struct {
+        enum ulp_steps runtime;
+        enum ulp_behind behind;
+    } asked[ULP_VARIANT_COUNT] = {
+        [ULP_VARIANT_WEBGPU] = {ULP_STEPS_WEBGPU, ULP_BEHIND_NONE},
+        [ULP_VARIANT_ORT_CPU] = {ULP_STEPS_ORT_CPU, ULP_BEHIND_NONE},
+        [ULP_VARIANT_HTP_FEW] = {ULP_STEPS_HTP, ULP_BEHIND_FEW},
+        [ULP_VARIANT_HTP_ODD] = {ULP_STEPS_HTP, ULP_BEHIND_ODD},
+        [ULP_VARIANT_HTP_MANY] = {ULP_STEPS_HTP, ULP_BEHIND_MANY},
+        [ULP_VARIANT_HTP] = {ULP_STEPS_HTP, ULP_BEHIND_NONE},
+    };
+    const struct row *row = find_row(asked[variant].runtime, asked[variant].behind, op);
     return row ? row->formula : NULL;
+}
+
+int ulp_steps_grid(const struct ulp_call *call, const char *gate, const char *activation)
+{
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        if (cells[i].runtime == call->arithmetic->steps &&
+            strcmp(cells[i].name, call->bound->op->name) == 0 &&
+            ulp_is_word(gate, cells[i].gates) && strcmp(cells[i].activation, activation) == 0)
+            return cells[i].steps;
+    return 0;
 }

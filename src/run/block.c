@@ -105,6 +105,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .budget = lane->budget,
                                   .pool = lane->pool,
                                   .packed = lane->packed,
+                                  .behind = step->behind,
                                   .trace = lane->trace,
                                   .probe = lane->probe,
                                   .host = &out->host,

@@ -162,6 +162,8 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
         [ULP_FUSE_REDUCE] = "Elementwise operators and the reductions of rows between them "
                             "(LayerNormalization, Softmax, ...) are one kernel",
         [ULP_FUSE_GROUPS] = "The groups of nodes that a plan is given are one kernel each",
+        [ULP_FUSE_BIAS] =
+            "Adds of constants and BatchNormalizations behind a product are one kernel",
     };
     char storage[24], inner[24];
     if (a->fuse == ULP_FUSE_NONE)

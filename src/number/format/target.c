@@ -48,7 +48,8 @@ static const struct ulp_rule rules_of[] = {
 };
 
 #define SAYS_STRICT "every step and sum is rounded to storage"
-#define SAYS_STEPPED "every step is rounded to storage, but where an attribute chooses another formula"
+#define SAYS_STEPPED \
+    "every step is rounded to storage, but where an attribute chooses another formula"
 #define SAYS_SUMMED "every step is rounded to storage, a row's sum in FP32, too, before it is read"
 #define SAYS_HALVED "every step is rounded to storage, into which the matrix unit adds the products"
 #define SAYS_THREADS SAYS_STRICT ", rows are summed by 64 threads"
@@ -58,6 +59,7 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_DOTS SAYS_STRICT ", with transB=1 four products at once"
 #define SAYS_SINGLE "products are added in FP32"
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
+#define SAYS_SIZED "errors of this size, not the bits"
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
 #define SAYS_IN_FOURS "rows are added in four partial sums"
 #define SAYS_IN_ORDER "rows are added one after the other"
@@ -67,9 +69,11 @@ static const struct {
 } steps_rules[] = {
 #define STEPS(runtime, op, rule, ...) {ULP_STEPS_##runtime, RULE(op ": " SAYS_##rule, __VA_ARGS__)},
 #define FORMULA(runtime, op, when, rule, formula, ...) STEPS(runtime, op, rule, __VA_ARGS__)
+#define BEHIND(runtime, what, op, when, formula, ...) \
+    {ULP_STEPS_##runtime, RULE(op " in a product's kernel: " SAYS_SIZED, __VA_ARGS__)},
+#define CELL(runtime, op, gates, activation, steps, ...) \
+    {ULP_STEPS_##runtime, RULE(op "'s " gates ": " SAYS_SIZED, __VA_ARGS__)},
 #include "number/format/steps.def"
-#undef FORMULA
-#undef STEPS
 #undef RULE
 };
 
@@ -95,7 +99,7 @@ static const struct ulp_target_tf32 tf32[] = {
 };
 
 /* Of the part steps=, as enum ulp_steps. */
-const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", "ort-cpu", NULL};
+const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", "ort-cpu", "htp", NULL};
 
 const char *const ulp_floats_names[] = {"fp32",
 #define FLOATS(name, ...) name,

@@ -150,12 +150,8 @@ static const char *variant_of(const struct ulp_operator *op, enum ulp_variant va
 {
     const char *const formulas[ULP_VARIANT_COUNT] = {[ULP_VARIANT_PLAIN] = op->plain,
                                                      [ULP_VARIANT_TORCH] = op->torch,
-                                                     [ULP_VARIANT_STEPPED] = op->stepped,
-                                                     [ULP_VARIANT_WEBGPU] =
-                                                         ulp_steps_formula(op, ULP_STEPS_WEBGPU),
-                                                     [ULP_VARIANT_ORT_CPU] =
-                                                         ulp_steps_formula(op, ULP_STEPS_ORT_CPU)};
-    return formulas[variant];
+                                                     [ULP_VARIANT_STEPPED] = op->stepped};
+    return variant <= ULP_VARIANT_STEPPED ? formulas[variant] : ulp_steps_formula(op, variant);
 }
 
 /* The tape of a formula of the run function. */

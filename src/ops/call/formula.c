@@ -261,20 +261,25 @@ void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands
             (struct ulp_operand){.constant = bound->attribute_slots[i].text};
 }
 
-static const struct ulp_tape *choose_tape(const struct ulp_bound *bound,
-                                          const struct ulp_arithmetic *arithmetic)
+static const struct ulp_tape *choose_tape(const struct ulp_call *call)
 {
+    const struct ulp_arithmetic *arithmetic = call->arithmetic;
+    const bool htp = arithmetic->steps == ULP_STEPS_HTP && ulp_type_is_float(call->out[0].type);
     const bool asked[ULP_VARIANT_COUNT] = {
         [ULP_VARIANT_PLAIN] = arithmetic->plain_exponentials,
         [ULP_VARIANT_TORCH] = arithmetic->norms_torch,
         [ULP_VARIANT_STEPPED] =
             arithmetic->steps == ULP_STEPS_ORT_CUDA && arithmetic->place == ULP_ROUND_EACH_STEP,
         [ULP_VARIANT_WEBGPU] = arithmetic->steps == ULP_STEPS_WEBGPU,
-        [ULP_VARIANT_ORT_CPU] = arithmetic->steps == ULP_STEPS_ORT_CPU};
+        [ULP_VARIANT_ORT_CPU] = arithmetic->steps == ULP_STEPS_ORT_CPU,
+        [ULP_VARIANT_HTP_FEW] = htp && call->behind >= ULP_BEHIND_FEW,
+        [ULP_VARIANT_HTP_ODD] = htp && call->behind >= ULP_BEHIND_ODD,
+        [ULP_VARIANT_HTP_MANY] = htp && call->behind >= ULP_BEHIND_MANY,
+        [ULP_VARIANT_HTP] = htp};
     for (int v = 0; v < ULP_VARIANT_COUNT; v++)
-        if (asked[v] && bound->variants[v])
-            return bound->variants[v];
-    return bound->tape;
+        if (asked[v] && call->bound->variants[v])
+            return call->bound->variants[v];
+    return call->bound->tape;
 }
 
 enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
@@ -290,7 +295,7 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
         arithmetic = &other;
     }
     const struct ulp_bound *bound = call->bound;
-    const struct ulp_tape *tape = choose_tape(bound, arithmetic);
+    const struct ulp_tape *tape = choose_tape(call);
     return run_tape(call, tape, &bound->prepared->plans, arithmetic, rows, operands, outputs,
                     error);
 }

@@ -6,6 +6,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "ops/steps.h"
 
 /* Formula of a value written as '$'; 'A' and 'B' are alpha and beta with their defaults. */
 static const struct ulp_activation {
@@ -82,6 +83,9 @@ static void write_gate(struct ulp_text *text, const struct ulp_call *call,
         ulp_text_add(text, "z_%s = %s; %s = ", name, sum, name);
     const char *formula =
         chosen->stepped ? chosen->activation->stepped : chosen->activation->formula;
+    const int grid = ulp_steps_grid(call, name, chosen->activation->name);
+    if (grid)
+        ulp_text_add(text, "round(%d * (", grid);
     for (const char *p = formula, *next;; p = next + 1) {
         next = p + strcspn(p, "$AB");
         ulp_text_put(text, p, (size_t)(next - p));
@@ -92,6 +96,8 @@ static void write_gate(struct ulp_text *text, const struct ulp_call *call,
         else
             break;
     }
+    if (grid)
+        ulp_text_add(text, ")) / %d", grid);
     ulp_text_add(text, "; ");
 }
 

@@ -81,6 +81,7 @@ struct ulp_step {
     /* slots that lanes with batchnorm=folded read as inputs 1 to 4 of a BatchNormalization
      * (fold_norm.c); NULL: there are none */
     const int *norm;
+    enum ulp_behind behind; /* behind_product.c */
     /* estimated multiply-adds and element operations, those of bodies included */
     double cost;
     size_t number; /* among all nodes of the plan: what it is reported under */
@@ -462,6 +463,8 @@ enum ulp_status ulp_program_fold(struct ulp_program *program,
 enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block *block,
                                   struct ulp_error *error);
 enum ulp_status ulp_program_number(struct ulp_program *program, struct ulp_error *error);
+/* behind_product.c: the products that steps follow; sizes are known. */
+void ulp_program_find_behind(struct ulp_block *block);
 /* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
 enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
                                  struct ulp_mix *mix, struct ulp_error *error);

@@ -173,7 +173,8 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
 static void fill_item(struct ulp_fused_arithmetic *out, const struct ulp_arithmetic *item)
 {
     out->inner = out->library = *item;
-    out->inner.steps = ULP_STEPS_ALIKE; /* those were recorded of kernels of one node */
+    if (item->steps != ULP_STEPS_HTP) /* the others were recorded of kernels of one node */
+        out->inner.steps = ULP_STEPS_ALIKE;
     if (item->inner.carrier == item->storage.carrier &&
         ulp_format_holds(&item->inner, &item->storage)) {
         out->inner.storage = out->inner.compute = item->inner;

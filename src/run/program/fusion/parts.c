@@ -118,6 +118,50 @@ static bool is_apart(const struct ulp_kernels *kernels, const struct ulp_step *s
            (step->bound.op->work == ULP_WORK_CONTRACTION || !ulp_kernels_cross(kernels, item, 0));
 }
 
+/* Who reads whom. A step inside a body that captures a value counts as its owner. */
+static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_error *error)
+{
+    const struct ulp_block *block = kernels->block;
+    const size_t steps = block->step_count;
+    ULP_TAKE(kernels->first_reader, kernels->memory, steps + 2, error);
+    for (int fill = 0; fill < 2; fill++) {
+        for (size_t s = 0; s < steps; s++)
+            for (size_t i = 0; i < block->steps[s].input_count && !block->steps[s].folded; i++) {
+                const struct ulp_step *from = ulp_block_producer(block, block->steps[s].inputs[i]);
+                if (!from || from->folded)
+                    continue;
+                const size_t at = (size_t)(from - block->steps);
+                if (fill)
+                    kernels->readers[kernels->first_reader[at + 1]++] = (int)s;
+                else
+                    kernels->first_reader[at + 2]++;
+            }
+        for (size_t s = 0; s < steps && !fill; s++)
+            kernels->first_reader[s + 2] += kernels->first_reader[s + 1];
+        if (!fill)
+            ULP_TAKE(kernels->readers, kernels->memory, kernels->first_reader[steps + 1] + 1,
+                     error);
+    }
+    return ULP_OK;
+}
+
+/* Is it a bias: an Add of a constant or a BatchNormalization that reads what only it reads, a
+ * product or another bias? Parts of steps before it are known. */
+static bool adds_bias(const struct ulp_kernels *kernels, const struct ulp_step *step)
+{
+    const struct ulp_block *block = kernels->block;
+    const bool norm = step->norm != NULL,
+               turned = !norm && step->inputs[0] >= 0 && block->slots[step->inputs[0]].constant;
+    if (!norm && (strcmp(step->bound.op->name, "Add") != 0 || step->inputs[!turned] < 0 ||
+                  !block->slots[step->inputs[!turned]].constant))
+        return false;
+    const struct ulp_step *from = ulp_block_producer(block, step->inputs[turned]);
+    const size_t p = from ? (size_t)(from - block->steps) : 0;
+    return from && !from->folded && kernels->first_reader[p + 1] - kernels->first_reader[p] == 1 &&
+           (kernels->steps[p].part == ULP_PART_CONTRACTION ||
+            kernels->steps[p].part == ULP_PART_ELEMENTWISE);
+}
+
 static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
                                       const struct ulp_step *step)
 {
@@ -133,7 +177,7 @@ static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
                                                                                 : ULP_PART_VIEW;
     if (op->work == ULP_WORK_CONTRACTION)
         return find_contraction(kernels, step);
-    if (!op->formula)
+    if (!op->formula || (kernels->mix->items->fuse == ULP_FUSE_BIAS && !adds_bias(kernels, step)))
         return ULP_PART_LIBRARY;
     if (!reduces_rows(step->bound.tape))
         return ULP_PART_ELEMENTWISE;
@@ -171,33 +215,6 @@ static void describe_step(const struct ulp_kernels *kernels, int s)
         out->reduces = false;
         out->total = made;
     }
-}
-
-/* Who reads whom. A step inside a body that captures a value counts as its owner. */
-static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_error *error)
-{
-    const struct ulp_block *block = kernels->block;
-    const size_t steps = block->step_count;
-    ULP_TAKE(kernels->first_reader, kernels->memory, steps + 2, error);
-    for (int fill = 0; fill < 2; fill++) {
-        for (size_t s = 0; s < steps; s++)
-            for (size_t i = 0; i < block->steps[s].input_count && !block->steps[s].folded; i++) {
-                const struct ulp_step *from = ulp_block_producer(block, block->steps[s].inputs[i]);
-                if (!from || from->folded)
-                    continue;
-                const size_t at = (size_t)(from - block->steps);
-                if (fill)
-                    kernels->readers[kernels->first_reader[at + 1]++] = (int)s;
-                else
-                    kernels->first_reader[at + 2]++;
-            }
-        for (size_t s = 0; s < steps && !fill; s++)
-            kernels->first_reader[s + 2] += kernels->first_reader[s + 1];
-        if (!fill)
-            ULP_TAKE(kernels->readers, kernels->memory, kernels->first_reader[steps + 1] + 1,
-                     error);
-    }
-    return ULP_OK;
 }
 
 bool ulp_kernel_leaves(const struct ulp_kernels *kernels, int step)
@@ -422,8 +439,8 @@ enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *
     const size_t steps = kernels->block->step_count;
     const struct pricing pricing = {kernels, ulp_arena_take(kernels->memory, steps + 1,
                                                             sizeof *pricing.prices)};
-    ULP_TRY(pricing.prices ? ulp_kernels_describe(kernels, error) : ulp_out_of_memory(error));
     ULP_TRY(list_readers(kernels, error));
+    ULP_TRY(pricing.prices ? ulp_kernels_describe(kernels, error) : ulp_out_of_memory(error));
     for (size_t s = steps; s-- > 0;)
         count_readers(kernels, (int)s);
     for (size_t s = 0; s < steps; s++)
