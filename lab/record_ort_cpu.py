@@ -40,7 +40,9 @@ def main():
         add(op, "r axis")
     add("BatchNormalization", "x scale bias mean var", epsilon=1e-3)
     add("GlobalAveragePool", "p")
-    inputs = {"x": values(), "r": random.random((64, 312)).astype(f32), "p": random.random((2, 6, 17, 20)).astype(f32)}
+    for op in "MaxPool AveragePool".split():  # a window that is larger than the input
+        add(op, "q", kernel_shape=[2, 2], strides=[2, 2])
+    inputs = {"x": values(), "r": random.random((64, 312)).astype(f32), "p": random.random((2, 6, 17, 20)).astype(f32), "q": random.random((1, 2, 1, 5)).astype(f32)}
     graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, T.FLOAT, None) for n in outputs],
                          [numpy_helper.from_array(a if a.dtype.kind == "i" else a.astype(f32), n) for n, a in constants.items()])
     model = h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=8)

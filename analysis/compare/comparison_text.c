@@ -245,8 +245,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     struct ulp_headline head = {0};
-    char name[ULP_SHOWN_BYTES];
-    ulp_text_add(&head.what, "%s: ", ulp_show_end(name, sizeof name, file->name, 30));
+    ulp_text_show_whole(&head.what, file->name);
+    ulp_text_add(&head.what, ": ");
     if (comparison->ill &&
         (comparison->lost || file->explained || file->cause.kind == ULP_CAUSE_UNJUDGED))
         ulp_text_show(&head.what, "%s; ", comparison->ill);

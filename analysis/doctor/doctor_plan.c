@@ -71,7 +71,7 @@ static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_s
                                       .target = x->target,
                                       .named = x->by_target ? options->target : NULL,
                                       .tolerances = tolerances,
-                                      .tolerance_count = 1,
+                                      .tolerance_count = options->tolerance > 0,
                                       .confidence = ULP_REMEDY_CONFIDENCE,
                                       .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
                                       .thread_count = options->thread_count,

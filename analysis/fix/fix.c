@@ -156,7 +156,7 @@ static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *mode
                                       .target = x->target,
                                       .named = options->arithmetic ? NULL : options->target,
                                       .tolerances = (const char *const *)fix->tolerances,
-                                      .tolerance_count = fix->tolerance_count,
+                                      .tolerance_count = options->tolerance_count,
                                       .confidence = options->confidence,
                                       .alone = fix->lowered,
                                       .allow_nonfinite_inputs = options->allow_nonfinite_inputs,

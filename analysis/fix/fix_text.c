@@ -218,8 +218,15 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
         ulp_search_say_draws(&head->why, fix->plan);
     if (fix->refused)
         return;
+    const char *forbids =
+        fix->plan && ulp_tf32_is_forbidden(fix->plan) ? fix->plan->tf32_forbidden_by : NULL;
     if (fix->path)
         ulp_text_show(&head->todo, "use %s", fix->path);
+    else if (fix->kept_count && fix->kept_count == fix->node_count &&
+             after->grade == ULP_GRADE_FINE)
+        ulp_text_show(&head->todo, "leave the graph in FP32%s%s: %s",
+                      forbids ? ", and forbid TF32 by " : "", forbids ? forbids : "",
+                      fix->reason ? fix->reason : "every node is kept");
     else if (fix->reason)
         ulp_text_show(&head->todo, "no file: %s", fix->reason);
     else

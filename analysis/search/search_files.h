@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ulpscope/search.h>
+#include <ulpscope/target.h>
 
 #include "base/text/text.h"
 
@@ -15,6 +16,10 @@ enum ulp_status ulp_frontier_svg(const struct ulp_search *found, struct ulp_text
 
 /* ---- trt_files.c: an allocation as options and scripts of TensorRT's tools ---- */
 
+/* search_text.c: the target that the arithmetic is named after, as "qnn:fp16"; NULL: none. */
+const struct ulp_target *ulp_search_target(const struct ulp_search *found, size_t t);
+/* Is TensorRT among the targets, or none named? */
+bool ulp_trt_is_meant(const struct ulp_search *found);
 /* Are all formats types that TensorRT gives a layer? TF32 is a setting of the whole engine. */
 bool ulp_trt_has_formats(const struct ulp_search *found);
 /* TensorRT up to 10: options of trtexec. */

@@ -92,8 +92,9 @@ static enum ulp_status write_models(struct ulp_searcher *search, struct ulp_sear
     return !out->quantised ? ulp_mixed_retire(model, folder, ULP_SEARCH_QUANTISED, error) : ULP_OK;
 }
 
-/* Is the plan cheaper with TF32 forbidden than the rival with it, or nearer where neither is met? It
- * is a condition that may be forgotten, and FP32 products take longer: less than a fifth is no gain.
+/* Is the plan cheaper with TF32 forbidden than the rival with it, or nearer where neither is met?
+ * It is a condition that may be forgotten, and FP32 products take longer: less than a fifth is no
+ * gain.
  */
 #define GAIN 0.8
 static bool is_better(const struct ulp_search *out, const struct ulp_search *rival)
@@ -159,8 +160,7 @@ static enum ulp_status search_with(enum ulp_tf32 tf32, double deadline,
                                   .limit = INFINITY,
                                   .most = INFINITY,
                                   .deadline = deadline};
-    enum ulp_status status =
-        ulp_arena_create(&out->memory, ulp_model_budget(given->model), error);
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(given->model), error);
     search.emulation.given = *given;
     if (status == ULP_OK)
         status = ulp_search_choose(&search, out->memory, error);
@@ -198,6 +198,45 @@ static enum ulp_status forbid(double deadline, const struct ulp_search_options *
     return status;
 }
 
+static enum ulp_status search_both(double deadline, const struct ulp_search_options *options,
+                                   const struct ulp_emulated *given,
+                                   const struct ulp_sample *held_out, size_t held_count,
+                                   struct ulp_search *out, struct ulp_error *error)
+{
+    ULP_TRY(search_with(ULP_TF32_USUAL, deadline, options, given, held_out, held_count, NULL, out,
+                        error));
+    return forbid(deadline, options, given, held_out, held_count, out, error);
+}
+
+/* The default tolerance may leave outputs that are not fine for what they are for, as a score that
+ * crosses its threshold: then finer ones are tried. */
+static enum ulp_status refine(double deadline, const struct ulp_search_options *options,
+                              const struct ulp_emulated *given, const struct ulp_sample *held_out,
+                              size_t held_count, struct ulp_search *out, struct ulp_error *error)
+{
+    static const char *const finer[] = {"sqnr_db=60", "sqnr_db=80", "sqnr_db=100"};
+    struct ulp_search_options wanted = *options;
+    struct ulp_emulated again = *given;
+    enum ulp_status status = ULP_OK;
+    for (size_t f = 0; f < sizeof finer / sizeof *finer && status == ULP_OK; f++) {
+        struct ulp_search other = ULP_SEARCH_EMPTY;
+        if (!out->by_default || !out->met || !out->grade_text || out->timed_out ||
+            out->grade == ULP_GRADE_FINE || out->grade == ULP_GRADE_NOT)
+            return ULP_OK;
+        wanted.tolerances = again.tolerances = &finer[f];
+        status = search_both(deadline, &wanted, &again, held_out, held_count, &other, error);
+        if (status == ULP_OK && other.met && other.grade == ULP_GRADE_FINE) {
+            const struct ulp_search first = *out;
+            *out = other;
+            other = first;
+        }
+        out->runs += other.runs;
+        out->work += other.work;
+        ulp_search_free(&other);
+    }
+    return status == ULP_ERROR_CANCELLED && options->seconds > 0 ? ULP_OK : status;
+}
+
 enum ulp_status ulp_search_run(const struct ulp_model *model,
                                const struct ulp_search_options *options,
                                const struct ulp_sample *samples, size_t sample_count,
@@ -232,10 +271,9 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                            options->by_node ? "a plan" : "an allocation of bits"};
     enum ulp_status status = check_options(options, error);
     if (status == ULP_OK)
-        status = search_with(ULP_TF32_USUAL, deadline, options, &given, held_out, held_count, NULL,
-                             out, error);
+        status = search_both(deadline, options, &given, held_out, held_count, out, error);
     if (status == ULP_OK)
-        status = forbid(deadline, options, &given, held_out, held_count, out, error);
+        status = refine(deadline, options, &given, held_out, held_count, out, error);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_search_free(out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/search/search_remedy.h"
+#include "analysis/search/search_files.h"
 #include "analysis/search/search_text.h"
 #include "analysis/search/search_tf32.h"
 #include "analysis/search/searcher.h"
@@ -157,40 +158,51 @@ static bool keeps_nothing(const struct ulp_search *found)
     return found->before <= 1 && asked == found->kept_count && found->met;
 }
 
+const struct ulp_target *ulp_search_target(const struct ulp_search *found, size_t t)
+{
+    char name[40];
+    const char *arithmetic = found->targets[t].name;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(arithmetic, ":"), arithmetic);
+    return ulp_target_find(name);
+}
+
+/* The one that obeys no file; NULL: all do. */
+static const struct ulp_target *find_deaf(const struct ulp_search *found)
+{
+    for (size_t t = 0; t < found->target_count; t++) {
+        const struct ulp_target *target = ulp_search_target(found, t);
+        if (target && target->keeps == ULP_KEEPS_NOTHING)
+            return target;
+    }
+    return NULL;
+}
+
 static void add_kept(struct ulp_text *out, const struct ulp_search *found)
 {
     const bool counted =
         strcmp(found->cost, "nodes") == 0 || strcmp(found->cost, "nodes+macs") == 0;
-    ulp_text_show(out, "Keep %zu of %zu nodes in %s%s%s", found->kept_count, found->node_count,
-                  widest(found), counted ? "" : ", least by ", counted ? "" : found->cost);
+    const struct ulp_target *deaf = find_deaf(found);
+    if (deaf)
+        ulp_text_show(out, "No file keeps nodes at %s; if ", deaf->name);
+    else
+        ulp_text_add(out, "Keep ");
+    ulp_text_show(out, "%zu of %zu nodes %sin %s%s%s", found->kept_count, found->node_count,
+                  deaf ? "were kept " : "", widest(found), counted ? "" : ", least by ",
+                  counted ? "" : found->cost);
     ulp_tf32_say(out, found);
     ulp_text_add(out, ": ");
     add_meets(out, found, " then");
 }
 
-/* That an arithmetic is named after, as "qnn:fp16"; NULL: none. */
-static const struct ulp_target *target_of(const char *arithmetic)
-{
-    char name[40];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(arithmetic, ":"), arithmetic);
-    return ulp_target_find(name);
-}
-
 /* What is to be done with a plan that is met: by its files, where these are obeyed. */
 static void say_use(struct ulp_text *out, const struct ulp_search *found)
 {
-    bool tensorrt = !found->target_count;
-    for (size_t t = 0; t < found->target_count && found->kept_count; t++) {
-        const struct ulp_target *target = target_of(found->targets[t].name);
-        if (target && target->keeps == ULP_KEEPS_NOTHING) {
-            ulp_remedy_add_wider(out, target);
-            return;
-        }
-        tensorrt |= !target || strncmp(target->name, "trt", 3) == 0;
-    }
-    if (found->kept_count)
+    const struct ulp_target *deaf = find_deaf(found);
+    if (found->kept_count && deaf)
+        ulp_remedy_add_wider(out, deaf);
+    else if (found->kept_count)
         ulp_text_add(out, "run mixed.onnx%s of --out FOLDER",
-                     tensorrt ? ", or TensorRT by the files beside it," : "");
+                     ulp_trt_is_meant(found) ? ", or TensorRT by the files beside it," : "");
     else if (ulp_tf32_is_forbidden(found) && found->tf32_forbidden_by)
         ulp_text_show(out, "forbid TF32: %s", found->tf32_forbidden_by);
     else

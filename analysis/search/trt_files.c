@@ -41,9 +41,20 @@ static size_t count_used(const struct ulp_search *found)
     return used;
 }
 
+bool ulp_trt_is_meant(const struct ulp_search *found)
+{
+    bool is = !found->target_count;
+    for (size_t t = 0; t < found->target_count; t++) {
+        const struct ulp_target *target = ulp_search_target(found, t);
+        is |= !target || strncmp(target->name, "trt", 3) == 0;
+    }
+    return is;
+}
+
 bool ulp_trt_has_formats(const struct ulp_search *found)
 {
-    bool any = !found->scaled && (found->kept_count > 0 || found->by_node);
+    bool any =
+        ulp_trt_is_meant(found) && !found->scaled && (found->kept_count > 0 || found->by_node);
     for (size_t f = 0; f < found->format_count; f++)
         any &= !(found->formats[f].node_count || found->by_node) || find_format(found, f) < FORMATS;
     for (size_t f = 1; f < found->format_count && found->by_node; f++)
@@ -148,8 +159,7 @@ enum ulp_status ulp_trt_polygraphy(const struct ulp_search *found, struct ulp_te
                  ulp_tf32_is_allowed(found) ? " --tf32" : "");
     if (ulp_tf32_is_forbidden(found))
         ulp_text_add(out, "TF32 stays forbidden, as in Polygraphy without --tf32.\n\n");
-    ulp_text_add(out,
-                 "For TensorRT up to 10.\"\"\"\nimport tensorrt as trt\n\nKEEP = {\n");
+    ulp_text_add(out, "For TensorRT up to 10.\"\"\"\nimport tensorrt as trt\n\nKEEP = {\n");
     for (size_t n = 0; n < found->node_count; n++) {
         const struct ulp_search_node *node = &found->nodes[n];
         if (!is_named(found, node))
@@ -254,7 +264,8 @@ enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ul
         out,
         "Build it with (TensorRT 10 obeys a graph's types by --stronglyTyped alone; 11 always "
         "does):\n  trtexec --stronglyTyped%s --onnx=%s",
-        ulp_tf32_is_forbidden(found) ? " --noTF32" : "", found->mixed.path ? "mixed.onnx" : "GRAPH.onnx");
+        ulp_tf32_is_forbidden(found) ? " --noTF32" : "",
+        found->mixed.path ? "mixed.onnx" : "GRAPH.onnx");
     add_shapes(out, found);
     ulp_text_add(out, "\n");
     return ULP_OK;

@@ -63,8 +63,8 @@ class Keeps:
         self.value = d.ulp_keeps(len(entries), self.items, None)
 
 
-def strings(values: Iterable[str]) -> Any:
-    encoded = [value.encode() for value in values]
+def strings(values: Iterable[str | None]) -> Any:
+    encoded = [None if value is None else value.encode() for value in values]
     return (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
 
 

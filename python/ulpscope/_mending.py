@@ -37,7 +37,7 @@ class Mending(Loaded):
         tolerance: str | Sequence[str] = (),
         arithmetic: ArithmeticName = "fp16",
         *,
-        keep_in: ArithmeticName = "fp32",
+        keep_in: ArithmeticName | None = None,
         targets: Sequence[str] = (),
         confidence: float = 0.99,
         formats: Sequence[str] = (),
@@ -54,7 +54,7 @@ class Mending(Loaded):
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Search:
-        """The cheapest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"; none: 40), proven by
+        """The cheapest set of nodes to keep in `keep_in` (none: FP32, at a target TF32 where that does) so that every output meets the tolerances ("sqnr_db=60"; none: 40), proven by
         runs. formats: instead, one of these for the factors of each MatMul, Gemm and Conv ("nvfp4"; all else is computed in the one
         without scales; doc/scales.md), or, of a list without scales, for each layer; budget: the mean of their bits that is allowed, for
         the least error. cost: what is to be least: "nodes" (the default of two arithmetics), "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
@@ -66,7 +66,7 @@ class Mending(Loaded):
         if formats:
             what: dict[str, Any] = {"formats": formats, "expected": 1.0, "cost": cost}
         else:
-            two = [find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
+            two = [None if keep_in is None else find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
             what = {"formats": two, "by_node": True, "targets": targets, "confidence": confidence, "cost": "nodes" if cost is None else cost}
         return self._search(
             samples, held_out, progress, tolerances=list_of(tolerance), reference=reference, always=always, never=never, budget=budget, frontier=frontier,

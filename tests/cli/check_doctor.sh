@@ -114,7 +114,7 @@ expect 0 "not refused" "$program" doctor asymmetric.onnx -i x.npz --for torch -q
 ! grep -q "lint finds" out || fail "not refused: an error of the lint is said"
 expect 1 "no FP32" "$program" doctor lost.onnx -i x.npz --for ort-cuda -a ort-cuda:fp16 -q
 shows out "  as the graph is: broken in ort-cuda:tf32: " "no FP32"
-shows out "o plan meets sqnr_db=40: with every node in " "no FP32, no plan"
+shows out "o plan meets sqnr_db=40 (the default): with every node in " "no FP32, no plan"
 ! grep -q "Keep [0-9]* of" out || fail "no FP32: every node is kept"
 expect 1 "no remedy, and fine as it is" "$program" doctor half.onnx -i x.npz --for ort-cuda -a ort-cuda:fp16 --no-plan -q
 shows out "leave the graph in FP32, in which it is fine" "no remedy, and fine as it is"
@@ -131,8 +131,25 @@ tr -s ' \n' ' ' <out | grep -q "do forbid TF32, use_tf32=0: fine in fp32: " || f
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 grep -q "^fine as the graph is, in fp32: " said || fail "TF32, forbidden: $(head -2 said)"
+expect 1 "TF32, fix" "$program" fix near.onnx -i x.npz --for ort-cuda -o near_fixed.onnx -q
+shows out "leave the graph in FP32, and forbid TF32 by use_tf32=0: the plan keeps every node" "TF32, fix"
 expect 1 "not TF32 alone" "$program" doctor lost.onnx -i x.npz --for ort-cuda -q
 tr -s ' \n' ' ' <out | grep -q "use_tf32=0: broken in fp32: .* it is not TF32 alone" || fail "not TF32 alone: $(cat out)"
+
+# The default tolerance leaves a score that crosses its threshold: finer ones are tried.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+random = np.random.default_rng(11)
+w, v, x = (random.standard_normal(shape).astype("f4") for shape in ((64, 1), (64, 64), (64, 64)))
+w, v = w * np.float32(.3), v / np.float32(8)
+bias = -np.sort((x.astype(float) @ v @ w).ravel())[32] - 2e-4
+write_model("score.onnx", [node("MatMul", "x v", "h", "hidden"), node("MatMul", "h w", "p", "product"), node("Add", "p b", "q", "bias"), node("Sigmoid", "q", "scores", "sig")],
+            {"x": (64, 64)}, ["scores"], {"w": w, "v": v, "b": np.float32(bias).reshape(1)}, opset=17)
+np.savez("score.npz", x=x)
+END
+expect 0 "a score" "$program" plan score.onnx -i score.npz -a fp16 -q --json score.json
+fields score.json "r['met'] and r['grade'] == 'fine'" "a score"
 
 # A first choice that stays is fine at less than the usual tolerance, and the gate for CI passes there.
 expect 0 "fine below 40 dB" "$program" doctor "$model" -i "$inputs" -a bf16 -q
