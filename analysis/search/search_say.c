@@ -3,6 +3,7 @@
 
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
+#include "analysis/search/search_files.h"
 #include "analysis/search/search_text.h"
 
 void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found)
@@ -40,4 +41,12 @@ void ulp_search_say_full(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(out, "the error is %.3g times what is allowed.", found->full);
     else
         ulp_text_add(out, "nothing is allowed and there is an error, or something is not finite.");
+}
+
+const struct ulp_target *ulp_search_target(const struct ulp_search *found, size_t t)
+{
+    char name[40];
+    const char *arithmetic = found->targets[t].name;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(arithmetic, ":"), arithmetic);
+    return ulp_target_find(name);
 }

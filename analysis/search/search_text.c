@@ -158,14 +158,6 @@ static bool keeps_nothing(const struct ulp_search *found)
     return found->before <= 1 && asked == found->kept_count && found->met;
 }
 
-const struct ulp_target *ulp_search_target(const struct ulp_search *found, size_t t)
-{
-    char name[40];
-    const char *arithmetic = found->targets[t].name;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(arithmetic, ":"), arithmetic);
-    return ulp_target_find(name);
-}
-
 /* The one that obeys no file; NULL: all do. */
 static const struct ulp_target *find_deaf(const struct ulp_search *found)
 {
