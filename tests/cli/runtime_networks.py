@@ -4,8 +4,8 @@
 
 Limits. FP32: both add in other orders, so that values differ by a few hundred roundings of 2^-24 of the largest sum (2e-5, as in lab/compare_ort.py). FP16 graphs on a processor: the same, as
 most of what is computed there is FP32. Bytes: equal. HTP: an output's error is that of a few thousand roundings which fall as foreseen or not: the rms of 512 elements and more is within a
-decibel of the forecast where every rounding has the size foreseen. Of what it computes by functions of its own (Softmax, Tanh), fuses (a Mul behind a MatMul) or does with bytes the figures are
-only printed."""
+decibel of the forecast where every rounding has the size foreseen, and within 3 where functions (Softmax, Tanh) or a normalisation have errors whose size alone is known. Of what it does with
+bytes the figures are only printed."""
 import math
 import pathlib
 import subprocess
@@ -18,7 +18,7 @@ sys.path.insert(0, EXAMPLES)
 from onnx_writer import FLOAT16, node, write_model  # pylint: disable=wrong-import-position
 
 random = np.random.default_rng(7)
-CLOSE, DECIBEL = 2e-5, 1.0
+CLOSE, DECIBEL, SIZED = 2e-5, 1.0, 3.0
 
 
 def draw(*shape, scale=None):
@@ -94,7 +94,7 @@ def against_htp(name):
     truth = ours(name, "fp64")
     arithmetic = "fp32,qdq=integer" if name == "bytes" else "qnn:fp16"
     foreseen, recorded = (-20 * math.log10(away(value, truth)) for value in (ours(name, arithmetic), theirs))
-    return arithmetic, f"{foreseen:.1f} dB foreseen, {recorded:.1f} given", name not in ("dense", "conv") or abs(foreseen - recorded) <= DECIBEL
+    return arithmetic, f"{foreseen:.1f} dB foreseen, {recorded:.1f} given", name == "bytes" or abs(foreseen - recorded) <= (DECIBEL if name in ("dense", "conv") else SIZED)
 
 
 def main():
