@@ -59,6 +59,9 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_DOTS SAYS_STRICT ", with transB=1 four products at once"
 #define SAYS_SINGLE "products are added in FP32"
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
+#define SAYS_MANY " behind a product of more than 64 rows"
+#define SAYS_ODD SAYS_MANY ", no multiple of 8"
+#define SAYS_FEW " behind a product of fewer rows or of more dimensions"
 #define SAYS_SIZED "errors of this size, not the bits"
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
 #define SAYS_IN_FOURS "rows are added in four partial sums"
@@ -70,7 +73,7 @@ static const struct {
 #define STEPS(runtime, op, rule, ...) {ULP_STEPS_##runtime, RULE(op ": " SAYS_##rule, __VA_ARGS__)},
 #define FORMULA(runtime, op, when, rule, formula, ...) STEPS(runtime, op, rule, __VA_ARGS__)
 #define BEHIND(runtime, what, op, when, formula, ...) \
-    {ULP_STEPS_##runtime, RULE(op " in a product's kernel: " SAYS_SIZED, __VA_ARGS__)},
+    {ULP_STEPS_##runtime, RULE(op SAYS_##what ": " SAYS_SIZED, __VA_ARGS__)},
 #define CELL(runtime, op, gates, activation, steps, ...) \
     {ULP_STEPS_##runtime, RULE(op "'s " gates ": " SAYS_SIZED, __VA_ARGS__)},
 #include "number/format/steps.def"
