@@ -43,9 +43,16 @@ def main():
     for op in "MaxPool AveragePool".split():  # a window that is larger than the input
         add(op, "q", kernel_shape=[2, 2], strides=[2, 2])
     inputs = {"x": values(), "r": random.random((64, 312)).astype(f32), "p": random.random((2, 6, 17, 20)).astype(f32), "q": random.random((1, 2, 1, 5)).astype(f32)}
-    graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, T.FLOAT, None) for n in outputs],
-                         [numpy_helper.from_array(a if a.dtype.kind == "i" else a.astype(f32), n) for n, a in constants.items()])
-    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=8)
+    # FP16 activations and scales, which are widened
+    inputs["h"] = random.standard_normal((5, 256)).astype(np.float16)
+    constants |= {"b": random.integers(0, 256, (24, 8, 16)).astype(np.uint8), "s": (.01 + .02 * random.random(192)).astype(np.float16)}
+    for level in (0, 4):
+        outputs.append(f"MatMulNBits_{level}")
+        nodes.append(h.make_node("MatMulNBits", ["h", "b", "s"], outputs[-1:], domain="com.microsoft", K=256, N=24, bits=4, block_size=32, accuracy_level=level))
+    types = {name: T.FLOAT16 if name.startswith("MatMulNBits") else T.FLOAT for name in outputs}
+    graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT16 if n == "h" else T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, t, None) for n, t in types.items()],
+                         [numpy_helper.from_array(a.astype(f32) if a.dtype == np.float64 else a, n) for n, a in constants.items()])
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 18), h.make_opsetid("com.microsoft", 1)], ir_version=8)
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -332,6 +332,15 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
     const struct ulp_search *plan = x->doctor->plan;
     const bool edits = tries_edits(x);
     struct ulp_text text = {0};
+    if (edits_weights(x) && x->doctor->other_processor) { /* exact sums are the other lane's */
+        ulp_text_add(&text,
+                     "session.x64quantprecision=1, with which sums are those of the other kind of "
+                     "processors, at some speed: %s; or the weights that ulpscope fix writes, the "
+                     "same numbers without the option",
+                     x->doctor->other_processor);
+        x->doctor->remedy = keep(x, &text);
+        return ulp_taken(x->doctor->remedy, error);
+    }
     if (!is_beyond(x) && !edits && (!plan || !(ulp_doctor_mends(plan) || plan->full > 1)))
         return ULP_OK;
     if (edits)

@@ -40,6 +40,7 @@ shows out "; with VNNI it is fine: " "both kinds"
 shows out "(this machine: $this)" "this machine"
 shows out "neighbouring weights add up to" "the cause"
 shows out "session.x64quantprecision=1" "what to do"
+shows out "remedy session.x64quantprecision=1, with which sums are those of the other kind of processors, at some speed: with VNNI it is fine: " "the option, by a run"
 python3 - "$this" <<'END' || fail "doctor.json"
 import json, sys
 said = json.load(open("said.json"))

@@ -91,6 +91,13 @@ static int64_t block_columns(const struct ulp_call *call, const struct packed *p
     return (p->n + blocks - 1) / blocks;
 }
 
+/* ONNX Runtime's CPU provider widens FP16 activations and scales, and rounds its FP32 sums once. */
+static bool widens(const struct ulp_call *call)
+{
+    return call->arithmetic->schedule.levels_obeyed && !call->trace &&
+           call->in[0]->type == ULP_TYPE_FLOAT16;
+}
+
 /* A wide lane holds the products in FP64, which has room for the 9 bits of q - zero times the 24 of
  * a scale that the model has; one that is computed is as wide as the lane. */
 static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing *d,
@@ -105,6 +112,11 @@ static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing
         call->arithmetic->storage.precision >= 53) {
         d->arithmetic = fp64;
         ULP_TRY(ulp_arithmetic_find("fp64", fp64, error));
+        return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
+    }
+    if (widens(call)) {
+        d->arithmetic = fp64;
+        ULP_TRY(ulp_arithmetic_find("fp32", fp64, error));
         return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
     }
     return ulp_call_make_here(call, &d->out, type, 2, dims, error);
@@ -196,8 +208,8 @@ static const struct ulp_formula coded = {
     "x", "y", "top = row_max(abs(x)); round(x * (top == 0 ? 0 : 127 / top)) * (top / 127)"};
 
 /* Does ONNX Runtime's CPU provider multiply bytes here? Where B is a constant that it packs,
- * without g_idx and with zero points of bits (recorded: lab/record_saturating.py). FP16
- * activations, which it quantises as well, are not followed. */
+ * without g_idx and with zero points of bits (recorded: lab/record_saturating.py), FP16
+ * activations, too. */
 static bool quantises(const struct ulp_call *call)
 {
     const struct ulp_tensor *zero = ulp_call_in(call, 3);
@@ -213,7 +225,10 @@ static enum ulp_status code_blocks(struct ulp_call *call, const struct ulp_tenso
                                    size_t blocks, struct ulp_error *error)
 {
     const size_t lines = in->count / k;
+    struct ulp_arithmetic stored = *call->arithmetic;
     int64_t *row;
+    if (widens(call))
+        stored.storage = stored.compute;
     ULP_TRY(ulp_call_take(call, lines * blocks + 1, sizeof *row, &row, error));
     for (size_t r = 0; r < lines * blocks; r++)
         row[r] = (int64_t)(r / blocks * k + first + r % blocks * length);
@@ -224,7 +239,7 @@ static enum ulp_status code_blocks(struct ulp_call *call, const struct ulp_tenso
     y.operand.tensor = out;
     return lines * blocks == 0 || length == 0
                ? ULP_OK
-               : ulp_call_formula(call, &coded, call->arithmetic, &rows, 1, &x, 1, &y, error);
+               : ulp_call_formula(call, &coded, &stored, &rows, 1, &x, 1, &y, error);
 }
 
 /* *a: A as its bytes times their scales. */
@@ -233,14 +248,15 @@ static enum ulp_status quantise_lines(struct ulp_call *call, const struct packed
 {
     struct ulp_tensor *out;
     const size_t k = (size_t)p->k, block = (size_t)p->block, whole = k / block;
-    ULP_TRY(ulp_call_make(call, (*a)->type, (*a)->rank, (*a)->dims, &out, error));
+    const enum ulp_type type = widens(call) ? ULP_TYPE_FLOAT : (*a)->type;
+    ULP_TRY(ulp_call_make(call, type, (*a)->rank, (*a)->dims, &out, error));
     ULP_TRY(code_blocks(call, *a, out, k, 0, block, whole, error));
     ULP_TRY(code_blocks(call, *a, out, k, whole * block, k % block, 1, error));
     *a = out;
     return ULP_OK;
 }
 
-static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_columns(struct ulp_call *call, struct ulp_error *error)
 {
     struct dequantizing d = {0};
     struct ulp_arithmetic fp64;
@@ -257,6 +273,22 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
         ULP_TRY(add_columns(call, &d, first, count, &sums, error));
     }
     return ulp_sums_end(call, &sums, "-----b", error);
+}
+
+static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *const given = call->arithmetic;
+    struct ulp_arithmetic wide;
+    if (!widens(call))
+        return run_columns(call, error);
+    ULP_TRY(ulp_arithmetic_find("fp32", &wide, error));
+    wide.storage = given->storage;
+    wide.as_declared = given->as_declared;
+    wide.schedule.levels_obeyed = true;
+    call->arithmetic = &wide;
+    const enum ulp_status status = run_columns(call, error);
+    call->arithmetic = given;
+    return status;
 }
 
 /* clang-format off */
