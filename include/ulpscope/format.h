@@ -104,6 +104,7 @@ enum ulp_order {
 
 #define ULP_SPLIT_AUTO (-1)
 #define ULP_SPLIT_CUBLAS (-2)
+#define ULP_SPLIT_RKNN (-3) /* private, of steps=: by the shape, sums of slices stored */
 
 /* How products are summed in MatMul, Gemm, Conv, ...: by a chain of scalar operations, or by a
  * GPU's matrix unit (src/kernels/unit/unit.c states what these compute). */
@@ -122,6 +123,7 @@ struct ulp_schedule {
      * the shape got, on an H200; other products are not cut */
     int split_k;
     int rows; /* of ULP_SPLIT_CUBLAS: products are cut as if they had that many times their rows */
+    bool slices_stored; /* private: sums of slices are rounded to storage, and theirs */
     int slice_tile; /* private: slices are whole multiples of so many k; 0: as they come */
     /* products that have one row or one column (a matrix times a vector, a depthwise Conv) are
      * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
@@ -190,6 +192,7 @@ enum ulp_steps {
      * partial sums, but for the table's operators; sigmoid, tanh and BatchNormalization its own */
     ULP_STEPS_ORT_CPU,
     ULP_STEPS_HTP, /* Qualcomm's HTP in FP16: errors of that size, not its bits */
+    ULP_STEPS_RKNN,     /* Rockchip's RKNN in FP16 */
 };
 
 /* How a Conv is summed beside a matrix unit. */
@@ -354,7 +357,7 @@ struct ulp_arithmetic {
  * fuse-constants=stored|inner, fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a
  * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,
- * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu|htp,
+ * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu|htp|rknn,
  * conv=plain|cudnn|torch|from-16|from-64, norms=plain|torch (beside a matrix unit that sums in
  * FP32), constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
  * qdq-scales=declared|lowered. compute=F implies result-only. subnormals= and overflow= apply to

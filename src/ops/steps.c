@@ -16,6 +16,7 @@ enum ulp_steps_rule {
     NHWC,   /* the same, a Conv in the order of channels-last data */
     DOTS,   /* the same, where transB is 1 products added by fours, and these to the sum */
     FUSED,  /* the epilogue is added to the sum before its rounding */
+    SLICED, /* products are added in slices of k, whose sums are stored */
     SINGLE, /* products are added in FP32: another provider's kernel has it */
     IN_FOURS, /* rows are added in four partial sums */
     IN_ORDER, /* and in increasing index */
@@ -90,6 +91,8 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_bound *bound,
         out->reduce_block = 4;
     if (rule == IN_ORDER)
         out->steps = ULP_STEPS_ALIKE;
+    if (rule == SLICED)
+        out->schedule.split_k = ULP_SPLIT_RKNN;
     if (rule == SINGLE)
         ulp_format_find("fp32", &out->accumulator, NULL);
     const struct ulp_arithmetic own = *out;

@@ -22,6 +22,7 @@ struct ulp_chains {
     bool pairwise;
     struct ulp_cuts cuts;
     struct ulp_format result;
+    const struct ulp_format *stored; /* what sums of slices are rounded to; NULL: they are not */
 };
 
 struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic,

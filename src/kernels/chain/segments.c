@@ -50,9 +50,13 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic,
     struct ulp_format wide =
         partial ? partial_format(&arithmetic->accumulator) : arithmetic->accumulator;
     bool each_step = arithmetic->place == ULP_ROUND_EACH_STEP;
+    chains.stored = schedule->slices_stored && slice < problem->k ? &arithmetic->storage : NULL;
     add_cut(&chains, block, promoted, &arithmetic->accumulator);
     add_cut(&chains, promoted, slice, &wide);
-    add_cut(&chains, slice, problem->k, each_step ? &chains.result : &wide);
+    add_cut(&chains, slice, problem->k,
+            each_step                         ? &chains.result
+            : chains.stored && problem->store ? chains.stored /* else a bias follows */
+                                              : &wide);
     return chains;
 }
 
@@ -107,6 +111,23 @@ static struct segments find_segments(const struct ulp_cuts *cuts, size_t k_count
     return segments;
 }
 
+/* Sums of slices as values of storage. */
+static void store_partial(const struct ulp_chains_job *job, void *sums, size_t count, size_t k,
+                          struct ulp_tile_place place)
+{
+    const struct ulp_step_rule *rule = &job->chains->rule;
+    const uint64_t first = place.output + k;
+    for (size_t i = 0; i < count; i += ULP_TILE_COLUMNS_MAX) {
+        const size_t n = ulp_size_min(count - i, ULP_TILE_COLUMNS_MAX);
+        if (job->element == ULP_ELEMENT_F32)
+            ulp_round_floats(job->chains->stored, rule->rounding, (float *)sums + i, n, rule->seed,
+                             rule->stream, first);
+        else
+            ulp_round_doubles(job->chains->stored, rule->rounding, (double *)sums + i, n,
+                              rule->seed, rule->stream, first);
+    }
+}
+
 /* Add the sums of the segments that end with the innermost one to those they lie in. */
 static void close_segments(const struct ulp_chains_job *job, char *sums, size_t row_count,
                            const struct segments *segments, struct ulp_tile_place place)
@@ -116,6 +137,8 @@ static void close_segments(const struct ulp_chains_job *job, char *sums, size_t 
     for (int level = 0; level < cuts->level_count && segments->end[level] == segments->end[0];
          level++) {
         char *inner = sums + (size_t)level * job->tile_bytes, *outer = inner + job->tile_bytes;
+        if (job->chains->stored && level == cuts->level_count - 1)
+            store_partial(job, inner, row_count * job->tile_columns, segments->end[0], place);
         if (segments->begin[level] == segments->begin[level + 1]) {
             memcpy(outer, inner, row_count * strip);
             continue;

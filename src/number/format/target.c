@@ -58,6 +58,7 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_NHWC SAYS_STRICT ", in the order of channels-last data"
 #define SAYS_DOTS SAYS_STRICT ", with transB=1 four products at once"
 #define SAYS_SINGLE "products are added in FP32"
+#define SAYS_SLICED "of k above 1536 so much at a time is added in FP32, whose sums are rounded to storage and added in it"
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
 #define SAYS_MANY " behind a product of more than 64 rows"
 #define SAYS_ODD SAYS_MANY ", no multiple of 8"
@@ -102,7 +103,7 @@ static const struct ulp_target_tf32 tf32[] = {
 };
 
 /* Of the part steps=, as enum ulp_steps. */
-const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", "ort-cpu", "htp", NULL};
+const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", "ort-cpu", "htp", "rknn", NULL};
 
 const char *const ulp_floats_names[] = {"fp32",
 #define FLOATS(name, ...) name,

@@ -100,6 +100,31 @@ static enum ulp_status contract_unscaled(struct ulp_call *call, struct ulp_contr
     return status;
 }
 
+/* Of products by a constant, as RKNN's simulator was recorded to: a slice has 1536 products at most
+ * and whole blocks of 16 channels; slices are alike where they can be. A transposed convolution is
+ * cut by all positions of its kernel, whichever of them a result has. */
+static void cut_channels(const struct ulp_call *call, const struct ulp_contraction *problem,
+                         struct ulp_schedule *schedule)
+{
+    const struct ulp_tensor *weights = call->in[1];
+    const bool conv = strcmp(call->bound->op->name, "Conv") == 0,
+               turned = strcmp(call->bound->op->name, "ConvTranspose") == 0;
+    const size_t channels = conv     ? (size_t)weights->dims[1]
+                            : turned ? (size_t)(weights->dims[0] / ulp_call_int(call, "group"))
+                                     : problem->k;
+    size_t positions = 1;
+    for (int d = 2; d < weights->rank && (conv || turned); d++)
+        positions *= (size_t)weights->dims[d];
+    const size_t most = positions ? 1536 / positions / 16 * 16 : 0,
+                 count = most && call->constants >> 1 & 1 ? ulp_size_divide_up(channels, most) : 0;
+    if (count < 2 || problem->k % channels != 0)
+        return;
+    const bool alike = channels % (16 * count) == 0;
+    schedule->split_k = (int)count;
+    schedule->slice_tile = (int)((alike ? channels / count : most) * (problem->k / channels));
+    schedule->slices_stored = true;
+}
+
 /* In the slices that the library takes for the shape. */
 static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contraction *problem,
                                     struct ulp_error *error)
@@ -109,7 +134,9 @@ static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contractio
     struct ulp_contraction laid = *problem;
     enum ulp_status status = ULP_OK;
     cut.schedule.split_k = 0;
-    if (problem->is_matrices && strcmp(named->storage.name, "fp32") == 0)
+    if (named->schedule.split_k == ULP_SPLIT_RKNN)
+        cut_channels(call, problem, &cut.schedule);
+    else if (problem->is_matrices && strcmp(named->storage.name, "fp32") == 0)
         status = ulp_lay_library(call, &cut, &laid, error);
     else if (problem->is_matrices && problem->batch_count == 1) {
         cut.schedule.slice_tile = ULP_CUBLAS_TILE;
@@ -138,9 +165,8 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
         return contract_unscaled(call, problem, error);
     ULP_TRY(ulp_product_take_ranges(call->arithmetic, call->name, call->in, call->input_count,
                                     problem, error));
-    return call->arithmetic->schedule.split_k == ULP_SPLIT_CUBLAS
-               ? contract_cut(call, problem, error)
-               : contract(call, problem, error);
+    return call->arithmetic->schedule.split_k < ULP_SPLIT_AUTO ? contract_cut(call, problem, error)
+                                                               : contract(call, problem, error);
 }
 
 /* plans NULL: the tape is for this run alone. */

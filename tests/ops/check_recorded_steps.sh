@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ort-webgpu:fp16: single operators have the bits that ONNX Runtime's WebGPU provider gave (a sample), but for a few of which steps.def says how many, and fp16 alone has not;
+# ort-webgpu:fp16, rknn:fp16: single operators have the bits that ONNX Runtime's WebGPU provider gave (a sample), but for a few of which steps.def says how many, and fp16 alone has not;
 # a convolution that the provider computes wrongly is an error of the lint there alone, and neither audit nor doctor call such a graph fine.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: operators are not compared"; exit 77; }
@@ -35,4 +35,11 @@ expect 0 "an audit" "$program" audit wrong.onnx -i wrong.npz --for ort-webgpu
 shows out "ort-webgpu: the lint finds an error" "an audit"
 expect 0 "another" "$program" audit four.onnx -i four.npz --for ort-webgpu
 shows out "ort-webgpu: fine" "another"
+# rknn:fp16: products have the bits of Rockchip's simulator, but where a bias is added (in another place: errors of that size); one sum has not
+sample=$source/tests/data/rknn/rk3588_products.npz
+python3 "$source/lab/compare_operators.py" "$program" "$sample" rknn:fp16 n_conv_1 n_conv_256 n_conv_400 n_conv_64 transpose matmul --least 99 >out || fail "products are not the recorded ones: $(cat out)"
+[ "$(wc -l <out)" = 15 ] || fail "products of the sample: $(wc -l <out)"
+python3 "$source/lab/compare_operators.py" "$program" "$sample" rknn:fp16 gemm bias >out || fail "products with a bias: $(cat out)"
+! grep -vE 'error (0\.[89]|1\.[01])' out || fail "errors of another size"
+! python3 "$source/lab/compare_operators.py" "$program" "$sample" rknn:fp16,steps=alike n_conv_256 --least 90 >out || fail "one sum tells nothing: $(cat out)"
 exit $failed
