@@ -49,6 +49,7 @@ static const command_line commands[] = {
      "{}/out/out.html", "-t", "1"},
     {"ulpscope", "audit", "{}/model.onnx", "-a", "fp16,tf32@a100,fp32,nofma", "--certify",
      "--max-memory", "1G", "--keep", "op:Erf=fp32", "-t", "2", "-q"},
+    {"ulpscope", "audit", "{}/model.onnx", "-a", "fp16", "--reference", "pair", "-t", "1"},
     {"ulpscope", "audit", "{}/model.onnx", "-a", "tf32", "--schedules", "--reference-model",
      "{}/model.onnx", "-i", "{}/inputs.json", "--out", "{}/out", "-t", "1"},
     {"ulpscope", "run", "{}/model.onnx", "-i", "{}/test_data_set_0", "--arith", "mpfr:200",
