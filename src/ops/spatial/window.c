@@ -85,8 +85,8 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
         int64_t stride = windows->strides[d];
         int64_t room = windows->in[d] + windows->pads[d] + windows->pads_end[d] -
                        (windows->kernel[d] - 1) * windows->dilations[d] - 1;
-        /* Of a pool a quotient is cut towards 0, as ONNX Runtime's: one window, or none. */
-        if (room < 0 && (weights || room <= -2 * stride))
+        /* Of a pool a quotient is cut towards 0, as ONNX Runtime's: one window. */
+        if (room < 0 && (weights || room <= -stride))
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "the window is larger than the padded input along spatial axis %d", d);
         windows->out[d] = room / stride + 1 + (ceil_mode && room > 0 && room % stride != 0);
