@@ -32,20 +32,6 @@ static double read_hard(const struct ulp_tensor *tensor, size_t i)
     return isinf(x) ? copysign(DBL_MAX, x) : x;
 }
 
-static void open_pairs(struct ulp_metrics_side *restrict side,
-                       const struct ulp_double_pair *restrict pairs, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const double high = pairs[i].high, low = pairs[i].low, size = fabs(high);
-        const bool easy = (size == 0) | ((size > 0x1p-800) & (size < 0x1p800));
-        side->nearest[i] = high;
-        side->high[i] = easy ? high : 0;
-        side->middle[i] = easy ? low : 0;
-        side->low[i] = 0;
-        side->hard[i] = -(int64_t)!easy;
-    }
-}
-
 static void read_plain(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
 {
     if (tensor->element == ULP_ELEMENT_F64)
@@ -71,7 +57,9 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
         return;
     }
     if (tensor->element == ULP_ELEMENT_PAIR) {
-        open_pairs(side, (const struct ulp_double_pair *)tensor->data + first, count);
+        ulp_metrics_code_find()->open_pairs(side,
+                                            (const struct ulp_double_pair *)tensor->data + first,
+                                            count);
         return;
     }
     if (easy) {

@@ -6,6 +6,7 @@
 #include "base/machine/cpu.h"
 #include "analysis/measure/metrics_strip.h"
 #include "base/vectorise.h"
+#include "number/double_pair.h"
 #include "number/record_batch.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
@@ -177,10 +178,11 @@ static AVX512 size_t compress_range(double *out, const double *values, size_t co
 }
 #endif
 
-#define CODE(open, gather, suffix)                                                             \
-    {                                                                                          \
-        open, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, sum_##suffix, \
-            bins_##suffix, gather, magnitudes_##suffix, widen_##suffix, move_##suffix          \
+#define CODE(open, gather, suffix)                                                      \
+    {                                                                                   \
+        open, open_pairs_##suffix, subtract_##suffix, subtract_from_plain_##suffix,     \
+            compare_##suffix, sum_##suffix, bins_##suffix, gather, magnitudes_##suffix, \
+            widen_##suffix, move_##suffix                                               \
     }
 
 struct ulp_metrics_sums ulp_metrics_add_up(const struct ulp_metrics_running *running)

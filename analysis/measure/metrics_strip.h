@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct ulp_tensor;
+struct ulp_double_pair;
 
 /* Open strips of an output's four tensors stay in the first cache together. */
 #define ULP_METRICS_STRIP 128
@@ -49,6 +50,8 @@ struct ulp_metrics_code {
     /* Records of 64 or 128 bits; whether none is hard. */
     bool (*open_wide)(struct ulp_metrics_side *side, const void *records, int limb_count,
                       size_t count);
+    void (*open_pairs)(struct ulp_metrics_side *side, const struct ulp_double_pair *pairs,
+                       size_t count);
     /* Differences rounded once, where undecided[i] is 0; whether that is everywhere. */
     bool (*subtract)(double *difference, int64_t *undecided, const struct ulp_metrics_side *a,
                      const struct ulp_metrics_side *b, size_t count);

@@ -59,9 +59,25 @@ static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, con
     return any == 0;
 }
 
+/* A pair's two doubles are the first parts. */
+static TARGET void SUFFIX(open_pairs)(struct ulp_metrics_side *restrict side,
+                                      const struct ulp_double_pair *restrict pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double high = pairs[i].high, low = pairs[i].low, size = fabs(high);
+        const bool easy = (size == 0) | ((size >= 0x1p-801) & (size < 0x1p800));
+        side->nearest[i] = high;
+        side->high[i] = easy ? high : 0;
+        side->middle[i] = easy ? low : 0;
+        side->low[i] = 0;
+        side->hard[i] = -(int64_t)!easy;
+    }
+}
+
 /* The highest parts are subtracted exactly (Knuth's two-sum); all that is left is t up to u (four
- * roundings of sums of those magnitudes, doubled), and the sum is decided when both ends of t +- u
- * round to one number, its own; of equal sides it is 0, decided or not. */
+ * roundings of sums of those magnitudes, doubled; none where t is one number), and the sum is
+ * decided when both ends of t +- u round to one number, its own; of equal sides it is 0, decided or
+ * not. */
 static inline __attribute__((always_inline)) TARGET bool SUFFIX(subtract_sides)(
     double *restrict difference, int64_t *restrict undecided, const double *restrict high,
     const struct ulp_metrics_side *a, const struct ulp_metrics_side *b, size_t count)
@@ -72,8 +88,9 @@ static inline __attribute__((always_inline)) TARGET bool SUFFIX(subtract_sides)(
                      low = a ? a->low[i] : 0;
         const double sum = x - y, back = sum - x, rest = (x - (sum - back)) - (y + back);
         const double t = rest + (middle - b->middle[i]) + (low - b->low[i]);
-        const double u = 0x1p-50 * (fabs(rest) + fabs(middle) + fabs(b->middle[i]) + fabs(low) +
-                                    fabs(b->low[i]));
+        const bool one = (rest == 0) & (middle == 0) & (low == 0) & (b->low[i] == 0);
+        const double u = (one ? 0 : 0x1p-50) * (fabs(rest) + fabs(middle) + fabs(b->middle[i]) +
+                                                fabs(low) + fabs(b->low[i]));
         const double below = sum + (t - u), above = sum + (t + u);
         const int64_t open = -(int64_t) !(below == above) | (a ? a->hard[i] : 0) | b->hard[i];
         difference[i] = sum + t;

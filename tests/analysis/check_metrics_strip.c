@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "tests/support/test.h"
 
@@ -125,6 +126,42 @@ static double draw_double(uint64_t n)
            : kind == 2 ? -INFINITY
            : kind < 5  ? ldexp(x, (int)(ulp_random_bits(8, n) % 2098) - 1074)
                        : (bits & 1 ? -1 : 1) * ldexp(x, (int)(ulp_random_bits(8, n) % 300) - 160);
+}
+
+/* Of pairs the doubles are the parts; less a double, the difference is rounded once without MPFR
+ * where the doubles' own is exact. */
+TEST(pairs_open_and_differ_exactly)
+{
+    static struct ulp_double_pair pairs[ULP_METRICS_STRIP];
+    static double value[ULP_METRICS_STRIP], difference[ULP_METRICS_STRIP];
+    static int64_t undecided[ULP_METRICS_STRIP];
+    const unsigned present = ulp_cpu_features();
+    for (size_t i = 0; i < ULP_METRICS_STRIP; i++) {
+        pairs[i].high = draw_double(i);
+        const bool far = !(fabs(pairs[i].high) > 0x1p-900 && fabs(pairs[i].high) < 0x1p900);
+        pairs[i].high =
+            ulp_pair_join(pairs[i].high, far ? 0 : 0x1.7p-60 * draw_double(i), &pairs[i].low);
+        value[i] = i % 2 ? pairs[i].high : (double)(float)pairs[i].high;
+    }
+    for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
+        static struct ulp_metrics_side side;
+        memset(&side, 0xA5, sizeof side);
+        atomic_store(&ulp_cpu_found, present & sets[s]);
+        ulp_metrics_code_find()->open_pairs(&side, pairs, ULP_METRICS_STRIP);
+        (void)ulp_metrics_code_find()->subtract_from_plain(difference, undecided, value, &side,
+                                                           ULP_METRICS_STRIP);
+        atomic_store(&ulp_cpu_found, present);
+        for (size_t i = 0; i < ULP_METRICS_STRIP; i++) {
+            mpfr_t x, nearest;
+            mpfr_inits2(300, x, nearest, (mpfr_ptr)0);
+            ulp_pair_get(x, pairs[i].high, pairs[i].low);
+            check_element(&side, i, x);
+            mpfr_d_sub(x, value[i], x, MPFR_RNDN);
+            ck_assert(side.hard[i] || !(value[i] == pairs[i].high && undecided[i]));
+            ck_assert(side.hard[i] || undecided[i] || difference[i] == mpfr_get_d(x, MPFR_RNDN));
+            mpfr_clears(x, nearest, (mpfr_ptr)0);
+        }
+    }
 }
 
 /* Bins of a quarter of a binade, from 2^-128 on, by what frexp says; and those that are between two
