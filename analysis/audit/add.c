@@ -304,8 +304,11 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
         ULP_TRY(add_lane(auditor, l, &sample->lanes[l], error));
     ULP_TRY(add_certificate(&audit->certificate, &sample->certificate, error));
     audit->seconds += sample->seconds;
-    for (size_t c = 0; c < audit->cost_count; c++)
+    for (size_t c = 0; c < audit->cost_count; c++) {
         audit->costs[c].seconds += sample->costs[c].seconds;
+        audit->costs[c].by_pairs += sample->costs[c].by_pairs;
+        audit->costs[c].by_mpfr += sample->costs[c].by_mpfr;
+    }
     if (audit->peak_bytes < sample->peak_bytes)
         audit->peak_bytes = sample->peak_bytes;
     return ULP_OK;

@@ -339,6 +339,8 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     for (size_t l = 0; l < event->lane_count; l++) {
         auditor->audit.costs[l].seconds += event->lane_seconds[l].own;
         auditor->audit.costs[0].seconds += event->lane_seconds[l].reference;
+        auditor->audit.costs[0].by_pairs += event->lane_seconds[l].by_pairs;
+        auditor->audit.costs[0].by_mpfr += event->lane_seconds[l].by_mpfr;
     }
     ULP_SCOPED(ulp_free_of) void *ranges = NULL;
     ULP_SCOPED(ulp_free_of) void *looked = NULL;

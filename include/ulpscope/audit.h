@@ -546,6 +546,9 @@ struct ulp_audit {
     struct ulp_audit_cost {
         char *name;
         double seconds;
+        /* of the reference "pair": how many numbers pairs of doubles gave, and how many MPFR, in
+         * steps that pairs leave open */
+        size_t by_pairs, by_mpfr;
     } * costs;
     size_t peak_bytes;
     struct ulp_arena *memory; /* private: holds the rest, except certificate.node and spreads */

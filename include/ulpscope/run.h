@@ -288,6 +288,9 @@ struct ulp_lane_value {
 struct ulp_lane_seconds {
     double own;       /* P(p) and P(r), of the reference lane R(r) */
     double reference; /* R(p): for this lane, in the reference's arithmetic */
+    /* numbers that were computed in pairs of doubles by steps of a lane in "pair", and those of
+     * steps that MPFR computed instead (src/number/README.md, section 9) */
+    size_t by_pairs, by_mpfr;
 };
 
 /* What an observer is shown when a node has been computed. Valid during the call only; copy what is

@@ -209,6 +209,10 @@ enum ulp_status ulp_pairs_run(ulp_step_fn *run, const struct ulp_step *step, str
                               const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
                               struct ulp_error *error);
 
+/* How many numbers the calling thread's steps in pairs have given since it last asked, and how many
+ * of their results were MPFR's. */
+void ulp_pairs_counts_take(size_t *by_pairs, size_t *by_mpfr);
+
 /* A call of a step and what it points to: it must stay where it is. */
 struct ulp_step_call {
     struct ulp_call call;

@@ -266,5 +266,6 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
         evaluate(walk, frame, step, lane, reference_inputs, results, out, arena, error);
     walk->clock = ulp_seconds_now();
     out->seconds.own = walk->clock - started - out->seconds.reference;
+    ulp_pairs_counts_take(&out->seconds.by_pairs, &out->seconds.by_mpfr);
     return status;
 }

@@ -7,6 +7,25 @@
 #include "number/double_pair.h"
 #include "run/lane.h"
 
+static _Thread_local size_t by_pairs, by_mpfr;
+
+void ulp_pairs_counts_take(size_t *pairs, size_t *mpfr)
+{
+    *pairs = by_pairs;
+    *mpfr = by_mpfr;
+    by_pairs = by_mpfr = 0;
+}
+
+/* Floats that the step has computed, views apart. */
+static size_t count_numbers(const struct ulp_step *step, const struct ulp_tensor *outputs)
+{
+    size_t count = 0;
+    for (size_t o = 0; o < step->output_count; o++)
+        count +=
+            outputs[o].owned && ulp_element_is_float(outputs[o].element) ? outputs[o].count : 0;
+    return count;
+}
+
 static bool is_records(const struct ulp_tensor *x)
 {
     return x && x->element == ULP_ELEMENT_WIDE;
@@ -109,6 +128,8 @@ enum ulp_status ulp_pairs_run(ulp_step_fn *run, const struct ulp_step *step, str
                 ulp_tensor_free(&converted[i]);
         }
     }
+    if (status == ULP_OK && !step->bound.blocks)
+        *(records ? &by_mpfr : &by_pairs) += count_numbers(step, outputs);
     ulp_notes_take();
     ulp_note(before);
     return status;

@@ -5,6 +5,7 @@ Python's standard library alone.
 
     pair_cases.py PROGRAM FOLDER [RANDOM_GRAPH SEEDS]"""
 import ast
+import json
 import math
 import os
 import random
@@ -111,6 +112,24 @@ planted("ties of rounding", ties, [k * .1 for k in range(-25, 25)], s=([1], [.2]
 planted("ties of decisions", [node("Mul", "x t", "p"), node("Div", "p t", "q"), node("ArgMax", "q", "a", axis=-1), node("TopK", "q k", "v i", axis=-1),
                               node("Equal", "q x", "e"), node("Less", "q x", "y")], [.1, .3, .1, .3, .7, .7, .2, .1], [2, 4],
         outputs=("y", "a", "v", "i", "e"), initialisers={"k": [3]}, t=([1], [3.]))
+
+
+def counts(nodes, values, by_mpfr):
+    """How many numbers of an audit's reference MPFR computed: nobody's where nothing is open."""
+    global failed
+    write_model("model.onnx", nodes, {"x": [len(values)]}, ["y"])
+    npz("inputs.npz", x=([len(values)], values))
+    subprocess.run([program, "audit", "model.onnx", "-i", "inputs.npz", "-a", "fp32", "--reference", "pair", "--out", "counted"], check=True,
+                   capture_output=True)
+    with open("counted/report.json") as file:
+        cost = json.load(file)["costs"][0]
+    if cost["by_pairs"] == 0 or (cost["by_mpfr"] > 0) != by_mpfr:
+        print("FAIL %d numbers by pairs, %d by MPFR" % (cost["by_pairs"], cost["by_mpfr"]))
+        failed = 1
+
+
+counts([node("Tanh", "x", "t"), node("Exp", "t", "e"), node("Log", "e", "y")], mean, False)
+counts([node("Tanh", "x", "t"), node("Mul", "x t", "m"), node("Exp", "x", "e"), node("Log", "e", "l"), node("Sub", "l m", "y")], wide, True)
 
 for seed in sys.argv[4:] and range(*(int(x) for x in sys.argv[4].split("-"))):
     subprocess.run([sys.argv[3], "-n", "1", "-o", "graphs", "%d-%d" % (seed, seed)], check=True, capture_output=True)
