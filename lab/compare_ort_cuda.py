@@ -135,7 +135,8 @@ def main():
         print(f"{title}: " + ", ".join(f"{sum(o[0] <= limit for o in chosen)} of {len(chosen)} within {limit} dB" for limit in (0.5, 1, 2)))
     print(f"tensors: {inside} of {counted} within {given.low} to {given.high}")
     if given.record:
-        keep(given.record, "ort-cuda@h100,version=1.31", arithmetic, "ONNX Runtime 1.31.1, H100, " + {"off": "no optimiser", "inner": "optimised"}[given.level], f"lab/compare_ort_cuda.py --variant {given.variant}", rows, limits=[given.low, given.high])
+        runtime, level = {"off": ("ONNX Runtime 1.31.1, H100, no optimiser", ""), "inner": ("ONNX Runtime 1.31.1, H200, optimised", " --level inner")}[given.level]
+        keep(given.record, f"ort-cuda@{'h100' if given.level == 'off' else 'h200'},version=1.31", arithmetic, runtime, f"lab/compare_ort_cuda.py --variant {given.variant}{level}", rows, limits=[given.low, given.high])
     if given.at_least is not None:
         sys.exit(not off or sum(o[0] <= 1 for o in off) < given.at_least * len(off))
 

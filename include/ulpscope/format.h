@@ -202,11 +202,9 @@ enum ulp_conv {
      * scalar chains */
     ULP_CONV_CUDNN,
     ULP_CONV_TORCH, /* but one channel a group by PyTorch's own, whose chains begin with the bias */
-    /* in scalar chains over the stored values where there are fewer than 16 input channels a group,
-     * as cuDNN was recorded to under ONNX Runtime; FROM_64: fewer than 64 where the kernel is wider
-     * than 1 */
-    ULP_CONV_FROM_16,
-    ULP_CONV_FROM_64,
+    /* on the unit where cuDNN's search was recorded to find a TF32 kernel under ONNX Runtime, in
+     * scalar chains over the stored values elsewhere */
+    ULP_CONV_SEARCHED,
     /* private, of steps=: in scalar chains over the positions, in each of them the channels */
     ULP_CONV_NHWC,
 };
@@ -358,7 +356,7 @@ struct ulp_arithmetic {
  * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,
  * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu|htp|rknn,
- * conv=plain|cudnn|torch|from-16|from-64, norms=plain|torch (beside a matrix unit that sums in
+ * conv=plain|cudnn|torch|searched, norms=plain|torch (beside a matrix unit that sums in
  * FP32), constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
  * qdq-scales=declared|lowered. compute=F implies result-only. subnormals= and overflow= apply to
  * storage and to every part that has the same format, except a unit's accumulator. A matrix unit

@@ -255,7 +255,7 @@ TEST(canonical_names)
                                              "bf16,attention=flash2",
                                              "fp16,recurrence=cudnn",
                                              "bf16,conv=torch",
-                                             "tf32,matmul=scalar,conv=from-64",
+                                             "tf32,matmul=scalar,conv=searched",
                                              "fp16,types=declared,floats=ort-cuda:tf32",
                                              "fp32,functions=cuda,norms=torch",
                                              "bf16,factor=nvfp4,scaled=modelopt",

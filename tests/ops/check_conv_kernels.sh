@@ -66,14 +66,13 @@ def run(op, arrays, arithmetic, **attributes):
     subprocess.run([program, "run", "model.onnx", "-i", "in.npz", "-a", arithmetic, "-q", "-o", "out.npz"], check=True)
     return np.load("out.npz")["y"]
 
-# channels of a group, groups, kernel, and of whom it is: FP32's chain or the unit, with from-16 and from-64
-for inner, groups, kernel, narrow, wide in ((15, 1, 1, "fp32", "fp32"), (16, 1, 1, "tf32", "tf32"), (15, 1, 3, "fp32", "fp32"), (16, 1, 3, "tf32", "fp32"), (63, 1, 3, "tf32", "fp32"), (64, 1, 3, "tf32", "tf32"),
-                                            (1, 24, 3, "fp32", "fp32"), (16, 2, 1, "tf32", "tf32")):
+# channels of a group, groups, kernel, stride, and of whom it is under conv=searched: FP32's chain or the unit
+for inner, groups, kernel, stride, wanted in ((11, 1, 1, 1, "fp32"), (12, 1, 1, 1, "tf32"), (128, 1, 1, 2, "fp32"), (256, 1, 1, 2, "tf32"), (15, 1, 3, 1, "fp32"), (16, 1, 3, 1, "tf32"), (64, 2, 3, 1, "fp32"),
+                                              (1, 24, 3, 1, "fp32"), (12, 2, 1, 1, "tf32")):
     arrays = {"x": random.standard_normal((1, inner * groups, 9, 9), np.float32), "w": random.standard_normal((24, inner, kernel, kernel), np.float32)}
-    plain = {name: run("Conv", arrays, name, group=groups) for name in ("fp32", "tf32")}
-    for part, wanted in (("from-16", narrow), ("from-64", wide)):
-        if np.array_equal(plain["fp32"], plain["tf32"]) or not np.array_equal(run("Conv", arrays, f"tf32,conv={part}", group=groups), plain[wanted]):
-            sys.exit(f"conv={part}: {inner} channels, {groups} groups, kernel {kernel}: not as {wanted}")
+    plain = {name: run("Conv", arrays, name, group=groups, strides=[stride, stride]) for name in ("fp32", "tf32")}
+    if np.array_equal(plain["fp32"], plain["tf32"]) or not np.array_equal(run("Conv", arrays, "tf32,conv=searched", group=groups, strides=[stride, stride]), plain[wanted]):
+        sys.exit(f"conv=searched: {inner} channels, {groups} groups, kernel {kernel}, stride {stride}: not as {wanted}")
 arrays = {"x": random.standard_normal((1, 16, 9, 9), np.float32), "w": random.standard_normal((24, 16, 3, 3), np.float32)}
 if not np.array_equal(run("Conv", arrays, "tf32,matmul=scalar"), run("Conv", arrays, "tf32")):
     sys.exit("matmul=scalar: a Conv is not on the unit")
@@ -81,8 +80,8 @@ arrays = {"x": random.standard_normal((8, 64), np.float32), "w": random.standard
 if not np.array_equal(run("MatMul", arrays, "tf32,matmul=scalar"), run("MatMul", arrays, "fp32")):
     sys.exit("matmul=scalar: a MatMul is not FP32's chain")
 END
-expect 2 "no matrix unit, by shape" "$program" list fp32,conv=from-16
-shows err "conv=from-16" "what is wrong"
+expect 2 "no matrix unit, by shape" "$program" list fp32,conv=searched
+shows err "conv=searched" "what is wrong"
 expect 2 "no matrix unit, products" "$program" list fp32,matmul=scalar
 shows err "matmul=scalar" "what is wrong"
 # what a GPU gave for drawn numbers: the one that differs is Winograd's 4x4

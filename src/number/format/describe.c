@@ -445,11 +445,11 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
         say(page, "written",
             "Attention that the graph writes out as MatMul, scale, mask, Softmax and MatMul is "
             "computed as one Attention, where nothing else reads what is between.");
-    if (a->conv >= ULP_CONV_FROM_16)
+    if (a->conv == ULP_CONV_SEARCHED)
         say(page, "conv",
-            "A Conv is on the matrix unit from 16 input channels a group on%s; one of fewer is a "
-            "chain of fused multiply-adds in FP32 over the stored values.",
-            a->conv == ULP_CONV_FROM_64 ? ", from 64 on where its kernel is wider than 1" : "");
+            "A Conv of one group is on the matrix unit from 16 input channels on; one of a single "
+            "position from 12 on, with a stride from 256 on. Others are chains of fused "
+            "multiply-adds in FP32 over the stored values.");
     if (ulp_convolves_as_cudnn(a))
         say(page, "conv",
             "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "

@@ -424,14 +424,13 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
     out->attention_joined = chosen(request, ULP_PART_WRITTEN, 0);
     if (takes(request, ULP_PART_RECURRENCE, possible))
         out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
-    const bool shaped = request->choice[ULP_PART_CONV] >= ULP_CONV_FROM_16;
+    const bool shaped = request->choice[ULP_PART_CONV] == ULP_CONV_SEARCHED;
     if (takes(request, ULP_PART_CONV, shaped ? out->schedule.gpu[0] : convolves))
         out->conv = (enum ulp_conv)request->choice[ULP_PART_CONV];
-    if (out->conv >= ULP_CONV_FROM_16 && !out->schedule.gpu[0])
+    if (out->conv == ULP_CONV_SEARCHED && !out->schedule.gpu[0])
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "conv=%s has no meaning without a matrix unit: every Conv is summed in "
-                        "scalar chains",
-                        out->conv == ULP_CONV_FROM_16 ? "from-16" : "from-64");
+                        "conv=searched has no meaning without a matrix unit: every Conv is summed "
+                        "in scalar chains");
     if (takes(request, ULP_PART_NORMS, out->cuda_functions))
         out->norms_torch = request->choice[ULP_PART_NORMS];
     if (out->norms_torch && !out->cuda_functions)

@@ -255,16 +255,21 @@ static void leave_unit(struct ulp_arithmetic *own)
     own->schedule.fused = true;
 }
 
-/* Has cuDNN no kernel on a matrix unit for so few channels? Recorded in FP32 with TF32 allowed: 1
- * of 49 convolutions of fewer than 16 used it. */
+/* Did cuDNN's search find no TF32 kernel for such a shape? Of 306 shapes on an H200
+ * (lab/record_ort_cuda.py) 275 follow. Of the others most are 3 x 3 of 16 to 32 channels, which
+ * networks have both ways, by sizes that follow no order. */
 static bool is_narrow(const struct ulp_call *call)
 {
     const struct ulp_tensor *weights = call->in[1];
-    int64_t positions = 1;
+    const struct ulp_attribute_value *strides = ulp_call_attribute(call, "strides");
+    int64_t positions = 1, stride = 1;
     for (int d = 2; d < weights->rank; d++)
         positions *= weights->dims[d];
-    const int64_t least = call->arithmetic->conv == ULP_CONV_FROM_64 && positions > 1 ? 64 : 16;
-    return weights->dims[1] < least;
+    for (size_t d = 0; d < strides->count; d++)
+        stride = strides->ints[d] > stride ? strides->ints[d] : stride;
+    if (positions == 1)
+        return weights->dims[1] < (stride > 1 ? 256 : 12);
+    return ulp_call_int(call, "group") > 1 || weights->dims[1] < 16;
 }
 
 /* As PyTorch 2.11 and cuDNN 9.19 compute what is no product for a matrix unit, found from the
@@ -284,7 +289,7 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
     struct ulp_windows windows;
     struct ulp_conv_kernel kernel = {.slices = 1};
     *own = *call->arithmetic;
-    if (own->conv >= ULP_CONV_FROM_16 && own->conv != ULP_CONV_NHWC && is_narrow(call)) {
+    if (own->conv == ULP_CONV_SEARCHED && is_narrow(call)) {
         leave_unit(own);
         return true;
     }
