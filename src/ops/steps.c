@@ -133,6 +133,7 @@ const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant va
         enum ulp_steps runtime;
         enum ulp_behind behind;
     } asked[ULP_VARIANT_COUNT] = {
+        [ULP_VARIANT_STEPPED] = {ULP_STEPS_ORT_CUDA, ULP_BEHIND_NONE},
         [ULP_VARIANT_WEBGPU] = {ULP_STEPS_WEBGPU, ULP_BEHIND_NONE},
         [ULP_VARIANT_ORT_CPU] = {ULP_STEPS_ORT_CPU, ULP_BEHIND_NONE},
         [ULP_VARIANT_HTP_FEW] = {ULP_STEPS_HTP, ULP_BEHIND_FEW},

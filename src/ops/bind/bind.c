@@ -151,7 +151,7 @@ static const char *variant_of(const struct ulp_operator *op, enum ulp_variant va
     const char *const formulas[ULP_VARIANT_COUNT] = {[ULP_VARIANT_PLAIN] = op->plain,
                                                      [ULP_VARIANT_TORCH] = op->torch,
                                                      [ULP_VARIANT_STEPPED] = op->stepped};
-    return variant <= ULP_VARIANT_STEPPED ? formulas[variant] : ulp_steps_formula(op, variant);
+    return formulas[variant] ? formulas[variant] : ulp_steps_formula(op, variant);
 }
 
 /* The tape of a formula of the run function. */
