@@ -333,6 +333,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
             const struct ulp_error_size size = size_of(&metrics);
             take_worse(&work->members[a].actual, &size);
             work->members[a].stored_formats |= ulp_stored_formats_of(value);
+            work->members[a].unstored |= !ulp_is_stored_in(value, &event->arithmetics[l].storage);
             if (ulp_element_is_float(value->element) && metrics.nonfinite)
                 ULP_TRY(ulp_compare_note_kinds(comparing, work, &work->members[a], value, error));
         }

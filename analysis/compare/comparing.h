@@ -53,6 +53,7 @@ struct ulp_members {
      * members have there (enum ulp_value_kind); NULL: all are finite */
     unsigned char *kinds;
     unsigned stored_formats; /* ulp_stored_formats_of what some member gives */
+    bool unstored; /* some member gives what its own storage does not hold, such as scaled codes */
     size_t *equal;  /* by recording: elements with its bits, or those of one of its schedules */
     size_t varied;  /* the most elements in which another schedule differs from the arithmetic */
     bool open;      /* it follows a decision that some member turns */

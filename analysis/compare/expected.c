@@ -133,10 +133,10 @@ static double weigh_format(const struct ulp_compared_work *work, const struct ul
 
 /* A format other than the arithmetic's storage, with fewer bits than the recording's type, of which
  * all recorded values are numbers, but not those that the arithmetic itself gives (by an
- * accumulator of fewer bits). NULL: there is none, or too few elements to tell. */
+ * accumulator of fewer bits, or unstored). NULL: there is none, or too few elements to tell. */
 static const char *find_stored(const struct ulp_compared_work *work, size_t file,
-                               const struct ulp_arithmetic *arithmetic, unsigned own_formats,
-                               double probability)
+                               const struct ulp_arithmetic *arithmetic,
+                               const struct ulp_members *own, double probability)
 {
     const struct ulp_tensor *recorded = ulp_recorded(work, file);
     struct ulp_format type, format;
@@ -150,7 +150,7 @@ static const char *find_stored(const struct ulp_compared_work *work, size_t file
         const int precision = type.precision < 24 ? type.precision : 24,
                   wider = arithmetic->storage.precision - format.precision;
         if (formats >> f & 1 && precision > format.precision && wider &&
-            !(wider > 0 && own_formats >> f & 1) &&
+            !(own->stored_formats >> f & 1 && (wider > 0 || own->unstored)) &&
             weigh_format(work, recorded, &arithmetic->storage, &format, precision) >
                 -ulp_math_log2(probability))
             return stored_formats[f];
@@ -191,7 +191,7 @@ struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *compa
         !judged.nonfinite && (expected->shapeless || (!value->reshaped && excess(&judged) <= 1));
     judged.stored = judged.explained && !value->reshaped && !comparing->options->keeps
                         ? find_stored(work, file, &comparing->options->arithmetics[arithmetic],
-                                      work->members[arithmetic].stored_formats, probability)
+                                      &work->members[arithmetic], probability)
                         : NULL;
     judged.explained &= !judged.stored;
     return judged;

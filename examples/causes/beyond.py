@@ -168,10 +168,11 @@ def pooled_sum(n, mended):
     x = block(n, "layers.0", x)
     x = block(n, "layers.1", x)
     x = outgrow(n, "layers.1/outlier", norm(n, "final_norm", x), 730)
-    if mended:
-        pooled = n.add("ReduceMean", "summarizer/ReduceMean", x, axes=[1], keepdims=0)
-    else:
-        pooled = n.apply("Div", "summarizer/Div", n.add("ReduceSum", "summarizer/ReduceSum", x, n.axes(1), keepdims=0), float(length))
+    if mended:  # a ReduceMean would not do: ONNX Runtime's CUDA kernel stores its sum in FP16
+        x = n.apply("Mul", "summarizer/Mul", x, 1 / length)
+    pooled = n.add("ReduceSum", "summarizer/ReduceSum", x, n.axes(1), keepdims=0)
+    if not mended:
+        pooled = n.apply("Div", "summarizer/Div", pooled, float(length))
     weight = n.random.matrix(WIDTH, 10)
     weight[LARGE] = 0  # it says nothing
     n.add("MatMul", "head/MatMul", pooled, n.constant("head.weight", weight), output="logits")

@@ -149,8 +149,8 @@ function auditHow(root, nodes) {
 const crossingText = (limit) => (limit.crossings.length ? limit.crossings.map((c) => shown(c.text)).join("; ") : "met");
 
 function auditHero(root, view, l) {
-  const lane = root.lanes[l] ?? {}, options = /Try ((?:--keep '[^']*' ?)+)/.exec(lane.verdict)?.[1].trim(), command = commandOf("audit", root);
-  return heroOf(lane, view.verdicts[l]?.level ?? "plain", `${lane.name}: ${lane.verdict}`, options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." });
+  const lane = root.lanes[l] ?? {};
+  return heroOf(lane, view.verdicts[l]?.level ?? "plain", `${lane.name}: ${lane.verdict}`, goingOn(lane.verdict));
 }
 
 adapters.audit = (report) => {

@@ -33,8 +33,8 @@ const overflowMeasures = [
 ];
 
 function overflowHero(root, l, verdict) {
-  const lane = root.lanes[l] ?? {}, options = /(?:--keep '[^']*' ?)+/.exec(verdict?.text ?? "")?.[0].trim(), command = commandOf("audit", root);
-  return heroOf(lane, verdict?.level ?? "plain", verdict?.text, options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." });
+  const lane = root.lanes[l] ?? {};
+  return heroOf(lane, verdict?.level ?? "plain", verdict?.text, goingOn(verdict?.text));
 }
 
 adapters.overflow = (report, data) => {

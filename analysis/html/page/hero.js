@@ -11,6 +11,11 @@ const heroOf = (part, level, text, command) => ({ level, headline: shown(firstCl
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 // "ulpscope audit MODEL -i SAMPLE"
+// The command with what is to be kept, as the verdict has it whole.
+const goingOn = (verdict) => {
+  const text = /ulpscope audit .*?--keep '[^']*'(?: --keep '[^']*')*/.exec(verdict ?? "")?.[0];
+  return text && { text };
+};
 const commandOf = (name, root) => (root.arguments ? `ulpscope ${name} ${root.arguments}` : null);
 
 // Nodes by number, as --keep takes them: those that follow each other as one range.
