@@ -59,11 +59,10 @@ static struct ulp_format find_own(const struct ulp_overflow_meter *meter, size_t
                                   const struct ulp_hidden *told)
 {
     const struct ulp_program *program = meter->forward.program;
-    const struct ulp_bound *bound = &program->nodes[number].step->bound;
     struct ulp_arithmetic room;
     const struct ulp_arithmetic *arithmetic =
-        ulp_steps_arithmetic(ulp_program_node_arithmetic(program, meter->lane + 1, number), bound,
-                             &room);
+        ulp_steps_arithmetic(ulp_program_node_arithmetic(program, meter->lane + 1, number),
+                             told->call, &room);
     return told->sum ? arithmetic->accumulator : arithmetic->compute;
 }
 

@@ -10,6 +10,7 @@ struct ulp_call;
 
 /* One value inside, over all its elements. */
 struct ulp_hidden {
+    const struct ulp_call *call; /* that holds it */
     const char *words; /* of the formula; of a contraction "sum over k". Valid during the call */
     bool sum;          /* of partial sums in increasing k */
     /* magnitudes of finite ones: the largest, and the smallest that is not zero; 0: all are zero */

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "ops/call.h"
 
 enum ulp_steps_rule {
     STRICT,  /* every step, also of sums, is rounded to storage, as in NAME-strict */
     STEPPED, /* the same of what has a formula for it, so that an attribute can choose */
     SUMMED,  /* the same, but rows are added as elsewhere, and their sums stored */
+    MATRIX,  /* as SUMMED where the axes that go are the first or the last; else as elsewhere */
     HALVED,  /* the same; products are added on the matrix unit, into storage */
     THREADS, /* the same, rows by 64 threads, then by halves of these */
     VECTORS, /* the same, by 64 threads with four sums each */
@@ -75,20 +77,38 @@ static void make_strict(struct ulp_arithmetic *out)
     out->schedule = (struct ulp_schedule){.qdq_integer = out->schedule.qdq_integer};
 }
 
-static bool is_transposed(const struct ulp_bound *bound)
+/* Are the axes that a reduction takes away its first or its last, but for those of 1 element? */
+static bool is_matrix(const struct ulp_call *call)
 {
-    const struct ulp_attribute_value *value = ulp_bound_attribute(bound, "transB");
-    return value && value->i == 1;
+    const struct ulp_tensor *x = ulp_call_in(call, 0), *axes = ulp_call_input(call, "axes");
+    const struct ulp_attribute_value *listed = ulp_call_attribute(call, "axes");
+    const size_t count = !axes ? listed->count : axes->data ? axes->count : 0;
+    bool goes[ULP_RANK_MAX] = {false};
+    int changes = 0, last = -1;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t axis = axes ? ulp_tensor_get_int(axes, i) : listed->ints[i];
+        if (axis >= -x->rank && axis < x->rank) /* others are refused by the call itself */
+            goes[axis < 0 ? axis + x->rank : axis] = true;
+    }
+    for (int d = 0; d < x->rank; d++)
+        if (x->dims[d] != 1) {
+            changes += last >= 0 && last != goes[d];
+            last = goes[d];
+        }
+    return changes <= 1;
 }
 
-static void apply(enum ulp_steps_rule rule, const struct ulp_bound *bound,
-                  struct ulp_arithmetic *out)
+static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct ulp_arithmetic *out)
 {
     static const int threads[] = {[THREADS] = 64, [VECTORS] = 256, [POOLED] = -128};
     if (rule == FUSED)
         out->schedule.epilogue_rounded = false;
     if (rule == IN_FOURS)
         out->reduce_block = 4;
+    if (rule == MATRIX && !is_matrix(call)) {
+        out->steps = ULP_STEPS_ALIKE;
+        return;
+    }
     if (rule == IN_ORDER)
         out->steps = ULP_STEPS_ALIKE;
     if (rule == SLICED)
@@ -100,13 +120,13 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_bound *bound,
         make_strict(out);
     if (rule == HALVED)
         out->schedule = own.schedule;
-    if (rule == SUMMED) {
+    if (rule == SUMMED || rule == MATRIX) {
         out->rows = own.rows;
         out->reduce = own.reduce;
     }
     if (rule == NHWC)
         out->conv = ULP_CONV_NHWC;
-    if (rule == DOTS && is_transposed(bound)) {
+    if (rule == DOTS && ulp_call_int(call, "transB") == 1) {
         out->order = ULP_ORDER_BLOCKED;
         out->order_block = 4;
     } else if (rule <= POOLED && threads[rule]) {
@@ -116,14 +136,14 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_bound *bound,
 }
 
 const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *arithmetic,
-                                                  const struct ulp_bound *bound,
+                                                  const struct ulp_call *call,
                                                   struct ulp_arithmetic *room)
 {
-    const struct row *row = find_row(arithmetic->steps, ULP_BEHIND_NONE, bound->op);
-    if (!row || (row->rule == STEPPED && !bound->op->stepped))
+    const struct row *row = find_row(arithmetic->steps, ULP_BEHIND_NONE, call->bound->op);
+    if (!row || (row->rule == STEPPED && !call->bound->op->stepped))
         return arithmetic;
     *room = *arithmetic;
-    apply(row->rule, bound, room);
+    apply(row->rule, call, room);
     return room;
 }
 

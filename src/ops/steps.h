@@ -11,9 +11,10 @@
     "t = fma(0.035677408136300125 * " x ", " x ", 0.7978845608028654); " x " * fma(0.5, tanh(" x \
     " * t), 0.5)"
 
-/* The arithmetic itself, or *room, which becomes the one by the rule of the operator's row. */
+/* The arithmetic itself, or *room, which becomes the one by the rule of the operator's row: of the
+ * call it reads bound, input_count and in (of these shapes, and axes where they are known). */
 const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *arithmetic,
-                                                  const struct ulp_bound *bound,
+                                                  const struct ulp_call *call,
                                                   struct ulp_arithmetic *room);
 /* The formula that the runtime's kernel has in the place of the operator's own; NULL: none. */
 const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant variant);

@@ -29,6 +29,19 @@ static const char *find_step_type(const struct ulp_bound *bound,
                                        : "fp32";
 }
 
+/* By the step's own rule (steps=). */
+static const struct ulp_arithmetic *find_own(const struct ulp_arithmetic *arithmetic,
+                                             const struct ulp_step *step,
+                                             const struct ulp_tensor *const *inputs,
+                                             struct ulp_arithmetic *room)
+{
+    return ulp_steps_arithmetic(arithmetic,
+                                &(struct ulp_call){.bound = &step->bound,
+                                                   .input_count = step->own_input_count,
+                                                   .in = inputs},
+                                room);
+}
+
 /* "model": the arithmetic of the first float input's type, still obeying declared types. Nodes
  * that "ort-cpu" widens compute in FP32. */
 static enum ulp_status find_declared(const struct ulp_step *step, const struct ulp_arithmetic *lane,
@@ -51,7 +64,7 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
         out->schedule.integers_saturate = lane->schedule.integers_saturate;
         out->schedule.levels_obeyed = lane->schedule.levels_obeyed;
         out->steps = lane->steps;
-        if (ulp_steps_arithmetic(out, &step->bound, &room) != out)
+        if (find_own(out, step, inputs, &room) != out)
             *out = room;
         return ULP_OK;
     }
@@ -65,7 +78,7 @@ enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ul
     const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
     if (arithmetic->as_declared)
         return find_declared(step, arithmetic, inputs, out, error);
-    const struct ulp_arithmetic *own = ulp_steps_arithmetic(arithmetic, &step->bound, out);
+    const struct ulp_arithmetic *own = find_own(arithmetic, step, inputs, out);
     if (own != out)
         *out = *own;
     return ULP_OK;
@@ -89,7 +102,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
 {
     const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
     if (!arithmetic->as_declared)
-        arithmetic = ulp_steps_arithmetic(arithmetic, &step->bound, &out->declared);
+        arithmetic = find_own(arithmetic, step, inputs, &out->declared);
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];

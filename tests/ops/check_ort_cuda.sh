@@ -4,7 +4,7 @@
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: operators are not compared"; exit 77; }
 sample=$source/tests/data/ort_cuda/operators.npz
 python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-cuda:fp16 --least 99.4 >out || fail "operators are not the recorded ones: $(cat out)"
-[ "$(wc -l <out)" = 26 ] || fail "operators of the sample: $(wc -l <out)"
+[ "$(wc -l <out)" = 29 ] || fail "operators of the sample: $(wc -l <out)"
 ! python3 "$source/lab/compare_operators.py" "$program" "$sample" fp16 --least 90 >out || fail "fp16 tells nothing: $(cat out)"
 # a recurrence sums in FP16 there: overflow foresees what audit finds, and nothing of them in FP32
 python3 - "$source/examples" <<'END' || fail "a recurrence"
@@ -20,6 +20,26 @@ expect 1 "a recurrence, audited" "$program" audit gru.onnx -i gru.npz -a ort-cud
 expect 1 "a recurrence, foreseen" "$program" overflow gru.onnx -i gru.npz -a ort-cuda:fp16 --fail-on overflows -q
 shows out "overflows at 1 of 1 nodes: h (GRU)" "a recurrence, foreseen"
 expect 0 "a recurrence, sums in FP32" "$program" overflow gru.onnx -i gru.npz -a ort-cuda:fp16,steps=alike --fail-on overflows -q
+# a mean stores its sum where the axes are the first or the last: overflow foresees it, audit and prove find it; over a middle one the sum stays in FP32
+python3 - "$source/examples" <<'END' || fail "means"
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from onnx_writer import node, write_model
+for title, shape, axis, opset in (("first", (48, 3), 0, 18), ("last", (2, 3, 48), -1, 13), ("alone", (1, 48, 1, 3), 1, 18), ("middle", (2, 48, 3), 1, 18), ("listed", (2, 48, 3), -2, 13)):
+    axes = {"axes": [axis]} if opset < 18 else {}
+    write_model(title + ".onnx", [node("ReduceMean", "x" if axes else "x a", "y", keepdims=1, **axes)], {"x": shape},
+                {"y": [1 if d == axis % len(shape) else n for d, n in enumerate(shape)]}, {} if axes else {"a": np.array([axis], "i8")}, opset=opset)
+    np.savez(title + ".npz", x=np.full(shape, 1500, "f4"))
+END
+for title in first last alone middle listed; do
+    stored=1
+    case $title in middle | listed) stored=0 ;; esac
+    expect $stored "a mean of $title axes, audited" "$program" audit $title.onnx -i $title.npz -a ort-cuda:fp16 --fail-above nonfinite=0 -q
+    expect $stored "a mean of $title axes, foreseen" "$program" overflow $title.onnx -i $title.npz -a ort-cuda:fp16 --fail-on overflows -q
+    expect $stored "a mean of $title axes, proven" "$program" prove $title.onnx --input-range x=1400,1500 -a ort-cuda:fp16 --fail-on unproven -q
+    expect 0 "a mean of $title axes in model's types" "$program" overflow $title.onnx -i $title.npz -a fp16 --fail-on overflows -q
+done
 expect 0 "what rounds otherwise" "$program" list ort-cuda:fp16
 shows out "CumSum" "which operators"
 expect 2 "no steps to round" "$program" list fp32,steps=ort-cuda

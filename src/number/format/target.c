@@ -51,6 +51,7 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_STEPPED \
     "every step is rounded to storage, but where an attribute chooses another formula"
 #define SAYS_SUMMED "every step is rounded to storage, a row's sum in FP32, too, before it is read"
+#define SAYS_MATRIX SAYS_SUMMED " where the axes are all first or all last; else one rounding"
 #define SAYS_HALVED "every step is rounded to storage, into which the matrix unit adds the products"
 #define SAYS_THREADS SAYS_STRICT ", rows are summed by 64 threads"
 #define SAYS_VECTORS SAYS_STRICT ", rows are summed by 64 threads, each in four parts"

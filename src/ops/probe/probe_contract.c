@@ -147,7 +147,8 @@ enum ulp_status ulp_probe_contract(const struct ulp_call *call,
                                    const struct ulp_contraction *problem, struct ulp_error *error)
 {
     const struct ulp_probe *probe = call->probe;
-    struct ulp_hidden hidden = {.words = "sum over k", .sum = true, .k = -1, .first = -1};
+    struct ulp_hidden hidden = {
+        .call = call, .words = "sum over k", .sum = true, .k = -1, .first = -1};
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor a = {0}, b = {0}, bounds = {0};
     double most_a = 0, most_b = 0;
     if (!ulp_element_is_float(problem->a.tensor->element) ||

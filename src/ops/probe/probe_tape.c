@@ -285,6 +285,7 @@ static enum ulp_status tell(struct looking *looking, struct ulp_error *error)
         char words[WORDS];
         if (!looking->values[i] || !is_number(instruction))
             continue;
+        hidden->call = looking->call;
         hidden->words = ulp_tape_words(looking->run->tape, i, words, sizeof words);
         hidden->sum = is_sum(instruction);
         ULP_TRY(probe->tell(probe->context, probe->node, hidden, looking->result[i] && !hidden->sum,

@@ -54,10 +54,19 @@ static inline bool ulp_enclose_is_inside(const struct ulp_enclosing_walk *w,
 static inline const struct ulp_arithmetic *ulp_enclose_computes(const struct ulp_enclosing_walk *w,
                                                                 const struct ulp_step *step)
 {
+    const struct ulp_tensor *in[2] = {NULL, NULL}; /* no rule reads further ones */
+    struct ulp_call call = {.bound = &step->bound, .in = in};
+    for (; call.input_count < 2 && call.input_count < step->own_input_count; call.input_count++) {
+        const int slot = step->inputs[call.input_count];
+        if (slot >= 0)
+            in[call.input_count] = w->block->slots[slot].constant ? w->block->slots[slot].constant
+                                   : w->values[slot].is_numbers   ? &w->values[slot].numbers
+                                                                  : &w->values[slot].shape;
+    }
     return ulp_steps_arithmetic(ulp_enclose_is_inside(w, step)
                                     ? ulp_mix_computes(&w->from->program->mixes[0], step->number)
                                     : w->arithmetic,
-                                &step->bound, w->room);
+                                &call, w->room);
 }
 
 /* enclose_graph.c: a walk over a block, with the trace of the caller. */
