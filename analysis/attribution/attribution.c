@@ -86,9 +86,9 @@ static enum ulp_status find_beyond(const struct ulp_course *course, size_t node,
     return ulp_attribution_beyond(attributor, course->lane, node, value, introduced, memory, error);
 }
 
-static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
-                                const double *cotangents, size_t count, double *part,
-                                struct ulp_error *error)
+static enum ulp_status add_node_shares(void *context, size_t node, size_t execution, int position,
+                                       const double *cotangents, size_t count, double *part,
+                                       struct ulp_error *error)
 {
     struct ulp_course *course = context;
     struct ulp_pool *pool = course->attributor->pool;
@@ -357,7 +357,7 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                                                sizeof *sweep->remainders),
                                   .budget = ulp_pool_scratch(attributor->pool),
                                   .pool = attributor->pool,
-                                  .node = add_node,
+                                  .node = add_node_shares,
                                   .introduced = show_introduced,
                                   .told = ulp_causes_visit,
                                   .open = open_step,

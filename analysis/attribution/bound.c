@@ -67,9 +67,9 @@ static void add_errors(struct course *course, size_t node, int position, const d
     }
 }
 
-static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
-                                const double *cotangents, size_t count, double *part,
-                                struct ulp_error *error)
+static enum ulp_status add_node_bound(void *context, size_t node, size_t execution, int position,
+                                      const double *cotangents, size_t count, double *part,
+                                      struct ulp_error *error)
 {
     struct course *course = context;
     (void)part;
@@ -119,7 +119,7 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
         .passed = ulp_arena_take(arena, program->node_count + 1, sizeof(bool)),
         .budget = attributor->budget,
         .pool = attributor->pool,
-        .node = add_node,
+        .node = add_node_bound,
         .open = open_step,
         .close = close_step,
         .context = &course};

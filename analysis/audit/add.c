@@ -67,9 +67,10 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, size_t l,
     return ULP_OK;
 }
 
-static enum ulp_status add_output(struct ulp_auditor *auditor, size_t l,
-                                  const struct ulp_audit_node *node, size_t o,
-                                  const struct ulp_audit_output *from, struct ulp_error *error)
+static enum ulp_status add_sample_output(struct ulp_auditor *auditor, size_t l,
+                                         const struct ulp_audit_node *node, size_t o,
+                                         const struct ulp_audit_output *from,
+                                         struct ulp_error *error)
 {
     struct ulp_audit_output *output = &node->outputs[o];
     struct ulp_round round = {.range = from->range,
@@ -86,16 +87,16 @@ static enum ulp_status add_output(struct ulp_auditor *auditor, size_t l,
 }
 
 /* Its results are there already. */
-static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
-                                const struct ulp_audit_node *from, const ptrdiff_t *overflows,
-                                struct ulp_error *error)
+static enum ulp_status add_sample_node(struct ulp_auditor *auditor, size_t l, size_t n,
+                                       const struct ulp_audit_node *from,
+                                       const ptrdiff_t *overflows, struct ulp_error *error)
 {
     struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
     if (!from->executions)
         return ULP_OK;
     ULP_TRY(prepare_outputs(auditor, l, node, from, error));
     for (size_t o = 0; o < from->output_count; o++)
-        ULP_TRY(add_output(auditor, l, node, o, &from->outputs[o], error));
+        ULP_TRY(add_sample_output(auditor, l, node, o, &from->outputs[o], error));
     node->executions += from->executions;
     node->born |= from->born;
     node->poisoned |= from->poisoned;
@@ -192,8 +193,8 @@ static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp
     return add_shares(audit, lane, from, error);
 }
 
-static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,
-                                const struct ulp_audit_lane *from, struct ulp_error *error)
+static enum ulp_status add_sample_lane(struct ulp_auditor *auditor, size_t l,
+                                       const struct ulp_audit_lane *from, struct ulp_error *error)
 {
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     ptrdiff_t *overflows = calloc(from->overflow_count + 1, sizeof *overflows);
@@ -201,7 +202,7 @@ static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,
     if (status == ULP_OK)
         ulp_audit_overflow_add(lane, from, overflows);
     for (size_t n = 0; n < lane->node_count && status == ULP_OK; n++)
-        status = add_node(auditor, l, n, &from->nodes[n], overflows, error);
+        status = add_sample_node(auditor, l, n, &from->nodes[n], overflows, error);
     free(overflows);
     if (status == ULP_OK)
         status = add_attribution(&auditor->audit, lane, from, error);
@@ -301,7 +302,7 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
     ULP_TRY(add_births(auditor, sample, error));
     ULP_TRY(ulp_places_add(audit, sample, error));
     for (size_t l = 0; l < audit->lane_count; l++)
-        ULP_TRY(add_lane(auditor, l, &sample->lanes[l], error));
+        ULP_TRY(add_sample_lane(auditor, l, &sample->lanes[l], error));
     ULP_TRY(add_certificate(&audit->certificate, &sample->certificate, error));
     audit->seconds += sample->seconds;
     for (size_t c = 0; c < audit->cost_count; c++) {

@@ -51,7 +51,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
     return ulp_audit_overflow_prepare(lane, program, index, audit->memory, error);
 }
 
-static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *error)
+static enum ulp_status prepare_audit(struct ulp_auditor *auditor, struct ulp_error *error)
 {
     const struct ulp_program *program = auditor->program;
     struct ulp_budget *budget = ulp_model_budget(program->model);
@@ -113,7 +113,7 @@ enum ulp_status ulp_auditor_create(const struct ulp_program *program, struct ulp
     struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
     ULP_TRY(ulp_taken(auditor, error));
     auditor->program = program;
-    enum ulp_status status = prepare(auditor, error);
+    enum ulp_status status = prepare_audit(auditor, error);
     if (status == ULP_OK)
         *out = auditor;
     else

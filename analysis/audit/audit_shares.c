@@ -64,7 +64,7 @@ void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count)
     }
 }
 
-static void add_node(struct ulp_node_shares *to, const struct ulp_node_shares *from)
+static void sum_node_shares(struct ulp_node_shares *to, const struct ulp_node_shares *from)
 {
     to->share += from->share;
     to->gain += from->gain;
@@ -85,7 +85,7 @@ void ulp_shares_add(struct ulp_output_shares *sums, const struct ulp_output_shar
         return;
     for (size_t n = 0; n < node_count; n++)
         if (sums->sample_count)
-            add_node(&sums->nodes[n], &sample->nodes[n]);
+            sum_node_shares(&sums->nodes[n], &sample->nodes[n]);
         else
             sums->nodes[n] = sample->nodes[n];
     sums->sum += sample->sum;

@@ -156,8 +156,8 @@ static void describe_infinities(const struct ulp_step *step, const struct read *
 }
 
 /* `is`: the rest of "node 3 Div_3 (Div) is"; why: of its operand, "": not known. */
-static void describe(const struct ulp_step *step, const struct read *read, bool nan,
-                     struct ulp_text *is, struct ulp_text *why)
+static void describe_birth(const struct ulp_step *step, const struct read *read, bool nan,
+                           struct ulp_text *is, struct ulp_text *why)
 {
     const char *op = step->bound.op->name;
     const struct ulp_tensor *first = read->tensors[0];
@@ -198,7 +198,7 @@ static enum ulp_status add_birth(struct ulp_birth_watch *watch, const struct ulp
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text is = {0};
     ULP_SCOPED(ulp_text_free) struct ulp_text why = {0};
-    describe(watch->program->nodes[event->index].step, read, nan, &is, &why);
+    describe_birth(watch->program->nodes[event->index].step, read, nan, &is, &why);
     struct ulp_arena *memory = watch->memory;
     struct ulp_birth birth = {.node = event->index,
                               .name = ulp_arena_copy(memory, event->name),

@@ -26,7 +26,7 @@ struct term {
     double most, least; /* magnitudes of what is not 0 */
 };
 
-static void measure(struct term *term)
+static void measure_term(struct term *term)
 {
     for (size_t i = 0; i < term->value->count; i++) {
         const double size = fabs(ulp_tensor_read(term->value, i));
@@ -53,7 +53,7 @@ static bool read_term(const struct ulp_lost *lost, const struct ulp_event *event
     if (noted)
         out->most = noted->most, out->least = noted->least;
     else
-        measure(out);
+        measure_term(out);
     return true;
 }
 
@@ -124,7 +124,7 @@ enum ulp_status ulp_lost_look(struct ulp_lost *lost, const struct ulp_event *eve
         if (ranges)
             result.most = ranges[o].ref_max, result.least = ranges[o].ref_min_nonzero;
         else if (result.value && ulp_element_is_float(result.value->element))
-            measure(&result);
+            measure_term(&result);
         if (!ulp_taint_add(&lost->values, (struct ulp_taint){.name = event->output_names[o],
                                                              .absorbed = behind || drops,
                                                              .most = result.most,

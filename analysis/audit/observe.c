@@ -163,9 +163,9 @@ struct observed {
     size_t *nonfinite;         /* elements of the outputs, in the truth */
 };
 
-static enum ulp_status look_at(const struct ulp_event *event, size_t l, size_t o,
-                               const struct ulp_tensor *truth, struct looked *out,
-                               struct ulp_error *error)
+static enum ulp_status look_at_value(const struct ulp_event *event, size_t l, size_t o,
+                                     const struct ulp_tensor *truth, struct looked *out,
+                                     struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = &event->arithmetics[l + 1];
     *out =
@@ -192,7 +192,7 @@ static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct 
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
         struct looked *looked = &out->looked[l * event->output_count + o];
-        status = look_at(event, l, o, truth, looked, error);
+        status = look_at_value(event, l, o, truth, looked, error);
         out->viewed[l] =
             (struct ulp_viewed){looked->value, &looked->round.format, looked->round.views,
                                 event->moved && event->moved[l + 1]};

@@ -22,8 +22,8 @@ struct viewing {
     bool waits;                /* carried, for introduced: the node's first elements only move */
 };
 
-static struct viewing look_at(const struct ulp_viewed *lane, const struct ulp_tensor *own,
-                              const struct ulp_tensor *truth)
+static struct viewing look_at_lane(const struct ulp_viewed *lane, const struct ulp_tensor *own,
+                                   const struct ulp_tensor *truth)
 {
     const struct ulp_lane_value *value = lane->value;
     struct ulp_metrics *views = lane->views;
@@ -63,7 +63,7 @@ static enum ulp_status measure_lanes(const struct ulp_viewed *lanes, size_t lane
     size_t count = 0;
     for (size_t l = 0; l < lane_count; l++) {
         const struct viewing *v = &viewings[l];
-        viewings[l] = look_at(&lanes[l], own, truth);
+        viewings[l] = look_at_lane(&lanes[l], own, truth);
         for (int i = 0; i < ULP_VIEW_COUNT; i++)
             if (v->first[i] == i && !(i == ULP_VIEW_CARRIED && v->waits))
                 pairs[count++] = v->pairs[i];

@@ -132,9 +132,9 @@ static double find_floor(const struct ulp_comparing *comparing, const struct ulp
     return ulp_is_word(event->op, "Sigmoid Tanh Erf Softmax") ? 0x1p-23 : 0;
 }
 
-static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
-                                const struct ulp_event *event, const struct ulp_tensor *reference,
-                                struct ulp_error *error)
+static enum ulp_status describe_tensor(struct ulp_comparing *comparing, size_t number,
+                                       const struct ulp_event *event,
+                                       const struct ulp_tensor *reference, struct ulp_error *error)
 {
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[number];
     struct ulp_compared_work *work = &comparing->work[number];
@@ -317,7 +317,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
         return ULP_OK;
     struct ulp_compared_work *work = &comparing->work[number];
     const struct ulp_tensor **given = ulp_arena_take(comparing->arena, lanes, sizeof *given);
-    ULP_TRY(given ? describe(comparing, (size_t)number, event, reference, error)
+    ULP_TRY(given ? describe_tensor(comparing, (size_t)number, event, reference, error)
                   : ulp_out_of_memory(error));
     for (size_t a = 0; a < lanes; a++) {
         given[a] = event->values[collecting->lanes[a] * event->output_count + o].entire;
@@ -369,7 +369,8 @@ static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t num
 {
     const size_t lanes = comparing->out->arithmetic_count;
     const struct ulp_tensor **none = ulp_arena_take(comparing->arena, lanes, sizeof *none);
-    ULP_TRY(none ? describe(comparing, number, NULL, given, error) : ulp_out_of_memory(error));
+    ULP_TRY(none ? describe_tensor(comparing, number, NULL, given, error)
+                 : ulp_out_of_memory(error));
     struct ulp_compared_work *work = &comparing->work[number];
     for (size_t a = 0; a < lanes && ulp_type_is_float(given->type); a++) {
         struct ulp_format format;

@@ -75,7 +75,7 @@ static bool is_alike(const char *a, const char *b)
 }
 
 /* The value an array is called after. UNKNOWN: none, or several are alike. */
-static int find_value(const struct values *values, const char *name)
+static int find_array_value(const struct values *values, const char *name)
 {
     int found = ulp_names_find(&values->numbers, name);
     if (found >= 0)
@@ -107,10 +107,10 @@ static char *resolve(const struct ulp_comparing *comparing, const struct values 
                      const char *name, int *kind)
 {
     const char *execution = NULL;
-    *kind = find_value(values, name);
+    *kind = find_array_value(values, name);
     if (*kind == UNKNOWN && (execution = find_execution(name)) != NULL) {
         const char *base = ulp_arena_text(comparing->arena, name, (size_t)(execution - name));
-        *kind = base ? find_value(values, base) : UNKNOWN;
+        *kind = base ? find_array_value(values, base) : UNKNOWN;
     }
     if (*kind < 0)
         return ulp_comparing_text(comparing, name);

@@ -81,16 +81,16 @@ const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparis
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_judged *judged = &comparison->tensors[t].values[file].judged;
         if (judged->task != ULP_TASK_UNKNOWN &&
-            (!worst || ulp_grade_weigh(judged->grade) >
-                           ulp_grade_weigh(worst->values[file].judged.grade)))
+            (!worst ||
+             ulp_grade_weigh(judged->grade) > ulp_grade_weigh(worst->values[file].judged.grade)))
             worst = &comparison->tensors[t];
     }
     return worst;
 }
 
 /* The tensor of the file that comes nearest to its limit. */
-static const struct ulp_compared_tensor *find_nearest(const struct ulp_comparison *comparison,
-                                                      size_t file)
+static const struct ulp_compared_tensor *find_nearest_tensor(
+    const struct ulp_comparison *comparison, size_t file)
 {
     const struct ulp_compared_tensor *nearest = NULL;
     double most = -1;
@@ -132,8 +132,8 @@ static void add_inaccurate(struct ulp_headline *head, const struct ulp_compariso
         ulp_text_show(&head->what, ", and %s by itself by %.2g", comparison->arithmetics[by], own);
 }
 
-/* What "explained by fp16" leaves open: what was not compared, or behind a decision; whether it looks
- * computed so; whether it is accurate. */
+/* What "explained by fp16" leaves open: what was not compared, or behind a decision; whether it
+ * looks computed so; whether it is accurate. */
 static void say_qualified(struct ulp_headline *head, const struct ulp_comparison *comparison,
                           size_t f)
 {
@@ -161,7 +161,7 @@ static void say_explained(struct ulp_headline *head, const struct ulp_comparison
                           size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
-    const struct ulp_compared_tensor *nearest = find_nearest(comparison, f);
+    const struct ulp_compared_tensor *nearest = find_nearest_tensor(comparison, f);
     ulp_text_add(&head->what, "explained by %s",
                  file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together");
     say_qualified(head, comparison, f);
@@ -240,8 +240,8 @@ static void add_grade(struct ulp_text *what, const struct ulp_comparison *compar
     ulp_judged_say(what, worst->values[f].judged.grade, &worst->values[f].judged, worst->name);
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
-                        size_t f)
+static void add_file_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                             size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     struct ulp_headline head = {0};
@@ -407,10 +407,10 @@ static void add_slices(const struct ulp_page *page, const struct ulp_comparison 
                      comparison->slice_count - ROWS_MAX);
 }
 
-static void add_all(const struct ulp_page *page, const struct ulp_comparison *comparison)
+static void add_comparison(const struct ulp_page *page, const struct ulp_comparison *comparison)
 {
     for (size_t f = 0; f < comparison->file_count; f++)
-        add_verdict(page, comparison, f);
+        add_file_verdict(page, comparison, f);
     add_slices(page, comparison);
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
@@ -424,4 +424,4 @@ static void add_all(const struct ulp_page *page, const struct ulp_comparison *co
                  page->dim, comparison->reference, page->off);
 }
 
-ULP_PAGE_TEXT(ulp_comparison_text, ulp_comparison, add_all)
+ULP_PAGE_TEXT(ulp_comparison_text, ulp_comparison, add_comparison)

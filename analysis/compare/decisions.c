@@ -73,9 +73,10 @@ static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char
 }
 
 /* Is output o another decision in some of the lanes, or than in the run on the inputs? */
-static enum ulp_status look_at(struct ulp_comparing *comparing, const struct ulp_event *event,
-                               size_t o, size_t first, size_t last, bool keep, bool *turned,
-                               struct ulp_error *error)
+static enum ulp_status look_at_decisions(struct ulp_comparing *comparing,
+                                         const struct ulp_event *event, size_t o, size_t first,
+                                         size_t last, bool keep, bool *turned,
+                                         struct ulp_error *error)
 {
     const struct ulp_tensor *truth = event->values[o].entire;
     const bool decision = is_decision(event, truth);
@@ -104,7 +105,7 @@ enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t ari
     for (size_t l = first; l < last && event->apart; l++)
         open |= event->apart[l];
     for (size_t o = 0; o < event->output_count; o++)
-        ULP_TRY(look_at(comparing, event, o, first, last, keep, &open, error));
+        ULP_TRY(look_at_decisions(comparing, event, o, first, last, keep, &open, error));
     for (size_t o = 0; o < event->output_count && open; o++)
         ULP_TRY(add_open(comparing, arithmetic, event->output_names[o], error));
     return ULP_OK;

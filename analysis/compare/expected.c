@@ -36,7 +36,7 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
     return expected;
 }
 
-static double divide(double error, double expected)
+static double divide_by_expected(double error, double expected)
 {
     return error > 0 ? error / expected : 0; /* infinite where no error was expected */
 }
@@ -180,12 +180,12 @@ struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *compa
     judged.limit = limits.rms;
     judged.max_limit = limits.max_abs;
     /* what the floor is reached by reaches the limit */
-    judged.ratio = divide(truth->count ? truth->rms : 0,
-                          ulp_math_max(ulp_expected_rms(comparing, t, file, arithmetic),
-                                       expected->floor / limits.rms));
-    judged.max_ratio =
-        divide(truth->count ? truth->max_abs : 0,
-               ulp_math_max(expected->max_abs + stored->max_abs, expected->floor / limits.max_abs));
+    judged.ratio = divide_by_expected(truth->count ? truth->rms : 0,
+                                      ulp_math_max(ulp_expected_rms(comparing, t, file, arithmetic),
+                                                   expected->floor / limits.rms));
+    judged.max_ratio = divide_by_expected(truth->count ? truth->max_abs : 0,
+                                          ulp_math_max(expected->max_abs + stored->max_abs,
+                                                       expected->floor / limits.max_abs));
     judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
     judged.explained =
         !judged.nonfinite && (expected->shapeless || (!value->reshaped && excess(&judged) <= 1));

@@ -47,8 +47,8 @@ static double find_ratio(const struct ulp_limit *limit, double value)
                                                                    : ulp_math_min(ratio, 1);
 }
 
-static void add(struct ulp_judgement *out, double ratio, const char *output, const char *metric,
-                double value)
+static void keep_worst_ratio(struct ulp_judgement *out, double ratio, const char *output,
+                             const char *metric, double value)
 {
     if (out->output && !(ratio > out->ratio))
         return;
@@ -197,24 +197,24 @@ static void judge_metrics(const struct ulp_emulation *emulation, size_t o,
     const char *name = name_of(emulation, o); /* outlives both */
     const enum ulp_crossing_kind kind = ulp_judge_metrics(metrics);
     if (kind != ULP_CROSSED_VALUE) {
-        add(out, INFINITY, name, ulp_judge_name(kind),
-            kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite : 1);
+        keep_worst_ratio(out, INFINITY, name, ulp_judge_name(kind),
+                         kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite : 1);
         return;
     }
     for (size_t t = 0; t < emulation->limit_count; t++) {
         const struct ulp_limit *limit = &emulation->limits[t];
         const double figure = ulp_figure_get(metrics, limit->figure);
         if (is_meant(limit, name))
-            add(out, is_float ? find_ratio(limit, figure) : 0, name,
-                ulp_figure_rows[limit->figure].name, figure);
+            keep_worst_ratio(out, is_float ? find_ratio(limit, figure) : 0, name,
+                             ulp_figure_rows[limit->figure].name, figure);
     }
 }
 
 /* The output as the graph hands it on: of a type that it declares, or is to declare, and that holds
  * less than the node that computes it. *format: of its elements. */
-static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
-                               const struct ulp_tensor *value, struct ulp_format *format,
-                               struct ulp_tensor *out, struct ulp_error *error)
+static enum ulp_status hand_on_declared(const struct ulp_emulation *emulation, size_t o,
+                                        const struct ulp_tensor *value, struct ulp_format *format,
+                                        struct ulp_tensor *out, struct ulp_error *error)
 {
     const struct ulp_arithmetic *own = &emulation->program->lanes[1];
     const enum ulp_type type = ulp_model_output(emulation->program->model, o).type;
@@ -282,7 +282,7 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         if (!is_judged(emulation, o))
             continue;
         if (is_float)
-            ULP_TRY(hand_on(emulation, o, given, &format, &value, error));
+            ULP_TRY(hand_on_declared(emulation, o, given, &format, &value, error));
         ULP_TRY(ulp_metrics_measure_on(&value, exact, &format, emulation->pool, &metrics, error));
         metrics.diverged &= !(steps && ulp_tensor_same_shape(&value, exact));
         const bool leaves = is_left(emulation, o, &metrics);

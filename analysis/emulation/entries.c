@@ -17,7 +17,7 @@ struct entries {
 };
 
 /* Which nodes the pattern names; false: it is none. */
-static bool choose(struct entries *entries, const char *pattern)
+static bool choose_by_pattern(struct entries *entries, const char *pattern)
 {
     memset(entries->chosen, 0, entries->program->node_count * sizeof *entries->chosen);
     return ulp_pattern_choose(entries->program, pattern, entries->chosen, entries->scratch, NULL) ==
@@ -40,14 +40,14 @@ static enum ulp_status add_entry(struct entries *entries, size_t node, uint16_t 
     char index[32];
     struct ulp_entry *entry = &entries->items[entries->count++];
     snprintf(index, sizeof index, "#%zu", node);
-    if (!choose(entries, index))
+    if (!choose_by_pattern(entries, index))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "node %zu has no pattern", node);
     const size_t wanted = count_chosen(entries);
-    const bool whole = *name && ulp_is_utf8(name) && choose(entries, name) &&
+    const bool whole = *name && ulp_is_utf8(name) && choose_by_pattern(entries, name) &&
                        entries->chosen[node] && count_chosen(entries) == wanted;
     if (!whole) {
         name = index;
-        choose(entries, name);
+        choose_by_pattern(entries, name);
     }
     entry->kept = kept;
     entry->pattern = ulp_arena_copy(entries->memory, name);

@@ -122,8 +122,8 @@ static enum ulp_status describe_layers(struct ulp_layer_map *mapping,
     return ULP_OK;
 }
 
-static enum ulp_status check_options(const struct ulp_engine_map_options *options,
-                                     struct ulp_error *error)
+static enum ulp_status check_map_options(const struct ulp_engine_map_options *options,
+                                         struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
     char name[64];
@@ -145,7 +145,7 @@ static enum ulp_status map(struct ulp_layer_map *mapping,
                            const struct ulp_engine_map_options *options, struct ulp_error *error)
 {
     struct ulp_engine_map *built = mapping->built;
-    ULP_TRY(check_options(options, error));
+    ULP_TRY(check_map_options(options, error));
     built->gpu =
         options->gpu ? ulp_arena_copy(mapping->arena, options->gpu) : guess_gpu(mapping->engine);
     ULP_TRY(built->gpu ? list_layers(mapping, error) : ulp_out_of_memory(error));

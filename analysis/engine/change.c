@@ -46,7 +46,7 @@ static void compare_node(const struct ulp_engine_map_layer *a, const struct ulp_
 }
 
 /* "fp16 into fp16, 3 nodes". */
-static const char *describe(struct ulp_arena *arena, const struct ulp_engine_map_layer *layer)
+static const char *describe_layer(struct ulp_arena *arena, const struct ulp_engine_map_layer *layer)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (layer->product)
@@ -80,8 +80,8 @@ static enum ulp_status compare_layer(struct ulp_engine_map_changes *out, size_t 
     if (!change.node_count)
         return ULP_OK;
     change.nodes = nodes;
-    change.was = describe(out->memory, first);
-    change.is = describe(out->memory, layer);
+    change.was = describe_layer(out->memory, first);
+    change.is = describe_layer(out->memory, layer);
     out->items[out->count++] = change;
     return ulp_taken(change.was && change.is, error);
 }
@@ -131,8 +131,9 @@ struct explaining {
 };
 
 /* sqrt(sum d^2 / sum r^2); infinite where only one side is finite. */
-static enum ulp_status measure(const struct ulp_tensor *value, const struct ulp_tensor *reference,
-                               double *out, struct ulp_error *error)
+static enum ulp_status measure_relative_rms(const struct ulp_tensor *value,
+                                            const struct ulp_tensor *reference, double *out,
+                                            struct ulp_error *error)
 {
     struct ulp_metrics metrics;
     struct ulp_format format;
@@ -182,10 +183,11 @@ static enum ulp_status run_both(struct explaining *explaining,
         double first, second;
         if (!ulp_type_is_float(outputs[0].items[o].tensor.type))
             continue;
-        status = measure(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor, &first, error);
+        status = measure_relative_rms(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor,
+                                      &first, error);
         if (status == ULP_OK)
-            status =
-                measure(&outputs[2].items[o].tensor, &outputs[0].items[o].tensor, &second, error);
+            status = measure_relative_rms(&outputs[2].items[o].tensor, &outputs[0].items[o].tensor,
+                                          &second, error);
         if (status != ULP_OK || second <= worst)
             continue;
         worst = second;
@@ -231,9 +233,9 @@ static enum ulp_status explain_one(const struct explaining *explaining,
     ULP_TRY(ulp_engine_map_lane_make(explaining->changes->bad, "undone", explaining->changes->good,
                                      explaining->undone, &lane, error));
     ULP_TRY(run_lanes(explaining, &lane.arithmetic, &lane.keeps, &lane.groups, 1, &outputs, error));
-    return measure(&outputs.items[explaining->output].tensor,
-                   &explaining->reference.items[explaining->output].tensor, &change->without,
-                   error);
+    return measure_relative_rms(&outputs.items[explaining->output].tensor,
+                                &explaining->reference.items[explaining->output].tensor,
+                                &change->without, error);
 }
 
 /* Kernels that differ in nothing that is emulated give the same bits. */

@@ -39,7 +39,8 @@ static void add_kinds(struct ulp_text *out, const struct ulp_engine_map_change *
     }
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_engine_map_changes *changes)
+static void add_change_verdict(const struct ulp_page *page,
+                               const struct ulp_engine_map_changes *changes)
 {
     size_t types = 0, accumulators = 0, fusions = 0;
     const struct ulp_engine_map_change *most = NULL;
@@ -136,7 +137,7 @@ enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes 
         ulp_text_add(&text, "%sBoth engines compute every node by the same kernels.%s\n", page.bold,
                      page.off);
     } else {
-        add_verdict(&page, changes);
+        add_change_verdict(&page, changes);
         status = add_changes(&page, changes, shown, error);
     }
     return ulp_page_take(&text, status, out, error);

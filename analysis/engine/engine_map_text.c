@@ -252,7 +252,8 @@ static void add_kind(const struct ulp_page *page, const struct ulp_engine_map *b
     add_more(page, listed, shown);
 }
 
-static void add_nodes(const struct ulp_page *page, const struct ulp_engine_map *built, size_t shown)
+static void add_built_nodes(const struct ulp_page *page, const struct ulp_engine_map *built,
+                            size_t shown)
 {
     ulp_text_add(page->out, "\n%snodes%s\n  %zu computed by layers that name them\n", page->bold,
                  page->off, built->kinds[ULP_BUILT_MAPPED]);
@@ -319,7 +320,7 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
     add_products(&page, built, shown);
     add_layers(&page, built, shown);
     add_roundings(&page, built, shown);
-    add_nodes(&page, built, shown);
+    add_built_nodes(&page, built, shown);
     add_assumed(&page, built);
     add_next(&page, built, wishes);
     return ulp_page_take(&text, ULP_OK, out, error);

@@ -102,7 +102,7 @@ static struct part peel_fused(struct part part)
 }
 
 /* The node of that name: as it is, "X_clone_2", or "[RELU]-[aten_ops.relu.default]-[X]". */
-static int find_node(const struct ulp_layer_map *mapping, struct part part)
+static int find_part_node(const struct ulp_layer_map *mapping, struct part part)
 {
     const struct ulp_names *names = mapping->built->numbered ? &mapping->numbered : &mapping->nodes;
     int found = look_up(names, part);
@@ -114,7 +114,7 @@ static int find_node(const struct ulp_layer_map *mapping, struct part part)
         found = look_up(names, peel_fused(part));
     const char *clone = memmem(part.at, (size_t)(part.end - part.at), "_clone_", 7);
     if (found < 0 && clone)
-        found = find_node(mapping, (struct part){part.at, clone});
+        found = find_part_node(mapping, (struct part){part.at, clone});
     if (found < 0 && part.end - part.at > 6 && *part.at == '[' && part.end[-1] == ']')
         for (const char *at = part.end - 2; at > part.at + 2; at--)
             if (memcmp(at - 2, "]-[", 3) == 0)
@@ -130,7 +130,7 @@ static bool is_known(const struct ulp_layer_map *mapping, struct part part)
     const size_t around = 200;
     if ((size_t)(part.end - part.at) > mapping->longest + around)
         return false;
-    return find_node(mapping, part) >= 0 || look_up(&mapping->values, part) >= 0;
+    return find_part_node(mapping, part) >= 0 || look_up(&mapping->values, part) >= 0;
 }
 
 /* ---- the names of a layer ---- */
@@ -138,7 +138,7 @@ static bool is_known(const struct ulp_layer_map *mapping, struct part part)
 static enum ulp_status take_node(struct ulp_layer_map *mapping, size_t layer, struct part part,
                                  enum ulp_mapped_by by, struct ulp_error *error)
 {
-    const int node = find_node(mapping, part);
+    const int node = find_part_node(mapping, part);
     if (node < 0)
         return ULP_OK;
     mapping->built->layers[layer].by = by;
@@ -270,8 +270,8 @@ bool ulp_foreign_ends(const struct ulp_layer_map *mapping, const char *name, ptr
     for (const char *dots = at; (dots = strstr(dots, "...")) && dots < close; dots++) {
         const struct part one = {at, dots}, other = {dots + 3, close};
         if (is_known(mapping, one) || is_known(mapping, other) || !strstr(dots + 1, "...")) {
-            *first = find_node(mapping, one);
-            *last = find_node(mapping, other);
+            *first = find_part_node(mapping, one);
+            *last = find_part_node(mapping, other);
             break;
         }
     }

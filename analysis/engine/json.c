@@ -89,14 +89,14 @@ static void add_rest(struct ulp_json_writer *writer, const void *built, const vo
     ulp_json_put(writer, "graph", make_graph(((const struct ulp_engine_map *)built)->program));
 }
 
-static json_t *make_document(const struct ulp_engine_map *built, const struct ulp_wishes *wishes,
-                             const struct ulp_engine_map_changes *changes)
+static json_t *make_engine_document(const struct ulp_engine_map *built,
+                                    const struct ulp_wishes *wishes,
+                                    const struct ulp_engine_map_changes *changes)
 {
     const struct document document = {built, wishes, changes};
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map, add_rest, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, &document, name_node};
-    return ulp_json_document(&ulp_struct_engine_map, built, &how,
-                             make_verdict(built, wishes));
+    return ulp_json_document(&ulp_struct_engine_map, built, &how, make_verdict(built, wishes));
 }
 
 enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
@@ -106,5 +106,6 @@ enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                      struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("engine", as, make_document(built, wishes, changes), path, error);
+    return ulp_html_write_as("engine", as, make_engine_document(built, wishes, changes), path,
+                             error);
 }

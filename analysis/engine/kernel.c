@@ -52,7 +52,7 @@ static const char *take_type(const char *name, struct tokens *tokens)
 }
 
 /* Behind what one character of a pattern means; NULL: it does not match. */
-static const char *take(char meant, const char *name, struct tokens *tokens)
+static const char *take_pattern_character(char meant, const char *name, struct tokens *tokens)
 {
     if (meant == '%')
         return take_type(name, tokens);
@@ -77,7 +77,7 @@ static bool matches(const char *pattern, const char *name, struct tokens *tokens
             star = ++pattern;
             resume = name;
             kept = tokens->count;
-        } else if (*pattern && (next = take(*pattern, name, tokens))) {
+        } else if (*pattern && (next = take_pattern_character(*pattern, name, tokens))) {
             pattern++;
             name = next;
         } else if (star && *resume) {

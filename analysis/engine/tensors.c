@@ -73,7 +73,7 @@ static enum ulp_status index_tensors(struct ulp_layer_map *mapping, struct ulp_e
 }
 
 /* The value that a tensor is, by its own name or by those of its copies; -1: none is known. */
-static int find_value(struct ulp_layer_map *mapping, const char *name)
+static int find_tensor_value(struct ulp_layer_map *mapping, const char *name)
 {
     const ptrdiff_t start = find_tensor(mapping, name);
     const struct ulp_engine_value *values = mapping->engine_values;
@@ -136,20 +136,20 @@ static void walk(struct region *region, bool *reads)
     mapping->stamp_now++;
     for (size_t l = region->first; l <= region->last; l++)
         for (size_t t = 0; t < built->layers[l].layer->input_count; t++) {
-            const int slot = find_value(mapping, built->layers[l].layer->inputs[t].name);
+            const int slot = find_tensor_value(mapping, built->layers[l].layer->inputs[t].name);
             if (slot >= 0)
                 reads[slot] = true;
         }
     /* what one of them writes and another reads is inside, and not where the way ends */
     for (size_t l = region->first; l <= region->last; l++)
         for (size_t t = 0; t < built->layers[l].layer->output_count; t++) {
-            const int slot = find_value(mapping, built->layers[l].layer->outputs[t].name);
+            const int slot = find_tensor_value(mapping, built->layers[l].layer->outputs[t].name);
             if (slot >= 0)
                 reads[slot] = false;
         }
     for (size_t l = region->first; l <= region->last; l++)
         for (size_t t = 0; t < built->layers[l].layer->output_count; t++)
-            meet(region, find_value(mapping, built->layers[l].layer->outputs[t].name));
+            meet(region, find_tensor_value(mapping, built->layers[l].layer->outputs[t].name));
     for (size_t at = 0; at < region->count; at++) {
         const struct ulp_step *step = mapping->program->nodes[mapping->stack[at]].step;
         for (size_t i = 0; i < step->input_count; i++)
@@ -157,7 +157,7 @@ static void walk(struct region *region, bool *reads)
     }
     for (size_t l = region->first; l <= region->last; l++)
         for (size_t t = 0; t < built->layers[l].layer->input_count; t++) {
-            const int slot = find_value(mapping, built->layers[l].layer->inputs[t].name);
+            const int slot = find_tensor_value(mapping, built->layers[l].layer->inputs[t].name);
             if (slot >= 0)
                 reads[slot] = false;
         }
@@ -292,7 +292,8 @@ enum ulp_status ulp_mapping_tensors(struct ulp_layer_map *mapping, struct ulp_er
     for (size_t l = 0; l < built->layer_count; l++) {
         struct region region = {.mapping = mapping, .first = l, .last = l, .reads = reads};
         for (size_t t = 0; t < built->layers[l].layer->output_count; t++)
-            mapping->named += find_value(mapping, built->layers[l].layer->outputs[t].name) >= 0;
+            mapping->named +=
+                find_tensor_value(mapping, built->layers[l].layer->outputs[t].name) >= 0;
         ptrdiff_t first, last;
         if (is_copy(&built->layers[l]) ||
             ulp_foreign_ends(mapping, built->layers[l].layer->name, &first, &last))

@@ -106,7 +106,7 @@ static void settle_verdict(struct ulp_wish *wish)
         wish->verdict = wish->node_count ? ULP_WISH_UNKNOWABLE : ULP_WISH_OBEYED;
 }
 
-static void judge(const struct wishing *wishing, struct ulp_wish *wish)
+static void judge_wish(const struct wishing *wishing, struct ulp_wish *wish)
 {
     for (size_t n = 0; n < wishing->built->node_count; n++)
         if (wishing->chosen[n])
@@ -168,7 +168,7 @@ static enum ulp_status judge_keep(struct wishing *wishing, const struct ulp_keep
         return ulp_out_of_memory(error);
     if (status != ULP_OK)
         return explain_miss(wishing, wish, miss.message, error);
-    judge(wishing, wish);
+    judge_wish(wishing, wish);
     return ULP_OK;
 }
 
@@ -243,7 +243,7 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
         any |= wishing->chosen[n] =
             ulp_layer_option_matches(option, ulp_program_node_name(built->program, n));
     if (any) {
-        judge(wishing, wish);
+        judge_wish(wishing, wish);
         if (built->engine->setting_count && !any_set(wishing, type))
             wish->hint =
                 "the log sets none of them (\"Set layer ... to precision\"): trtexec did not "

@@ -51,7 +51,7 @@ static int find_owner(const struct extraction *x, size_t n)
                                                                                     : -1;
 }
 
-static enum ulp_status choose(struct extraction *x, struct ulp_error *error)
+static enum ulp_status choose_part(struct extraction *x, struct ulp_error *error)
 {
     const char *part = x->options->part, *comma = strchr(part, ',');
     const size_t size = strlen(part) + sizeof "between:";
@@ -297,7 +297,7 @@ static enum ulp_status extract(struct extraction *x, const struct ulp_tensor_set
         status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", x->folder);
     snprintf(path, sizeof path, "%s/model.onnx", x->folder);
     if (status == ULP_OK)
-        status = choose(x, error);
+        status = choose_part(x, error);
     if (status == ULP_OK)
         status = find_slots(x, error);
     if (status == ULP_OK)

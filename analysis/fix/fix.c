@@ -59,7 +59,7 @@ static enum ulp_status check_data(const struct ulp_fixing *x, struct ulp_error *
     return ULP_OK;
 }
 
-static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_error *error)
+static enum ulp_status check_fix_options(const struct ulp_fixing *x, struct ulp_error *error)
 {
     const struct ulp_fix_options *options = x->options;
     if (!options->path || !*options->path)
@@ -74,7 +74,7 @@ static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_erro
     return check_rules(options->without, options->without_count, error);
 }
 
-static bool copy(struct ulp_fix *fix, char **out, const char *text)
+static bool copy_text(struct ulp_fix *fix, char **out, const char *text)
 {
     *out = text ? ulp_arena_copy(fix->memory, text) : NULL;
     return !text || *out;
@@ -94,11 +94,12 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
     const char *const *tolerances = asked ? options->tolerances : &fine;
     const size_t count = asked ? options->tolerance_count : 1;
     fix->tolerances = ulp_arena_take(fix->memory, count, sizeof *fix->tolerances);
-    bool copied = fix->tolerances && copy(fix, &fix->model_path, ulp_model_path(x->model)) &&
-                  copy(fix, &fix->target, options->target) && copy(fix, &fix->arithmetic, name) &&
-                  copy(fix, &fix->reference, options->reference.name);
+    bool copied = fix->tolerances && copy_text(fix, &fix->model_path, ulp_model_path(x->model)) &&
+                  copy_text(fix, &fix->target, options->target) &&
+                  copy_text(fix, &fix->arithmetic, name) &&
+                  copy_text(fix, &fix->reference, options->reference.name);
     for (size_t t = 0; t < count && copied; t++)
-        copied = copy(fix, &fix->tolerances[fix->tolerance_count++], tolerances[t]);
+        copied = copy_text(fix, &fix->tolerances[fix->tolerance_count++], tolerances[t]);
     ULP_TRY(ulp_taken(copied, error));
     fix->sample_count = x->sample_count;
     for (size_t s = 0; s < x->sample_count; s++)
@@ -141,7 +142,7 @@ static enum ulp_status take_plan(struct ulp_fix *fix, struct ulp_search *plan,
     fix->kept_count = 0;
     fix->kept = ulp_arena_take(fix->memory, plan->kept_count + 1, sizeof *fix->kept);
     for (size_t k = 0; fix->kept && k < plan->kept_count; k++)
-        if (!copy(fix, &fix->kept[fix->kept_count++], plan->kept[k].name))
+        if (!copy_text(fix, &fix->kept[fix->kept_count++], plan->kept[k].name))
             return ulp_out_of_memory(error);
     return ulp_taken(fix->kept, error);
 }
@@ -244,7 +245,7 @@ static enum ulp_status list_keeps(struct ulp_fixing *x, struct ulp_keeps *out,
 static enum ulp_status give_reason(struct ulp_fixing *x, const char *reason,
                                    struct ulp_error *error)
 {
-    return copy(x->fix, &x->fix->reason, reason) ? ULP_OK : ulp_out_of_memory(error);
+    return copy_text(x->fix, &x->fix->reason, reason) ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* At which sizes edits were checked. */
@@ -253,7 +254,7 @@ static enum ulp_status say_checked(struct ulp_fixing *x, struct ulp_error *error
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_resized_say(&text, &x->resized, x->sample_count);
     ULP_TRY(ulp_taken(!text.failed, error));
-    return copy(x->fix, &x->fix->checked, text.data) ? ULP_OK : ulp_out_of_memory(error);
+    return copy_text(x->fix, &x->fix->checked, text.data) ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* Of edits alone: the file that is there gives what the edited model gave. */
@@ -307,7 +308,7 @@ static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps 
         ULP_TRY(write_edits(x, error));
     if (fix->made_count)
         ULP_TRY(say_checked(x, error));
-    if (!copy(fix, &fix->path, x->options->path))
+    if (!copy_text(fix, &fix->path, x->options->path))
         return ulp_out_of_memory(error);
     return ULP_OK;
 }
@@ -446,7 +447,7 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
 static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_fix_judged before;
-    ULP_TRY(check_options(x, error));
+    ULP_TRY(check_fix_options(x, error));
     ULP_TRY(begin(x, error));
     const double started = ulp_seconds_now();
     const enum ulp_status status = ulp_fix_open(x, &before, error);

@@ -83,8 +83,9 @@ static bool any(const struct ulp_fixing *x, const bool *taken)
 }
 
 /* change NULL: it is not wanted. */
-static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp_fix_judged *out,
-                             struct ulp_altered *change, struct ulp_error *error)
+static enum ulp_status judge_edits(struct ulp_fixing *x, const bool *taken,
+                                   struct ulp_fix_judged *out, struct ulp_altered *change,
+                                   struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_TRY(ulp_lint_load_edited(&x->proposals, taken, false, &model, error));
@@ -103,7 +104,7 @@ static enum ulp_status check_identities(struct ulp_fixing *x, bool *exact, bool 
     for (size_t i = 0; i < x->proposals.count; i++)
         exact[i] = x->taken[i] && x->proposals.items[i].said.exact;
     if (any(x, exact))
-        ULP_TRY(judge(x, exact, NULL, &change, error));
+        ULP_TRY(judge_edits(x, exact, NULL, &change, error));
     memset(exact, 0, x->proposals.count * sizeof *exact);
     *hold = change.most <= ULP_FIX_CHANGE;
     return ULP_OK;
@@ -113,7 +114,7 @@ static enum ulp_status measure_alone(struct ulp_fixing *x, const bool *alone,
                                      struct ulp_fix_edit *edit, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_altered_free) struct ulp_altered change = {0};
-    ULP_TRY(judge(x, alone, NULL, &change, error));
+    ULP_TRY(judge_edits(x, alone, NULL, &change, error));
     edit->change = change.most;
     if (change.text.data)
         edit->reason = ulp_arena_copy(x->fix->memory, change.text.data);
@@ -157,7 +158,7 @@ static enum ulp_status leave_out(struct ulp_fixing *x, size_t of, bool rule, boo
     struct ulp_fix_judged without = *before;
     for (size_t i = 0; i < x->proposals.count; i++)
         rest[i] = x->taken[i] && !is_of(x, i, of, rule);
-    ULP_TRY(any(x, rest) ? judge(x, rest, &without, NULL, error) : ULP_OK);
+    ULP_TRY(any(x, rest) ? judge_edits(x, rest, &without, NULL, error) : ULP_OK);
     const double gain = ulp_fix_gain(&without, all);
     const bool drop = gain < GAIN_LEAST;
     for (size_t i = 0; i < x->proposals.count; i++) {
@@ -191,8 +192,9 @@ static bool is_first(const struct ulp_fixing *x, size_t of)
 }
 
 /* Rule by rule, those first whose edits are no identities; then edit by edit. */
-static enum ulp_status choose(struct ulp_fixing *x, bool *rest, const struct ulp_fix_judged *before,
-                              struct ulp_fix_judged *all, struct ulp_error *error)
+static enum ulp_status choose_edits(struct ulp_fixing *x, bool *rest,
+                                    const struct ulp_fix_judged *before, struct ulp_fix_judged *all,
+                                    struct ulp_error *error)
 {
     const size_t count = x->proposals.count;
     for (int exact = 0; exact < 2; exact++)
@@ -254,9 +256,9 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
         ULP_TRY(ulp_fix_judge(x, x->model, NULL, &again, error));
     }
     if (any(x, x->taken))
-        ULP_TRY(judge(x, x->taken, out, NULL, error));
+        ULP_TRY(judge_edits(x, x->taken, out, NULL, error));
     if (any(x, x->taken))
-        ULP_TRY(choose(x, rest, before, out, error));
+        ULP_TRY(choose_edits(x, rest, before, out, error));
     ULP_TRY(make(x, error));
     for (size_t i = 0; i < x->proposals.count; i++)
         x->fix->made_count += x->taken[i];

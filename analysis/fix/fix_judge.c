@@ -22,7 +22,7 @@ static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_ki
     return judgement->metric && strcmp(judgement->metric, ulp_judge_name(kind)) == 0;
 }
 
-static void add(struct ulp_judgement *worst, const struct ulp_judgement *more)
+static void keep_worse(struct ulp_judgement *worst, const struct ulp_judgement *more)
 {
     if (!worst->output || more->ratio > worst->ratio)
         *worst = *more;
@@ -35,8 +35,8 @@ static void begin(struct ulp_fixing *x, struct ulp_fix_judged *out)
     memset(x->emulation.judged, 0, ulp_model_output_count(x->model) * sizeof *x->emulation.judged);
 }
 
-static enum ulp_status finish(struct ulp_fixing *x, struct ulp_fix_judged *out,
-                              struct ulp_error *error)
+static enum ulp_status finish_grade(struct ulp_fixing *x, struct ulp_fix_judged *out,
+                                    struct ulp_error *error)
 {
     out->grade = is_named(&out->worst, ULP_CROSSED_NONFINITE) ? ULP_GRADE_BROKEN : ULP_GRADE_FINE;
     for (size_t o = 0; o < ulp_model_output_count(x->model); o++) {
@@ -81,9 +81,9 @@ static enum ulp_status count_nonfinite(void *context, const struct ulp_event *ev
 }
 
 /* nonfinite: values of the last lane are added; NULL: not wanted. */
-static enum ulp_status run(const struct ulp_fixing *x, struct ulp_programs *programs, size_t sample,
-                           size_t *nonfinite, struct ulp_tensor_set *outputs,
-                           struct ulp_error *error)
+static enum ulp_status run_sample(const struct ulp_fixing *x, struct ulp_programs *programs,
+                                  size_t sample, size_t *nonfinite, struct ulp_tensor_set *outputs,
+                                  struct ulp_error *error)
 {
     struct counting counting = {x, nonfinite};
     const struct ulp_observer observers[] = {{.context = &counting,
@@ -107,7 +107,7 @@ static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *
     for (size_t s = 0; s < x->sample_count; s++) {
         struct ulp_tensor_set outputs[2] = {{0}};
         const enum ulp_status status =
-            run(x, &emulation->programs, s, &out->nonfinite, outputs, error);
+            run_sample(x, &emulation->programs, s, &out->nonfinite, outputs, error);
         emulation->truths[s] = outputs[0];
         lowered[s] = outputs[1];
         ULP_TRY(status);
@@ -117,9 +117,9 @@ static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *
         struct ulp_judgement judgement;
         ULP_TRY(
             ulp_emulation_judge(emulation, &lowered[s], &emulation->truths[s], &judgement, error));
-        add(&out->worst, &judgement);
+        keep_worse(&out->worst, &judgement);
     }
-    return finish(x, out, error);
+    return finish_grade(x, out, error);
 }
 
 enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
@@ -162,13 +162,13 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
     for (size_t s = 0; s < x->sample_count; s++) {
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         struct ulp_judgement judgement;
-        ULP_TRY(run(x, &programs, s, &out->nonfinite, &outputs, error));
+        ULP_TRY(run_sample(x, &programs, s, &out->nonfinite, &outputs, error));
         ULP_TRY(ulp_emulation_judge(&x->emulation, &outputs, &x->emulation.truths[s], &judgement,
                                     error));
-        add(&out->worst, &judgement);
+        keep_worse(&out->worst, &judgement);
         x->fix->runs++;
     }
-    return finish(x, out, error);
+    return finish_grade(x, out, error);
 }
 
 /* ---- as the doctor judges ---- */

@@ -234,7 +234,7 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
                      fix->met ? "--out FILE writes it" : "nothing that was tried helps");
 }
 
-static void add_all(const struct ulp_page *page, const struct ulp_fix *fix)
+static void add_fix(const struct ulp_page *page, const struct ulp_fix *fix)
 {
     struct ulp_headline head = {0};
     ulp_fix_headline(fix, &head);
@@ -254,4 +254,4 @@ static void add_all(const struct ulp_page *page, const struct ulp_fix *fix)
     }
 }
 
-ULP_PAGE_TEXT(ulp_fix_text, ulp_fix, add_all)
+ULP_PAGE_TEXT(ulp_fix_text, ulp_fix, add_fix)

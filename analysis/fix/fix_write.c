@@ -37,7 +37,7 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     ulp_tiles_put(writer, &headline, tiles);
 }
 
-static json_t *make_document(const struct ulp_fix *fix)
+static json_t *make_fix_document(const struct ulp_fix *fix)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_fix, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
@@ -48,4 +48,4 @@ static json_t *make_document(const struct ulp_fix *fix)
     return ulp_json_document(&ulp_struct_fix, fix, &how, ulp_json_lines(&verdict));
 }
 
-ULP_DOCUMENT_WRITE(ulp_fix_write, ulp_fix, "fix", make_document)
+ULP_DOCUMENT_WRITE(ulp_fix_write, ulp_fix, "fix", make_fix_document)

@@ -14,8 +14,9 @@ void ulp_lint_propose_more(struct ulp_lint_proposals *p, const struct ulp_edit *
 }
 
 /* One more, with no edits yet; NULL: no memory. */
-static struct ulp_lint_proposal *add(struct ulp_lint_proposals *p, const char *rule,
-                                     struct ulp_lint_place place, const char *format, va_list list)
+static struct ulp_lint_proposal *add_proposal(struct ulp_lint_proposals *p, const char *rule,
+                                              struct ulp_lint_place place, const char *format,
+                                              va_list list)
 {
     const char *kept = ulp_lint_sentence(&p->lint, format, list),
                *node = ulp_lint_node_name(&p->lint, place.graph, place.node->name);
@@ -36,7 +37,7 @@ void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *
 {
     va_list list;
     va_start(list, format);
-    struct ulp_lint_proposal *added = add(p, rule, place, format, list);
+    struct ulp_lint_proposal *added = add_proposal(p, rule, place, format, list);
     va_end(list);
     if (!added)
         return;
@@ -59,7 +60,7 @@ void ulp_lint_leave(struct ulp_lint_proposals *p, const char *rule, struct ulp_l
 {
     va_list list;
     va_start(list, format);
-    struct ulp_lint_proposal *added = add(p, rule, place, format, list);
+    struct ulp_lint_proposal *added = add_proposal(p, rule, place, format, list);
     va_end(list);
     if (!added)
         return;

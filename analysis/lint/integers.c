@@ -23,8 +23,8 @@ static struct ulp_edit_input whole_constant(struct ulp_building *b, enum ulp_typ
     return (struct ulp_edit_input){.kind = ULP_EDIT_TENSOR, .tensor = tensor};
 }
 
-static struct ulp_edit_input join(struct ulp_building *b, const char *op, struct ulp_edit_input x,
-                                  struct ulp_edit_input y)
+static struct ulp_edit_input build_of_two(struct ulp_building *b, const char *op,
+                                          struct ulp_edit_input x, struct ulp_edit_input y)
 {
     struct ulp_edit_input out;
     ulp_build_part(b, op, (struct ulp_edit_input[]){x, y}, 2, &out);
@@ -53,8 +53,8 @@ static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_li
 
 /* floor(x / c), as integers have it for every sign: x less what is left of it, divided; Ceil: by
  * what is left of -x. */
-static struct ulp_edit_input divide(struct ulp_building *b, struct ulp_lint_place quotient,
-                                    bool ceils, int depth)
+static struct ulp_edit_input build_quotient(struct ulp_building *b, struct ulp_lint_place quotient,
+                                            bool ceils, int depth)
 {
     double c = 0;
     const bool divides = ulp_lint_is(quotient, "Div");
@@ -76,8 +76,10 @@ static struct ulp_edit_input divide(struct ulp_building *b, struct ulp_lint_plac
     *(int64_t *)tensor->data = (int64_t)c;
     if (ceils)
         ulp_build_part(b, "Neg", &x, 1, &negative);
-    return join(b, "Div", join(b, ceils ? "Add" : "Sub", x, join(b, "Mod", negative, divisor)),
-                divisor);
+    return build_of_two(b, "Div",
+                        build_of_two(b, ceils ? "Add" : "Sub", x,
+                                     build_of_two(b, "Mod", negative, divisor)),
+                        divisor);
 }
 
 /* The float value as INT64. */
@@ -100,7 +102,7 @@ static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_li
     if (ulp_lint_is_any(place, "Floor Ceil")) {
         const struct ulp_lint_place inside = ulp_lint_source(place, 0);
         if (ulp_lint_is(inside, "Div") || (ulp_lint_is(inside, "Mul") && inside.graph == graph))
-            return divide(b, inside, ulp_lint_is(place, "Ceil"), depth);
+            return build_quotient(b, inside, ulp_lint_is(place, "Ceil"), depth);
         return convert(b, graph, ulp_lint_input(place, 0), depth + 1);
     }
     if (!ulp_lint_is_any(place, "Add Sub Mul")) {
@@ -109,7 +111,7 @@ static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_li
     }
     const struct ulp_edit_input x = convert(b, graph, ulp_lint_input(place, 0), depth + 1),
                                 y = convert(b, graph, ulp_lint_input(place, 1), depth + 1);
-    return b->failed ? none : join(b, place.node->op_type, x, y);
+    return b->failed ? none : build_of_two(b, place.node->op_type, x, y);
 }
 
 /* A Cast of what is computed from integers, whole at each step. */
@@ -152,7 +154,8 @@ static void convert_zero_point(struct ulp_lint_proposals *p, struct ulp_lint_pla
         return;
     const struct ulp_edit_input q =
         cast(&b, (struct ulp_edit_input){.number = quantised}, ULP_TYPE_INT32);
-    const struct ulp_edit_input rest = join(&b, "Sub", q, whole_constant(&b, ULP_TYPE_INT32, zero));
+    const struct ulp_edit_input rest =
+        build_of_two(&b, "Sub", q, whole_constant(&b, ULP_TYPE_INT32, zero));
     cast(&b, rest, (int64_t)to);
     ulp_build_propose(&b, place, "constant-beyond-fp16", true,
                       "the zero point is subtracted in integers");

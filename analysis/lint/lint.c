@@ -130,8 +130,8 @@ static bool list_places(struct ulp_lint *lint, struct ulp_lint_result *out)
     return out->places != NULL;
 }
 
-static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
-                            struct ulp_error *error)
+static enum ulp_status look_for_findings(struct ulp_lint *lint, struct ulp_lint_result *out,
+                                         struct ulp_error *error)
 {
     ULP_TRY(ulp_lint_view(lint, error));
     ULP_TRY(read_options(lint, error));
@@ -162,7 +162,7 @@ enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lin
     enum ulp_status status = ulp_arena_create(&lint.arena, ulp_model_budget(model), error);
     out->memory = lint.arena;
     if (status == ULP_OK)
-        status = look(&lint, out, error);
+        status = look_for_findings(&lint, out, error);
     ulp_lint_free_plans(&lint);
     ulp_layer_options_free(&lint.precisions);
     ulp_layer_options_free(&lint.output_types);

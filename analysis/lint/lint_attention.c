@@ -85,8 +85,8 @@ static bool is_attention(const struct ulp_lint *lint, size_t at, const void *of)
     return idiom && is_plain(shapes, &block->slots[block->steps[idiom->root].outputs[0]].shape);
 }
 
-static void join(struct ulp_lint_proposals *p, const struct ulp_block *block,
-                 const struct ulp_idiom *idiom)
+static void join_attention(struct ulp_lint_proposals *p, const struct ulp_block *block,
+                           const struct ulp_idiom *idiom)
 {
     static const char rule[] = "decomposed-attention";
     const struct ulp_step *root = &block->steps[idiom->root];
@@ -128,5 +128,5 @@ void ulp_lint_join_attention(struct ulp_lint_proposals *p)
     for (size_t b = 0; b < given->block_count && p->lint.options->targets & TAKE_IT; b++)
         for (size_t i = 0; i < given->idioms[b].count; i++)
             if (given->idioms[b].items[i].kind == ULP_IDIOM_ATTENTION)
-                join(p, given->idioms[b].block, &given->idioms[b].items[i]);
+                join_attention(p, given->idioms[b].block, &given->idioms[b].items[i]);
 }

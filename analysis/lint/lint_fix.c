@@ -330,7 +330,7 @@ static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint
     }
 }
 
-static void look(struct ulp_lint_proposals *p)
+static void look_for_proposals(struct ulp_lint_proposals *p)
 {
     ulp_lint_plan(&p->lint);
     if (p->lint.failed)
@@ -367,7 +367,7 @@ enum ulp_status ulp_lint_propose(const struct ulp_model *model,
         out->covered =
             ulp_arena_take(out->lint.arena, out->lint.node_count + 1, sizeof *out->covered);
     if (status == ULP_OK && out->covered)
-        look(out);
+        look_for_proposals(out);
     out->lint.failed |= status == ULP_OK && !out->covered;
     return status == ULP_OK && out->lint.failed ? ulp_out_of_memory(error) : status;
 }

@@ -74,8 +74,8 @@ static enum ulp_status say_checked(struct mending *m, struct ulp_error *error)
 
 /* ---- what edits change ---- */
 
-static enum ulp_status measure(struct mending *m, const struct ulp_model *model,
-                               struct ulp_altered *change, struct ulp_error *error)
+static enum ulp_status measure_change(struct mending *m, const struct ulp_model *model,
+                                      struct ulp_altered *change, struct ulp_error *error)
 {
     return ulp_altered_measure(&m->given, &m->outputs, &m->resized, model, NULL, change, error);
 }
@@ -90,7 +90,7 @@ static enum ulp_status try_edits(struct mending *m, const bool *taken, struct ul
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_TRY(ulp_lint_load_edited(&m->p, taken, false, &model, error));
-    return measure(m, model, change, error);
+    return measure_change(m, model, change, error);
 }
 
 static enum ulp_status drop(struct mending *m, size_t i, const struct ulp_altered *change,
@@ -134,7 +134,7 @@ static enum ulp_status drop_wrong(struct mending *m, struct ulp_error *error)
 
 /* ---- the copy ---- */
 
-static enum ulp_status choose(struct mending *m, struct ulp_error *error)
+static enum ulp_status choose_mends(struct mending *m, struct ulp_error *error)
 {
     struct ulp_lint_proposals *p = &m->p;
     size_t count = 0;
@@ -159,14 +159,14 @@ static enum ulp_status choose(struct mending *m, struct ulp_error *error)
     return m->out->unchecked ? ULP_OK : drop_wrong(m, error);
 }
 
-static enum ulp_status check(struct mending *m, const char *path, struct ulp_error *error)
+static enum ulp_status check_mended(struct mending *m, const char *path, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_altered_free) struct ulp_altered change = {0};
     ULP_TRY(ulp_model_load(path, ulp_model_budget(m->p.lint.model), &model, error));
     if (m->out->unchecked)
         return ULP_OK;
-    ULP_TRY(measure(m, model, &change, error));
+    ULP_TRY(measure_change(m, model, &change, error));
     if (is_right(m, &change))
         return say_checked(m, error);
     return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the copy is not the model: %s",
@@ -176,7 +176,7 @@ static enum ulp_status check(struct mending *m, const char *path, struct ulp_err
 static enum ulp_status mend(struct mending *m, const char *path, struct ulp_error *error)
 {
     struct ulp_lint_edit *said;
-    ULP_TRY(choose(m, error));
+    ULP_TRY(choose_mends(m, error));
     ULP_TAKE(said, m->p.lint.arena, m->p.count + 1, error);
     for (size_t i = 0; i < m->p.count; i++)
         if (m->taken[i])
@@ -187,7 +187,7 @@ static enum ulp_status mend(struct mending *m, const char *path, struct ulp_erro
     const bool begun = ulp_files_hold();
     enum ulp_status status = ulp_lint_write_edited(&m->p, m->taken, path, error);
     if (status == ULP_OK)
-        status = check(m, path, error);
+        status = check_mended(m, path, error);
     return ulp_files_release(begun, status, error);
 }
 

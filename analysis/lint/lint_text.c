@@ -43,7 +43,7 @@ static void add_counts(struct ulp_text *out, const struct ulp_lint_result *resul
     }
 }
 
-static void add_verdict(struct ulp_text *out, const struct ulp_lint_result *result)
+static void add_findings_verdict(struct ulp_text *out, const struct ulp_lint_result *result)
 {
     const char *s = result->node_count == 1 ? "" : "s";
     ulp_text_show(out, "%s: ", result->model_path);
@@ -119,7 +119,7 @@ enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
-    add_verdict(&text, result);
+    add_findings_verdict(&text, result);
     for (int severity = ULP_SEVERITY_ERROR; severity >= ULP_SEVERITY_NOTE; severity--)
         for (size_t f = 0, end; f < result->finding_count; f = end) {
             end = find_end(result, f);

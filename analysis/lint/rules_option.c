@@ -77,8 +77,8 @@ static bool is_fused(const char *name)
 }
 
 /* The graph's value of that name; *graph is the first that has it. */
-static int find_value(const struct ulp_lint *lint, const char *name,
-                      const struct ulp_lint_graph **graph)
+static int find_graph_value(const struct ulp_lint *lint, const char *name,
+                            const struct ulp_lint_graph **graph)
 {
     for (size_t g = 0; g < lint->graph_count; g++)
         for (size_t v = 0; v < lint->graphs[g].graph->value_count; v++)
@@ -104,7 +104,8 @@ static bool is_layer(const struct ulp_lint *lint, const struct ulp_layer_option 
     if (option->pattern)
         return false;
     const bool front = strncmp(option->name, unnamed, sizeof unnamed - 1) == 0;
-    const int value = find_value(lint, option->name + (front ? sizeof unnamed - 1 : 0), &graph);
+    const int value =
+        find_graph_value(lint, option->name + (front ? sizeof unnamed - 1 : 0), &graph);
     return value >= 0 && (front ? graph->graph->values[value].producer >= 0
                                 : graph->graph->values[value].initializer != NULL);
 }
@@ -125,7 +126,7 @@ static void check_name(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
     if (is_layer(lint, option) || is_fused(option->name))
         return;
     ULP_SCOPED(ulp_text_free) struct ulp_text hint = {0};
-    const int value = find_value(lint, option->name, &graph);
+    const int value = find_graph_value(lint, option->name, &graph);
     const struct ulp_lint_place producer = value >= 0 ? ulp_lint_producer(graph, value) : nowhere;
     char bare[256];
     size_t length = 0;

@@ -357,8 +357,8 @@ static void prepare_figures(struct ulp_judged *out, struct ulp_purpose purpose,
         out->constant_rows = 0;
 }
 
-static enum ulp_status measure(struct judging *j, enum ulp_task task, struct ulp_budget *budget,
-                               struct ulp_error *error)
+static enum ulp_status measure_rows(struct judging *j, enum ulp_task task,
+                                    struct ulp_budget *budget, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_free_of) void *rows = NULL;
     ULP_SCOPED(ulp_free_of) void *parts = NULL;
@@ -392,5 +392,5 @@ enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct 
     if (integers && !steps)
         purpose.task = ULP_TASK_INTEGER;
     prepare_figures(out, purpose, &j);
-    return base->count && !steps ? measure(&j, purpose.task, budget, error) : ULP_OK;
+    return base->count && !steps ? measure_rows(&j, purpose.task, budget, error) : ULP_OK;
 }

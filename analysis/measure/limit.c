@@ -96,7 +96,7 @@ static void add_crossing(struct check *check, enum ulp_crossing_kind kind, doubl
 }
 
 /* The node that computes a value; names of values are unique in a graph. */
-static const char *find_node(const struct ulp_audit_lane *lane, const char *output)
+static const char *find_computing_node(const struct ulp_audit_lane *lane, const char *output)
 {
     for (size_t n = lane->node_count; n-- > 0;)
         for (size_t o = 0; o < lane->nodes[n].output_count; o++)
@@ -141,8 +141,8 @@ static bool is_beyond(const struct check *check, const struct ulp_audit_output *
 
 /* What stands against the output besides the value of its figure. Counts of what is not finite are
  * values of their own, as is having diverged. */
-static enum ulp_crossing_kind judge(const struct check *check,
-                                    const struct ulp_audit_output *output)
+static enum ulp_crossing_kind judge_output(const struct check *check,
+                                           const struct ulp_audit_output *output)
 {
     const bool is_other_model = check->view == ULP_VIEW_ENTIRE || check->view == ULP_VIEW_CARRIED;
     const enum ulp_crossing_kind kind = ulp_judge_metrics(find_metrics(check, output));
@@ -172,7 +172,7 @@ static enum ulp_crossing_kind judge(const struct check *check,
 static void check_output(struct check *check, const struct ulp_audit_lane *lane,
                          const struct ulp_audit_output *output, bool values)
 {
-    const enum ulp_crossing_kind kind = judge(check, output);
+    const enum ulp_crossing_kind kind = judge_output(check, output);
     const struct ulp_birth *birth =
         output->unpaired || check->view != ULP_VIEW_ENTIRE
             ? NULL
@@ -186,7 +186,7 @@ static void check_output(struct check *check, const struct ulp_audit_lane *lane,
                              ? (double)ulp_view_limit_get(output, check->view)->nonfinite
                              : read_figure(check, output);
     if (kind != ULP_CROSSED_VALUE || (values && is_beyond(check, output)))
-        add_crossing(check, kind, value, output, find_node(lane, output->name));
+        add_crossing(check, kind, value, output, find_computing_node(lane, output->name));
 }
 
 /* What has diverged has no element that may be finite here and not there: it fails limits on such
@@ -200,13 +200,13 @@ static void check_outputs(struct check *check, const struct ulp_audit_lane *lane
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
         if (!is_meant(check->output, output->name))
             continue;
-        if (check->figure >= JUDGED && judge(check, output) == ULP_CROSSED_VALUE &&
+        if (check->figure >= JUDGED && judge_output(check, output) == ULP_CROSSED_VALUE &&
             isnan(read_figure(check, output)) && !check->output &&
             !ulp_task_has(output->judged.task, check->figure - JUDGED)) {
             without = true;
             continue;
         }
-        if (counts && judge(check, output) == ULP_CROSSED_DIVERGED) {
+        if (counts && judge_output(check, output) == ULP_CROSSED_DIVERGED) {
             diverged = output;
             continue;
         }

@@ -38,9 +38,10 @@ static enum ulp_status keep_constants(const struct ulp_mixed_job *job,
     return ULP_OK;
 }
 
-static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_programs *programs,
-                           const struct ulp_tensor_set *inputs, const struct ulp_observer *observer,
-                           struct ulp_tensor_set *out, struct ulp_error *error)
+static enum ulp_status run_lanes(const struct ulp_mixed_job *job, struct ulp_programs *programs,
+                                 const struct ulp_tensor_set *inputs,
+                                 const struct ulp_observer *observer, struct ulp_tensor_set *out,
+                                 struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = job->options->thread_count};
     const struct ulp_observer observers[] = {observer ? *observer : (struct ulp_observer){0},
@@ -87,8 +88,8 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
     if (job->options->lower_io)
         status = round_inputs(job, given, &rounded, error);
     if (status == ULP_OK)
-        status = run(job, &job->programs, job->options->lower_io ? &rounded : given,
-                     types ? &notes : NULL, out, error);
+        status = run_lanes(job, &job->programs, job->options->lower_io ? &rounded : given,
+                           types ? &notes : NULL, out, error);
     return ulp_fail_at(error, status, "%s", job->samples[sample].name);
 }
 
@@ -117,8 +118,9 @@ static bool same_float(double a, double b)
 }
 
 /* The graph's output is in its own type: what the lane holds is rounded to it once more. */
-static enum ulp_status compare(const struct ulp_tensor *expected, const struct ulp_tensor *got,
-                               const char *sample, const char *name, struct ulp_error *error)
+static enum ulp_status compare_output(const struct ulp_tensor *expected,
+                                      const struct ulp_tensor *got, const char *sample,
+                                      const char *name, struct ulp_error *error)
 {
     struct ulp_format format;
     const bool is_float = ulp_element_is_float(got->element);
@@ -150,12 +152,12 @@ static enum ulp_status check_sample(const struct ulp_mixed_job *job, struct ulp_
                                     struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set got = {0};
-    ULP_TRY(run(job, programs, job->samples[sample].inputs, NULL, &got, error));
+    ULP_TRY(run_lanes(job, programs, job->samples[sample].inputs, NULL, &got, error));
     for (size_t o = 0; o < expected->count; o++) {
         const char *name = expected->items[o].name;
         const struct ulp_tensor *found = ulp_tensor_set_find(&got, name);
-        ULP_TRY(found ? compare(&expected->items[o].tensor, found, job->samples[sample].name, name,
-                                error)
+        ULP_TRY(found ? compare_output(&expected->items[o].tensor, found, job->samples[sample].name,
+                                       name, error)
                       : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                                  "the graph with types has no output '%s'", name));
     }

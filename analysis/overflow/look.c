@@ -124,7 +124,7 @@ static enum ulp_status add_sample(struct ulp_overflow_meter *meter, size_t lane,
     return ULP_OK;
 }
 
-static enum ulp_overflow_verdict judge(const struct ulp_overflow_output *output)
+static enum ulp_overflow_verdict judge_headroom(const struct ulp_overflow_output *output)
 {
     return output->overflowed > 0          ? ULP_OVERFLOW_HAPPENS
            : !(output->headroom_bits >= 1) ? ULP_OVERFLOW_1_BIT
@@ -137,7 +137,7 @@ enum ulp_status ulp_overflow_add(struct ulp_overflow_meter *meter, size_t lane,
                                  struct ulp_error *error)
 {
     const double largest = add_range(output, NULL, value, meter->sample, !(output->overflowed > 0));
-    output->verdict = judge(output);
+    output->verdict = judge_headroom(output);
     return add_sample(meter, lane, output, largest, error);
 }
 
@@ -195,7 +195,7 @@ static void look_at_inner(struct ulp_overflow_meter *meter, struct ulp_overflow_
         snprintf(meter->inside.words, sizeof meter->inside.words, "%s", output->name);
     }
     output->overflowed += (double)count;
-    output->verdict = judge(output);
+    output->verdict = judge_headroom(output);
 }
 
 enum ulp_status ulp_overflow_give(void *context, size_t number,
@@ -408,7 +408,7 @@ static enum ulp_status look_at_output(struct ulp_overflow_meter *meter,
     if (count)
         ULP_TRY(add_overflow(meter, output, view, o, count, first, spoiled > 0, born, error));
     output->vanishes |= has_become_zero(&view->stored[o], truth);
-    output->verdict = judge(output);
+    output->verdict = judge_headroom(output);
     return ULP_OK;
 }
 
@@ -480,7 +480,7 @@ static enum ulp_status look_at_integers(struct ulp_overflow_meter *meter,
         ULP_TRY(ulp_taken(output->culprit, error));
     }
     output->overflowed += (double)count;
-    output->verdict = judge(output);
+    output->verdict = judge_headroom(output);
     *born = true;
     return ULP_OK;
 }

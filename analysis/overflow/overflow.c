@@ -48,8 +48,9 @@ static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
     return ULP_OK;
 }
 
-static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ulp_program *program,
-                               int thread_count, struct ulp_error *error)
+static enum ulp_status prepare_meter(struct ulp_overflow_meter *meter,
+                                     const struct ulp_program *program, int thread_count,
+                                     struct ulp_error *error)
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     struct ulp_budget *budget = ulp_model_budget(program->model);
@@ -84,7 +85,7 @@ enum ulp_status ulp_overflow_meter_create(const struct ulp_program *program, int
                         "a forecast needs a reference and at least one arithmetic");
     struct ulp_overflow_meter *meter = calloc(1, sizeof *meter);
     ULP_TRY(ulp_taken(meter, error));
-    const enum ulp_status status = prepare(meter, program, thread_count, error);
+    const enum ulp_status status = prepare_meter(meter, program, thread_count, error);
     if (status == ULP_OK)
         *out = meter;
     else

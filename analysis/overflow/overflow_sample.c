@@ -8,7 +8,7 @@
 #include "analysis/overflow/meter.h"
 #include "base/error.h"
 
-static const struct ulp_tensor *find_value(const struct ulp_overflow_meter *meter, int slot)
+static const struct ulp_tensor *find_slot_value(const struct ulp_overflow_meter *meter, int slot)
 {
     const struct ulp_program_slot *planned = &meter->forward.program->main->slots[slot];
     return planned->constant ? planned->constant : ulp_overflow_truth(meter, slot);
@@ -44,7 +44,7 @@ static enum ulp_status look_for_loss(struct ulp_overflow_meter *meter, const str
     for (size_t i = 0; i < step->input_count; i++)
         if (step->inputs[i] >= 0) {
             names[inputs] = program->main->slots[step->inputs[i]].name;
-            values[inputs++].entire = find_value(meter, step->inputs[i]);
+            values[inputs++].entire = find_slot_value(meter, step->inputs[i]);
         }
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0) {
@@ -62,31 +62,31 @@ static enum ulp_status look_for_loss(struct ulp_overflow_meter *meter, const str
 }
 
 enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
-                                               const struct ulp_step *step,
-                                               struct ulp_arena *arena, struct ulp_error *error)
+                                               const struct ulp_step *step, struct ulp_arena *arena,
+                                               struct ulp_error *error)
 {
     bool infinite = false, finite = true;
     ULP_TRY(look_for_loss(meter, step, arena, error));
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         const struct ulp_tensor *value = slot < 0 ? NULL : ulp_overflow_truth(meter, slot);
-        if (!value ||
-            (meter->nonfinite && (is_wide(meter) || meter->forecast.beyond_reference)) ||
+        if (!value || (meter->nonfinite && (is_wide(meter) || meter->forecast.beyond_reference)) ||
             !ulp_judge_count_nonfinite(value))
             continue;
         meter->nonfinite = true;
         infinite |= has_infinity(value);
     }
     for (size_t i = 0; i < step->input_count && infinite && finite; i++)
-        finite =
-            step->inputs[i] < 0 || !ulp_judge_count_nonfinite(find_value(meter, step->inputs[i]));
+        finite = step->inputs[i] < 0 ||
+                 !ulp_judge_count_nonfinite(find_slot_value(meter, step->inputs[i]));
     if (!infinite || !finite || is_wide(meter) || meter->forecast.beyond_reference)
         return ULP_OK;
     meter->forecast.beyond_reference = ulp_arena_copy(meter->forecast.memory, step->name);
     return ulp_taken(meter->forecast.beyond_reference, error);
 }
 
-/* Where digits may be lost, MPFR says whether they are; of FP64 nothing is known behind that sum. */
+/* Where digits may be lost, MPFR says whether they are; of FP64 nothing is known behind that sum.
+ */
 static enum ulp_status judge_digits(struct ulp_overflow_meter *meter,
                                     const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
@@ -148,7 +148,7 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
     for (size_t o = 0; o < block->output_count; o++)
         if (ulp_block_computes(block, block->outputs[o]))
             ULP_TRY(ulp_overflow_judge_output(meter, ulp_model_output(program->model, o).name,
-                                              find_value(meter, block->outputs[o]), &births,
+                                              find_slot_value(meter, block->outputs[o]), &births,
                                               error));
     const struct ulp_birth *hidden = ulp_birth_of(births.items, births.count, NULL);
     return ulp_taken(!hidden || hidden->output_count ||

@@ -22,8 +22,8 @@ static double show_percent(double chance)
     return chance < 1e-6 ? 0 : 100 * chance;
 }
 
-static const struct ulp_overflow_node *find_node(const struct ulp_overflow_lane *lane,
-                                                 ptrdiff_t index)
+static const struct ulp_overflow_node *find_forecast_node(const struct ulp_overflow_lane *lane,
+                                                          ptrdiff_t index)
 {
     for (size_t n = 0; n < lane->node_count; n++)
         if ((ptrdiff_t)lane->nodes[n].index == index)
@@ -44,7 +44,7 @@ static const struct ulp_overflow_output *find_worst(const struct ulp_overflow_no
     return worst;
 }
 
-static const struct ulp_overflow_node *find_nearest(const struct ulp_overflow_lane *lane)
+static const struct ulp_overflow_node *find_nearest_overflow(const struct ulp_overflow_lane *lane)
 {
     const struct ulp_overflow_node *nearest = NULL;
     for (size_t n = 0; n < lane->node_count; n++) {
@@ -291,7 +291,7 @@ static void add_unjudged_headline(struct ulp_headline *head,
 void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
                            const struct ulp_overflow_lane *lane, struct ulp_headline *head)
 {
-    const struct ulp_overflow_node *nearest = find_nearest(lane);
+    const struct ulp_overflow_node *nearest = find_nearest_overflow(lane);
     const char *s = lane->node_count == 1 ? "" : "s";
     const struct ulp_page what = ulp_page_make(&head->what, 0, false);
     ulp_text_show(&head->what, "%s: ", lane->name);
@@ -322,8 +322,9 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     add_todo(&head->todo, forecast, lane);
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast,
-                        const struct ulp_overflow_lane *lane)
+static void add_overflow_verdict(const struct ulp_page *page,
+                                 const struct ulp_overflow_forecast *forecast,
+                                 const struct ulp_overflow_lane *lane)
 {
     const size_t masked = count_masked(lane);
     struct ulp_headline head = {0};
@@ -356,7 +357,7 @@ static void add_why(const struct ulp_page *page, const struct ulp_overflow_forec
                     const struct ulp_overflow_lane *lane, const struct ulp_overflow_node *node)
 {
     const struct ulp_overflow_output *output = find_worst(node);
-    const struct ulp_overflow_node *end = find_node(lane, node->effect_node);
+    const struct ulp_overflow_node *end = find_forecast_node(lane, node->effect_node);
     struct ulp_text text = {0};
     const struct ulp_page inner = ulp_page_make(&text, 0, false);
     ulp_text_add(&text, "by %s", ulp_overflow_cause_name(output->cause));
@@ -446,9 +447,10 @@ static void add_remedies(const struct ulp_page *page, const struct ulp_overflow_
     }
 }
 
-static enum ulp_status add_lane(const struct ulp_page *page,
-                                const struct ulp_overflow_forecast *forecast,
-                                const struct ulp_overflow_lane *lane, struct ulp_error *error)
+static enum ulp_status add_forecast_lane(const struct ulp_page *page,
+                                         const struct ulp_overflow_forecast *forecast,
+                                         const struct ulp_overflow_lane *lane,
+                                         struct ulp_error *error)
 {
     const size_t overflow = lane->counts[ULP_OVERFLOW_HAPPENS];
     ulp_text_add(page->out, "\n%s%s%s: ", page->bold, lane->name, page->off);
@@ -496,9 +498,9 @@ enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, 
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < forecast->lane_count; l++)
-        add_verdict(&page, forecast, &forecast->lanes[l]);
+        add_overflow_verdict(&page, forecast, &forecast->lanes[l]);
     add_unjudged(&page, forecast);
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
-        status = add_lane(&page, forecast, &forecast->lanes[l], error);
+        status = add_forecast_lane(&page, forecast, &forecast->lanes[l], error);
     return ulp_page_take(&text, status, out, error);
 }

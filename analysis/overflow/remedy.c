@@ -71,7 +71,7 @@ static enum ulp_status add_candidate(struct trying *trying, const size_t *nodes,
 
 /* The largest number of the format that something overflows in: the lane's, or where types are as
  * declared those of outputs. */
-static double find_largest(const struct ulp_overflow_lane *lane)
+static double find_largest_finite(const struct ulp_overflow_lane *lane)
 {
     double most = 0;
     if (!lane->arithmetic.as_declared)
@@ -89,7 +89,7 @@ static enum ulp_status add_kept(struct trying *trying, const char *name, const c
     struct ulp_arithmetic arithmetic;
     struct candidate *candidate;
     ULP_TRY(ulp_arithmetic_find(name, &arithmetic, error));
-    if (arithmetic.storage.max_finite <= find_largest(trying->lane))
+    if (arithmetic.storage.max_finite <= find_largest_finite(trying->lane))
         return ULP_OK;
     ULP_TRY(
         add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error));
@@ -239,10 +239,12 @@ static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *
 /* ---- trying them ---- */
 
 /* The worst float output of a lane against the reference. */
-static enum ulp_status measure(const struct ulp_tensor_set *outputs,
-                               const struct ulp_tensor_set *reference,
-                               const struct ulp_format *format, struct ulp_arena *memory,
-                               struct ulp_overflow_remedy *out, struct ulp_error *error)
+static enum ulp_status measure_worst_output(const struct ulp_tensor_set *outputs,
+                                            const struct ulp_tensor_set *reference,
+                                            const struct ulp_format *format,
+                                            struct ulp_arena *memory,
+                                            struct ulp_overflow_remedy *out,
+                                            struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     out->sqnr_db = INFINITY;
@@ -299,8 +301,8 @@ static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_se
                      : ulp_out_of_memory(error);
         if (status == ULP_OK) {
             ulp_borders_free(borders);
-            status = measure(&outputs[c + 1], &outputs[0], &lanes[c + 1].storage, memory, &out[c],
-                             error);
+            status = measure_worst_output(&outputs[c + 1], &outputs[0], &lanes[c + 1].storage,
+                                          memory, &out[c], error);
         }
     }
     for (size_t c = 0; c <= trying->count; c++)

@@ -26,7 +26,7 @@ static struct ulp_overflow_output *find_output(const struct ulp_overflow_node *n
     return NULL;
 }
 
-static double find_largest(const struct ulp_tensor *value)
+static double find_largest_value(const struct ulp_tensor *value)
 {
     double largest = 0;
     for (size_t i = 0; i < value->count; i++) {
@@ -37,8 +37,8 @@ static double find_largest(const struct ulp_tensor *value)
     return largest;
 }
 
-static enum ulp_status look_at(void *context, const struct ulp_event *event,
-                               struct ulp_error *error)
+static enum ulp_status look_at_event(void *context, const struct ulp_event *event,
+                                     struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct scan *scan = context;
@@ -47,7 +47,7 @@ static enum ulp_status look_at(void *context, const struct ulp_event *event,
         const struct ulp_tensor *value = event->values[o].entire;
         if (!value || !ulp_element_is_float(value->element))
             continue;
-        const double largest = find_largest(value);
+        const double largest = find_largest_value(value);
         for (size_t l = 0; l < meter->forecast.lane_count; l++) {
             struct ulp_overflow_output *output =
                 find_output(meter->lanes[l].nodes[event->index], event->output_names[o]);
@@ -69,7 +69,7 @@ static enum ulp_status scan_sample(struct ulp_overflow_meter *meter,
 {
     const struct ulp_run_options options = {.thread_count = meter->thread_count};
     struct scan scan = {.meter = meter, .keep = keep};
-    const struct ulp_observer observer = {.context = &scan, .node_done = look_at};
+    const struct ulp_observer observer = {.context = &scan, .node_done = look_at_event};
     const struct ulp_program_options plan_options = {.inputs = inputs};
     if (!meter->fast) {
         struct ulp_arithmetic fp32;
@@ -97,7 +97,7 @@ static bool is_input_beyond(const struct ulp_overflow_meter *meter,
     for (size_t i = 0; inputs && i < inputs->count; i++)
         for (size_t l = 0; l < meter->forecast.lane_count; l++)
             beyond |= ulp_element_is_float(inputs->items[i].tensor.element) &&
-                      !(find_largest(&inputs->items[i].tensor) <=
+                      !(find_largest_value(&inputs->items[i].tensor) <=
                         meter->forecast.lanes[l].arithmetic.storage.max_finite);
     return beyond;
 }

@@ -36,7 +36,7 @@ const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict)
     return names[verdict];
 }
 
-static char *copy(struct prover *prover, const char *text)
+static char *copy_text(struct prover *prover, const char *text)
 {
     return ulp_arena_text(prover->proof->memory, text, strlen(text));
 }
@@ -47,7 +47,7 @@ static void set_output(struct prover *prover, const struct ulp_enclosed *from, b
                        struct ulp_proof_output *out)
 {
     *out =
-        (struct ulp_proof_output){.name = copy(prover, from->name),
+        (struct ulp_proof_output){.name = copy_text(prover, from->name),
                                   .verdict = from->unknown   ? ULP_PROOF_NOT_PROVEN
                                              : from->assumed ? ULP_PROOF_CONDITIONAL
                                                              : ULP_PROOF_PROVEN,
@@ -67,9 +67,9 @@ static void set_output(struct prover *prover, const struct ulp_enclosed *from, b
 static char *describe_hidden(struct prover *prover, const struct ulp_hidden_bound *hidden)
 {
     char words[160];
-    return copy(prover, hidden->tape
-                            ? ulp_tape_words(hidden->tape, hidden->instruction, words, sizeof words)
-                            : "sums of products");
+    return copy_text(prover, hidden->tape ? ulp_tape_words(hidden->tape, hidden->instruction, words,
+                                                           sizeof words)
+                                          : "sums of products");
 }
 
 static bool is_output(const struct ulp_hidden_bound *hidden)
@@ -159,7 +159,7 @@ static char *find_pole(struct prover *prover, const struct ulp_enclosed_node *fr
         char words[160], text[300];
         snprintf(text, sizeof text, "%s may be anything: nothing keeps its operands off a pole",
                  ulp_tape_words(hidden->tape, hidden->instruction, words, sizeof words));
-        return copy(prover, text);
+        return copy_text(prover, text);
     }
     return NULL;
 }
@@ -171,8 +171,8 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
     double reached = 0;
     bool proven = true;
     *node = (struct ulp_proof_node){.index = from->node,
-                                    .name = copy(prover, from->step->name),
-                                    .op = copy(prover, from->step->bound.node->op_type),
+                                    .name = copy_text(prover, from->step->name),
+                                    .op = copy_text(prover, from->step->bound.node->op_type),
                                     .inputs = from->inputs,
                                     .normalised = from->normalised != NULL,
                                     .grew = -1};
@@ -187,7 +187,7 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
         proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
         reached = ulp_math_max(reached, out->bound);
     }
-    if (!proven && from->reason && !(node->reason = copy(prover, from->reason)))
+    if (!proven && from->reason && !(node->reason = copy_text(prover, from->reason)))
         return ulp_out_of_memory(error);
     if (!proven && !from->reason && isfinite(from->inputs) && !isfinite(reached))
         node->reason = find_pole(prover, from);
@@ -232,11 +232,12 @@ static void look_for_empty(struct prover *prover, const struct ulp_enclosed *fro
     const struct ulp_block *main = prover->program->main;
     for (size_t o = 0; o < main->output_count && !from->count && !prover->proof->empty; o++)
         if (main->outputs[o] == from->slot)
-            prover->proof->empty = copy(prover, ulp_model_output(prover->program->model, o).name);
+            prover->proof->empty =
+                copy_text(prover, ulp_model_output(prover->program->model, o).name);
 }
 
-static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
-                                struct ulp_error *error)
+static enum ulp_status add_enclosed_node(void *context, const struct ulp_enclosed_node *from,
+                                         struct ulp_error *error)
 {
     struct prover *prover = context;
     struct ulp_proof *proof = prover->proof;
@@ -278,7 +279,7 @@ static enum ulp_status enclose_nodes(struct prover *prover, const struct ulp_inp
 {
     prover->proof->node_count = 0;
     const enum ulp_status status =
-        ulp_enclose_run(&(struct ulp_enclose){prover->program, box, add_node, prover,
+        ulp_enclose_run(&(struct ulp_enclose){prover->program, box, add_enclosed_node, prover,
                                               prover->budget, pool, symbols},
                         error);
     count_verdicts(prover->proof);
@@ -293,9 +294,9 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     struct ulp_proof *proof = prover->proof;
     struct ulp_input_range *box;
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
-    proof->model_path = copy(prover, ulp_model_path(model));
+    proof->model_path = copy_text(prover, ulp_model_path(model));
     proof->arguments = ulp_model_words(proof->memory, model);
-    proof->arithmetic = copy(prover, program->lanes[0].name);
+    proof->arithmetic = copy_text(prover, program->lanes[0].name);
     proof->format = program->lanes[0].storage;
     prover->limit = proof->format.max_finite;
     ULP_TAKE(prover->bounds, proof->memory, program->main->slot_count + 1, error);

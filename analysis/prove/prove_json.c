@@ -37,7 +37,7 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     ulp_tiles_put(writer, NULL, tiles);
 }
 
-static json_t *make_document(const struct ulp_proof *proof)
+static json_t *make_proof_document(const struct ulp_proof *proof)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_proof_output, add_proven, NULL},
                                                  {&ulp_struct_proof, add_tiles, NULL}};
@@ -48,4 +48,4 @@ static json_t *make_document(const struct ulp_proof *proof)
     return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_json_paragraph(text));
 }
 
-ULP_DOCUMENT_WRITE(ulp_proof_write, ulp_proof, "proof", make_document)
+ULP_DOCUMENT_WRITE(ulp_proof_write, ulp_proof, "proof", make_proof_document)

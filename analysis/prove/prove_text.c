@@ -10,7 +10,7 @@
 
 enum { LISTED = 16, NEAREST = 5 };
 
-static const struct ulp_proof_node *find_node(const struct ulp_proof *proof, ptrdiff_t index)
+static const struct ulp_proof_node *find_proof_node(const struct ulp_proof *proof, ptrdiff_t index)
 {
     for (size_t n = 0; n < proof->node_count; n++)
         if ((ptrdiff_t)proof->nodes[n].index == index)
@@ -110,7 +110,7 @@ static void add_upper(struct ulp_text *out, const char *text)
 static void add_cause(const struct ulp_page *page, const struct ulp_proof *proof,
                       const struct ulp_proof_node *node)
 {
-    const struct ulp_proof_node *grew = find_node(proof, node->grew);
+    const struct ulp_proof_node *grew = find_proof_node(proof, node->grew);
     if (node->reason) {
         ulp_text_show(page->out, "because %s", node->reason);
         return;
@@ -156,7 +156,7 @@ static void add_advice(struct ulp_text *out, const struct ulp_proof *proof)
 }
 
 /* The proven output that comes nearest to the format's largest; NULL: none below that. */
-static const struct ulp_proof_node *find_nearest(const struct ulp_proof *proof, double below)
+static const struct ulp_proof_node *find_nearest_proven(const struct ulp_proof *proof, double below)
 {
     const struct ulp_proof_node *best = NULL;
     for (size_t n = 0; n < proof->node_count; n++) {
@@ -171,7 +171,7 @@ static const struct ulp_proof_node *find_nearest(const struct ulp_proof *proof, 
 static void add_why(const struct ulp_page *page, const struct ulp_proof *proof)
 {
     const struct ulp_proof_node *first = first_unproven(proof),
-                                *nearest = find_nearest(proof, INFINITY);
+                                *nearest = find_nearest_proven(proof, INFINITY);
     if (first) {
         ulp_text_add(page->out, "not proven: ");
         ulp_page_node(page, first->index, first->name, first->op, 14);
@@ -227,7 +227,7 @@ static void add_headline(const struct ulp_page *page, const struct ulp_proof *pr
     ulp_headline_free(page, &head);
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_proof *proof)
+static void add_proof_verdict(const struct ulp_page *page, const struct ulp_proof *proof)
 {
     add_headline(page, proof);
     for (size_t i = 0; i < proof->input_count; i++)
@@ -304,7 +304,7 @@ static void add_nearest(const struct ulp_page *page, const struct ulp_proof *pro
     ulp_text_add(page->out, "\nproven, nearest to %.5g\n       bound   bits  node\n",
                  proof->format.max_finite);
     for (int r = 0; r < NEAREST; r++) {
-        const struct ulp_proof_node *best = find_nearest(proof, below);
+        const struct ulp_proof_node *best = find_nearest_proven(proof, below);
         if (!best)
             return;
         below = bound_of(best);
@@ -340,13 +340,13 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
         ulp_text_add(page->out, "  ... and %zu more\n", listed - LISTED);
 }
 
-static void add_all(const struct ulp_page *page, const struct ulp_proof *proof)
+static void add_proof(const struct ulp_page *page, const struct ulp_proof *proof)
 {
-    add_verdict(page, proof);
+    add_proof_verdict(page, proof);
     add_box(page, proof);
     add_unproven(page, proof);
     add_nearest(page, proof);
     add_hidden(page, proof);
 }
 
-ULP_PAGE_TEXT(ulp_proof_text, ulp_proof, add_all)
+ULP_PAGE_TEXT(ulp_proof_text, ulp_proof, add_proof)

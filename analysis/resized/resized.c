@@ -21,9 +21,9 @@ bool ulp_resized_refuses(enum ulp_status status)
            status == ULP_ERROR_USAGE;
 }
 
-static enum ulp_status run(const struct ulp_resizing *given, struct ulp_program *program,
-                           const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
-                           struct ulp_error *error)
+static enum ulp_status run_program(const struct ulp_resizing *given, struct ulp_program *program,
+                                   const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
+                                   struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = given->thread_count};
     return ulp_program_run(program, inputs, &options, given->progress, given->progress ? 1 : 0, out,
@@ -44,7 +44,7 @@ static enum ulp_status try_inputs(const struct ulp_resizing *given,
         ulp_programs_choose(given->programs ? given->programs : &own, inputs, &program, &refused);
     *takes = status == ULP_OK && program->main->cost <= most;
     if (*takes)
-        status = run(given, program, inputs, out, &refused);
+        status = run_program(given, program, inputs, out, &refused);
     *takes &= status == ULP_OK;
     if (status == ULP_OK || ulp_resized_refuses(status))
         return ULP_OK;

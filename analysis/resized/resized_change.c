@@ -30,9 +30,9 @@ static void refuse(struct ulp_altered *change, const char *sample, const char *w
     ulp_text_show(&change->text, "at %s %s", sample, why);
 }
 
-static enum ulp_status add(struct changing *c, const char *sample, const char *name,
-                           const struct ulp_tensor *truth, const struct ulp_tensor *value,
-                           struct ulp_error *error)
+static enum ulp_status add_metrics(struct changing *c, const char *sample, const char *name,
+                                   const struct ulp_tensor *truth, const struct ulp_tensor *value,
+                                   struct ulp_error *error)
 {
     struct ulp_metrics metrics;
     struct ulp_range range;
@@ -51,24 +51,24 @@ static enum ulp_status add(struct changing *c, const char *sample, const char *n
     return ULP_OK;
 }
 
-static enum ulp_status compare(struct changing *c, const char *sample,
-                               const struct ulp_tensor_set *truths,
-                               const struct ulp_tensor_set *values, struct ulp_error *error)
+static enum ulp_status compare_outputs(struct changing *c, const char *sample,
+                                       const struct ulp_tensor_set *truths,
+                                       const struct ulp_tensor_set *values, struct ulp_error *error)
 {
     for (size_t o = 0; o < truths->count && !c->altered->refused; o++) {
         const char *name = truths->items[o].name;
         const struct ulp_tensor *value = ulp_tensor_set_find(values, name);
         if (value)
-            ULP_TRY(add(c, sample, name, &truths->items[o].tensor, value, error));
+            ULP_TRY(add_metrics(c, sample, name, &truths->items[o].tensor, value, error));
         else
             refuse(c->altered, sample, "an output is missing");
     }
     return ULP_OK;
 }
 
-static enum ulp_status run(const struct changing *c, struct ulp_programs *programs,
-                           const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
-                           struct ulp_error *error)
+static enum ulp_status run_changed(const struct changing *c, struct ulp_programs *programs,
+                                   const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
+                                   struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = c->given->thread_count};
     struct ulp_program *program;
@@ -77,14 +77,14 @@ static enum ulp_status run(const struct changing *c, struct ulp_programs *progra
                            c->given->progress ? 1 : 0, out, NULL, error);
 }
 
-static enum ulp_status measure(struct changing *c, const struct ulp_sample *sample,
-                               const struct ulp_tensor_set *truths, struct ulp_error *error)
+static enum ulp_status measure_sample(struct changing *c, const struct ulp_sample *sample,
+                                      const struct ulp_tensor_set *truths, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set values = {0};
     struct ulp_error refused = {0};
-    const enum ulp_status status = run(c, &c->programs, sample->inputs, &values, &refused);
+    const enum ulp_status status = run_changed(c, &c->programs, sample->inputs, &values, &refused);
     if (status == ULP_OK)
-        return compare(c, sample->name, truths, &values, error);
+        return compare_outputs(c, sample->name, truths, &values, error);
     if (!ulp_resized_refuses(status)) {
         *error = refused;
         return status;
@@ -108,10 +108,10 @@ static enum ulp_status measure_exactly(struct changing *c, const struct ulp_samp
     struct ulp_programs programs = {.model = c->given->model,
                                     .lanes = c->given->lane,
                                     .lane_count = 1};
-    ULP_TRY(run(c, &programs, sample->inputs, &truths, error));
+    ULP_TRY(run_changed(c, &programs, sample->inputs, &truths, error));
     ulp_programs_free(&programs);
     use(c, c->given->lane);
-    return measure(c, sample, &truths, error);
+    return measure_sample(c, sample, &truths, error);
 }
 
 static enum ulp_status measure_resized(struct changing *c, const struct ulp_resized *resized,
@@ -121,7 +121,7 @@ static enum ulp_status measure_resized(struct changing *c, const struct ulp_resi
     ULP_SCOPED(ulp_altered_free) struct ulp_altered here = {0};
     c->altered = &here;
     use(c, &resized->fp64);
-    enum ulp_status status = measure(c, &resized->samples[r], &resized->outputs[r], error);
+    enum ulp_status status = measure_sample(c, &resized->samples[r], &resized->outputs[r], error);
     if (status == ULP_OK && !here.refused && here.most > ULP_ALTERED_LEAST) {
         ulp_altered_free(&here);
         status = measure_exactly(c, &resized->samples[r], error);
@@ -145,7 +145,7 @@ enum ulp_status ulp_altered_measure(const struct ulp_resizing *given,
     enum ulp_status status = ulp_format_find("fp32", &c.format, error);
     use(&c, given->lane);
     for (size_t s = 0; s < given->sample_count && status == ULP_OK && !altered->refused; s++)
-        status = measure(&c, &given->samples[s], &outputs[s], error);
+        status = measure_sample(&c, &given->samples[s], &outputs[s], error);
     for (size_t r = 0; r < resized->count && status == ULP_OK && !altered->refused; r++)
         status = measure_resized(&c, resized, r, error);
     ulp_programs_free(&c.programs);

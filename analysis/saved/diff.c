@@ -9,7 +9,7 @@
 
 #define NODES_SHOWN 5
 
-static void add_output(const struct ulp_page *page, const struct ulp_changed_output *output)
+static void add_changed_output(const struct ulp_page *page, const struct ulp_changed_output *output)
 {
     static const char *const words[] = {"", "better", "WORSE"};
     const char *colour = output->change == ULP_WORSE ? page->red : "";
@@ -29,7 +29,7 @@ static void add_output(const struct ulp_page *page, const struct ulp_changed_out
     ulp_text_add(page->out, "%s\n", *colour ? page->off : "");
 }
 
-static void add_nodes(const struct ulp_page *page, const struct ulp_changed_lane *lane)
+static void add_born_nodes(const struct ulp_page *page, const struct ulp_changed_lane *lane)
 {
     for (size_t i = 0; i < lane->born_count && i < NODES_SHOWN; i++) {
         const struct ulp_audit_node *node = lane->born[i].node;
@@ -51,7 +51,7 @@ static void add_nodes(const struct ulp_page *page, const struct ulp_changed_lane
                      lane->unpaired_count, lane->unpaired_count == 1 ? "" : "s");
 }
 
-static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane *lane)
+static void add_changed_lane(const struct ulp_page *page, const struct ulp_changed_lane *lane)
 {
     const bool same = lane->before && lane->after && strcmp(lane->before, lane->after) == 0;
     if (!lane->before || !lane->after) {
@@ -67,7 +67,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane 
     ulp_text_add(page->out, "  %s%16s %15s %9s  %-7soutput%s\n", page->dim, "before", "after",
                  "error x", "", page->off);
     for (size_t o = 0; o < lane->output_count; o++)
-        add_output(page, &lane->outputs[o]);
+        add_changed_output(page, &lane->outputs[o]);
     for (size_t o = 0; o < lane->output_count; o++)
         if (lane->outputs[o].reason)
             ulp_text_show(page->out, "  cannot be judged: output %s %s\n", lane->outputs[o].name,
@@ -75,7 +75,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane 
     if (!lane->output_count)
         ulp_text_add(page->out, "  cannot be judged: %s\n",
                      ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
-    add_nodes(page, lane);
+    add_born_nodes(page, lane);
 }
 
 static void add_inputs(const struct ulp_page *page, const struct ulp_audit *audit)
@@ -100,7 +100,7 @@ static void add_text(const struct ulp_changed *changed, int width, bool colour,
     add_inputs(&page, changed->before);
     add_inputs(&page, changed->after);
     for (size_t l = 0; l < changed->lane_count; l++)
-        add_lane(&page, &changed->lanes[l]);
+        add_changed_lane(&page, &changed->lanes[l]);
 }
 
 enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *after,

@@ -144,7 +144,7 @@ static json_t *make_lane(const struct ulp_changed_lane *lane)
     return object;
 }
 
-static json_t *make_document(const struct ulp_changed *changed)
+static json_t *make_diff_document(const struct ulp_changed *changed)
 {
     json_t *lanes = json_array();
     for (size_t l = 0; l < changed->lane_count; l++)
@@ -162,7 +162,7 @@ static json_t *make_document(const struct ulp_changed *changed)
 enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *path,
                                  struct ulp_error *error)
 {
-    return ulp_json_write(make_document(changed), path, error);
+    return ulp_json_write(make_diff_document(changed), path, error);
 }
 
 /* ---- the page ---- */
@@ -187,7 +187,7 @@ static json_t *make_were(const struct ulp_changed_lane *lane)
 enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
                                  const char *path, struct ulp_error *error)
 {
-    json_t *root = make_document(changed), *were = json_array();
+    json_t *root = make_diff_document(changed), *were = json_array();
     struct ulp_text verdict = {0};
     struct stat info = {0};
     for (size_t l = 0; l < changed->lane_count; l++)
@@ -233,7 +233,7 @@ static void add_code(struct ulp_text *out, const char *text)
         ulp_text_put(out, "`", 1);
 }
 
-static void add_lane(struct ulp_text *out, const struct ulp_changed_lane *lane)
+static void add_lane_rows(struct ulp_text *out, const struct ulp_changed_lane *lane)
 {
     for (size_t o = 0; o < lane->output_count; o++) {
         const struct ulp_changed_output *output = &lane->outputs[o];
@@ -251,7 +251,7 @@ static void add_lane(struct ulp_text *out, const struct ulp_changed_lane *lane)
     }
 }
 
-static void add_nodes(struct ulp_text *out, const struct ulp_changed_lane *lane)
+static void add_node_items(struct ulp_text *out, const struct ulp_changed_lane *lane)
 {
     for (size_t i = 0; i < lane->born_count && i < NODES_SHOWN; i++) {
         ulp_text_add(out, "- ");
@@ -284,11 +284,11 @@ void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *ou
                       "|---|---|--:|--:|--:|---|\n");
     for (size_t l = 0; l < changed->lane_count; l++) {
         const struct ulp_changed_lane *lane = &changed->lanes[l];
-        add_lane(out, lane);
+        add_lane_rows(out, lane);
         nodes |= lane->born_count || lane->grown_count;
     }
     ulp_text_add(out, nodes ? "\n<details><summary>Nodes</summary>\n\n" : "");
     for (size_t l = 0; l < changed->lane_count; l++)
-        add_nodes(out, &changed->lanes[l]);
+        add_node_items(out, &changed->lanes[l]);
     ulp_text_add(out, nodes ? "\n</details>\n" : "");
 }

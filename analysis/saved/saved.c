@@ -62,7 +62,7 @@ const char *ulp_saved_remark(const json_t *node)
                                               : "";
 }
 
-static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
+static enum ulp_status check_report(struct ulp_saved *saved, struct ulp_error *error)
 {
     const enum ulp_status status = ulp_json_check_schema(saved->root, error);
     const json_t *lane;
@@ -102,7 +102,7 @@ enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, stru
     enum ulp_status status =
         ulp_json_file_load(saved->path, budget, &saved->root, &saved->charged, error);
     if (status == ULP_OK)
-        status = check(saved, error);
+        status = check_report(saved, error);
     if (status == ULP_OK)
         *out = saved;
     else

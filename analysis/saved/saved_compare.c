@@ -24,7 +24,7 @@ static enum ulp_change compare_figures(double before, double after, double facto
 
 /* What stands against an output's figures, as in an audit's limits. Infinite errors are not known
  * in JSON. */
-static enum ulp_crossing_kind judge(const struct ulp_audit_output *output)
+static enum ulp_crossing_kind judge_figures(const struct ulp_audit_output *output)
 {
     struct ulp_metrics entire = output->entire;
     entire.count = isnan(entire.rms) ? 0 : entire.count;
@@ -45,7 +45,7 @@ const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output
     else if (ulp_metrics_exact(entire))
         snprintf(text, 32, "equal");
     else if (isnan(entire->rms))
-        snprintf(text, 32, "%s", ulp_judge_name(judge(output)));
+        snprintf(text, 32, "%s", ulp_judge_name(judge_figures(output)));
     else if (isfinite(entire->sqnr_db))
         snprintf(text, 32, "%.1f dB", ulp_tenths(entire->sqnr_db));
     else
@@ -88,7 +88,7 @@ static enum ulp_change compare_outputs(const struct ulp_audit_output *before,
                                        const char **reason)
 {
     const struct ulp_metrics *old = &before->entire, *now = &after->entire;
-    const enum ulp_crossing_kind was = judge(before), is = judge(after);
+    const enum ulp_crossing_kind was = judge_figures(before), is = judge_figures(after);
     const bool diverged = was == ULP_CROSSED_DIVERGED;
     if (diverged != (is == ULP_CROSSED_DIVERGED))
         return diverged ? ULP_BETTER : ULP_WORSE;
@@ -105,8 +105,8 @@ static enum ulp_change compare_outputs(const struct ulp_audit_output *before,
 
 /* The output of that name: at the same place, as in two reports of one model, or anywhere. NULL:
  * there is none. */
-static const struct ulp_audit_output *find(const struct ulp_audit_node *graph, size_t place,
-                                           const char *name)
+static const struct ulp_audit_output *find_saved_output(const struct ulp_audit_node *graph,
+                                                        size_t place, const char *name)
 {
     if (place < graph->output_count && strcmp(graph->outputs[place].name, name) == 0)
         return &graph->outputs[place];
@@ -116,8 +116,8 @@ static const struct ulp_audit_output *find(const struct ulp_audit_node *graph, s
     return NULL;
 }
 
-static void add_output(struct ulp_changed_lane *lane, const struct ulp_audit_output *before,
-                       const struct ulp_audit_output *after, double factor)
+static void add_output_change(struct ulp_changed_lane *lane, const struct ulp_audit_output *before,
+                              const struct ulp_audit_output *after, double factor)
 {
     const char *reason = NULL;
     const enum ulp_change change =
@@ -147,10 +147,11 @@ static bool add_outputs(struct ulp_changed *all, struct ulp_changed_lane *lane,
     if (!lane->outputs)
         return false;
     for (size_t o = 0; o < old->output_count; o++)
-        add_output(lane, &old->outputs[o], find(now, o, old->outputs[o].name), all->factor);
+        add_output_change(lane, &old->outputs[o], find_saved_output(now, o, old->outputs[o].name),
+                          all->factor);
     for (size_t o = 0; o < now->output_count; o++)
-        if (!find(old, o, now->outputs[o].name))
-            add_output(lane, NULL, &now->outputs[o], all->factor);
+        if (!find_saved_output(old, o, now->outputs[o].name))
+            add_output_change(lane, NULL, &now->outputs[o], all->factor);
     return true;
 }
 
@@ -205,8 +206,8 @@ static double introduces(const struct ulp_audit_node *node)
 }
 
 /* The nodes that introduce more than before, most first, and those that newly make Inf or NaN. */
-static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane,
-                      const struct ulp_audit_lane *old, const struct ulp_audit_lane *now)
+static bool compare_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane,
+                          const struct ulp_audit_lane *old, const struct ulp_audit_lane *now)
 {
     struct named_node *named = ulp_arena_take(all->memory, old->node_count + 1, sizeof *named);
     lane->nodes = ulp_arena_take(all->memory, now->node_count + 1, sizeof *lane->nodes);
@@ -242,14 +243,14 @@ static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane,
 
 /* ---- arithmetics ---- */
 
-static bool add_lane(struct ulp_changed *all, const struct ulp_audit_lane *before,
-                     const struct ulp_audit_lane *after)
+static bool compare_lanes(struct ulp_changed *all, const struct ulp_audit_lane *before,
+                          const struct ulp_audit_lane *after)
 {
     struct ulp_changed_lane *lane = &all->lanes[all->lane_count++];
     lane->before = before ? before->name : NULL;
     lane->after = after ? after->name : NULL;
     const bool added = add_outputs(all, lane, before, after) &&
-                       (!before || !after || add_nodes(all, lane, before, after));
+                       (!before || !after || compare_nodes(all, lane, before, after));
     all->changes.worse += lane->changes.worse;
     all->changes.better += lane->changes.better;
     all->changes.equal += lane->changes.equal;
@@ -272,18 +273,18 @@ static bool add_lanes(struct ulp_changed *all)
     if (!all->lanes)
         return false;
     if (old->lane_count == 1 && now->lane_count == 1)
-        return add_lane(all, &old->lanes[0], &now->lanes[0]);
+        return compare_lanes(all, &old->lanes[0], &now->lanes[0]);
     for (size_t l = 0; l < now->lane_count; l++) {
         const struct ulp_audit_lane *paired = find_lane(old, now->lanes[l].name);
         if (paired)
-            added &= add_lane(all, paired, &now->lanes[l]);
+            added &= compare_lanes(all, paired, &now->lanes[l]);
     }
     for (size_t l = 0; l < old->lane_count; l++)
         if (!find_lane(now, old->lanes[l].name))
-            added &= add_lane(all, &old->lanes[l], NULL);
+            added &= compare_lanes(all, &old->lanes[l], NULL);
     for (size_t l = 0; l < now->lane_count; l++)
         if (!find_lane(old, now->lanes[l].name))
-            added &= add_lane(all, NULL, &now->lanes[l]);
+            added &= compare_lanes(all, NULL, &now->lanes[l]);
     return added;
 }
 

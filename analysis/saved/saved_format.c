@@ -55,9 +55,9 @@ static const char *name_lane(const void *context, size_t i)
 }
 
 /* The index of the word among the names; or "WHAT 'word' is not known; known: A, B". */
-static enum ulp_status choose(const char *what, const char *word, size_t count,
-                              const char *(*name)(const void *context, size_t i),
-                              const void *context, size_t *chosen, struct ulp_error *error)
+static enum ulp_status choose_word(const char *what, const char *word, size_t count,
+                                   const char *(*name)(const void *context, size_t i),
+                                   const void *context, size_t *chosen, struct ulp_error *error)
 {
     struct ulp_text known = {0};
     for (*chosen = 0; *chosen < count; (*chosen)++)
@@ -72,25 +72,26 @@ static enum ulp_status choose(const char *what, const char *word, size_t count,
 }
 
 /* What the request names. */
-static enum ulp_status find(const struct ulp_saved *saved, const struct ulp_saved_request *request,
-                            const struct row **row, size_t *lane, struct ulp_error *error)
+static enum ulp_status find_requested(const struct ulp_saved *saved,
+                                      const struct ulp_saved_request *request,
+                                      const struct row **row, size_t *lane, struct ulp_error *error)
 {
     size_t chosen = 0, figure;
-    ULP_TRY(choose("format", request->format, ROW_COUNT, name_format, NULL, &chosen, error));
+    ULP_TRY(choose_word("format", request->format, ROW_COUNT, name_format, NULL, &chosen, error));
     *lane = 0;
     *row = &rows[chosen < ROW_COUNT ? chosen : 0];
     if (request->arithmetic)
-        ULP_TRY(choose("arithmetic", request->arithmetic, json_array_size(saved->lanes), name_lane,
-                       saved->lanes, lane, error));
+        ULP_TRY(choose_word("arithmetic", request->arithmetic, json_array_size(saved->lanes),
+                            name_lane, saved->lanes, lane, error));
     if (request->figure)
-        ULP_TRY(choose("figure", request->figure, ULP_SAVED_FIGURES, name_figure, NULL, &figure,
-                       error));
+        ULP_TRY(choose_word("figure", request->figure, ULP_SAVED_FIGURES, name_figure, NULL,
+                            &figure, error));
     return ULP_OK;
 }
 
-static enum ulp_status add(struct ulp_saved *saved, const struct ulp_saved_request *request,
-                           const struct row *row, size_t lane, struct ulp_text *out,
-                           struct ulp_error *error)
+static enum ulp_status add_figures(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                                   const struct row *row, size_t lane, struct ulp_text *out,
+                                   struct ulp_error *error)
 {
     const struct ulp_exporting e = {saved, request, json_array_get(saved->lanes, lane), out};
     if (row->try)
@@ -106,9 +107,9 @@ enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved
     struct ulp_text text = {0};
     const struct row *row;
     size_t lane;
-    enum ulp_status status = find(saved, request, &row, &lane, error);
+    enum ulp_status status = find_requested(saved, request, &row, &lane, error);
     if (status == ULP_OK)
-        status = add(saved, request, row, lane, &text, error);
+        status = add_figures(saved, request, row, lane, &text, error);
     return ulp_page_take(&text, status, out, error);
 }
 
@@ -119,9 +120,9 @@ enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_
     struct ulp_text file;
     const struct row *row;
     size_t lane;
-    ULP_TRY(find(saved, request, &row, &lane, error));
+    ULP_TRY(find_requested(saved, request, &row, &lane, error));
     ULP_TRY(ulp_text_open(&file, path, error));
-    enum ulp_status status = add(saved, request, row, lane, &file, error);
+    enum ulp_status status = add_figures(saved, request, row, lane, &file, error);
     const enum ulp_status closed =
         ulp_text_close(&file, status == ULP_OK, status == ULP_OK ? error : NULL);
     return status == ULP_OK ? closed : status;

@@ -27,7 +27,7 @@ static void add_exponent(struct ulp_text *out, double value)
     add_figure(out, " %10.2e", "          -", value);
 }
 
-static void add_output(const struct ulp_page *page, const json_t *output)
+static void show_output(const struct ulp_page *page, const json_t *output)
 {
     const json_t *entire = json_object_get(output, "entire"),
                  *range = json_object_get(output, "range");
@@ -62,7 +62,7 @@ static void add_whole(const struct ulp_page *page, const struct ulp_saved *saved
         ulp_text_show(page->out, "\n%s%s%s\n", page->bold, ulp_saved_text(lane, "name"), page->off);
         ulp_text_add(page->out, "%s%11s %10s %10s %8s %10s  output%s\n", page->dim, "ref rms",
                      "rms", "max abs", "sqnr dB", "nonfinite", page->off);
-        json_array_foreach(json_object_get(lane, "outputs"), o, output) add_output(page, output);
+        json_array_foreach(json_object_get(lane, "outputs"), o, output) show_output(page, output);
     }
     ulp_text_add(page->out,
                  "\n%zu nodes; ulpscope show REPORT NODE shows one: a name with * and "
@@ -127,14 +127,14 @@ static void add_views(const struct ulp_page *page, const json_t *lane, const jso
 }
 
 /* The node with that index in an arithmetic: at its own place, as the audit writes them. */
-static const json_t *find_node(const json_t *lane, size_t place, const char *name)
+static const json_t *find_lane_node(const json_t *lane, size_t place, const char *name)
 {
     const json_t *node = json_array_get(json_object_get(lane, "nodes"), place);
     return strcmp(ulp_saved_text(node, "name"), name) == 0 ? node : NULL;
 }
 
-static void add_node(const struct ulp_page *page, const struct ulp_saved *saved, size_t place,
-                     const json_t *node)
+static void show_node(const struct ulp_page *page, const struct ulp_saved *saved, size_t place,
+                      const json_t *node)
 {
     const json_t *output, *lane;
     size_t o, l;
@@ -153,7 +153,7 @@ static void add_node(const struct ulp_page *page, const struct ulp_saved *saved,
         ulp_text_add(page->out, " %10s%s\n", "nonfinite", page->off);
         json_array_foreach(saved->lanes, l, lane)
         {
-            const json_t *own = find_node(lane, place, ulp_saved_text(node, "name"));
+            const json_t *own = find_lane_node(lane, place, ulp_saved_text(node, "name"));
             if (own)
                 add_views(page, lane, own, json_array_get(json_object_get(own, "outputs"), o));
         }
@@ -175,8 +175,8 @@ static enum ulp_status fail_to_find(const struct ulp_saved *saved, const json_t 
     return ULP_ERROR_USAGE;
 }
 
-static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_saved *saved,
-                                 const char *pattern, struct ulp_error *error)
+static enum ulp_status show_nodes(const struct ulp_page *page, const struct ulp_saved *saved,
+                                  const char *pattern, struct ulp_error *error)
 {
     const json_t *nodes = json_object_get(json_array_get(saved->lanes, 0), "nodes"), *node;
     size_t n, found = 0;
@@ -188,7 +188,7 @@ static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_s
             continue;
         if (found > 1)
             ulp_text_add(page->out, "\n");
-        add_node(page, saved, n, node);
+        show_node(page, saved, n, node);
     }
     if (found > NODES_SHOWN)
         ulp_text_add(page->out, "\n... and %zu more node%s: ask for fewer\n", found - NODES_SHOWN,
@@ -204,7 +204,7 @@ enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *patter
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
     if (pattern)
-        status = add_nodes(&page, saved, pattern, error);
+        status = show_nodes(&page, saved, pattern, error);
     else
         add_whole(&page, saved);
     return ulp_page_take(&text, status, out, error);

@@ -139,9 +139,9 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
     return ULP_OK;
 }
 
-static enum ulp_status measure(const struct calibrating *c, const struct ulp_sample *sample,
-                               const struct ulp_arithmetic *arithmetic, double *db,
-                               struct ulp_error *error)
+static enum ulp_status measure_sqnr(const struct calibrating *c, const struct ulp_sample *sample,
+                                    const struct ulp_arithmetic *arithmetic, double *db,
+                                    struct ulp_error *error)
 {
     const struct ulp_scales_options options = {.arithmetic = *arithmetic,
                                                .no_choices = true,
@@ -170,8 +170,8 @@ static enum ulp_status run_delayed(struct calibrating *c, const struct ulp_sampl
     ULP_TRY(ulp_arithmetic_change(&delayed, &c->options->arithmetic, "scales=static", error));
     delayed.ranges = &ranges;
     run->sample = sample->name;
-    ULP_TRY(measure(c, sample, &delayed, &run->sqnr_db, error));
-    ULP_TRY(measure(c, sample, &c->options->arithmetic, &run->dynamic_db, error));
+    ULP_TRY(measure_sqnr(c, sample, &delayed, &run->sqnr_db, error));
+    ULP_TRY(measure_sqnr(c, sample, &c->options->arithmetic, &run->dynamic_db, error));
     c->run_count++;
     return ULP_OK;
 }
@@ -380,8 +380,8 @@ static enum ulp_status write_ranges(const struct calibrating *c, size_t samples,
     return status;
 }
 
-static enum ulp_status check_options(const struct ulp_calibration_options *options,
-                                     struct ulp_error *error)
+static enum ulp_status check_calibration_options(const struct ulp_calibration_options *options,
+                                                 struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = &options->arithmetic;
     if (!ulp_scaling_has_tensor(&arithmetic->scaling[0]))
@@ -425,7 +425,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     if (missed)
         *missed = NULL;
-    ULP_TRY(check_options(options, error));
+    ULP_TRY(check_calibration_options(options, error));
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     calibrating.memory = memory;
     ULP_TAKE(calibrating.runs, memory, sample_count + 1, error);

@@ -35,7 +35,7 @@ static double decibels(double signal, double error)
     return error > 0 ? 10 * ulp_math_log2(signal / error) / ulp_math_log2(10) : INFINITY;
 }
 
-static char *copy(const struct looking *looking, const char *text)
+static char *copy_text(const struct looking *looking, const char *text)
 {
     return ulp_arena_copy(looking->out->memory, text);
 }
@@ -60,11 +60,12 @@ static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char
     struct ulp_scaled_tensor *tensor = &out->tensors[out->tensor_count];
     *sums = &looking->sums[out->tensor_count];
     **sums = (struct ulp_scales_sums){0};
-    *tensor = (struct ulp_scaled_tensor){.name = copy(looking, name),
-                                         .node = copy(looking, looking->step->name),
-                                         .op = copy(looking, looking->step->bound.node->op_type),
-                                         .format = copy(looking, format),
-                                         .weight = weight};
+    *tensor =
+        (struct ulp_scaled_tensor){.name = copy_text(looking, name),
+                                   .node = copy_text(looking, looking->step->name),
+                                   .op = copy_text(looking, looking->step->bound.node->op_type),
+                                   .format = copy_text(looking, format),
+                                   .weight = weight};
     if (!tensor->name || !tensor->node || !tensor->op || !tensor->format)
         return NULL;
     out->tensor_count++;
@@ -248,7 +249,7 @@ static int by_error(const void *a, const void *b)
     return nodes ? nodes : strcmp(x->name, y->name);
 }
 
-static void finish(struct looking *looking)
+static void finish_figures(struct looking *looking)
 {
     struct ulp_scales *out = looking->out;
     for (size_t t = 0; t < out->tensor_count; t++) {
@@ -278,8 +279,8 @@ static bool shows_nothing(const struct looking *looking)
     return true;
 }
 
-static enum ulp_status look(struct looking *looking, const struct ulp_model *model,
-                            const struct ulp_tensor_set *inputs, struct ulp_error *error)
+static enum ulp_status look_at_graph(struct looking *looking, const struct ulp_model *model,
+                                     const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct ulp_arithmetic lanes[2] = {{.as_declared = false}, looking->options->arithmetic};
     const struct ulp_keeps keeps[2] = {{0}, looking->lane.keeps};
@@ -307,7 +308,7 @@ enum ulp_status ulp_scales_tell(const struct ulp_model *model, const struct ulp_
                                 const struct ulp_factor_taker *taker, struct ulp_error *error)
 {
     struct looking looking = {.options = options, .taker = taker};
-    return look(&looking, model, inputs, error);
+    return look_at_graph(&looking, model, inputs, error);
 }
 
 enum ulp_status ulp_scales_list(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
@@ -316,22 +317,23 @@ enum ulp_status ulp_scales_list(const struct ulp_model *model, const struct ulp_
                                 struct ulp_error *error)
 {
     struct looking looking = {.out = out, .options = options, .lane = *lane};
-    ULP_TRY(look(&looking, model, inputs, error));
-    finish(&looking);
+    ULP_TRY(look_at_graph(&looking, model, inputs, error));
+    finish_figures(&looking);
     return ULP_OK;
 }
 
-static enum ulp_status run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                           const struct ulp_scales_options *options, struct ulp_scales *out,
-                           struct ulp_error *error)
+static enum ulp_status run_scales(const struct ulp_model *model,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_scales_options *options, struct ulp_scales *out,
+                                  struct ulp_error *error)
 {
     struct looking looking = {.out = out, .options = options};
     ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(model), error));
     out->drawn = inputs && inputs->drawn;
-    out->model_path = copy(&looking, ulp_model_path(model));
-    out->arithmetic = copy(&looking, options->arithmetic.asked);
+    out->model_path = copy_text(&looking, ulp_model_path(model));
+    out->arithmetic = copy_text(&looking, options->arithmetic.asked);
     ULP_TRY(ulp_taken(out->model_path && out->arithmetic, error));
-    ULP_TRY(look(&looking, model, inputs, error));
+    ULP_TRY(look_at_graph(&looking, model, inputs, error));
     if (!out->tensor_count)
         return ulp_fail(error, ULP_ERROR_LIMIT,
                         "no product in the main graph takes %s, and no QuantizeLinear is there: "
@@ -341,7 +343,7 @@ static enum ulp_status run(const struct ulp_model *model, const struct ulp_tenso
         return ulp_fail(error, ULP_ERROR_LIMIT,
                         "every product is 0 with these inputs, whatever is rounded: give inputs "
                         "that are no zeros");
-    finish(&looking);
+    finish_figures(&looking);
     return ulp_scales_choose(model, inputs, options, out, error);
 }
 
@@ -362,7 +364,7 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
     enum ulp_status status =
         options->allow_nonfinite_inputs ? ULP_OK : ulp_judge_inputs(inputs, NULL, error);
     if (status == ULP_OK)
-        status = run(model, inputs, options, out, error);
+        status = run_scales(model, inputs, options, out, error);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_scales_free(out);

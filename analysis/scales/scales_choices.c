@@ -51,7 +51,8 @@ static bool is_there(const struct choosing *c, const struct ulp_arithmetic *arit
     return false;
 }
 
-static bool add_lane(struct choosing *c, const struct ulp_arithmetic *arithmetic, const char *words)
+static bool add_choice(struct choosing *c, const struct ulp_arithmetic *arithmetic,
+                       const char *words)
 {
     struct ulp_scales_choice *choice = &c->choices[c->count];
     choice->words = ulp_arena_copy(c->out->memory, words);
@@ -73,7 +74,7 @@ static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
             ulp_arithmetic_change(&changed, asked, parts[p], &ignored) != ULP_OK ||
             is_there(c, &changed))
             continue;
-        whole = add_lane(c, &changed, parts[p]);
+        whole = add_choice(c, &changed, parts[p]);
     }
     return ulp_taken(whole, error);
 }
@@ -86,7 +87,7 @@ static size_t count_nodes(const struct choosing *c)
 }
 
 /* The nodes of the largest errors, one at a time: in MXFP8, and in the storage's own format. */
-static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
+static enum ulp_status add_node_choices(struct choosing *c, struct ulp_error *error)
 {
     const struct ulp_scales *out = c->out;
     const size_t wanted = count_nodes(c);
@@ -112,7 +113,7 @@ static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
             c->keeps[c->count] = (struct ulp_keeps){.count = 1, .items = item};
             c->choices[c->count].keep = ulp_arena_copy(out->memory, keep.data ? keep.data : "");
             if (words.failed || keep.failed || !c->choices[c->count].keep ||
-                !add_lane(c, &c->options->arithmetic, words.data))
+                !add_choice(c, &c->options->arithmetic, words.data))
                 return ulp_out_of_memory(error);
         }
     }
@@ -230,7 +231,7 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     if (smooths.count > 1)
         ulp_text_add(&words, " and %zu more", smooths.count - 1);
     ulp_text_add(&words, " (fix's edit outlier-channel)");
-    if (words.failed || !add_lane(c, &c->options->arithmetic, words.data))
+    if (words.failed || !add_choice(c, &c->options->arithmetic, words.data))
         return ulp_out_of_memory(error);
     out->sqnr_db = choices[1].sqnr_db;
     return ULP_OK;
@@ -254,11 +255,11 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
     ULP_TAKE(c.choices, out->memory, room, error);
     ULP_TRY(ulp_arithmetic_find("fp64", &c.lanes[0], error));
     c.count = 1;
-    ULP_TRY(ulp_taken(add_lane(&c, &options->arithmetic, "as asked"), error));
+    ULP_TRY(ulp_taken(add_choice(&c, &options->arithmetic, "as asked"), error));
     const bool chooses = !options->no_choices && ulp_scaling_is_used(&options->arithmetic);
     if (chooses) {
         ULP_TRY(add_parts(&c, error));
-        ULP_TRY(add_nodes(&c, error));
+        ULP_TRY(add_node_choices(&c, error));
     }
     ULP_TRY(run_all(&c, model, inputs, error));
     if (chooses && !options->arithmetic.scales_static) /* of other values */

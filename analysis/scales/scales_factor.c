@@ -235,9 +235,9 @@ static void sum_others(const struct measuring *m, int side)
     }
 }
 
-static enum ulp_status look(struct measuring *m, int side, struct ulp_arena *arena,
-                            struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
-                            struct ulp_error *error)
+static enum ulp_status look_at_factor(struct measuring *m, int side, struct ulp_arena *arena,
+                                      struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
+                                      struct ulp_error *error)
 {
     const struct ulp_scaled *s = &m->scaled;
     const size_t depth = m->problem->k, count = s->line_count + depth;
@@ -282,7 +282,7 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
     enum ulp_status status = ulp_scaled_make(&m.scaled, scaling, problem, side, true,
                                              ULP_ROUND_NEAREST_EVEN, NULL, error);
     if (status == ULP_OK)
-        status = look(&m, side, arena, out, sums, error);
+        status = look_at_factor(&m, side, arena, out, sums, error);
     ulp_scaled_free(&m.scaled);
     return status;
 }

@@ -76,9 +76,9 @@ static void add_element(const struct quantised *q, size_t i, struct ulp_scales_b
     ulp_scales_add(block, x, (code - zero) * scale - x, code == zero, clipped, out, sums);
 }
 
-static enum ulp_status look(const struct quantised *q, struct ulp_arena *arena,
-                            struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
-                            struct ulp_error *error)
+static enum ulp_status look_at_quantized(const struct quantised *q, struct ulp_arena *arena,
+                                         struct ulp_scaled_tensor *out,
+                                         struct ulp_scales_sums *sums, struct ulp_error *error)
 {
     struct ulp_scales_block *blocks = ulp_arena_take(arena, q->x.scale->count + 1, sizeof *blocks);
     double *ranges = ulp_arena_take(arena, q->x.scale->count + 1, sizeof *ranges);
@@ -112,5 +112,5 @@ enum ulp_status ulp_scales_quantise(const struct ulp_node *node,
     if (!*known)
         return ULP_OK;
     ULP_TRY(ulp_arena_create(&arena, budget, error));
-    return look(&q, arena, out, sums, error);
+    return look_at_quantized(&q, arena, out, sums, error);
 }

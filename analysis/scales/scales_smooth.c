@@ -186,7 +186,7 @@ static bool make_edit(const struct smoothing *s, struct ulp_smooth *item, const 
 }
 
 /* Of those that are listed the ones with an outlier, and what is done there. */
-static bool choose(struct smoothing *s)
+static bool choose_outliers(struct smoothing *s)
 {
     size_t kept = 0;
     bool whole = true;
@@ -229,6 +229,6 @@ enum ulp_status ulp_smooth_find(const struct ulp_model *model, const struct ulp_
         if (i == 0 || ulp_program_takes(program, samples[i].inputs))
             ULP_TRY(
                 ulp_program_run(program, samples[i].inputs, &run, &looking, 1, NULL, NULL, error));
-    ULP_TRY(ulp_taken(choose(&s), error));
+    ULP_TRY(ulp_taken(choose_outliers(&s), error));
     return ULP_OK;
 }

@@ -63,7 +63,7 @@ static void add_best(struct ulp_text *out, const struct ulp_scales *scales)
                       ulp_tenths(best->sqnr_db), best->gain_db);
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
+static void add_scales_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
 {
     struct ulp_headline head = {0};
     ulp_text_show(&head.what, "%s", scales->arithmetic);
@@ -114,14 +114,14 @@ static void add_choices(const struct ulp_page *page, const struct ulp_scales *sc
                       ulp_tenths(scales->choices[i].gain_db), scales->choices[i].words);
 }
 
-static void add_all(const struct ulp_page *page, const struct ulp_scales *scales)
+static void add_scales(const struct ulp_page *page, const struct ulp_scales *scales)
 {
-    add_verdict(page, scales);
+    add_scales_verdict(page, scales);
     add_tensors(page, scales);
     add_choices(page, scales);
 }
 
-ULP_PAGE_TEXT(ulp_scales_text, ulp_scales, add_all)
+ULP_PAGE_TEXT(ulp_scales_text, ulp_scales, add_scales)
 
 static void add_blocks(json_t **tiles, const struct ulp_scaled_tensor *worst)
 {
@@ -170,7 +170,7 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
 }
 
 /* NULL: no memory. */
-static json_t *make_document(const struct ulp_scales *scales)
+static json_t *make_scales_document(const struct ulp_scales *scales)
 {
     struct ulp_error ignored; /* memory: NULL */
     char *text;
@@ -180,4 +180,4 @@ static json_t *make_document(const struct ulp_scales *scales)
     return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_json_paragraph(text));
 }
 
-ULP_DOCUMENT_WRITE(ulp_scales_write, ulp_scales, "scales", make_document)
+ULP_DOCUMENT_WRITE(ulp_scales_write, ulp_scales, "scales", make_scales_document)

@@ -10,8 +10,8 @@
 /* ---- formats ---- */
 
 /* What an allocation cannot be made of. */
-static enum ulp_status check(const struct ulp_arithmetic *arithmetic, bool by_node,
-                             const char *text, struct ulp_error *error)
+static enum ulp_status check_allocated(const struct ulp_arithmetic *arithmetic, bool by_node,
+                                       const char *text, struct ulp_error *error)
 {
     if (arithmetic->schedule.qdq_integer)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -29,7 +29,7 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
 {
     *out = (struct ulp_search_choice){0};
     ULP_TRY(ulp_arithmetic_find(name, &out->arithmetic, error));
-    ULP_TRY(check(&out->arithmetic, options->by_node, name, error));
+    ULP_TRY(check_allocated(&out->arithmetic, options->by_node, name, error));
     out->arithmetic.ranges = out->arithmetic.scales_static ? options->ranges : NULL;
     const struct ulp_format *storage = &out->arithmetic.storage;
     snprintf(out->name, sizeof out->name, "%s", out->arithmetic.asked);
@@ -50,9 +50,8 @@ static enum ulp_status name_choice(const struct ulp_searcher *search, const char
     *name = is_target ? room : format;
     if (!is_target)
         return ULP_OK;
-    const bool forbidden =
-        search->tf32 == ULP_TF32_FORBIDDEN && named.tf32 == ULP_TF32_USUAL &&
-        ulp_target_tf32(named.target);
+    const bool forbidden = search->tf32 == ULP_TF32_FORBIDDEN && named.tf32 == ULP_TF32_USUAL &&
+                           ulp_target_tf32(named.target);
     snprintf(target, sizeof target, "%.60s%s", format, forbidden ? ",tf32=off" : "");
     return ulp_judged_in(search->emulation.given.model, target, NULL, room, &found, error);
 }
@@ -125,8 +124,8 @@ static enum ulp_status find_floats(struct ulp_searcher *search, const char *name
     named.tf32 = asked == ULP_TF32_USUAL ? search->tf32 : asked;
     if (open)
         ULP_TRY(ulp_target_floats(&named, floats, error));
-    search->forbids[t] = strcmp(usual.factor.name, "tf32") == 0 &&
-                         strcmp(floats->factor.name, "fp32") == 0;
+    search->forbids[t] =
+        strcmp(usual.factor.name, "tf32") == 0 && strcmp(floats->factor.name, "fp32") == 0;
     return ULP_OK;
 }
 

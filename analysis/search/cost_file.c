@@ -37,7 +37,7 @@ static enum ulp_status add_cost(struct ulp_searcher *search, struct ulp_searched
 }
 
 /* SIZE_MAX: none. */
-static size_t find_node(const struct ulp_searcher *search, const char *name, size_t length)
+static size_t find_program_node(const struct ulp_searcher *search, const char *name, size_t length)
 {
     const struct ulp_program *program = search->emulation.program;
     for (size_t n = 0; n < program->node_count; n++) {
@@ -54,13 +54,13 @@ static enum ulp_status add_named(struct ulp_searcher *search, const char *name, 
 {
     static const char join[] = " + ";
     size_t count = 1;
-    const bool whole = find_node(search, name, strlen(name)) != SIZE_MAX;
+    const bool whole = find_program_node(search, name, strlen(name)) != SIZE_MAX;
     for (const char *at = name; !whole && (at = strstr(at, join)); at += strlen(join))
         count++;
     for (const char *at = name; at;) {
         const char *end = whole ? NULL : strstr(at, join);
         const size_t length = end ? (size_t)(end - at) : strlen(at),
-                     node = find_node(search, at, length);
+                     node = find_program_node(search, at, length);
         if (node == SIZE_MAX)
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "\"%s\": the model has no node \"%.*s\" (names are those of reports)",
@@ -73,7 +73,7 @@ static enum ulp_status add_named(struct ulp_searcher *search, const char *name, 
     return ULP_OK;
 }
 
-static enum ulp_status add_all(struct ulp_searcher *search, json_t *root, struct ulp_error *error)
+static enum ulp_status add_costs(struct ulp_searcher *search, json_t *root, struct ulp_error *error)
 {
     for (size_t i = 0; i < json_array_size(root); i++) {
         const json_t *item = json_array_get(root, i);
@@ -127,7 +127,7 @@ enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *p
     ulp_free(bytes);
     if (status != ULP_OK)
         return status;
-    status = add_all(search, root, error);
+    status = add_costs(search, root, error);
     if (status == ULP_OK)
         status = set_least(search, error);
     ulp_json_file_free(root, budget, charged);

@@ -119,8 +119,8 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, const ulp_pi
 }
 
 /* In the first problem and the last, or in all: the mean power, and the worst ratio. */
-static enum ulp_status measure(struct holding *holding, const ulp_pick *of, bool all, double *power,
-                               double *worst, struct ulp_error *error)
+static enum ulp_status measure_power(struct holding *holding, const ulp_pick *of, bool all,
+                                     double *power, double *worst, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
     const size_t problems = search->emulation.problem_count,
@@ -146,7 +146,7 @@ static enum ulp_status measure_alone(struct holding *holding, ulp_pick *of, stru
         /* kept for its range in some sample, as far as an audit can tell */
         bool *required = &search->nodes.required[search->layers[l].first];
         of[l] = (ulp_pick)search->narrow;
-        ULP_TRY(measure(holding, of, *required, &holding->alone[l], &worst, error));
+        ULP_TRY(measure_power(holding, of, *required, &holding->alone[l], &worst, error));
         *required &= !isfinite(holding->alone[l]);
         of[l] = 0;
     }
@@ -167,7 +167,7 @@ static enum ulp_status measure_without(struct holding *holding, ulp_pick *of,
         if (of[l])
             continue;
         of[l] = (ulp_pick)search->narrow;
-        ULP_TRY(measure(holding, of, false, &power, &search->without[l], error));
+        ULP_TRY(measure_power(holding, of, false, &power, &search->without[l], error));
         search->fewer[l] = (ptrdiff_t)search->narrow;
         of[l] = 0;
     }
@@ -203,7 +203,7 @@ static enum ulp_status propose(struct holding *holding, double power, size_t *ou
 
 /* The sets known from `first` on side by side in draws: all share a draw's problem and reference.
  */
-static enum ulp_status look_at(struct holding *holding, size_t first, struct ulp_error *error)
+static enum ulp_status look_at_sets(struct holding *holding, size_t first, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
     const size_t in = search->judged_in_count, count = (holding->known_count - first) * in;
@@ -225,7 +225,7 @@ static enum ulp_status look_at(struct holding *holding, size_t first, struct ulp
     return ULP_OK;
 }
 
-static enum ulp_status look(struct holding *holding, struct ulp_error *error)
+static enum ulp_status look_on_draws(struct holding *holding, struct ulp_error *error)
 {
     const size_t most = ulp_size_min(POINTS, ULP_BESIDE_MAX / holding->search->judged_in_count);
     for (size_t i = 0; i < LOOKS && may_go_on(holding->search); i++) {
@@ -234,7 +234,7 @@ static enum ulp_status look(struct holding *holding, struct ulp_error *error)
         size_t place;
         for (size_t p = 0; p < most; p++)
             ULP_TRY(propose(holding, allowed * spreads[i][p], &place, error));
-        ULP_TRY(look_at(holding, first, error));
+        ULP_TRY(look_at_sets(holding, first, error));
         ULP_TRY(learn(holding, error));
     }
     return ULP_OK;
@@ -242,7 +242,7 @@ static enum ulp_status look(struct holding *holding, struct ulp_error *error)
 
 /* ---- judged ---- */
 
-static enum ulp_status judge(struct holding *holding, size_t place, struct ulp_error *error)
+static enum ulp_status judge_set(struct holding *holding, size_t place, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
     struct ulp_watched *set = &holding->known[place];
@@ -341,7 +341,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
         if (judged->is ||
             (after > 0 && ulp_search_cost(search, set->of) >= WORTH * search->best_cost))
             break;
-        ULP_TRY(judge(holding, place, error));
+        ULP_TRY(judge_set(holding, place, error));
         if (judged->holds || (search->over && after == 0 && holds_so_far(search))) {
             ulp_search_make_best(search, set->of, NAN);
             copy_draws(search, draws, false);
@@ -397,7 +397,7 @@ static enum ulp_status find_set(struct holding *holding, const ulp_pick *wide,
     ULP_TRY(measure_alone(holding, work, error));
     if (!search->over)
         ULP_TRY(learn(holding, error));
-    ULP_TRY(look(holding, error));
+    ULP_TRY(look_on_draws(holding, error));
     ULP_TRY(bisect(holding, error));
     if (!search->given)
         ULP_TRY(fall_back(search, wide, error));

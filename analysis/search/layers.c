@@ -143,8 +143,8 @@ static void weigh_both(struct ulp_searcher *search)
 
 /* A node that adds no error of its own where all nodes have one format would add its rounding where
  * they do not. */
-static void add_node(struct ulp_searcher *search, const struct ulp_audit_node *audited, bool given,
-                     const struct ulp_arithmetic *probe)
+static void add_layer(struct ulp_searcher *search, const struct ulp_audit_node *audited, bool given,
+                      const struct ulp_arithmetic *probe)
 {
     const struct ulp_program_node *node = &search->emulation.program->nodes[audited->index];
     const double introduced = ulp_search_introduced(audited),
@@ -177,7 +177,7 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
     for (size_t n = 0; n < program->node_count; n++) {
         search->layer_of[n] = NO_LAYER;
         if (search->nodes.free[n] && (search->options->by_node || gives_floats(&lane->nodes[n])))
-            add_node(search, &lane->nodes[n], lane->attribution.given, probe);
+            add_layer(search, &lane->nodes[n], lane->attribution.given, probe);
     }
     const enum cost cost = find_cost(search);
     if (search->scaled && search->options->budget > 0 && (cost == COST_COUNT || cost == COST_BYTES))

@@ -65,7 +65,7 @@ static void say(struct learning *learning)
     }
 }
 
-static void add(double power, double said, double count, double *sum, double *of)
+static void add_power_ratio(double power, double said, double count, double *sum, double *of)
 {
     if (!isfinite(power) || !(said > 0))
         return;
@@ -81,12 +81,13 @@ static void correct(struct learning *learning)
         double sum = 0, of = 0;
         for (size_t i = 0; i < link->count; i++) {
             const size_t layer = links->layers[link->first + i];
-            add(learning->alone[layer], learning->said[layer], learning->alone_count, &sum, &of);
+            add_power_ratio(learning->alone[layer], learning->said[layer], learning->alone_count,
+                            &sum, &of);
         }
         for (size_t w = 0; w < learning->watched_count; w++)
             if (learning->broken[w * links->count + l])
-                add(learning->watched[w].power, learning->whole[w], learning->watched[w].count,
-                    &sum, &of);
+                add_power_ratio(learning->watched[w].power, learning->whole[w],
+                                learning->watched[w].count, &sum, &of);
         link->weight *= of > 0 ? sum / of : 1;
     }
 }

@@ -114,8 +114,8 @@ enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ul
 #define NO_POWER 1e-12
 
 /* The power with the layer alone in that choice; infinite when something is not finite. */
-static enum ulp_status measure(struct ulp_searcher *search, size_t layer, size_t choice,
-                               ulp_pick *work, double *power, struct ulp_error *error)
+static enum ulp_status measure_layer_alone(struct ulp_searcher *search, size_t layer, size_t choice,
+                                           ulp_pick *work, double *power, struct ulp_error *error)
 {
     double ratio;
     work[layer] = (ulp_pick)choice;
@@ -134,7 +134,7 @@ static enum ulp_status measure_choices(struct ulp_searcher *search, size_t index
         double power;
         if (!layer->bits[c])
             continue;
-        ULP_TRY(measure(search, index, c, work, &power, error));
+        ULP_TRY(measure_layer_alone(search, index, c, work, &power, error));
         if (!search->over && layer->power > 0)
             layer->relative[c] = power / layer->power;
     }

@@ -55,7 +55,7 @@ double ulp_search_expect(const struct ulp_searcher *search, const ulp_pick *of)
 }
 
 /* The layer's choice of least w b + p / mu. */
-static ulp_pick choose(const struct ulp_searcher *search, size_t index, double mu)
+static ulp_pick choose_for_layer(const struct ulp_searcher *search, size_t index, double mu)
 {
     const struct ulp_searched_layer *layer = &search->layers[index];
     size_t best = 0;
@@ -75,7 +75,7 @@ static double choose_all(const struct ulp_searcher *search, double mu, ulp_pick 
 {
     double sum = 0;
     for (size_t l = 0; l < search->layer_count; l++) {
-        const ulp_pick choice = choose(search, l, mu);
+        const ulp_pick choice = choose_for_layer(search, l, mu);
         sum += ulp_search_power(search, l, choice);
         if (out)
             out[l] = choice;

@@ -23,7 +23,8 @@ struct values {
     struct ulp_exponents *scratch;
 };
 
-static enum ulp_status take(struct values *values, struct value **out, struct ulp_error *error)
+static enum ulp_status take_value(struct values *values, struct value **out,
+                                  struct ulp_error *error)
 {
     if (values->count == values->room) {
         const size_t room = 2 * values->room + 16;
@@ -49,7 +50,7 @@ static enum ulp_status add_tensor(struct values *values, const struct ulp_tensor
     double block[BLOCK];
     if (!ulp_element_is_float(tensor->element) || !tensor->count)
         return ULP_OK;
-    ULP_TRY(take(values, &value, error));
+    ULP_TRY(take_value(values, &value, error));
     memset(values->scratch, 0, sizeof *values->scratch);
     for (size_t i = 0; i < tensor->count;) {
         size_t count = 0;
@@ -74,7 +75,7 @@ static enum ulp_status add_outputs(struct values *values, size_t node, const cha
         struct value *value = NULL;
         if (!ulp_type_is_float(output->type) || (name && strcmp(output->name, name) != 0))
             continue;
-        ULP_TRY(take(values, &value, error));
+        ULP_TRY(take_value(values, &value, error));
         *value = (struct value){place->histograms[o], output->range.ref_max};
     }
     return ULP_OK;

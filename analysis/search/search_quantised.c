@@ -110,7 +110,7 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
 
 /* ---- scales that are constants ---- */
 
-static void measure(struct quantised *q, const char *name, const struct ulp_tensor *tensor)
+static void measure_tensor(struct quantised *q, const char *name, const struct ulp_tensor *tensor)
 {
     const struct ulp_format *storage = &q->search->choices[0].arithmetic.storage;
     for (size_t i = 0; i < q->count && tensor; i++) {
@@ -131,12 +131,12 @@ static enum ulp_status note_values(void *context, const struct ulp_event *event,
     ULP_ENTER_ENVIRONMENT;
     (void)error;
     for (size_t o = 0; o < event->output_count; o++)
-        measure(context, event->output_names[o], event->values[o].entire);
+        measure_tensor(context, event->output_names[o], event->values[o].entire);
     return ULP_OK;
 }
 
 /* Of the samples' values, as the plan has them. */
-static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error)
+static enum ulp_status find_largest_of_samples(struct quantised *q, struct ulp_error *error)
 {
     struct ulp_searcher *search = q->search;
     const struct ulp_emulated *given = &search->emulation.given;
@@ -150,14 +150,14 @@ static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error
                                     .options = {.keeps = &keeps}};
     ULP_TRY(ulp_search_keeps(search, search->best, &keeps, error));
     for (size_t i = 0; i < q->count; i++) /* defaults */
-        measure(q, value_of(q, &q->items[i])->name, value_of(q, &q->items[i])->initializer);
+        measure_tensor(q, value_of(q, &q->items[i])->name, value_of(q, &q->items[i])->initializer);
     for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         struct ulp_program *program;
         for (size_t i = 0; i < inputs->count; i++)
             if (ulp_element_is_float(inputs->items[i].tensor.element))
-                measure(q, inputs->items[i].name, &inputs->items[i].tensor);
+                measure_tensor(q, inputs->items[i].name, &inputs->items[i].tensor);
         ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
         ULP_TRY(ulp_program_run(program, inputs, &options, &notes, 1, &outputs, NULL, error));
     }
@@ -195,7 +195,8 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
 
 /* With what was put in as it is declared, FLOAT, and all else in the plan's format, the file has
  * the plan's bits. */
-static enum ulp_status check(const struct quantised *q, const char *path, struct ulp_error *error)
+static enum ulp_status check_file_bits(const struct quantised *q, const char *path,
+                                       struct ulp_error *error)
 {
     struct ulp_searcher *search = q->search;
     const struct ulp_emulated *given = &search->emulation.given;
@@ -243,7 +244,7 @@ static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
     enum ulp_status status = ulp_quantise_file(model, q->items, q->count, tensorrt, q->opset, path,
                                                q->search->emulation.pool, &written, error);
     if (status == ULP_OK && !tensorrt)
-        status = check(q, path, error);
+        status = check_file_bits(q, path, error);
     if (status == ULP_OK)
         status = judge_declared(q, path, error);
     for (int f = 0; f < FILES && status != ULP_OK; f++)
@@ -291,7 +292,7 @@ enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct u
     if (status == ULP_OK && (*reason || !q->count)) {
         status = give_reason(q, *reason ? reason : "no product takes a format with scales", error);
     } else if (status == ULP_OK) {
-        status = search->options->tensorrt ? find_largest(q, &problem) : ULP_OK;
+        status = search->options->tensorrt ? find_largest_of_samples(q, &problem) : ULP_OK;
         if (status == ULP_OK)
             status = write_file(q, &problem);
         if (status == ULP_ERROR_UNSUPPORTED)

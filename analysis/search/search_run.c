@@ -105,10 +105,10 @@ static bool is_better(const struct ulp_search *out, const struct ulp_search *riv
 }
 
 /* rival: what was found before, which stays where this is no better: then nothing is written. */
-static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulated *given,
-                            const struct ulp_sample *held_out, size_t held_count,
-                            const struct ulp_search *rival, struct ulp_search *out,
-                            struct ulp_error *error)
+static enum ulp_status find_plan(struct ulp_searcher *search, const struct ulp_emulated *given,
+                                 const struct ulp_sample *held_out, size_t held_count,
+                                 const struct ulp_search *rival, struct ulp_search *out,
+                                 struct ulp_error *error)
 {
     ULP_TRY(open_emulation(search, given, error));
     ULP_TRY(ulp_emulation_check_inputs(given, held_out, held_count, error));
@@ -135,8 +135,8 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
     return search->options->mixed_folder ? write_models(search, out, error) : ULP_OK;
 }
 
-static enum ulp_status check_options(const struct ulp_search_options *options,
-                                     struct ulp_error *error)
+static enum ulp_status check_search_options(const struct ulp_search_options *options,
+                                            struct ulp_error *error)
 {
     if (!(options->confidence >= 0 && options->confidence < 1))
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -168,7 +168,7 @@ static enum ulp_status search_with(enum ulp_tf32 tf32, double deadline,
         status = ulp_fail(error, ULP_ERROR_USAGE,
                           "a budget is of a plan of two formats, or of formats with scales");
     if (status == ULP_OK)
-        status = find(&search, given, held_out, held_count, rival, out, error);
+        status = find_plan(&search, given, held_out, held_count, rival, out, error);
     ulp_emulation_close(&search.emulation);
     return status;
 }
@@ -269,7 +269,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                        .task = options->task,
                                        .what =
                                            options->by_node ? "a plan" : "an allocation of bits"};
-    enum ulp_status status = check_options(options, error);
+    enum ulp_status status = check_search_options(options, error);
     if (status == ULP_OK)
         status = search_both(deadline, options, &given, held_out, held_count, out, error);
     if (status == ULP_OK)

@@ -28,8 +28,8 @@ static const struct ulp_target_tf32 *find_row(const struct ulp_searcher *search,
 }
 
 /* What is said to each target, once. */
-static enum ulp_status join(const struct ulp_searcher *search, bool python, char **out,
-                            struct ulp_arena *memory, struct ulp_error *error)
+static enum ulp_status join_sentences(const struct ulp_searcher *search, bool python, char **out,
+                                      struct ulp_arena *memory, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     for (size_t t = 0; t < search->target_count; t++) {
@@ -59,8 +59,8 @@ enum ulp_status ulp_search_report_tf32(const struct ulp_searcher *search, struct
         return ULP_OK;
     out->tf32 = ulp_arena_copy(out->memory, allowed ? "allowed" : "forbidden");
     ULP_TRY(ulp_taken(out->tf32, error));
-    ULP_TRY(join(search, false, &out->tf32_forbidden_by, out->memory, error));
-    return join(search, true, &out->tf32_python, out->memory, error);
+    ULP_TRY(join_sentences(search, false, &out->tf32_forbidden_by, out->memory, error));
+    return join_sentences(search, true, &out->tf32_python, out->memory, error);
 }
 
 bool ulp_tf32_is_forbidden(const struct ulp_search *found)

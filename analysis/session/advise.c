@@ -153,7 +153,7 @@ static struct choice choose_readers(const struct advising *advising)
 }
 
 /* The best of so many nodes, in the pool's order among equals. */
-static struct choice choose(const struct advising *advising, size_t count)
+static struct choice choose_nodes(const struct advising *advising, size_t count)
 {
     struct choice best = {.count = 0}, at = {.count = count};
     size_t index[NODES_MAX] = {0, 1, 2};
@@ -303,7 +303,7 @@ static size_t list_choices(const struct advising *advising, struct choice *choic
         listed += choices[listed].count > 0;
     }
     for (size_t count = 1; count <= NODES_MAX && count <= advising->pool_count; count++) {
-        const struct choice choice = choose(advising, count);
+        const struct choice choice = choose_nodes(advising, count);
         if (choice.count < count || choice.foretold < foretold + WORTH_A_RUN ||
             1 - choice.foretold > WORTH_NAMING_REST)
             continue;

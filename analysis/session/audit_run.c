@@ -154,8 +154,8 @@ static enum ulp_status measure_spreads(const struct ulp_session *session, struct
 }
 
 /* What is asked of all samples together. */
-static enum ulp_status finish(const struct ulp_session *session, struct kept_truths *truths,
-                              struct ulp_audit *out, struct ulp_error *error)
+static enum ulp_status finish_audit(const struct ulp_session *session, struct kept_truths *truths,
+                                    struct ulp_audit *out, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = session->options;
     if (keeps_truths(options))
@@ -172,9 +172,9 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
     return ULP_OK;
 }
 
-static enum ulp_status check_options(const struct ulp_audit_options *options,
-                                     const struct ulp_arithmetic *reference,
-                                     struct ulp_error *error)
+static enum ulp_status check_audit_options(const struct ulp_audit_options *options,
+                                           const struct ulp_arithmetic *reference,
+                                           struct ulp_error *error)
 {
     if (options->entire_only && (options->shares || options->certify))
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -207,12 +207,12 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
     enum ulp_status status = ulp_options_read(&programs.options, sizeof programs.options,
                                               sizeof programs.options, options->plan, error);
     if (status == ULP_OK)
-        status = check_options(options, &lanes[0], error);
+        status = check_audit_options(options, &lanes[0], error);
     if (status == ULP_OK)
         status = ulp_session_run(&session, out, error);
     out->nonfinite_inputs_meant = options->allow_nonfinite_inputs;
     if (status == ULP_OK && out->sample_count) {
-        status = finish(&session, &truths, out, error);
+        status = finish_audit(&session, &truths, out, error);
         if (status != ULP_OK)
             ulp_audit_free(out);
     }

@@ -30,7 +30,7 @@ static void tell_finished(const struct ulp_session *session, size_t index)
 
 /* ---- one process, and nothing kept ---- */
 
-static enum ulp_status add_all(const struct ulp_session *session, struct ulp_error *error)
+static enum ulp_status add_samples(const struct ulp_session *session, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < session->samples->count && status == ULP_OK; s++) {
@@ -163,7 +163,7 @@ enum ulp_status ulp_session_parts(const struct ulp_session *session, bool *whole
     struct ulp_checkpoint *checkpoint = session->options->checkpoint;
     *whole = true;
     if (!checkpoint)
-        return add_all(session, error);
+        return add_samples(session, error);
     struct portion portion = {.store = {.session = session},
                               .checkpoint = checkpoint,
                               .self = checkpoint->ranks ? checkpoint->ranks->self : 0,

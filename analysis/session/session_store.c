@@ -65,7 +65,7 @@ static enum ulp_status add_original(struct ulp_text *key, const struct ulp_audit
     return status;
 }
 
-static void add_lane(struct ulp_text *key, const struct ulp_programs *programs, size_t l)
+static void add_lane_key(struct ulp_text *key, const struct ulp_programs *programs, size_t l)
 {
     const struct ulp_program_options *options = &programs->options;
     ulp_text_show(key, l ? "arithmetic %s\n" : "reference %s\n", programs->lanes[l].name);
@@ -86,7 +86,7 @@ static enum ulp_status make_key(const struct ulp_session *session, struct ulp_te
     ulp_text_show(key, "samples %zu\nfirst inputs %016llx\n", session->samples->count,
                   (unsigned long long)session->samples->items[0].fingerprint);
     for (size_t l = 0; l < programs->lane_count; l++)
-        add_lane(key, programs, l);
+        add_lane_key(key, programs, l);
     ulp_text_show(key, "shares %s, of output %s%s, %zu verified\n%s\n",
                   !options->shares ? "nowhere"
                   : options->spill ? "everywhere"

@@ -23,8 +23,8 @@ static const struct ulp_step *find_reader(const struct ulp_block *block, int slo
 }
 
 /* True: there is a fault. */
-static bool look(const struct ulp_block *block, const struct ulp_step *step,
-                 struct ulp_stored_fault *out)
+static bool look_for_fault(const struct ulp_block *block, const struct ulp_step *step,
+                           struct ulp_stored_fault *out)
 {
     const struct ulp_tensor *codes = block->slots[step->inputs[0]].constant,
                             *scale = block->slots[step->inputs[1]].constant,
@@ -66,7 +66,7 @@ enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp
         const struct ulp_step *step = &block->steps[s];
         struct ulp_stored_fault fault = {.dequantizer = step->number};
         if (!ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0 ||
-            !look(block, step, &fault))
+            !look_for_fault(block, step, &fault))
             continue;
         fault.value = ulp_arena_copy(audit->memory, block->slots[step->outputs[0]].name);
         ULP_TRY(ulp_taken(fault.value &&

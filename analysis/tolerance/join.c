@@ -13,7 +13,7 @@ static bool is_worse(const struct ulp_tolerance_output *a, const struct ulp_tole
     return a->nonfinite != b->nonfinite ? a->nonfinite > b->nonfinite : a->max_abs > b->max_abs;
 }
 
-static void *copy(struct ulp_arena *memory, const void *items, size_t count, size_t size)
+static void *copy_items(struct ulp_arena *memory, const void *items, size_t count, size_t size)
 {
     void *to = ulp_arena_take(memory, count + 1, size);
     if (to && count)
@@ -29,9 +29,9 @@ static enum ulp_status copy_output(struct ulp_arena *memory,
     to->next = NULL;
     to->name = ulp_arena_text(memory, from->name, strlen(from->name));
     to->sample = ulp_arena_text(memory, from->sample, strlen(from->sample));
-    to->elements = copy(memory, from->elements, from->element_count, sizeof *to->elements);
-    to->references = copy(memory, from->references, from->count, sizeof *to->references);
-    to->errors = copy(memory, from->errors, from->count, sizeof *to->errors);
+    to->elements = copy_items(memory, from->elements, from->element_count, sizeof *to->elements);
+    to->references = copy_items(memory, from->references, from->count, sizeof *to->references);
+    to->errors = copy_items(memory, from->errors, from->count, sizeof *to->errors);
     return to->name && to->sample && to->elements && to->references && to->errors
                ? ULP_OK
                : ulp_out_of_memory(error);
@@ -62,8 +62,9 @@ static struct ulp_tolerance_output *find_output(const struct ulp_tolerance *all,
 }
 
 /* The first sample had no such output, or one of another shape in the arithmetic. */
-static enum ulp_status add_output(struct ulp_tolerance *all,
-                                  const struct ulp_tolerance_output *from, struct ulp_error *error)
+static enum ulp_status append_output(struct ulp_tolerance *all,
+                                     const struct ulp_tolerance_output *from,
+                                     struct ulp_error *error)
 {
     struct ulp_tolerance_output *outputs;
     ULP_TAKE(outputs, all->memory, all->output_count + 1, error);
@@ -83,7 +84,8 @@ enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_t
     for (size_t o = 0; o < one->output_count; o++)
         for (const struct ulp_tolerance_output *from = &one->outputs[o]; from; from = from->next) {
             struct ulp_tolerance_output *to = find_output(all, from->name);
-            ULP_TRY(to ? join_output(all->memory, to, from, error) : add_output(all, from, error));
+            ULP_TRY(to ? join_output(all->memory, to, from, error)
+                       : append_output(all, from, error));
         }
     for (size_t u = 0; u < one->unjudged.count; u++)
         if (!ulp_unjudged_add(all->memory, &all->unjudged, one->unjudged.items[u]))

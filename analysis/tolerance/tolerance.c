@@ -48,9 +48,9 @@ static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
 }
 
 /* The errors of the arithmetic itself at one output. */
-static enum ulp_status add_output(struct measuring *m, const char *name,
-                                  const struct ulp_tensor *reference, const struct ulp_tensor *own,
-                                  struct ulp_error *error)
+static enum ulp_status add_own_errors(struct measuring *m, const char *name,
+                                      const struct ulp_tensor *reference,
+                                      const struct ulp_tensor *own, struct ulp_error *error)
 {
     struct ulp_tolerance_output *output = &m->out->outputs[m->out->output_count];
     const size_t count = reference->count;
@@ -126,7 +126,7 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
         if (kind != ULP_CROSSED_VALUE)
             ULP_TRY(add_unjudged(m, reference->name, kind, error));
         else if (ulp_element_is_float(reference->tensor.element))
-            ULP_TRY(add_output(m, reference->name, &reference->tensor, &own->tensor, error));
+            ULP_TRY(add_own_errors(m, reference->name, &reference->tensor, &own->tensor, error));
     }
     if (!any)
         ULP_TRY(add_unjudged(m, NULL, ULP_CROSSED_NO_OUTPUT, error));
@@ -264,7 +264,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
     return ULP_OK;
 }
 
-static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
+static enum ulp_status measure_outputs(struct measuring *m, struct ulp_error *error)
 {
     struct ulp_tolerance *out = m->out;
     ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(m->model), error));
@@ -286,12 +286,12 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     if (status == ULP_OK)
         status = run_lanes(m, error);
     if (status == ULP_OK && ulp_certificate_is_lost(&certificate))
-        status = ulp_taken(
-            ulp_unjudged_add_lost(out->memory, &out->unjudged, &certificate,
-                                  ulp_program_node_name(m->program, certificate.lost_at),
-                                  ulp_program_node_op(m->program, certificate.lost_at),
-                                  out->reference, m->options->sample),
-            error);
+        status =
+            ulp_taken(ulp_unjudged_add_lost(out->memory, &out->unjudged, &certificate,
+                                            ulp_program_node_name(m->program, certificate.lost_at),
+                                            ulp_program_node_op(m->program, certificate.lost_at),
+                                            out->reference, m->options->sample),
+                      error);
     if (status == ULP_OK) {
         const char *name = ulp_program_lane_name(m->program, 1);
         out->narrow_products =
@@ -320,7 +320,7 @@ enum ulp_status ulp_tolerance_run(const struct ulp_model *model,
     ULP_OPTIONS_TAKE(ulp_tolerance_options, options, error);
     const double started = ulp_seconds_now();
     struct measuring m = {.model = model, .inputs = inputs, .options = options, .out = out};
-    const enum ulp_status status = measure(&m, error);
+    const enum ulp_status status = measure_outputs(&m, error);
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&m.outputs[l]);
     out->seconds = ulp_seconds_now() - started;

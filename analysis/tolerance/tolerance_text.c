@@ -74,7 +74,8 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
         return;
     }
     if (isnan(worst->atol)) {
-        ulp_text_show(&head->what, "no tolerance at %s: with %.1f times its largest error zeros pass",
+        ulp_text_show(&head->what,
+                      "no tolerance at %s: with %.1f times its largest error zeros pass",
                       worst->name, ULP_TOLERANCE_FACTOR);
         ulp_text_show(&head->why, "its error is up to %.2e, its largest value %.2e%s%s",
                       worst->max_abs, worst->ref_max, tolerance->no_bound ? "; " : "",
@@ -104,7 +105,8 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
         ulp_text_add(&head->todo, "give numpy or Polygraphy the atol of each output, as below");
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_tolerance *tolerance)
+static void add_tolerance_verdict(const struct ulp_page *page,
+                                  const struct ulp_tolerance *tolerance)
 {
     struct ulp_headline head = {0};
     conclude(&head, tolerance);
@@ -163,16 +165,16 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
                  ULP_TOLERANCE_FACTOR, tolerance->trials);
 }
 
-static void add_all(const struct ulp_page *page, const struct ulp_tolerance *tolerance)
+static void add_tolerance_page(const struct ulp_page *page, const struct ulp_tolerance *tolerance)
 {
-    add_verdict(page, tolerance);
+    add_tolerance_verdict(page, tolerance);
     add_table(page->out, tolerance);
     add_options(page->out, tolerance);
 }
 
-ULP_PAGE_TEXT(ulp_tolerance_text, ulp_tolerance, add_all)
+ULP_PAGE_TEXT(ulp_tolerance_text, ulp_tolerance, add_tolerance_page)
 
-static json_t *make_document(const struct ulp_tolerance *tolerance)
+static json_t *make_tolerance_document(const struct ulp_tolerance *tolerance)
 {
     static const struct ulp_json_hook hooks[] = {
         {&ulp_struct_unjudged_list, NULL, ulp_json_put_unjudged}};
@@ -187,5 +189,5 @@ enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, 
                                          struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_document(tolerance), path, error);
+    return ulp_json_write(make_tolerance_document(tolerance), path, error);
 }

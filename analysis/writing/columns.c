@@ -165,7 +165,7 @@ static const char *line_of(const struct ulp_headline *headline, size_t line)
     return texts[line]->length ? texts[line]->data : "";
 }
 
-static void join(struct ulp_text *out, const struct ulp_headline *headline)
+static void join_headline(struct ulp_text *out, const struct ulp_headline *headline)
 {
     const char *last = line_of(headline, headline->why.length ? WHY : WHAT);
     ulp_text_add(out, "%s%s%s%s", line_of(headline, WHAT), headline->why.length ? "; " : "",
@@ -176,7 +176,7 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
                        const struct ulp_headline *headline)
 {
     if (page->width == ULP_PAGE_PROSE) {
-        join(page->out, headline);
+        join_headline(page->out, headline);
         if (headline->todo.length && strcmp(headline->todo.data, "nothing") != 0)
             ulp_text_add(page->out, " To do: %s%s", headline->todo.data,
                          ulp_text_ends(headline->todo.data, ".") ? "" : ".");
@@ -216,7 +216,7 @@ static void free_texts(struct ulp_text *out, struct ulp_headline *headline)
 
 void ulp_headline_join(struct ulp_text *out, struct ulp_headline *headline)
 {
-    join(out, headline);
+    join_headline(out, headline);
     free_texts(out, headline);
 }
 

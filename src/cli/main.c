@@ -41,9 +41,11 @@ static const struct {
      "say what a format with scales does to each factor of products, and what helps"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
     {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
-    {"show", command_show, "look nodes up in the report of an audit, or write it as a page or for other tools"},
+    {"show", command_show,
+     "look nodes up in the report of an audit, or write it as a page or for other tools"},
     {"diff", command_diff, "say what became better or worse between two audits"},
-    {"list", command_list, "say which arithmetics, targets, operators and units there are, and explain one"},
+    {"list", command_list,
+     "say which arithmetics, targets, operators and units there are, and explain one"},
     {"mcp", command_mcp,
      "serve audits, plans and lookups to agents, by the Model Context Protocol"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
@@ -82,7 +84,7 @@ static void print_help(FILE *out)
 }
 
 /* What manual pages and completions are made of. */
-static void describe(void)
+static void describe_program(void)
 {
     fputs("program", stdout);
     describe_field(ulp_version());
@@ -182,7 +184,7 @@ int main(int argc, char **argv)
         return ULP_OK;
     }
     if (argc == 2 && strcmp(name, "--describe") == 0) {
-        describe();
+        describe_program();
         return ULP_OK;
     }
     if (answer_gone(name, argc - 1, argv + 1))

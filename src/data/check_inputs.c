@@ -337,7 +337,7 @@ static enum ulp_status take_form(const struct ulp_value_info *info, struct ulp_t
 }
 
 /* The notes to who asked for them. */
-static enum ulp_status hand_on(struct ulp_text *text, char **notes, struct ulp_error *error)
+static enum ulp_status hand_on_notes(struct ulp_text *text, char **notes, struct ulp_error *error)
 {
     if (text->failed)
         return ulp_out_of_memory(error);
@@ -361,7 +361,7 @@ enum ulp_status ulp_model_take_inputs(const struct ulp_model *model, struct ulp_
             ULP_TRY(
                 take_form(&info, &arrays->items[at].tensor, ulp_model_budget(model), &text, error));
     }
-    return hand_on(&text, notes, error);
+    return hand_on_notes(&text, notes, error);
 }
 
 enum ulp_status ulp_model_take_outputs(const struct ulp_model *model, struct ulp_tensor_set *arrays,
@@ -380,5 +380,5 @@ enum ulp_status ulp_model_take_outputs(const struct ulp_model *model, struct ulp
         if (are_places(arrays, order))
             ULP_TRY(take_in_order(model, false, count, order, arrays, &text, error));
     }
-    return hand_on(&text, notes, error);
+    return hand_on_notes(&text, notes, error);
 }

@@ -45,7 +45,7 @@ static void skip_space(struct cursor *c)
         c->at++;
 }
 
-static bool take(struct cursor *c, char wanted)
+static bool take_header_character(struct cursor *c, char wanted)
 {
     skip_space(c);
     if (c->at == c->end || *c->at != wanted)
@@ -66,7 +66,7 @@ static bool take_word(struct cursor *c, const char *word)
 
 static bool take_string(struct cursor *c, char *out, size_t size)
 {
-    char quote = take(c, '\'') ? '\'' : take(c, '"') ? '"' : 0;
+    char quote = take_header_character(c, '\'') ? '\'' : take_header_character(c, '"') ? '"' : 0;
     size_t length = 0;
     for (; quote && c->at < c->end && *c->at != quote; c->at++) {
         if (length + 1 >= size)
@@ -74,15 +74,15 @@ static bool take_string(struct cursor *c, char *out, size_t size)
         out[length++] = *c->at;
     }
     out[length] = '\0';
-    return quote && take(c, quote);
+    return quote && take_header_character(c, quote);
 }
 
 /* "(3, 4)", "(3,)", "()"; Python 2 wrote 3L. */
 static enum ulp_status take_shape(struct cursor *c, struct header *header, struct ulp_error *error)
 {
-    if (!take(c, '('))
+    if (!take_header_character(c, '('))
         return ulp_fail(error, ULP_ERROR_INPUT, "the npy header's shape is not a tuple");
-    for (header->rank = 0; !take(c, ')'); header->rank++) {
+    for (header->rank = 0; !take_header_character(c, ')'); header->rank++) {
         if (header->rank == ULP_RANK_MAX)
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "more than %d dimensions are not supported", ULP_RANK_MAX);
@@ -95,9 +95,9 @@ static enum ulp_status take_shape(struct cursor *c, struct header *header, struc
                 return ulp_fail(error, ULP_ERROR_INPUT,
                                 "dimension %d in the npy header is too large", header->rank);
         bool good = c->at > start;
-        take(c, 'L');
+        take_header_character(c, 'L');
         header->dims[header->rank] = value;
-        good = good && (take(c, ',') || (c->at < c->end && *c->at == ')'));
+        good = good && (take_header_character(c, ',') || (c->at < c->end && *c->at == ')'));
         if (!good)
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "the npy header's shape is malformed at dimension %d", header->rank);
@@ -138,13 +138,13 @@ static enum ulp_status parse_literal(struct header *header, struct cursor c,
 {
     char key[24];
     *header = (struct header){0};
-    if (!take(&c, '{'))
+    if (!take_header_character(&c, '{'))
         return ulp_fail(error, ULP_ERROR_INPUT, "the npy header is not a dictionary");
-    while (!take(&c, '}')) {
-        if (!take_string(&c, key, sizeof key) || !take(&c, ':'))
+    while (!take_header_character(&c, '}')) {
+        if (!take_string(&c, key, sizeof key) || !take_header_character(&c, ':'))
             return ulp_fail(error, ULP_ERROR_INPUT, "the npy header is malformed");
         ULP_TRY(take_entry(&c, header, key, error));
-        if (!take(&c, ',') && (c.at == c.end || *c.at != '}'))
+        if (!take_header_character(&c, ',') && (c.at == c.end || *c.at != '}'))
             return ulp_fail(error, ULP_ERROR_INPUT, "the npy header is malformed after '%s'", key);
     }
     if (!header->has_descr || !header->has_order || !header->has_shape)

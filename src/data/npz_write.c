@@ -31,7 +31,7 @@ struct archive {
     struct ulp_names names;
 };
 
-static void put(struct ulp_text *text, uint64_t number, int bytes)
+static void put_little_endian(struct ulp_text *text, uint64_t number, int bytes)
 {
     char little[8];
     for (int i = 0; i < bytes; i++)
@@ -62,16 +62,16 @@ static bool is_said_utf8(const char *name)
 static void put_description(struct ulp_text *text, const struct member *member, size_t wide_count)
 {
     const size_t name_bytes = strlen(member->name) + 4;
-    put(text, wide_count ? VERSION_ZIP64 : VERSION_PLAIN, 2);
-    put(text, is_said_utf8(member->name) ? NAME_IS_UTF8 : 0, 2);
-    put(text, 0, 2); /* stored */
-    put(text, 0, 2); /* time */
-    put(text, FIRST_DAY, 2);
-    put(text, member->sum, 4);
+    put_little_endian(text, wide_count ? VERSION_ZIP64 : VERSION_PLAIN, 2);
+    put_little_endian(text, is_said_utf8(member->name) ? NAME_IS_UTF8 : 0, 2);
+    put_little_endian(text, 0, 2); /* stored */
+    put_little_endian(text, 0, 2); /* time */
+    put_little_endian(text, FIRST_DAY, 2);
+    put_little_endian(text, member->sum, 4);
     for (int i = 0; i < 2; i++) /* stored and whole */
-        put(text, member->wide_size ? IN_ZIP64 : member->bytes, 4);
-    put(text, name_bytes, 2);
-    put(text, wide_count ? 4 + 8 * wide_count : 0, 2);
+        put_little_endian(text, member->wide_size ? IN_ZIP64 : member->bytes, 4);
+    put_little_endian(text, name_bytes, 2);
+    put_little_endian(text, wide_count ? 4 + 8 * wide_count : 0, 2);
 }
 
 static void put_name(struct ulp_text *text, const struct member *member, size_t wide_count)
@@ -79,27 +79,27 @@ static void put_name(struct ulp_text *text, const struct member *member, size_t 
     ulp_text_put(text, member->name, strlen(member->name));
     ulp_text_put(text, ".npy", 4);
     if (wide_count) {
-        put(text, ZIP64_FIELD, 2);
-        put(text, 8 * wide_count, 2);
+        put_little_endian(text, ZIP64_FIELD, 2);
+        put_little_endian(text, 8 * wide_count, 2);
     }
     for (int i = 0; member->wide_size && i < 2; i++)
-        put(text, member->bytes, 8);
+        put_little_endian(text, member->bytes, 8);
 }
 
 static void put_entry(struct ulp_text *text, const struct member *member)
 {
     const size_t wide_count = 2 * member->wide_size + member->wide_offset;
     ulp_text_put(text, "PK\1\2", 4);
-    put(text, wide_count ? VERSION_ZIP64 : VERSION_PLAIN, 2);
+    put_little_endian(text, wide_count ? VERSION_ZIP64 : VERSION_PLAIN, 2);
     put_description(text, member, wide_count);
-    put(text, 0, 2); /* comment */
-    put(text, 0, 2); /* disk */
-    put(text, 0, 2); /* attributes */
-    put(text, 0, 4);
-    put(text, member->wide_offset ? IN_ZIP64 : member->offset, 4);
+    put_little_endian(text, 0, 2); /* comment */
+    put_little_endian(text, 0, 2); /* disk */
+    put_little_endian(text, 0, 2); /* attributes */
+    put_little_endian(text, 0, 4);
+    put_little_endian(text, member->wide_offset ? IN_ZIP64 : member->offset, 4);
     put_name(text, member, wide_count);
     if (member->wide_offset)
-        put(text, member->offset, 8);
+        put_little_endian(text, member->offset, 8);
 }
 
 /* In pieces, as a text holds what it is given until that is written. */
@@ -157,26 +157,26 @@ static void put_end(struct archive *archive)
     put_bytes(file, archive->directory.data, archive->directory.length);
     if (count >= UINT16_MAX || bytes >= IN_ZIP64 || archive->offset >= IN_ZIP64) {
         ulp_text_put(file, "PK\6\6", 4);
-        put(file, 44, 8); /* bytes of this record from here on */
-        put(file, VERSION_ZIP64, 2);
-        put(file, VERSION_ZIP64, 2);
-        put(file, 0, 8); /* disks */
-        put(file, count, 8);
-        put(file, count, 8);
-        put(file, bytes, 8);
-        put(file, archive->offset, 8);
+        put_little_endian(file, 44, 8); /* bytes of this record from here on */
+        put_little_endian(file, VERSION_ZIP64, 2);
+        put_little_endian(file, VERSION_ZIP64, 2);
+        put_little_endian(file, 0, 8); /* disks */
+        put_little_endian(file, count, 8);
+        put_little_endian(file, count, 8);
+        put_little_endian(file, bytes, 8);
+        put_little_endian(file, archive->offset, 8);
         ulp_text_put(file, "PK\6\7", 4);
-        put(file, 0, 4);
-        put(file, archive->offset + bytes, 8);
-        put(file, 1, 4);
+        put_little_endian(file, 0, 4);
+        put_little_endian(file, archive->offset + bytes, 8);
+        put_little_endian(file, 1, 4);
     }
     ulp_text_put(file, "PK\5\6", 4);
-    put(file, 0, 4); /* disks */
+    put_little_endian(file, 0, 4); /* disks */
     for (int i = 0; i < 2; i++)
-        put(file, count < UINT16_MAX ? count : UINT16_MAX, 2);
-    put(file, bytes < IN_ZIP64 ? bytes : IN_ZIP64, 4);
-    put(file, archive->offset < IN_ZIP64 ? archive->offset : IN_ZIP64, 4);
-    put(file, 0, 2); /* comment */
+        put_little_endian(file, count < UINT16_MAX ? count : UINT16_MAX, 2);
+    put_little_endian(file, bytes < IN_ZIP64 ? bytes : IN_ZIP64, 4);
+    put_little_endian(file, archive->offset < IN_ZIP64 ? archive->offset : IN_ZIP64, 4);
+    put_little_endian(file, 0, 2); /* comment */
 }
 
 enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,

@@ -27,7 +27,7 @@ static char *quote(const char *text)
     return quoted;
 }
 
-static void put(struct ulp_text *out, const char *text)
+static void put_words(struct ulp_text *out, const char *text)
 {
     ulp_text_put(out, text, strlen(text));
 }
@@ -59,9 +59,9 @@ enum ulp_status ulp_recording_writer_open(const char *path, const char *runner,
         free_writer(writer);
         return status;
     }
-    put(&writer->file, "{\n    \"lst\": [\n        [\n            ");
-    put(&writer->file, writer->runner);
-    put(&writer->file, ",\n            [");
+    put_words(&writer->file, "{\n    \"lst\": [\n        [\n            ");
+    put_words(&writer->file, writer->runner);
+    put_words(&writer->file, ",\n            [");
     *out = writer;
     return ULP_OK;
 }
@@ -86,15 +86,15 @@ static enum ulp_status add_array(struct ulp_recording_writer *writer, const char
         ulp_base64_encode(parts, counts, 2, tensor->owned ? ulp_charged(tensor->data) : NULL);
     ulp_npy_free(&npy);
     if (text) {
-        put(&writer->file, quoted);
-        put(&writer->file, ": {\n                            \"values\": {\n"
-                           "                                \"array\": \"");
-        put(&writer->file, text);
-        put(&writer->file,
-            "\",\n                                \"polygraphy_class\": \"ndarray\"\n"
-            "                            },\n"
-            "                            \"polygraphy_class\": \"LazyArray\"\n"
-            "                        }");
+        put_words(&writer->file, quoted);
+        put_words(&writer->file, ": {\n                            \"values\": {\n"
+                                 "                                \"array\": \"");
+        put_words(&writer->file, text);
+        put_words(&writer->file,
+                  "\",\n                                \"polygraphy_class\": \"ndarray\"\n"
+                  "                            },\n"
+                  "                            \"polygraphy_class\": \"LazyArray\"\n"
+                  "                        }");
     }
     free(quoted);
     ulp_free(text);
@@ -107,18 +107,19 @@ enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text *out = &writer->file;
-    put(out, writer->count++ ? ",\n                {\n" : "\n                {\n");
-    put(out, "                    \"outputs\": {");
+    put_words(out, writer->count++ ? ",\n                {\n" : "\n                {\n");
+    put_words(out, "                    \"outputs\": {");
     for (size_t i = 0; i < tensors->count; i++) {
-        put(out, i ? ",\n                        " : "\n                        ");
+        put_words(out, i ? ",\n                        " : "\n                        ");
         const enum ulp_status status =
             add_array(writer, tensors->items[i].name, &tensors->items[i].tensor, error);
         ULP_TRY(ulp_fail_at(error, status, "%s: '%.200s'", writer->path, tensors->items[i].name));
     }
-    put(out, "\n                    },\n                    \"runtime\": null,\n"
-             "                    \"runner_name\": ");
-    put(out, writer->runner);
-    put(out, ",\n                    \"polygraphy_class\": \"IterationResult\"\n                }");
+    put_words(out, "\n                    },\n                    \"runtime\": null,\n"
+                   "                    \"runner_name\": ");
+    put_words(out, writer->runner);
+    put_words(
+        out, ",\n                    \"polygraphy_class\": \"IterationResult\"\n                }");
     return ULP_OK;
 }
 
@@ -128,8 +129,8 @@ enum ulp_status ulp_recording_writer_close(struct ulp_recording_writer *writer, 
     ULP_ENTER_ENVIRONMENT;
     if (!writer)
         return ULP_OK;
-    put(&writer->file, "\n            ]\n        ]\n    ],\n"
-                       "    \"polygraphy_class\": \"RunResults\"\n}\n");
+    put_words(&writer->file, "\n            ]\n        ]\n    ],\n"
+                             "    \"polygraphy_class\": \"RunResults\"\n}\n");
     const enum ulp_status status = ulp_text_close(&writer->file, keep, error);
     free_writer(writer);
     return status;

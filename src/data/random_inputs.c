@@ -109,7 +109,7 @@ static enum ulp_status fill_integers(struct ulp_tensor *tensor, const struct ran
 
 /* Floats of 8 and fewer bits without a format row (FP4 E2M1, E8M0): the nearest of all their
  * values. */
-static float find_nearest(enum ulp_type type, double x)
+static float find_nearest_code(enum ulp_type type, double x)
 {
     float best = NAN;
     for (uint32_t code = 0; code < 1u << ulp_type_rows[type].file_bits; code++) {
@@ -136,7 +136,7 @@ static void fill_floats(struct ulp_tensor *tensor, const struct range *range)
         if (tensor->element == ULP_ELEMENT_F64)
             ((double *)tensor->data)[i] = x;
         else
-            ((float *)tensor->data)[i] = has_format ? (float)x : find_nearest(tensor->type, x);
+            ((float *)tensor->data)[i] = has_format ? (float)x : find_nearest_code(tensor->type, x);
     }
 }
 

@@ -31,8 +31,8 @@ static bool is_same(const struct dimension *a, const struct dimension *b, bool j
            (a->input == b->input && a->axis == b->axis) || (joined && a->given == b->given);
 }
 
-static const struct dimension *find(const struct dimension *list, size_t count,
-                                    const struct dimension *like, bool joined)
+static const struct dimension *find_dimension(const struct dimension *list, size_t count,
+                                              const struct dimension *like, bool joined)
 {
     for (size_t i = 0; i < count; i++)
         if (is_same(&list[i], like, joined))
@@ -80,7 +80,7 @@ static enum ulp_status list_dimensions(const struct ulp_model *model,
                 continue;
             const struct dimension one = {i, a, info.dim_names[a], given->dims[a],
                                           draw(attempt, *count, given->dims[a])};
-            if (!find(*out, *count, &one, is_joined(attempt)))
+            if (!find_dimension(*out, *count, &one, is_joined(attempt)))
                 (*out)[(*count)++] = one;
         }
     }
@@ -138,8 +138,9 @@ enum ulp_status ulp_inputs_resize(const struct ulp_model *model,
             continue;
         for (int a = 0; a < given->rank; a++) {
             const struct dimension one = {i, a, info.dim_names[a], given->dims[a], 0};
-            dims[a] = is_free(&info, given, a) ? find(list, count, &one, is_joined(attempt))->drawn
-                                               : given->dims[a];
+            dims[a] = is_free(&info, given, a)
+                          ? find_dimension(list, count, &one, is_joined(attempt))->drawn
+                          : given->dims[a];
         }
         ULP_TRY(ulp_tensor_describe(&tensor, given->type, given->element, given->precision,
                                     given->rank, dims, error));

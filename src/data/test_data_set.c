@@ -12,8 +12,8 @@
 #include "data/data.h"
 #include "load/load.h"
 
-static bool join(char *out, size_t size, const char *folder, const char *prefix, size_t index,
-                 const char *suffix)
+static bool join_path(char *out, size_t size, const char *folder, const char *prefix, size_t index,
+                      const char *suffix)
 {
     int length = snprintf(out, size, "%s/%s_%zu%s", folder, prefix, index, suffix);
     return length > 0 && (size_t)length < size;
@@ -89,7 +89,7 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
     *out = (struct ulp_tensor_set){0};
     enum ulp_status status = list_names(&naming, error);
     for (size_t i = 0; status == ULP_OK; i++) {
-        if (!join(path, sizeof path, folder, prefix, i, ".pb"))
+        if (!join_path(path, sizeof path, folder, prefix, i, ".pb"))
             status = ulp_fail(error, ULP_ERROR_INPUT, "%.200s...: the path is too long", folder);
         else if (stat(path, &info) != 0)
             break;

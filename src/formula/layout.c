@@ -286,9 +286,10 @@ enum ulp_status ulp_layout_elementwise(const struct ulp_layout *layout, struct u
 
 /* Strides of an output of ulp_layout_reduce over the axes of dims, of which row_count * row_length
  * elements. */
-static enum ulp_status add_output(struct grid *grid, struct ulp_operand *output, int number,
-                                  int rank, const int64_t *dims, const bool *reduced,
-                                  size_t full_count, size_t row_count, struct ulp_error *error)
+static enum ulp_status add_output_strides(struct grid *grid, struct ulp_operand *output, int number,
+                                          int rank, const int64_t *dims, const bool *reduced,
+                                          size_t full_count, size_t row_count,
+                                          struct ulp_error *error)
 {
     clear_addresses(output);
     if (!output->tensor)
@@ -340,8 +341,8 @@ enum ulp_status ulp_layout_reduce(const struct ulp_layout *layout, int rank, con
     for (int i = 0; i < layout->operand_count && status == ULP_OK; i++)
         status = add_operand(&grid, &layout->operands[i], i, rank, dims, error);
     for (int i = 0; i < layout->output_count && status == ULP_OK; i++)
-        status = add_output(&grid, &layout->outputs[i], i, rank, dims, reduced, full_count,
-                            row_count, error);
+        status = add_output_strides(&grid, &layout->outputs[i], i, rank, dims, reduced, full_count,
+                                    row_count, error);
     if (status != ULP_OK)
         return status;
     order_axes(&grid, rank, dims, reduced);

@@ -174,7 +174,7 @@ __attribute__((target("avx2"))) static double find_largest_avx2(const int32_t *x
 #endif
 
 /* The largest magnitude; 2^64 for any above 2^53. */
-static double find_largest(const struct ulp_tensor *tensor)
+static double find_largest_integer(const struct ulp_tensor *tensor)
 {
     uint64_t largest = 0;
     if (tensor->element == ULP_ELEMENT_I32)
@@ -214,7 +214,8 @@ static double find_largest_line(const struct ulp_factor *factor, size_t batch_co
  * Rounding is monotone, so what is below 2^53 here is so exactly. */
 static double bound_sums(const struct ulp_contraction *problem)
 {
-    const double a = find_largest(problem->a.tensor), b = find_largest(problem->b.tensor);
+    const double a = find_largest_integer(problem->a.tensor),
+                 b = find_largest_integer(problem->b.tensor);
     const double products = a * b * (double)problem->k;
     if (products < FLOAT_LIMIT || a * b >= DOUBLE_LIMIT)
         return products;

@@ -87,7 +87,7 @@ static int kind_of(size_t size, bool of_k)
     return size % 4 ? 0 : of_k && size % 32 == 0 ? 2 : 1;
 }
 
-static size_t find_nearest(const size_t *axis, size_t count, size_t size, bool kinds)
+static size_t find_nearest_size(const size_t *axis, size_t count, size_t size, bool kinds)
 {
     size_t best = count;
     for (size_t i = 0; i < count; i++)
@@ -117,8 +117,8 @@ static struct ulp_cublas_order find_matrices(bool tf32, size_t m, size_t n, size
 {
     enum { CHAIN = 0, HALVES = 0xfd, TILES_OF_32 = 0xfe, REST_LAST = 0xff, ALIGNED = 4 };
     const struct products *row = find_products(tf32 ? "tf32" : "fp32", k);
-    const size_t at = find_nearest(COLUMNS, COUNT(COLUMNS), n, true) * COUNT(ROWS) +
-                      find_nearest(ROWS, COUNT(ROWS), m, false);
+    const size_t at = find_nearest_size(COLUMNS, COUNT(COLUMNS), n, true) * COUNT(ROWS) +
+                      find_nearest_size(ROWS, COUNT(ROWS), m, false);
     const int found =
         16 * read_digit(row->digits[turned][2 * at]) + read_digit(row->digits[turned][2 * at + 1]);
     struct ulp_cublas_order order = {.chain = !tf32 || found == CHAIN || found == HALVES,

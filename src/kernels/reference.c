@@ -38,8 +38,9 @@ ULP_WORK(sum_rows_exactly)
     return ULP_OK;
 }
 
-static enum ulp_status check(const struct ulp_arithmetic *arithmetic,
-                             const struct ulp_contraction *problem, struct ulp_error *error)
+static enum ulp_status check_contraction(const struct ulp_arithmetic *arithmetic,
+                                         const struct ulp_contraction *problem,
+                                         struct ulp_error *error)
 {
     int precision = arithmetic->accumulator.precision;
     if (arithmetic->accumulator.carrier != ULP_CARRIER_MPFR || precision < ULP_MPFR_PRECISION_MIN ||
@@ -205,7 +206,7 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
                                      struct ulp_wide_counts *counts, struct ulp_pool *pool,
                                      struct ulp_error *error)
 {
-    ULP_TRY(check(arithmetic, problem, error));
+    ULP_TRY(check_contraction(arithmetic, problem, error));
     struct ulp_wide_counts own_counts = {0, 0};
     struct ulp_wide_call call = {
         .arithmetic = arithmetic,

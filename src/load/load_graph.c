@@ -43,14 +43,14 @@ static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int 
 
 /* The number of a value this graph, or one around it, has; -1 when none has it. A value of an outer
  * graph becomes a captured value of every graph from there to here. */
-static enum ulp_status find_value(struct ulp_scope *scope, const char *name, int *out,
-                                  struct ulp_error *error)
+static enum ulp_status find_or_capture(struct ulp_scope *scope, const char *name, int *out,
+                                       struct ulp_error *error)
 {
     *out = ulp_names_find(&scope->names, name);
     if (*out >= 0 || !scope->parent)
         return ULP_OK;
     int outer;
-    ULP_TRY(find_value(scope->parent, name, &outer, error));
+    ULP_TRY(find_or_capture(scope->parent, name, &outer, error));
     if (outer < 0)
         return ULP_OK;
     ULP_TRY(add_value(scope, name, out, error));
@@ -273,7 +273,7 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
         ULP_TRY(ulp_load_text(loader, &name, proto->input[i], "an input's name", error));
         inputs[i] = -1;
         if (*name) {
-            ULP_TRY(find_value(scope, name, &inputs[i], error));
+            ULP_TRY(find_or_capture(scope, name, &inputs[i], error));
             if (inputs[i] < 0)
                 return ulp_fail(error, ULP_ERROR_INPUT,
                                 "input %zu, '%.100s', is neither an input of the graph%s, an "
@@ -313,7 +313,7 @@ static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope 
         outputs[i] = -1;
         ULP_TRY(ulp_load_text(loader, &name, proto->output[i]->name, "an output's name", error));
         if (*name)
-            ULP_TRY(find_value(scope, name, &outputs[i], error));
+            ULP_TRY(find_or_capture(scope, name, &outputs[i], error));
         if (outputs[i] < 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "output %zu, '%.100s', is computed by no node",
                             i, name);

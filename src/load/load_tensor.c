@@ -75,8 +75,8 @@ static enum ulp_status find_data(const Ulp__TensorProto *proto, enum field *out,
 }
 
 /* Type and shape into *out; no data yet. */
-static enum ulp_status describe(struct ulp_tensor *out, const Ulp__TensorProto *proto,
-                                struct ulp_error *error)
+static enum ulp_status describe_proto(struct ulp_tensor *out, const Ulp__TensorProto *proto,
+                                      struct ulp_error *error)
 {
     *out = (struct ulp_tensor){0};
     if (!proto->has_data_type || proto->data_type == ULP_TYPE_UNDEFINED)
@@ -268,7 +268,7 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
 {
     enum field field;
     size_t found, needed;
-    ULP_TRY(describe(out, proto, error));
+    ULP_TRY(describe_proto(out, proto, error));
     ULP_TRY(find_data(proto, &field, &found, error));
     if (out->element == ULP_ELEMENT_COUNT)
         return check_described(out, proto, field, found, error);

@@ -86,8 +86,8 @@ void ulp_offsets_add_rows(struct ulp_offset_range *range, const struct ulp_opera
         ulp_offsets_add(range, NULL, operand->row_stride, ulp_size_divide_up(row_count, period));
 }
 
-static enum ulp_status check(const struct ulp_offset_range *range, const struct ulp_tensor *tensor,
-                             struct ulp_error *error)
+static enum ulp_status check_offsets(const struct ulp_offset_range *range,
+                                     const struct ulp_tensor *tensor, struct ulp_error *error)
 {
     char shape[200];
     return range->fits && range->low >= 0 && (uint64_t)range->high < tensor->count
@@ -112,7 +112,7 @@ enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
         ulp_offsets_add_rows(&range, operand, rows->row_count);
         ulp_offsets_add(&range, operand->position_offset, operand->position_stride,
                         rows->row_length);
-        ULP_TRY(check(&range, operand->tensor, error));
+        ULP_TRY(check_offsets(&range, operand->tensor, error));
     }
     return ULP_OK;
 }
@@ -141,7 +141,7 @@ enum ulp_status ulp_bounds_check_contraction(const struct ulp_contraction *p,
             continue;
         for (int t = 0; t < 3; t++)
             ulp_offsets_add(&range, sides[i].tables[t], 0, sides[i].counts[t]);
-        ULP_TRY(check(&range, sides[i].tensor, error));
+        ULP_TRY(check_offsets(&range, sides[i].tensor, error));
     }
     return ULP_OK;
 }

@@ -136,9 +136,9 @@ static enum ulp_status walk_iteration(struct bodies *b, struct ulp_error *error)
 
 /* P(r) and R(p) of a node that only hands on: the values themselves, rounded where the other
  * arithmetic's storage is narrower. */
-static enum ulp_status hand_on(const struct bodies *b, size_t lane,
-                               const struct ulp_evaluation *reference,
-                               struct ulp_evaluation *evaluation, struct ulp_error *error)
+static enum ulp_status hand_on_results(const struct bodies *b, size_t lane,
+                                       const struct ulp_evaluation *reference,
+                                       struct ulp_evaluation *evaluation, struct ulp_error *error)
 {
     const struct ulp_lane *lanes = b->frame->lanes;
     for (size_t o = 0; o < b->step->output_count; o++) {
@@ -169,7 +169,7 @@ static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *cons
         if (is_driven(b, l)) {
             status = ulp_control_end(&b->lanes[l].control, error);
             if (status == ULP_OK && l && b->walk->options->audit)
-                status = hand_on(b, l, &evaluations[0], &evaluations[l], error);
+                status = hand_on_results(b, l, &evaluations[0], &evaluations[l], error);
         } else if (b->absent[l]) {
             status = ulp_evaluate(b->walk, b->frame, b->step, l, reference_inputs,
                                   evaluations[0].entire, &evaluations[l], b->arena, error);

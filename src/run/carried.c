@@ -185,7 +185,7 @@ static enum ulp_status keep_constants(struct ulp_packed *packed, const struct ul
 }
 
 /* For the second run. */
-static bool prepare(struct ulp_carried *kept, const struct ulp_program *program)
+static bool prepare_carried(struct ulp_carried *kept, const struct ulp_program *program)
 {
     struct ulp_error error;
     struct ulp_packed *packed = NULL;
@@ -216,7 +216,7 @@ bool ulp_carried_begin(struct ulp_carried *kept, const struct ulp_program *progr
         return false;
     /* not the mutex: allocating may call reclaim */
     pthread_mutex_lock(&kept->preparing);
-    const bool is = kept->packed || prepare(kept, program);
+    const bool is = kept->packed || prepare_carried(kept, program);
     pthread_mutex_unlock(&kept->preparing);
     return is;
 }

@@ -34,8 +34,10 @@ static enum ulp_status add_reading(struct readings *readings, struct reading rea
 }
 
 /* What the node reads of initializers and the like, and what its attributes hold. */
-static enum ulp_status add_node(struct readings *readings, const struct ulp_program *program,
-                                const struct ulp_mix *mix, size_t node, struct ulp_error *error)
+static enum ulp_status add_constants_read(struct readings *readings,
+                                          const struct ulp_program *program,
+                                          const struct ulp_mix *mix, size_t node,
+                                          struct ulp_error *error)
 {
     const struct ulp_block *block = program->nodes[node].block;
     const struct ulp_step *step = program->nodes[node].step;
@@ -124,7 +126,7 @@ enum ulp_status ulp_program_constants(const struct ulp_program *program, size_t 
     enum ulp_status status = ULP_OK;
     *out = (struct ulp_changed_constants){0};
     for (size_t n = 0; n < program->node_count && status == ULP_OK; n++)
-        status = add_node(&readings, program, &program->mixes[lane], n, error);
+        status = add_constants_read(&readings, program, &program->mixes[lane], n, error);
     if (status == ULP_OK)
         status = ulp_allocate(&items, readings.count + 1, sizeof *out->items, budget,
                               "constants of a lane", error);

@@ -38,10 +38,11 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
 }
 
 /* The values of one lane's output. */
-static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struct ulp_frame *frame,
-                                        const struct ulp_step *step,
-                                        const struct ulp_evaluation *evaluations, size_t lane,
-                                        int position)
+static struct ulp_lane_value find_lane_value(const struct ulp_walk *walk,
+                                             const struct ulp_frame *frame,
+                                             const struct ulp_step *step,
+                                             const struct ulp_evaluation *evaluations, size_t lane,
+                                             int position)
 {
     const struct ulp_evaluation *evaluation = &evaluations[lane];
     const struct ulp_tensor *constant =
@@ -177,7 +178,8 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
     ULP_TRY(walk->unseen ? ULP_OK : round_leaving(walk, frame, step, evaluations, arena, error));
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
-            values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);
+            values[l * outputs + o] =
+                find_lane_value(walk, frame, step, evaluations, l, positions[o]);
     struct ulp_event event = {
         .index = step->number,
         .node_count = walk->program->node_count,

@@ -18,7 +18,8 @@ struct span {
 /* Fewer results take no time at 128 bits, and their node is compiled once more. */
 #define RESULTS_MIN ((size_t)1 << 15)
 
-static ULP_VECTORISE void look(const float *x, size_t count, int *least_out, int *most_out)
+static ULP_VECTORISE void find_exponents(const float *x, size_t count, int *least_out,
+                                         int *most_out)
 {
     int least = *least_out, most = *most_out;
     for (size_t i = 0; i < count; i++) {
@@ -41,7 +42,7 @@ ULP_WORK(look_at_part)
 {
     struct span *span = context;
     int least = EXPONENT_END, most = 0;
-    look(span->x + first, last - first, &least, &most);
+    find_exponents(span->x + first, last - first, &least, &most);
     for (int seen = atomic_load(&span->least);
          least < seen && !atomic_compare_exchange_weak(&span->least, &seen, least);)
         ;

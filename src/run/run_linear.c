@@ -191,7 +191,7 @@ static void join_errors(struct errors *all, const struct errors *more)
     all->nearest = more->nearest < all->nearest ? more->nearest : all->nearest;
 }
 
-static void join(struct seen *all, const struct seen *more)
+static void join_seen(struct seen *all, const struct seen *more)
 {
     for (int i = 0; i < 2; i++)
         all->largest[i] = larger(all->largest[i], more->largest[i]);
@@ -238,7 +238,7 @@ LOOP enum ulp_status subtract(void *context, size_t first, size_t last, int work
             all.largest[i] = larger(all.largest[i], most[i]);
     }
     all.failed |= all.largest[0] >= magnitude(0x1p300);
-    join(seen_by(work, worker), &all);
+    join_seen(seen_by(work, worker), &all);
     return ULP_OK;
 }
 
@@ -359,7 +359,7 @@ LOOP enum ulp_status add(void *context, size_t first, size_t last, int worker)
         add_double(&out[i], &r[i], work->moved[i]);
         all.turns += work->moved[i] != 0 && is_near(&out[i], work->digits + 1, work->bound);
     }
-    join(seen_by(work, worker), &all);
+    join_seen(seen_by(work, worker), &all);
     return ULP_OK;
 }
 
@@ -388,7 +388,7 @@ static struct seen go_over(struct work *work, ulp_work_fn *function, struct ulp_
     /* never fails */
     ulp_parallel_for(pool, work->p->count, ulp_grain(4), function, work, NULL);
     for (size_t i = 0; i < work->worker_count; i++)
-        join(&all, &work->seen[i]);
+        join_seen(&all, &work->seen[i]);
     return all;
 }
 

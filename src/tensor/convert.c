@@ -285,7 +285,7 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
     }
 }
 
-static convert_fn *choose(const struct conversion *c)
+static convert_fn *choose_conversion(const struct conversion *c)
 {
     /* which a double holds */
     const bool exact = c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64;
@@ -332,7 +332,7 @@ static void convert_stored(const struct conversion *c, size_t first, size_t last
     part.element_bytes = sizeof *buffer;
     part.data = buffer;
     inner.in = &part;
-    convert_fn *convert = choose(&inner);
+    convert_fn *convert = choose_conversion(&inner);
     for (size_t i = first; i < last; i += FLOAT_CHUNK) {
         const size_t count = last - i < FLOAT_CHUNK ? last - i : FLOAT_CHUNK;
         ulp_floats_read(c->in, i, count, buffer);
@@ -369,7 +369,7 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
     job.convert = in->element == ULP_ELEMENT_STORED ? convert_stored
                   : in->element == ULP_ELEMENT_PACKED && out->type == in->type
                       ? convert_packed
-                      : choose(&job.conversion);
+                      : choose_conversion(&job.conversion);
     const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE ||
                       out->element == ULP_ELEMENT_PAIR;
     return ulp_parallel_for(pool, in->count, ulp_grain(wide ? 20 : 1), convert_range, &job, error);

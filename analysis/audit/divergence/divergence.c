@@ -137,7 +137,7 @@ static double distance(const struct rows *rows, size_t truth, size_t value)
 }
 
 /* The nearest row that is left; the one in its place when none is nearer. */
-static size_t find_nearest(const struct rows *rows, size_t truth)
+static size_t find_nearest_row(const struct rows *rows, size_t truth)
 {
     size_t best = SIZE_MAX;
     double least = INFINITY;
@@ -161,7 +161,7 @@ static size_t find_nearest(const struct rows *rows, size_t truth)
 static void match_rows(const struct rows *rows, struct ulp_matched *out, double *square_sum)
 {
     for (size_t t = 0; t < rows->count; t++) {
-        const size_t v = find_nearest(rows, t);
+        const size_t v = find_nearest_row(rows, t);
         const double square = distance(rows, t, v);
         rows->used[v] = true;
         out->rows++;

@@ -17,7 +17,7 @@ struct lists {
 };
 
 /* A comparison of `reference` with 0, which is `lane` in the lane: the nearest that turns stays. */
-static void look_at(struct ulp_divergence *out, double reference, double lane)
+static void look_at_comparison(struct ulp_divergence *out, double reference, double lane)
 {
     if ((reference > 0) == (lane > 0) || fabs(reference) >= out->margin)
         return;
@@ -59,17 +59,18 @@ static bool read_row(int64_t out[3], const struct lists *lists, const struct ulp
 static void look_at_box(struct ulp_divergence *out, const struct lists *lists, const int64_t box[3])
 {
     int64_t kept[3];
-    look_at(out,
-            score_of(lists->scores.reference, box) -
-                ulp_detect_limit(lists->score.reference, -INFINITY),
-            score_of(lists->scores.lane, box) - ulp_detect_limit(lists->score.lane, -INFINITY));
+    look_at_comparison(out,
+                       score_of(lists->scores.reference, box) -
+                           ulp_detect_limit(lists->score.reference, -INFINITY),
+                       score_of(lists->scores.lane, box) -
+                           ulp_detect_limit(lists->score.lane, -INFINITY));
     for (size_t row = 0; row < lists->row; row++)
         if (read_row(kept, lists, lists->truth, row) && kept[0] == box[0] && kept[1] == box[1])
-            look_at(out,
-                    overlap_of(lists, lists->boxes.reference, box, kept) -
-                        ulp_detect_limit(lists->iou.reference, 0),
-                    overlap_of(lists, lists->boxes.lane, box, kept) -
-                        ulp_detect_limit(lists->iou.lane, 0));
+            look_at_comparison(out,
+                               overlap_of(lists, lists->boxes.reference, box, kept) -
+                                   ulp_detect_limit(lists->iou.reference, 0),
+                               overlap_of(lists, lists->boxes.lane, box, kept) -
+                                   ulp_detect_limit(lists->iou.lane, 0));
 }
 
 static bool are_equal(const struct ulp_tensor *a, const struct ulp_tensor *b, size_t row)
@@ -115,9 +116,10 @@ void ulp_divergence_suppression(struct ulp_divergence *out, const struct ulp_pro
     if (has_theirs)
         look_at_box(out, &lists, theirs);
     if (has_ours && has_theirs && ours[0] == theirs[0] && ours[1] == theirs[1])
-        look_at(out,
-                score_of(lists.scores.reference, theirs) - score_of(lists.scores.reference, ours),
-                score_of(lists.scores.lane, theirs) - score_of(lists.scores.lane, ours));
+        look_at_comparison(out,
+                           score_of(lists.scores.reference, theirs) -
+                               score_of(lists.scores.reference, ours),
+                           score_of(lists.scores.lane, theirs) - score_of(lists.scores.lane, ours));
     if (isinf(out->margin)) /* none turns: the boxes of another row did */
         out->margin = out->margin_error = NAN;
 }

@@ -145,7 +145,7 @@ enum ulp_status ulp_change_apply(const struct ulp_tensor *given, const struct ul
 
 /* ---- words ---- */
 
-static void add(struct ulp_text *out, const char *words)
+static void add_change_words(struct ulp_text *out, const char *words)
 {
     ulp_text_add(out, "%s%s", out->length ? ", " : "", words);
 }
@@ -162,12 +162,12 @@ static void describe_channels(const struct ulp_picture *p, const struct ulp_inpu
     if (same)
         return;
     if (reverse) {
-        add(out, "channels in reverse order (RGB and BGR swapped)");
+        add_change_words(out, "channels in reverse order (RGB and BGR swapped)");
         return;
     }
     snprintf(words, sizeof words, "channels in the order %d, %d, %d", change->from[0],
              change->from[1], change->from[2]);
-    add(out, words);
+    add_change_words(out, words);
 }
 
 static void describe_places(const struct ulp_picture *p, const struct ulp_input_change *change,
@@ -177,16 +177,17 @@ static void describe_places(const struct ulp_picture *p, const struct ulp_input_
         change->layout == ULP_LAYOUT_OTHER || change->layout == ULP_LAYOUT_OTHER_TRANSPOSED;
     char words[96];
     if (other)
-        add(out, p->channels_last ? "elements in the order NCHW where the model takes NHWC"
+        add_change_words(out, p->channels_last
+                                  ? "elements in the order NCHW where the model takes NHWC"
                                   : "elements in the order NHWC where the model takes NCHW");
     if (change->layout == ULP_LAYOUT_TRANSPOSED || change->layout == ULP_LAYOUT_OTHER_TRANSPOSED)
-        add(out, "rows and columns exchanged");
+        add_change_words(out, "rows and columns exchanged");
     if (change->mirrored_rows && change->mirrored_columns)
-        add(out, p->image ? "turned by 180 degrees" : "in reverse order");
+        add_change_words(out, p->image ? "turned by 180 degrees" : "in reverse order");
     else if (change->mirrored_rows)
-        add(out, p->image ? "upside down" : "rows in reverse order");
+        add_change_words(out, p->image ? "upside down" : "rows in reverse order");
     else if (change->mirrored_columns)
-        add(out, p->image ? "mirrored left to right" : "rows from their end");
+        add_change_words(out, p->image ? "mirrored left to right" : "rows from their end");
     if (change->down || change->right) {
         snprintf(words, sizeof words, "shifted by one %s (%s%s%s)", p->image ? "pixel" : "place",
                  change->down > 0   ? "up"
@@ -196,7 +197,7 @@ static void describe_places(const struct ulp_picture *p, const struct ulp_input_
                  change->right > 0   ? "left"
                  : change->right < 0 ? "right"
                                      : "");
-        add(out, words);
+        add_change_words(out, words);
     }
 }
 
@@ -291,7 +292,7 @@ static void describe_scale(const struct ulp_picture *p, const struct ulp_input_c
     for (size_t s = 0; s < sizeof scales / sizeof *scales; s++) {
         const double factor[3] = {scales[s].factor, scales[s].factor, scales[s].factor};
         if (matches(p, change, factor, zero, NAMED)) {
-            add(out, scales[s].words);
+            add_change_words(out, scales[s].words);
             return;
         }
     }

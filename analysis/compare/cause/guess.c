@@ -135,7 +135,8 @@ struct looking {
     bool done;
 };
 
-static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status measure_distance(void *context, const struct ulp_event *event,
+                                        struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct looking *looking = context;
@@ -200,7 +201,7 @@ static enum ulp_status try_change(struct guessing *guessing, const struct ulp_in
     struct ulp_tensor_set inputs;
     struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
     const struct ulp_observer observer = {.context = &guessing->looking,
-                                          .node_done = look,
+                                          .node_done = measure_distance,
                                           .cancelled = is_done};
     ULP_TRY(change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, &inputs,
                           error));

@@ -108,7 +108,7 @@ struct sink {
 };
 
 /* All of it or, where there is no room, nothing from there on. */
-static void put(struct sink *sink, const char *bytes, size_t count)
+static void put_bytes(struct sink *sink, const char *bytes, size_t count)
 {
     if (sink->used == sink->needed && sink->needed + count < sink->size) {
         memcpy(sink->out + sink->used, bytes, count);
@@ -120,7 +120,7 @@ static void put(struct sink *sink, const char *bytes, size_t count)
 static void put_spaces(struct sink *sink, size_t count)
 {
     while (count--)
-        put(sink, " ", 1);
+        put_bytes(sink, " ", 1);
 }
 
 static size_t end(struct sink *sink)
@@ -151,9 +151,9 @@ static void put_cut(struct sink *sink, const char *text, size_t count, size_t co
     for (const char *at = text; at < text + count; done += (size_t)shown.columns) {
         at = ulp_show_character(&shown, at, text + count);
         if (total <= columns || done + (size_t)shown.columns <= head || total - done <= tail) {
-            put(sink, shown.text, shown.length);
+            put_bytes(sink, shown.text, shown.length);
         } else if (!cut) {
-            put(sink, "...", 3);
+            put_bytes(sink, "...", 3);
             cut = true;
         }
     }
@@ -254,7 +254,7 @@ static void put_number(struct sink *sink, struct conversion *conversion, va_list
         snprintf(text, sizeof text, conversion->text, va_arg(*list, double));
     else
         snprintf(text, sizeof text, conversion->text, take_integer(conversion, list));
-    put(sink, text, strlen(text));
+    put_bytes(sink, text, strlen(text));
 }
 
 /* A precision may cut a character; what is left of it is not shown. */
@@ -292,12 +292,12 @@ int ulp_show_arguments(char *out, size_t size, const char *format, va_list argum
     while (*format) {
         const size_t plain = strcspn(format, "%");
         for (size_t i = 0; i < plain; i++)
-            put(&sink, format++, 1);
+            put_bytes(&sink, format++, 1);
         if (!*format++)
             break;
         struct conversion conversion = read_conversion(&format, &list);
         if (conversion.letter == '%') {
-            put(&sink, "%", 1);
+            put_bytes(&sink, "%", 1);
         } else if (conversion.letter == 'c') {
             const char character[] = {(char)va_arg(list, int), '\0'};
             put_argument(&sink, &conversion, character);

@@ -31,7 +31,7 @@ int ulp_word_distance(const char *a, const char *b)
 
 /* How far a name is from the word: one that holds it is nearer than any other, the shortest
  * first. */
-static long measure(const char *word, const char *name)
+static long measure_distance(const char *word, const char *name)
 {
     const int distance = ulp_word_distance(word, name);
     if (strstr(name, word + strspn(word, "-")))
@@ -47,7 +47,7 @@ void ulp_suggest_names(struct ulp_text *out, const char *word, size_t count,
     size_t found = 0;
     for (size_t i = 0; i < count && *word; i++) {
         const char *candidate = name(context, i);
-        const long distance = measure(word, candidate);
+        const long distance = measure_distance(word, candidate);
         size_t at = found;
         for (size_t k = 0; k < found; k++)
             if (strcmp(best[k], candidate) == 0)

@@ -13,8 +13,8 @@
 
 /* The lane of that name, which is added where it is not there; "@GPU" behind the base, `part` last.
  */
-static size_t add_lane(struct audit_choices *choices, const char *name, const char *gpu,
-                       const char *part)
+static size_t add_lane_once(struct audit_choices *choices, const char *name, const char *gpu,
+                            const char *part)
 {
     char full[sizeof choices->lanes[0]];
     const int base = (int)strcspn(name, ",");
@@ -70,13 +70,13 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     const char *gpu = named.gpu;
     const char *part = strstr(lane, declared) ? declared : "";
     ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
-    ULP_TRY(ulp_judged_rests(model, out->lanes[add_lane(out, target->lowered, gpu, part)], name,
-                             &rests_on, error));
+    ULP_TRY(ulp_judged_rests(model, out->lanes[add_lane_once(out, target->lowered, gpu, part)],
+                             name, &rests_on, error));
     if (rests_on)
         snprintf(out->rests_on, sizeof out->rests_on, "%s", rests_on);
     if (ulp_target_leaves_floats(target) && !*part) {
         ULP_TRY(ulp_target_floats(&named, &judged, error));
-        out->as_is = add_lane(out, judged.asked, "", "");
+        out->as_is = add_lane_once(out, judged.asked, "", "");
     }
     for (size_t i = 0; (row = ulp_target_choice(i)); i++) {
         if (strcmp(row->target, target->name) != 0 || !is_there(row->arithmetic, gpu) ||
@@ -84,8 +84,8 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
             (row->processors && !ulp_judged_processors(model, target)))
             continue;
         struct audit_choice *choice = &out->items[out->count++];
-        const size_t first = add_lane(out, row->arithmetic, gpu, part),
-                     second = add_lane(out, row->other, gpu, part);
+        const size_t first = add_lane_once(out, row->arithmetic, gpu, part),
+                     second = add_lane_once(out, row->other, gpu, part);
         *choice = (struct audit_choice){.question = row->question,
                                         .lanes = {first, second},
                                         .words = {row->word, row->other_word},
@@ -125,7 +125,7 @@ static enum ulp_status choose_fusion(struct audit_choices *out, const char *list
         choice->words[i] = words[i];
         status = ulp_arithmetic_change(&changed, &listed[0], part, error);
         if (status == ULP_OK)
-            choice->lanes[i] = add_lane(out, changed.name, "", "");
+            choice->lanes[i] = add_lane_once(out, changed.name, "", "");
     }
     free(listed);
     return ulp_fail_at(error, status, "--fuse-compare");

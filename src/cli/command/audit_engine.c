@@ -11,8 +11,8 @@
 enum { COSTS_SHOWN = 12 };
 
 /* The lanes there are, and room for one more. */
-static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lane *out,
-                                struct ulp_error *error)
+static enum ulp_status copy_lanes(const struct lane_list *lanes, struct engine_lane *out,
+                                  struct ulp_error *error)
 {
     const size_t count = lanes->count;
     struct lane_list *list = &out->lanes;
@@ -57,7 +57,7 @@ enum ulp_status open_engine_lane(const struct audit_options *options, const stru
                                  struct engine_lane *out, struct ulp_error *error)
 {
     ULP_TRY(open_engine(options->engine, model, samples, &options->built, out, error));
-    return add_lane(lanes, out, error);
+    return copy_lanes(lanes, out, error);
 }
 
 enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,

@@ -16,13 +16,13 @@ struct merge_options {
     size_t max_memory_bytes; /* 0: the shards' */
 };
 
-static error_t take(struct argp_state *state, struct merge_options *options, char *argument)
+static error_t take_folder(struct argp_state *state, struct merge_options *options, char *argument)
 {
     add_argument(state, &options->folders, &options->folder_count, argument);
     return 0;
 }
 
-static void check(const struct argp_state *state, const struct merge_options *options)
+static void check_folders(const struct argp_state *state, const struct merge_options *options)
 {
     if (!options->folder_count)
         refuse(state, "expected the folders that ulpscope audit --checkpoint wrote");
@@ -123,8 +123,8 @@ static int merge_shards(const struct merge_options *merge)
 #define WORDS "--merge FOLDER..."
 #define CHILDREN \
     MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
-#define TAKE take
-#define CHECK check
+#define TAKE take_folder
+#define CHECK check_folders
 #include "cli/option/parser.def"
 
 bool asks_to_merge(int argc, char **argv)

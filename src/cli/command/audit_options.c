@@ -73,7 +73,7 @@ static void settle_attribute(struct audit_options *options)
         options->attribute = ATTRIBUTE_YES;
 }
 
-static void check(const struct argp_state *state, struct audit_options *options)
+static void check_audit(const struct argp_state *state, struct audit_options *options)
 {
     settle_attribute(options);
     check_combinations(state, options);
@@ -134,7 +134,7 @@ static const char documentation[] =
 #define CHILDREN    \
     COMMON_CHILD(1) \
     KEEP_CHILD CHILD(built_argp, &options->built, "With --engine:", 1) JUDGE_CHILD JSON_CHILD
-#define CHECK check
+#define CHECK check_audit
 #include "cli/option/parser.def"
 
 int parse_audit_options(int argc, char **argv, struct audit_options *out)

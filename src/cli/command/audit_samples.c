@@ -149,8 +149,8 @@ static enum ulp_status list_inputs(struct running *running, struct given *given,
     return taken(given->items, error);
 }
 
-static enum ulp_status prepare(struct running *running, struct given *given,
-                               struct ulp_error *error)
+static enum ulp_status prepare_given(struct running *running, struct given *given,
+                                     struct ulp_error *error)
 {
     const struct audit_options *options = running->options;
     put_arguments(options, &given->words);
@@ -175,8 +175,9 @@ static enum ulp_status prepare(struct running *running, struct given *given,
                                     : ULP_OK;
 }
 
-static enum ulp_status run(struct running *running, const struct lane_list *lanes,
-                           struct given *given, struct ulp_audit *audit, struct ulp_error *error)
+static enum ulp_status run_samples(struct running *running, const struct lane_list *lanes,
+                                   struct given *given, struct ulp_audit *audit,
+                                   struct ulp_error *error)
 {
     const struct audit_options *options = running->options;
     const struct ulp_observer progress = progress_observer(&running->progress);
@@ -228,9 +229,9 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
 {
     struct running running = {.options = options, .model = model, .samples = samples};
     struct given given = {0};
-    enum ulp_status status = prepare(&running, &given, error);
+    enum ulp_status status = prepare_given(&running, &given, error);
     if (status == ULP_OK)
-        status = run(&running, lanes, &given, audit, error);
+        status = run_samples(&running, lanes, &given, audit, error);
     if (status == ULP_OK)
         say_parts(&running, &given.checkpoint);
     *whole = !options->shard && ranks_self() == 0;

@@ -142,9 +142,9 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     return code;
 }
 
-static enum ulp_status prepare(const struct audit_options *options, struct audit_choices *choices,
-                               struct lane_list *lanes, struct ulp_model **model,
-                               struct ulp_error *error)
+static enum ulp_status prepare_lanes(const struct audit_options *options,
+                                     struct audit_choices *choices, struct lane_list *lanes,
+                                     struct ulp_model **model, struct ulp_error *error)
 {
     ULP_TRY(load_model(options->common.model, options->common.budget, model, error));
     ULP_TRY(choose_arithmetics(options, *model, choices, error));
@@ -162,7 +162,8 @@ int run_audit(const struct audit_options *options)
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_shape_results) struct shape_results results = {0};
     struct audit_choices choices = {0};
-    int code = prepare(options, &choices, &lanes, &model, &error) == ULP_OK ? ULP_OK : fail(&error);
+    int code =
+        prepare_lanes(options, &choices, &lanes, &model, &error) == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;
          n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
         const int one = audit_shape(options, model, &lanes, &choices, n, &results);

@@ -14,7 +14,7 @@ struct compare_options {
     enum ulp_task task;
 };
 
-static void check(const struct argp_state *state, struct compare_options *options)
+static void check_compared(const struct argp_state *state, struct compare_options *options)
 {
     if (options->common.model && !options->file_count)
         refuse(state, "no recording: give the paths of one or more after the model");
@@ -22,7 +22,8 @@ static void check(const struct argp_state *state, struct compare_options *option
         refuse(state, "--shape is for random inputs, which no other framework ran on");
 }
 
-static error_t take(struct argp_state *state, struct compare_options *options, char *argument)
+static error_t take_recording(struct argp_state *state, struct compare_options *options,
+                              char *argument)
 {
     if (!options->common.model)
         return ARGP_ERR_UNKNOWN; /* the common parser's */
@@ -177,8 +178,8 @@ static enum ulp_status report(const struct compare_options *options,
 }
 
 /* Those asked about; none: the types that the model declares. */
-static enum ulp_status choose(const struct compare_options *options, struct comparing *c,
-                              size_t *count, struct ulp_error *error)
+static enum ulp_status choose_compared(const struct compare_options *options, struct comparing *c,
+                                       size_t *count, struct ulp_error *error)
 {
     char name[ULP_JUDGED_IN_BYTES];
     struct ulp_arithmetic judged;
@@ -189,8 +190,8 @@ static enum ulp_status choose(const struct compare_options *options, struct comp
                              &c->arithmetics, count, error);
 }
 
-static enum ulp_status compare(const struct compare_options *options, struct comparing *c,
-                               struct ulp_error *error)
+static enum ulp_status compare_recordings(const struct compare_options *options,
+                                          struct comparing *c, struct ulp_error *error)
 {
     ULP_SCOPED(progress_clear) struct progress progress = {0};
     struct common_options said = options->common; /* also what a proposed command names as inputs */
@@ -207,7 +208,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     }
     ULP_TRY(ulp_arithmetic_find(options->reference, &compare_options.reference, error));
     ULP_TRY(load_with_shapes(&said, options->out, &c->model, error));
-    ULP_TRY(choose(options, c, &compare_options.arithmetic_count, error));
+    ULP_TRY(choose_compared(options, c, &compare_options.arithmetic_count, error));
     ULP_TRY(read_recordings(options, c, error));
     ULP_TRY(read_recorded_inputs(options, c, error));
     ULP_TRY(read_inputs(options, c, error));
@@ -231,19 +232,19 @@ static void free_comparing(struct comparing *c)
     free(c->arithmetics);
 }
 
-static enum ulp_status run(const struct compare_options *options, struct ulp_error *error)
+static enum ulp_status run_compare(const struct compare_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(free_comparing) struct comparing comparing = {0};
-    ULP_TRY(compare(options, &comparing, error));
+    ULP_TRY(compare_recordings(options, &comparing, error));
     return report(options, &comparing.comparison, error);
 }
 #define OPTIONS "cli/command/compare_option.def"
 #define PARSED struct compare_options
 #define WORDS "MODEL.onnx RECORDING..."
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define TAKE take
-#define CHECK check
-#define RUN run
+#define TAKE take_recording
+#define CHECK check_compared
+#define RUN run_compare
 #include "cli/option/parser.def"
 
 int command_compare(int argc, char **argv)

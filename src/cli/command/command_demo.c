@@ -23,7 +23,7 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_demo_option(int key, char *argument, struct argp_state *state)
 {
     const char **folder = state->input;
     switch (key) {
@@ -162,8 +162,8 @@ static int show(const char *folder)
 
 int command_demo(int argc, char **argv)
 {
-    static const struct argp argp = {option_list, parse_option, "",  documentation,
-                                     NULL,        NULL,         NULL};
+    static const struct argp argp = {option_list, parse_demo_option, "", documentation, NULL, NULL,
+                                     NULL};
     const char *folder = DEFAULT_FOLDER;
     /* the default is an argument like another, which the sandbox and the check of outputs see */
     char option[] = "--out=" DEFAULT_FOLDER, **given = calloc((size_t)argc + 2, sizeof *given);

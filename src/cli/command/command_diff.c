@@ -14,13 +14,13 @@ struct diff_options {
     bool fail_if_worse, allow_nonfinite_inputs;
 };
 
-static void check(const struct argp_state *state, struct diff_options *options)
+static void check_reports(const struct argp_state *state, struct diff_options *options)
 {
     if (!options->reports[1])
         refuse(state, "which reports? Give two of audit --out: the old one, then the new one");
 }
 
-static error_t take(struct argp_state *state, struct diff_options *options, char *argument)
+static error_t take_report(struct argp_state *state, struct diff_options *options, char *argument)
 {
     if (state->arg_num >= 2)
         refuse(state, "two reports: '%s' is a third", argument);
@@ -39,8 +39,8 @@ static const char documentation[] =
     "      in CI\n"
     "  ulpscope diff report-main/ report-branch/ --to markdown >>\"$GITHUB_STEP_SUMMARY\"";
 
-static enum ulp_status compare(const struct diff_options *options, struct ulp_saved *before,
-                               struct ulp_saved *after, struct ulp_error *error)
+static enum ulp_status compare_reports(const struct diff_options *options, struct ulp_saved *before,
+                                       struct ulp_saved *after, struct ulp_error *error)
 {
     struct ulp_saved_changes changes;
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
@@ -69,7 +69,7 @@ static enum ulp_status compare(const struct diff_options *options, struct ulp_sa
     return judge(false, error);
 }
 
-static enum ulp_status run(const struct diff_options *options, struct ulp_error *error)
+static enum ulp_status run_diff(const struct diff_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
     ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *before = NULL;
@@ -77,16 +77,16 @@ static enum ulp_status run(const struct diff_options *options, struct ulp_error 
     ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
     ULP_TRY(ulp_saved_read(options->reports[0], budget, &before, error));
     ULP_TRY(ulp_saved_read(options->reports[1], budget, &after, error));
-    return compare(options, before, after, error);
+    return compare_reports(options, before, after, error);
 }
 #define OPTIONS "cli/command/diff_option.def"
 #define PARSED struct diff_options
 #define WORDS "OLD NEW"
 #define CHILDREN \
     MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
-#define TAKE take
-#define CHECK check
-#define RUN run
+#define TAKE take_report
+#define CHECK check_reports
+#define RUN run_diff
 #include "cli/option/parser.def"
 
 int command_diff(int argc, char **argv)

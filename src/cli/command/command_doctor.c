@@ -17,7 +17,7 @@ struct doctor_options {
     char **argv;
 };
 
-static void check(const struct argp_state *state, struct doctor_options *options)
+static void check_diagnosis(const struct argp_state *state, struct doctor_options *options)
 {
     const struct combination rows[] = {
         {options->doctor.arithmetic, options->engine,
@@ -69,7 +69,7 @@ static void list_engine(struct making *making)
         add_option(out, "-G", options->built.gpu);
 }
 
-static enum ulp_status prepare(struct making *making, struct ulp_error *error)
+static enum ulp_status prepare_diagnosis(struct making *making, struct ulp_error *error)
 {
     const struct doctor_options *options = making->options;
     const struct common_options *common = &options->common;
@@ -103,7 +103,7 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
     const struct doctor_options *options = making->options;
     struct ulp_doctor_options wanted = options->doctor;
     ULP_TRY(ulp_arithmetic_find(options->reference, &wanted.reference, error));
-    ULP_TRY(prepare(making, error));
+    ULP_TRY(prepare_diagnosis(making, error));
     progress_init(&making->progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&making->progress);
     wanted.engine = options->engine ? &making->engine.lane : NULL;
@@ -123,7 +123,7 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
     return status;
 }
 
-static void finish(struct making *making)
+static void finish_doctor(struct making *making)
 {
     close_engine_lane(&making->engine);
     ulp_recording_list_free(&making->recordings);
@@ -136,9 +136,9 @@ static void finish(struct making *making)
 PRINTS(print_doctor, ulp_doctor_text)
 WRITES(write_doctor, ulp_doctor_write)
 
-static enum ulp_status run(const struct doctor_options *options, struct ulp_error *error)
+static enum ulp_status run_doctor(const struct doctor_options *options, struct ulp_error *error)
 {
-    ULP_SCOPED(finish) struct making making = {.options = options};
+    ULP_SCOPED(finish_doctor) struct making making = {.options = options};
     ULP_SCOPED(ulp_doctor_free) struct ulp_doctor doctor = {0};
     ULP_TRY(diagnose(&making, &doctor, error));
     const struct result result = {&doctor,
@@ -154,8 +154,8 @@ static enum ulp_status run(const struct doctor_options *options, struct ulp_erro
 #define OPTIONS "cli/command/doctor_option.def"
 #define PARSED struct doctor_options
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD CHILD(built_argp, &options->built, NULL, 0) JSON_CHILD
-#define CHECK check
-#define RUN run
+#define CHECK check_diagnosis
+#define RUN run_doctor
 #include "cli/option/parser.def"
 
 int command_doctor(int argc, char **argv)

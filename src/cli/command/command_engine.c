@@ -28,7 +28,7 @@ static error_t add_path(struct argp_state *state, struct engine_options *options
     return 0;
 }
 
-static void check_options(const struct argp_state *state, const struct engine_options *options)
+static void check_engine(const struct argp_state *state, const struct engine_options *options)
 {
     if (options->common.model && !options->path_count)
         refuse(state, "no engine: give the path of its layer information (trtexec "
@@ -178,7 +178,8 @@ static void close_session(struct session *session)
     ulp_model_free(session->model);
 }
 
-static enum ulp_status run(const struct engine_options *options, struct ulp_error *error)
+static enum ulp_status run_engine_command(const struct engine_options *options,
+                                          struct ulp_error *error)
 {
     ULP_SCOPED(close_session) struct session session = {.options = options};
     const struct ulp_wishes *wishes = &session.wishes;
@@ -196,8 +197,8 @@ static enum ulp_status run(const struct engine_options *options, struct ulp_erro
 #define CHILDREN \
     COMMON_CHILD(1) CHILD(built_argp, &options->built, "What is not told:", 1) JSON_CHILD
 #define TAKE add_path
-#define CHECK check_options
-#define RUN run
+#define CHECK check_engine
+#define RUN run_engine_command
 #include "cli/option/parser.def"
 
 int command_engine(int argc, char **argv)

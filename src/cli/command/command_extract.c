@@ -8,7 +8,7 @@ struct extract_options {
     const char *part, *out;
 };
 
-static error_t take(struct argp_state *state, struct extract_options *options, char *argument)
+static error_t take_part(struct argp_state *state, struct extract_options *options, char *argument)
 {
     if (!options->common.model)
         return ARGP_ERR_UNKNOWN; /* the model's */
@@ -18,7 +18,7 @@ static error_t take(struct argp_state *state, struct extract_options *options, c
     return 0;
 }
 
-static void check(const struct argp_state *state, const struct extract_options *options)
+static void check_part(const struct argp_state *state, const struct extract_options *options)
 {
     if (!options->part)
         refuse(state, "say which part: NODE, or FIRST,LAST for all nodes from one to the other");
@@ -71,8 +71,8 @@ static enum ulp_status extract(const struct extract_options *options, struct ulp
 #define PARSED struct extract_options
 #define WORDS "MODEL.onnx NODE|FIRST,LAST"
 #define CHILDREN COMMON_CHILD(1)
-#define TAKE take
-#define CHECK check
+#define TAKE take_part
+#define CHECK check_part
 #define RUN extract
 #include "cli/option/parser.def"
 

@@ -21,7 +21,7 @@ static void add_words(struct argp_state *state, const char *option, struct texts
         refuse(state, "%s: expected names of rules, as eps-zero,square-in-half", option);
 }
 
-static void check(const struct argp_state *state, struct fix_options *options)
+static void check_fixing(const struct argp_state *state, struct fix_options *options)
 {
     struct ulp_fix_options *fix = &options->fix;
     const struct combination rows[] = {
@@ -102,15 +102,15 @@ static enum ulp_status mend(struct making *making, struct ulp_fix *out, struct u
 PRINTS(print_fix, ulp_fix_text)
 WRITES(write_fix, ulp_fix_write)
 
-static void finish(struct making *making)
+static void finish_fix(struct making *making)
 {
     free_search_samples(&making->samples);
     ulp_model_free(making->model);
 }
 
-static enum ulp_status run(const struct fix_options *options, struct ulp_error *error)
+static enum ulp_status run_fix(const struct fix_options *options, struct ulp_error *error)
 {
-    ULP_SCOPED(finish) struct making making = {.options = options};
+    ULP_SCOPED(finish_fix) struct making making = {.options = options};
     ULP_SCOPED(ulp_fix_free) struct ulp_fix fix = {0};
     const struct result result = {&fix, print_fix, write_fix, .page = options->html};
     ULP_TRY(mend(&making, &fix, error));
@@ -121,8 +121,8 @@ static enum ulp_status run(const struct fix_options *options, struct ulp_error *
 #define OPTIONS "cli/command/fix_option.def"
 #define PARSED struct fix_options
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define CHECK check
-#define RUN run
+#define CHECK check_fixing
+#define RUN run_fix
 #include "cli/option/parser.def"
 
 int command_fix(int argc, char **argv)

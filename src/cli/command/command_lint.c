@@ -32,7 +32,7 @@ static size_t read_shown(const struct argp_state *state, const char *text)
     return (size_t)count;
 }
 
-static void check(const struct argp_state *state, struct lint_options *options)
+static void check_linting(const struct argp_state *state, struct lint_options *options)
 {
     refuse_shapes(state, &options->common, "lint takes one --shape of each input");
     if (options->change && !options->fix)
@@ -163,7 +163,7 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_error *
 #define OPTIONS "cli/command/lint_option.def"
 #define PARSED struct lint_options
 #define CHILDREN COMMON_CHILD(2) JSON_CHILD
-#define CHECK check
+#define CHECK check_linting
 #define RUN run_lint
 #include "cli/option/parser.def"
 

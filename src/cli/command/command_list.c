@@ -152,7 +152,7 @@ static void describe_target(const struct ulp_target *target)
     putchar('\n');
 }
 
-static void describe(const struct ulp_arithmetic *arithmetic, const char *name)
+static void describe_arithmetic(const struct ulp_arithmetic *arithmetic, const char *name)
 {
     char text[8192];
     struct ulp_unit_info unit;
@@ -173,7 +173,7 @@ static enum ulp_status explain_arithmetic(const char *name, struct ulp_error *er
     ULP_TRY(ulp_arithmetic_find(name, &arithmetic, error));
     if (row) /* what a name by runtime stands on */
         say(stdout, "%s stands for %s\n", row->name, row->expansion);
-    describe(&arithmetic, name);
+    describe_arithmetic(&arithmetic, name);
     return ULP_OK;
 }
 
@@ -186,7 +186,7 @@ static size_t print_arithmetics(bool shown)
     for (; ulp_arithmetic_preset(presets); presets++)
         if (shown &&
             ulp_arithmetic_find(ulp_arithmetic_preset(presets), &arithmetic, &error) == ULP_OK)
-            describe(&arithmetic, arithmetic.name);
+            describe_arithmetic(&arithmetic, arithmetic.name);
     if (shown)
         say(stdout, "Names by runtime, which @GPU and parts may follow:\n");
     for (; (row = ulp_arithmetic_runtime(runtimes)); runtimes++)

@@ -31,7 +31,7 @@ struct mcp_options {
     struct mcp_server server;
 };
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_mcp_option(int key, char *argument, struct argp_state *state)
 {
     struct mcp_options *options = state->input;
     switch (key) {
@@ -208,8 +208,8 @@ static enum ulp_status make_scratch(struct mcp_server *server, struct ulp_error 
 
 int command_mcp(int argc, char **argv)
 {
-    static const struct argp argp = {option_list, parse_option, "",  documentation,
-                                     NULL,        NULL,         NULL};
+    static const struct argp argp = {option_list, parse_mcp_option, "", documentation, NULL, NULL,
+                                     NULL};
     struct mcp_options options = {.root = ".",
                                   .server = {.seconds = "120", .memory = "4G", .sandbox = true}};
     struct mcp_server *server = &options.server;

@@ -54,8 +54,8 @@ struct making {
 };
 
 /* A plan of the sample's shapes, and the meter made for it. */
-static enum ulp_status prepare(struct making *making, const struct sample *sample,
-                               struct ulp_error *error)
+static enum ulp_status prepare_sample(struct making *making, const struct sample *sample,
+                                      struct ulp_error *error)
 {
     const struct ulp_program *before = making->program;
     ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &making->program, error));
@@ -71,7 +71,7 @@ static enum ulp_status prepare(struct making *making, const struct sample *sampl
 static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
 {
     struct making *making = context;
-    ULP_TRY(prepare(making, sample, error));
+    ULP_TRY(prepare_sample(making, sample, error));
     return ulp_overflow_meter_scan(making->meter, sample->name, &sample->inputs, &making->observer,
                                    error);
 }
@@ -140,7 +140,7 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
         progress.sample = s + 1;
         status = load_sample(making->programs.model, sample, error);
         if (status == ULP_OK)
-            status = prepare(making, sample, error);
+            status = prepare_sample(making, sample, error);
         if (status == ULP_OK)
             status = ulp_overflow_meter_sample(making->meter, sample->name, &sample->inputs,
                                                &making->observer, error);
@@ -149,7 +149,8 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     }
     progress.part = 0;
     if (status == ULP_OK && options->common.samples_from)
-        status = stream_samples(making->programs.model, options->common.samples_from, scan, making, error);
+        status = stream_samples(making->programs.model, options->common.samples_from, scan, making,
+                                error);
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_overflow_meter_finish(making->meter, making->forecast, error);
@@ -239,7 +240,7 @@ static enum ulp_status run_overflow(struct overflow_options *options, struct ulp
     return report(options, &made, error);
 }
 
-static void check(const struct argp_state *state, const struct overflow_options *options)
+static void check_forecast(const struct argp_state *state, const struct overflow_options *options)
 {
     refuse_shapes(state, &options->common, "overflow runs one --shape of each input");
     if (options->target && options->formats)
@@ -249,7 +250,7 @@ static void check(const struct argp_state *state, const struct overflow_options 
 #define OPTIONS "cli/command/overflow_option.def"
 #define PARSED struct overflow_options
 #define CHILDREN COMMON_CHILD(1) KEEP_CHILD JUDGE_CHILD JSON_CHILD
-#define CHECK check
+#define CHECK check_forecast
 #define RUN run_overflow
 #include "cli/option/parser.def"
 

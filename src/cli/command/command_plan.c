@@ -137,7 +137,7 @@ static void read_budget(struct argp_state *state, struct plan_options *options, 
         options->budget = read_number(state, "--budget", text, 1e-9, 1e18);
 }
 
-static void check(const struct argp_state *state, struct plan_options *options)
+static void check_plan(const struct argp_state *state, struct plan_options *options)
 {
     if (options->apply)
         refuse_beside_apply(state, options);
@@ -222,9 +222,9 @@ static enum ulp_status run_apply(const struct plan_options *options, struct ulp_
 
 /* ---- the search ---- */
 
-static enum ulp_status find(const struct plan_options *options, struct ulp_search_options *search,
-                            const struct ulp_model *model, struct ulp_search *found,
-                            struct ulp_error *error)
+static enum ulp_status find_plans(const struct plan_options *options,
+                                  struct ulp_search_options *search, const struct ulp_model *model,
+                                  struct ulp_search *found, struct ulp_error *error)
 {
     const struct common_options *common = &options->common;
     ULP_SCOPED(free_search_samples) struct search_samples samples = {0};
@@ -284,7 +284,7 @@ static enum ulp_status run_search(const struct plan_options *options,
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
     ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
-    ULP_TRY(find(options, search, model, &found, error));
+    ULP_TRY(find_plans(options, search, model, &found, error));
     return report(options, &found, error);
 }
 
@@ -322,7 +322,7 @@ static enum ulp_status run_plan(const struct plan_options *options, struct ulp_e
 #define OPTIONS "cli/command/plan_option.def"
 #define PARSED struct plan_options
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define CHECK check
+#define CHECK check_plan
 #define RUN run_plan
 #include "cli/option/parser.def"
 

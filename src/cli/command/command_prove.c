@@ -59,7 +59,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
 PRINTS(print_proof, ulp_proof_text)
 WRITES(write_proof, ulp_proof_write)
 
-static enum ulp_status run(const struct prove_options *options, struct ulp_error *error)
+static enum ulp_status run_prove(const struct prove_options *options, struct ulp_error *error)
 {
     const struct common_options *common = &options->common;
     struct ulp_arithmetic arithmetic;
@@ -89,7 +89,7 @@ static enum ulp_status run(const struct prove_options *options, struct ulp_error
 #define CHILDREN COMMON_CHILD(1) JSON_CHILD
 #define CHECK(state, options) \
     refuse_shapes(state, &(options)->common, "prove takes one --shape of each input")
-#define RUN run
+#define RUN run_prove
 #include "cli/option/parser.def"
 
 int command_prove(int argc, char **argv)

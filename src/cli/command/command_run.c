@@ -15,7 +15,7 @@ struct run_options {
     int repeat;
 };
 
-static void check(const struct argp_state *state, struct run_options *options)
+static void check_run(const struct argp_state *state, struct run_options *options)
 {
     refuse_shapes(state, &options->common,
                   "run takes one --shape of each input; audit takes several");
@@ -126,8 +126,8 @@ struct running {
 };
 
 /* What was asked for of the values, of which the outputs are a part. */
-static enum ulp_status hand_on(struct running *running, const struct ulp_tensor_set *set,
-                               struct ulp_error *error)
+static enum ulp_status hand_on_values(struct running *running, const struct ulp_tensor_set *set,
+                                      struct ulp_error *error)
 {
     const char *path = running->options->outputs;
     if (!path)
@@ -152,7 +152,7 @@ static enum ulp_status run_sample(struct running *running, const struct ulp_tens
             status =
                 ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
     if (status == ULP_OK)
-        status = hand_on(running, options->all_values ? &values : &outputs, error);
+        status = hand_on_values(running, options->all_values ? &values : &outputs, error);
     running->cost.seconds += cost.seconds;
     if (cost.peak_bytes > running->cost.peak_bytes)
         running->cost.peak_bytes = cost.peak_bytes;
@@ -233,7 +233,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
 #define OPTIONS "cli/command/run_option.def"
 #define PARSED struct run_options
 #define CHILDREN COMMON_CHILD(1) KEEP_CHILD
-#define CHECK check
+#define CHECK check_run
 #define RUN run_model
 #include "cli/option/parser.def"
 

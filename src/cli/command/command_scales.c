@@ -71,7 +71,7 @@ static void read_calibrator(struct argp_state *state, const char *argument,
                argument);
 }
 
-static void check(const struct argp_state *state, struct scales_options *options)
+static void check_scales(const struct argp_state *state, struct scales_options *options)
 {
     refuse_shapes(state, &options->common, "--shape once: one sample is looked at");
     if (options->calibrate && (json_file() || options->html))
@@ -119,7 +119,7 @@ static enum ulp_status calibrate(const struct scales_options *options,
 PRINTS(print_scales, ulp_scales_text)
 WRITES(write_scales, ulp_scales_write)
 
-static enum ulp_status look(const struct scales_options *options, struct ulp_error *error)
+static enum ulp_status look_at_scales(const struct scales_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_scales_free) struct ulp_scales scales = {0};
@@ -159,8 +159,8 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_err
 #define OPTIONS "cli/command/scales_option.def"
 #define PARSED struct scales_options
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define CHECK check
-#define RUN look
+#define CHECK check_scales
+#define RUN look_at_scales
 #include "cli/option/parser.def"
 
 int command_scales(int argc, char **argv)

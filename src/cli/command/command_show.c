@@ -14,7 +14,8 @@ struct show_options {
     bool list;
 };
 
-static error_t take(struct argp_state *state, struct show_options *options, char *argument)
+static error_t take_report_or_pattern(struct argp_state *state, struct show_options *options,
+                                      char *argument)
 {
     if (options->pattern)
         refuse(state, "one pattern at a time: '%s' is another", argument);
@@ -22,7 +23,7 @@ static error_t take(struct argp_state *state, struct show_options *options, char
     return 0;
 }
 
-static void check_options(struct argp_state *state, const struct show_options *options)
+static void check_show(struct argp_state *state, const struct show_options *options)
 {
     const struct ulp_saved_request *request = &options->request;
     const char *format = request->format;
@@ -113,7 +114,7 @@ static enum ulp_status write_nodes(const void *of, enum ulp_output_kind as, cons
     return ulp_saved_show_json(lookup->saved, lookup->pattern, path, error);
 }
 
-static enum ulp_status run(const struct show_options *options, struct ulp_error *error)
+static enum ulp_status run_show(const struct show_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
     ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *saved = NULL;
@@ -135,9 +136,9 @@ static enum ulp_status run(const struct show_options *options, struct ulp_error 
 #define WORDS "REPORT [NODE]"
 #define CHILDREN \
     MEMORY_CHILD CHILD(judge_argp, &options->request.allow_nonfinite_inputs, NULL, 0) JSON_CHILD
-#define TAKE take
-#define CHECK check_options
-#define RUN run
+#define TAKE take_report_or_pattern
+#define CHECK check_show
+#define RUN run_show
 #include "cli/option/parser.def"
 
 int command_show(int argc, char **argv)

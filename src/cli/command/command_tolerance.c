@@ -97,8 +97,8 @@ static enum ulp_status measure_sample(struct working *work, const struct sample 
     return status;
 }
 
-static enum ulp_status measure(const struct tolerance_options *options, struct working *work,
-                               struct ulp_error *error)
+static enum ulp_status measure_tolerance(const struct tolerance_options *options,
+                                         struct working *work, struct ulp_error *error)
 {
     struct progress progress;
     struct ulp_tolerance_options wanted = {.trials = options->trials,
@@ -179,13 +179,14 @@ static void close_work(struct working *work)
     ulp_model_free(work->model);
 }
 
-static enum ulp_status run(const struct tolerance_options *options, struct ulp_error *error)
+static enum ulp_status run_tolerance(const struct tolerance_options *options,
+                                     struct ulp_error *error)
 {
     ULP_SCOPED(close_work) struct working work = {0};
     const struct result result = {.of = &work.tolerance,
                                   .print = print_tolerance,
                                   .write = write_tolerance};
-    ULP_TRY(measure(options, &work, error));
+    ULP_TRY(measure_tolerance(options, &work, error));
     if (options->common.allow_nonfinite_inputs)
         forget_meant(&work.tolerance.unjudged);
     const bool met = !options->check || is_met(options, &work.tolerance);
@@ -199,7 +200,7 @@ static enum ulp_status run(const struct tolerance_options *options, struct ulp_e
 #define CHECK(state, options)                \
     refuse_shapes(state, &(options)->common, \
                   "--shape once: give samples of several shapes as files")
-#define RUN run
+#define RUN run_tolerance
 #include "cli/option/parser.def"
 
 int command_tolerance(int argc, char **argv)

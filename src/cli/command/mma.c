@@ -11,7 +11,7 @@ struct mma_options {
     size_t max_memory_bytes;
 };
 
-static error_t take(struct argp_state *state, struct mma_options *options, char *argument)
+static error_t take_word(struct argp_state *state, struct mma_options *options, char *argument)
 {
     if (options->word_count == 3)
         refuse(state, "too many arguments: '%s'", argument);
@@ -19,7 +19,7 @@ static error_t take(struct argp_state *state, struct mma_options *options, char 
     return 0;
 }
 
-static void check(const struct argp_state *state, const struct mma_options *options)
+static void check_words(const struct argp_state *state, const struct mma_options *options)
 {
     if (options->word_count != 3)
         refuse(state, "expected UNIT IN.npz OUT.npz");
@@ -59,8 +59,8 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
 #define PARSED struct mma_options
 #define WORDS "UNIT IN.npz OUT.npz"
 #define CHILDREN MEMORY_CHILD
-#define TAKE take
-#define CHECK check
+#define TAKE take_word
+#define CHECK check_words
 #define RUN run_mma
 #include "cli/option/parser.def"
 

@@ -21,7 +21,7 @@ struct stream {
 };
 
 /* The rest is read and dropped, so that the child does not wait for ever. False: it has ended. */
-static bool take(struct stream *stream)
+static bool take_output(struct stream *stream)
 {
     char dropped[4096];
     const size_t left = TEXT_BYTES - stream->used;
@@ -40,7 +40,7 @@ static void take_both(struct stream streams[2])
         if (poll(waits, 2, -1) < 0 && errno != EINTR)
             return;
         for (size_t i = 0; i < 2; i++)
-            if (waits[i].fd >= 0 && waits[i].revents && !take(&streams[i]))
+            if (waits[i].fd >= 0 && waits[i].revents && !take_output(&streams[i]))
                 waits[i].fd = -1;
     }
 }

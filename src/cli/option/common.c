@@ -304,7 +304,7 @@ static bool is_sample_name(const char *name)
     return is;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_common_option(int key, char *argument, struct argp_state *state)
 {
     struct common_options *common = state->input;
     int64_t value = 0;
@@ -363,7 +363,7 @@ const char *add_arithmetics(struct argp_state *state, struct common_options *com
     return common->arithmetics = text.data;
 }
 
-const struct argp common_argp = {.options = options, .parser = parse_option};
+const struct argp common_argp = {.options = options, .parser = parse_common_option};
 
 int fail(const struct ulp_error *error)
 {

@@ -21,7 +21,7 @@ static const struct argp_option options[] = {
 };
 /* clang-format on */
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_keep_option(int key, char *argument, struct argp_state *state)
 {
     struct keep_options *keep = state->input;
     switch (key) {
@@ -35,7 +35,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp keep_argp = {.options = options, .parser = parse_option};
+const struct argp keep_argp = {.options = options, .parser = parse_keep_option};
 
 /* The rules of --keep behind the plan's; a plan's name is followed by the patterns. */
 static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keeps *plan,

@@ -26,7 +26,7 @@ static const char *read_accumulator(const struct argp_state *state, const char *
     return "fp32";
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_engine_option(int key, char *argument, struct argp_state *state)
 {
     struct ulp_engine_map_options *options = state->input;
     switch (key) {
@@ -36,4 +36,4 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp built_argp = {.options = option_list, .parser = parse_option};
+const struct argp built_argp = {.options = option_list, .parser = parse_engine_option};

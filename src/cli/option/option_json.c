@@ -29,7 +29,7 @@ static struct {
     char path[32]; /* by which the library opens the pipe */
 } stream;
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_json_option(int key, char *argument, struct argp_state *state)
 {
     (void)state;
     if (key != OPTION_JSON)
@@ -38,7 +38,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-const struct argp json_argp = {.options = option_list, .parser = parse_option};
+const struct argp json_argp = {.options = option_list, .parser = parse_json_option};
 
 const char *json_file(void)
 {
@@ -55,7 +55,7 @@ bool is_json_stream(const struct argp_option *row, const char *value)
     return row->key == OPTION_JSON && value && strcmp(value, "-") == 0;
 }
 
-static void put(const char *bytes, size_t count)
+static void write_stream(const char *bytes, size_t count)
 {
     while (count && !stream.code) {
         const ssize_t written = write(stream.output, bytes, count);
@@ -71,13 +71,13 @@ static void put(const char *bytes, size_t count)
 }
 
 /* Reads on after a failure: who writes into the pipe must not wait. */
-static void *copy(void *context)
+static void *copy_stream(void *context)
 {
     char bytes[4096];
     (void)context;
     for (ssize_t count; (count = read(stream.ends[0], bytes, sizeof bytes)) != 0;)
         if (count > 0)
-            put(bytes, (size_t)count);
+            write_stream(bytes, (size_t)count);
         else if (errno != EINTR)
             return NULL;
     return NULL;
@@ -102,7 +102,7 @@ int begin_json(void)
         fcntl(stream.ends[e], F_SETFD, FD_CLOEXEC);
     snprintf(stream.path, sizeof stream.path, "/dev/fd/%d", stream.ends[1]);
     file = stream.path;
-    stream.begun = pthread_create(&stream.thread, NULL, copy, NULL) == 0;
+    stream.begun = pthread_create(&stream.thread, NULL, copy_stream, NULL) == 0;
     return stream.begun ? ULP_OK : fail_memory();
 }
 

@@ -14,7 +14,7 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_allow_option(int key, char *argument, struct argp_state *state)
 {
     (void)argument;
     if (key != OPTION_ALLOW)
@@ -23,7 +23,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-const struct argp judge_argp = {.options = option_list, .parser = parse_option};
+const struct argp judge_argp = {.options = option_list, .parser = parse_allow_option};
 
 void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
                const char *limit)

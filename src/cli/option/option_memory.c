@@ -32,7 +32,7 @@ size_t read_memory(const struct argp_state *state, const char *text)
     return (size_t)value;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_memory_option(int key, char *argument, struct argp_state *state)
 {
     if (key != OPTION_MEMORY)
         return ARGP_ERR_UNKNOWN;
@@ -41,4 +41,4 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-const struct argp memory_argp = {.options = option_list, .parser = parse_option};
+const struct argp memory_argp = {.options = option_list, .parser = parse_memory_option};

@@ -32,7 +32,7 @@ struct files {
 static struct files reads, outputs, folders, kept;
 static bool closed; /* what is written is said by the first command line (sandbox_wait) */
 
-static char *join(const char *folder, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
     struct ulp_text text = {0};
     ulp_text_add(&text, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/", name);
@@ -81,7 +81,7 @@ static char *resolve_folder(const char *folder)
 static char *resolve(const char *path)
 {
     char *folder = folder_of(path), *real = folder ? resolve_folder(folder) : NULL,
-         *joined = real ? join(real, base_name(path)) : NULL;
+         *joined = real ? join_path(real, base_name(path)) : NULL;
     free(folder);
     free(real);
     return joined;
@@ -190,7 +190,7 @@ static enum ulp_status add_folder(const char *what, const char *folder, int dept
     if (stream)
         rewinddir(stream);
     while (stream && status == ULP_OK && (entry = readdir(stream))) {
-        char *path = join(folder, entry->d_name);
+        char *path = join_path(folder, entry->d_name);
         status =
             path ? add_entry(what, path,
                              is_descended(what, folder, arrays, entry->d_name) ? depth : 0, error)
@@ -405,7 +405,7 @@ enum ulp_status claim_report(const char *what, const char *folder, const char *c
 {
     enum ulp_status status = add_file(&folders, what, folder, error);
     for (const char *at = names_written(command); *at && status == ULP_OK; at += strspn(at, " ")) {
-        char *name = strndup(at, strcspn(at, " ")), *path = name ? join(folder, name) : NULL;
+        char *name = strndup(at, strcspn(at, " ")), *path = name ? join_path(folder, name) : NULL;
         status = path ? claim_output(what, path, error) : out_of_memory(error);
         at += name ? strlen(name) : 0;
         free(name);

@@ -17,7 +17,7 @@ struct span {
 };
 
 /* Where `mark` begins in the span; NULL: nowhere. */
-static const char *find(struct span span, const char *mark)
+static const char *find_mark(struct span span, const char *mark)
 {
     return memmem(span.at, (size_t)(span.end - span.at), mark, strlen(mark));
 }
@@ -26,7 +26,8 @@ static const char *find(struct span span, const char *mark)
 static const char *find_last(struct span span, const char *mark)
 {
     const char *last = NULL;
-    for (const char *at = find(span, mark); at; at = find((struct span){at + 1, span.end}, mark))
+    for (const char *at = find_mark(span, mark); at;
+         at = find_mark((struct span){at + 1, span.end}, mark))
         last = at;
     return last;
 }
@@ -39,20 +40,20 @@ static bool begins(struct span span, const char *mark)
 /* What stands between `mark` and the first of the ends (or the line's); empty: there is no mark. */
 static struct span field(struct span line, const char *mark, const char *const *ends)
 {
-    const char *at = find(line, mark);
+    const char *at = find_mark(line, mark);
     if (!at)
         return (struct span){line.end, line.end};
     struct span out = {at + strlen(mark), line.end};
     for (; *ends; ends++) {
-        const char *end = find(out, *ends);
+        const char *end = find_mark(out, *ends);
         if (end)
             out.end = end;
     }
     return out;
 }
 
-static enum ulp_status copy(struct ulp_engine_reading *reading, struct span span, const char **out,
-                            struct ulp_error *error)
+static enum ulp_status copy_span(struct ulp_engine_reading *reading, struct span span,
+                                 const char **out, struct ulp_error *error)
 {
     return ulp_engine_text(reading, span.at, (size_t)(span.end - span.at), out, error);
 }
@@ -112,12 +113,12 @@ static enum ulp_status read_braced(struct ulp_engine_reading *reading, struct sp
     static const char *const after_name[] = {", Location: ", ", Dimensions: [", NULL},
                              *const after_dims[] = {"]", NULL},
                              *const after_type[] = {", Format: ", " }", "}", NULL};
-    const bool both = find(span, "Format/Datatype: ") != NULL;
-    ULP_TRY(copy(reading, field(span, "Name: ", after_name), &out->name, error));
-    ULP_TRY(copy(reading, field(span, both ? "Format/Datatype: " : "Datatype: ", after_type),
-                 &out->format, error));
+    const bool both = find_mark(span, "Format/Datatype: ") != NULL;
+    ULP_TRY(copy_span(reading, field(span, "Name: ", after_name), &out->name, error));
+    ULP_TRY(copy_span(reading, field(span, both ? "Format/Datatype: " : "Datatype: ", after_type),
+                      &out->format, error));
     out->rank = -1;
-    if (find(span, "Dimensions: ["))
+    if (find_mark(span, "Dimensions: ["))
         read_dims(field(span, "Dimensions: [", after_dims), out);
     out->type = ulp_engine_type(out->format);
     return ULP_OK;
@@ -134,11 +135,11 @@ static enum ulp_status read_list(struct ulp_engine_reading *reading, struct span
         list.at++;
     if (begins(list, "]"))
         return ULP_OK;
-    const char *next = find(list, "{ Name: ");
+    const char *next = find_mark(list, "{ Name: ");
     enum ulp_status status = ULP_OK;
     while (next && status == ULP_OK) {
         struct span one = {next + 2, list.end};
-        next = find(one, "}, { Name: ");
+        next = find_mark(one, "}, { Name: ");
         if (next)
             one.end = next;
         status = grow_tensors(reading, tensors, *count, capacity, error);
@@ -162,13 +163,13 @@ static enum ulp_status read_record(struct ulp_engine_reading *reading, struct sp
     struct ulp_engine_layer out = {.origin = "", .activation = ""};
     ULP_SCOPED(ulp_free_of) struct ulp_engine_tensor *tensors = NULL;
     size_t count = 0, capacity = 0, constants = 0;
-    struct span rest = {find(line, ", LayerType: "), line.end}, weights, type;
-    ULP_TRY(copy(reading, field(line, "Name: ", after_name), &out.name, error));
-    ULP_TRY(copy(reading, field(rest, ", LayerType: ", after_kind), &out.kind, error));
-    ULP_TRY(copy(reading, field(rest, ", TacticName: ", after_kernel), &out.kernel, error));
-    ULP_TRY(copy(reading, field(rest, ", Metadata: ", after_metadata), &out.metadata, error));
-    ULP_TRY(copy(reading, field(rest, ", Origin: ", after_kind), &out.origin, error));
-    ULP_TRY(copy(reading, field(rest, ", Activation: ", after_kind), &out.activation, error));
+    struct span rest = {find_mark(line, ", LayerType: "), line.end}, weights, type;
+    ULP_TRY(copy_span(reading, field(line, "Name: ", after_name), &out.name, error));
+    ULP_TRY(copy_span(reading, field(rest, ", LayerType: ", after_kind), &out.kind, error));
+    ULP_TRY(copy_span(reading, field(rest, ", TacticName: ", after_kernel), &out.kernel, error));
+    ULP_TRY(copy_span(reading, field(rest, ", Metadata: ", after_metadata), &out.metadata, error));
+    ULP_TRY(copy_span(reading, field(rest, ", Origin: ", after_kind), &out.origin, error));
+    ULP_TRY(copy_span(reading, field(rest, ", Activation: ", after_kind), &out.activation, error));
     ULP_TRY(read_list(reading, rest, "Inputs: [", &tensors, &count, &capacity, error));
     constants = count;
     ULP_TRY(read_list(reading, rest, "Constants: [", &tensors, &count, &capacity, error));
@@ -181,7 +182,7 @@ static enum ulp_status read_record(struct ulp_engine_reading *reading, struct sp
     type = weights.at < weights.end ? field(weights, "Type\": ", after_type) : weights;
     const char *text = "";
     if (type.at < type.end)
-        ULP_TRY(copy(reading, type, &text, error));
+        ULP_TRY(copy_span(reading, type, &text, error));
     out.weights = ulp_engine_type(text);
     if (out.weights == ULP_TYPE_UNDEFINED)
         out.weights = ulp_engine_weights(&out, constants);
@@ -197,14 +198,14 @@ static enum ulp_status read_typed(struct ulp_engine_reading *reading, struct spa
     const char *open = find_last(span, " (");
     struct span name = {span.at, open ? open : span.end},
                 type = {open ? open + 2 : span.end, span.end}, dims = type;
-    const char *bracket = find(type, "[");
+    const char *bracket = find_mark(type, "[");
     dims.at = bracket ? bracket + 1 : span.end;
     if (bracket)
         type.end = bracket;
     while (dims.end > dims.at && (dims.end[-1] == ')' || dims.end[-1] == ']'))
         dims.end--;
-    ULP_TRY(copy(reading, name, &out->name, error));
-    ULP_TRY(copy(reading, type, &out->format, error));
+    ULP_TRY(copy_span(reading, name, &out->name, error));
+    ULP_TRY(copy_span(reading, type, &out->format, error));
     out->type = ulp_engine_type(out->format);
     out->rank = -1;
     if (bracket)
@@ -220,10 +221,10 @@ static enum ulp_status read_side(struct ulp_engine_reading *reading, struct span
     ULP_SCOPED(ulp_free_of) struct ulp_engine_tensor *tensors = NULL;
     size_t count = 0, capacity = 0;
     while (side.at < side.end) {
-        const char *end = find(side, "]), ");
+        const char *end = find_mark(side, "]), ");
         struct span one = {side.at, end ? end + 2 : side.end};
         side.at = end ? end + 4 : side.end;
-        if (!find(one, " ("))
+        if (!find_mark(one, " ("))
             continue;
         ULP_TRY(grow_tensors(reading, &tensors, count, &capacity, error));
         tensors[count] = (struct ulp_engine_tensor){0};
@@ -238,7 +239,7 @@ static enum ulp_status read_tactic(struct ulp_engine_reading *reading, struct sp
                                    const struct ulp_names *tactics, const char *const *kernels,
                                    const char **out, struct ulp_error *error)
 {
-    ULP_TRY(copy(reading, tactic, out, error));
+    ULP_TRY(copy_span(reading, tactic, out, error));
     if (!begins(tactic, "0x"))
         return ULP_OK;
     const int known = ulp_names_find(tactics, *out);
@@ -254,14 +255,14 @@ static enum ulp_status read_listed(struct ulp_engine_reading *reading, struct sp
                              *const after_name[] = {", Tactic: ", NULL},
                              *const after_tactic[] = {", ", NULL};
     struct ulp_engine_layer out = {.metadata = "", .origin = "", .activation = ""};
-    const char *mark = find(line, ", Tactic: ");
+    const char *mark = find_mark(line, ", Tactic: ");
     struct span rest = {mark, line.end};
-    ULP_TRY(copy(reading, field(line, "Layer(", after_kind), &out.kind, error));
-    ULP_TRY(copy(reading, field(line, "): ", after_name), &out.name, error));
+    ULP_TRY(copy_span(reading, field(line, "Layer(", after_kind), &out.kind, error));
+    ULP_TRY(copy_span(reading, field(line, "): ", after_name), &out.name, error));
     const struct span tactic = field(rest, ", Tactic: ", after_tactic);
     ULP_TRY(read_tactic(reading, tactic, tactics, kernels, &out.kernel, error));
     rest.at = tactic.end + 2 <= line.end ? tactic.end + 2 : line.end;
-    const char *arrow = find(rest, " -> ");
+    const char *arrow = find_mark(rest, " -> ");
     const struct span from = {rest.at, arrow ? arrow : rest.at},
                       to = {arrow ? arrow + 4 : rest.end, rest.end};
     ULP_TRY(read_side(reading, from, &out.inputs, &out.input_count, error));
@@ -277,9 +278,9 @@ enum ulp_status ulp_engine_read_line(struct ulp_engine_reading *reading, const c
 {
     const struct span line = {text, text + length};
     *found = true;
-    if (begins(line, "Name: ") && find(line, ", LayerType: "))
+    if (begins(line, "Name: ") && find_mark(line, ", LayerType: "))
         return read_record(reading, line, error);
-    if (begins(line, "Layer(") && find(line, "): ") && find(line, ", Tactic: "))
+    if (begins(line, "Layer(") && find_mark(line, "): ") && find_mark(line, ", Tactic: "))
         return read_listed(reading, line, tactics, kernels, error);
     *found = false;
     return ULP_OK;

@@ -95,8 +95,9 @@ static enum ulp_type find_weights(const struct typed *types, const struct ulp_no
     return ULP_TYPE_UNDEFINED;
 }
 
-static enum ulp_status add_node(struct ulp_engine_reading *reading, const struct typed *types,
-                                const struct ulp_node *node, struct ulp_error *error)
+static enum ulp_status add_engine_layer(struct ulp_engine_reading *reading,
+                                        const struct typed *types, const struct ulp_node *node,
+                                        struct ulp_error *error)
 {
     struct ulp_engine_layer layer = {.kernel = "", .metadata = "", .origin = "", .activation = ""};
     ULP_TRY(ulp_engine_text(reading, node->name, strlen(node->name), &layer.name, error));
@@ -123,7 +124,7 @@ enum ulp_status ulp_engine_read_onnx(struct ulp_engine_reading *reading, const c
     types.of = memory;
     infer(&types);
     for (size_t n = 0; n < types.graph->node_count; n++)
-        ULP_TRY(add_node(reading, &types, &types.graph->nodes[n], error));
+        ULP_TRY(add_engine_layer(reading, &types, &types.graph->nodes[n], error));
     for (size_t i = 0; i < types.graph->free_input_count; i++) {
         const char *name = types.graph->values[types.graph->free_inputs[i]].name;
         ULP_TRY(ulp_engine_add_binding(reading, name, strlen(name), error));

@@ -90,7 +90,7 @@ static const char *guess_version(const struct ulp_engine_reading *reading)
     return version;
 }
 
-static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_error *error)
+static enum ulp_status finish_engine(struct ulp_engine_reading *reading, struct ulp_error *error)
 {
     struct ulp_engine *engine = reading->engine;
     struct ulp_engine_layer *layers;
@@ -131,7 +131,7 @@ enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, str
     if (status == ULP_OK)
         status = read_file(&reading, path, budget, error);
     if (status == ULP_OK)
-        status = finish(&reading, error);
+        status = finish_engine(&reading, error);
     ulp_free(reading.layers);
     ulp_free(reading.bindings);
     ulp_free(reading.settings);

@@ -47,7 +47,7 @@ static const char *attribute(const char **attributes, const char *name)
     return "";
 }
 
-static void copy(struct parsing *parsing, const char *text, const char **out)
+static void copy_string(struct parsing *parsing, const char *text, const char **out)
 {
     enum ulp_status status =
         ulp_engine_text(parsing->reading, text, strlen(text), out, parsing->error);
@@ -90,7 +90,7 @@ static void read_originals(struct parsing *parsing, const char *names)
     if (text.failed)
         stop(parsing, ulp_out_of_memory(parsing->error));
     else
-        copy(parsing, text.data, &parsing->layer.metadata);
+        copy_string(parsing, text.data, &parsing->layer.metadata);
 }
 
 static void begin_layer(struct parsing *parsing, const char **attributes)
@@ -101,15 +101,15 @@ static void begin_layer(struct parsing *parsing, const char **attributes)
     parsing->runtime = ULP_TYPE_UNDEFINED;
     parsing->out_precisions = "";
     parsing->counts[0] = parsing->counts[1] = 0;
-    copy(parsing, attribute(attributes, "name"), &parsing->layer.name);
-    copy(parsing, attribute(attributes, "type"), &parsing->layer.kind);
+    copy_string(parsing, attribute(attributes, "name"), &parsing->layer.name);
+    copy_string(parsing, attribute(attributes, "type"), &parsing->layer.kind);
 }
 
 static void read_data(struct parsing *parsing, const char **attributes)
 {
     parsing->runtime = read_precision(attribute(attributes, "runtimePrecision"));
-    copy(parsing, attribute(attributes, "primitiveType"), &parsing->layer.kernel);
-    copy(parsing, attribute(attributes, "outputPrecisions"), &parsing->out_precisions);
+    copy_string(parsing, attribute(attributes, "primitiveType"), &parsing->layer.kernel);
+    copy_string(parsing, attribute(attributes, "outputPrecisions"), &parsing->out_precisions);
     if (parsing->status == ULP_OK)
         read_originals(parsing, attribute(attributes, "originalLayersNames"));
 }
@@ -127,7 +127,7 @@ static void begin_port(struct parsing *parsing, const char **attributes)
     }
     struct ulp_engine_tensor *tensor = &parsing->tensors[s][parsing->counts[s]++];
     *tensor = (struct ulp_engine_tensor){.name = ""};
-    copy(parsing, attribute(attributes, "precision"), &tensor->format);
+    copy_string(parsing, attribute(attributes, "precision"), &tensor->format);
     if (parsing->status == ULP_OK)
         tensor->type = ulp_engine_type(tensor->format);
 }
@@ -233,7 +233,7 @@ static void refuse_doctype(void *context, const char *name, const char *system, 
     stop(parsing, ulp_fail(parsing->error, ULP_ERROR_INPUT, "has a document type"));
 }
 
-static enum ulp_status finish(struct parsing *parsing, bool whole, struct ulp_error *error)
+static enum ulp_status finish_parsing(struct parsing *parsing, bool whole, struct ulp_error *error)
 {
     if (parsing->status != ULP_OK)
         return parsing->status;
@@ -265,7 +265,7 @@ enum ulp_status ulp_engine_read_xml(struct ulp_engine_reading *reading, const ch
         whole =
             XML_Parse(parsing.parser, text + at, (int)count, at + count == length) == XML_STATUS_OK;
     }
-    const enum ulp_status status = finish(&parsing, whole, error);
+    const enum ulp_status status = finish_parsing(&parsing, whole, error);
     XML_ParserFree(parsing.parser);
     ulp_free(parsing.tensors[0]);
     ulp_free(parsing.tensors[1]);

@@ -249,7 +249,7 @@ static struct set negated(struct set a)
     return (struct set){-a.hi, -a.lo, swapped(a.may)};
 }
 
-static struct set add(struct set a, struct set b)
+static struct set add_intervals(struct set a, struct set b)
 {
     if ((a.may & ULP_MAY_BE_LOW && b.may & ULP_MAY_BE_HIGH) ||
         (a.may & ULP_MAY_BE_HIGH && b.may & ULP_MAY_BE_LOW))
@@ -267,17 +267,17 @@ static double times(double a, double b)
 }
 
 /* Infinities times a number that has a sign keep or change theirs. */
-static struct set multiply(struct set a, struct set b)
+static struct set multiply_intervals(struct set a, struct set b)
 {
     if (a.may && !b.may && !is_empty(b) && (b.lo > 0 || b.hi < 0)) {
         struct set finite = a;
         finite.may = 0;
-        finite = is_empty(a) ? a : multiply(finite, b);
+        finite = is_empty(a) ? a : multiply_intervals(finite, b);
         finite.may = b.lo > 0 ? a.may : swapped(a.may);
         return finite;
     }
     if (!a.may && b.may && !is_empty(a) && (a.lo > 0 || a.hi < 0))
-        return multiply(b, a);
+        return multiply_intervals(b, a);
     if (a.may || b.may)
         return anything();
     const double p = times(a.lo, b.lo), q = times(a.lo, b.hi), r = times(a.hi, b.lo),
@@ -286,12 +286,12 @@ static struct set multiply(struct set a, struct set b)
                         ulp_math_max(ulp_math_max(p, q), ulp_math_max(r, s)), 0};
 }
 
-static struct set divide(struct set a, struct set b)
+static struct set divide_intervals(struct set a, struct set b)
 {
     if (b.may || is_empty(b) || (b.lo <= 0 && b.hi >= 0))
         return anything();
     /* 1 / b errs by half an ulp more, which DOUBLE_UNIT pays for */
-    return multiply(a, (struct set){1 / b.hi, 1 / b.lo, 0});
+    return multiply_intervals(a, (struct set){1 / b.hi, 1 / b.lo, 0});
 }
 
 static struct set largest_of(struct set a, struct set b)
@@ -359,7 +359,7 @@ static struct set remainder_of(struct set a, struct set b, bool floored)
 }
 
 /* A truth value, known when the intervals do not meet. */
-static struct set compare(enum ulp_primitive primitive, struct set a, struct set b)
+static struct set compare_intervals(enum ulp_primitive primitive, struct set a, struct set b)
 {
     const bool numbers = !a.may && !b.may && !is_empty(a) && !is_empty(b);
     bool always = false, never = false;
@@ -387,7 +387,7 @@ static struct set combine_truth(enum ulp_primitive primitive, struct set a, stru
     return (struct set){can[0] ? 0 : 1, can[1] ? 1 : 0, 0};
 }
 
-static struct set choose(struct set condition, struct set a, struct set b)
+static struct set choose_interval(struct set condition, struct set a, struct set b)
 {
     const bool number = !condition.may && !is_empty(condition);
     if (number && condition.lo == 0 && condition.hi == 0)
@@ -403,7 +403,7 @@ static struct set compute_one(enum ulp_primitive primitive, struct set a, struct
     switch (primitive) {
     case ULP_PRIMITIVE_LESS:
     case ULP_PRIMITIVE_LESS_EQUAL:
-    case ULP_PRIMITIVE_EQUAL: return compare(primitive, a, b);
+    case ULP_PRIMITIVE_EQUAL: return compare_intervals(primitive, a, b);
     case ULP_PRIMITIVE_AND:
     case ULP_PRIMITIVE_OR:
     case ULP_PRIMITIVE_XOR: return combine_truth(primitive, a, b);
@@ -415,7 +415,7 @@ static struct set compute_one(enum ulp_primitive primitive, struct set a, struct
     case ULP_PRIMITIVE_IS_INF:
         return (struct set){!a.may || !is_empty(a) || a.may & ULP_MAY_BE_ANYTHING ? 0 : 1,
                             a.may ? 1 : 0, 0};
-    case ULP_PRIMITIVE_SELECT: return choose(a, b, c);
+    case ULP_PRIMITIVE_SELECT: return choose_interval(a, b, c);
     default: break;
     }
     if ((a.may | b.may | c.may) & ULP_MAY_BE_ANYTHING)
@@ -424,11 +424,11 @@ static struct set compute_one(enum ulp_primitive primitive, struct set a, struct
     case ULP_PRIMITIVE_COPY: return a;
     case ULP_PRIMITIVE_NEG: return negated(a);
     case ULP_PRIMITIVE_ABS: return magnitude_of(a);
-    case ULP_PRIMITIVE_ADD: return add(a, b);
-    case ULP_PRIMITIVE_SUB: return add(a, negated(b));
-    case ULP_PRIMITIVE_MUL: return multiply(a, b);
-    case ULP_PRIMITIVE_DIV: return divide(a, b);
-    case ULP_PRIMITIVE_FMA: return add(multiply(a, b), c);
+    case ULP_PRIMITIVE_ADD: return add_intervals(a, b);
+    case ULP_PRIMITIVE_SUB: return add_intervals(a, negated(b));
+    case ULP_PRIMITIVE_MUL: return multiply_intervals(a, b);
+    case ULP_PRIMITIVE_DIV: return divide_intervals(a, b);
+    case ULP_PRIMITIVE_FMA: return add_intervals(multiply_intervals(a, b), c);
     case ULP_PRIMITIVE_MAX: return largest_of(a, b);
     case ULP_PRIMITIVE_MIN: return negated(largest_of(negated(a), negated(b)));
     case ULP_PRIMITIVE_POW: return power(a, b);

@@ -37,7 +37,7 @@ struct sample {
     int64_t widths[2]; /* of the lines; 0: no information */
 };
 
-static struct sample look_at(const struct ulp_wide_call *call, struct ulp_wide_place place)
+static struct sample look_at_factors(const struct ulp_wide_call *call, struct ulp_wide_place place)
 {
     const struct ulp_contraction *problem = &call->problem;
     const struct ulp_factor *a = &problem->a, *b = &problem->b;
@@ -62,7 +62,7 @@ static struct sample look_at(const struct ulp_wide_call *call, struct ulp_wide_p
     return sample;
 }
 
-static int compare(const void *x, const void *y)
+static int compare_doubles(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
@@ -92,9 +92,9 @@ ULP_WORK(look_at_samples)
         size_t output =
             (size_t)((unsigned __int128)(0x9e3779b97f4a7c15u * (i + 1)) * outputs >> 64);
         samples->items[i] =
-            look_at(samples->call,
-                    (struct ulp_wide_place){output / problem->n / problem->m,
-                                            output / problem->n % problem->m, output % problem->n});
+            look_at_factors(samples->call, (struct ulp_wide_place){output / problem->n / problem->m,
+                                                                   output / problem->n % problem->m,
+                                                                   output % problem->n});
     }
     return ULP_OK;
 }
@@ -124,7 +124,7 @@ static double find_need(const struct ulp_wide_call *call, int widths[2])
     }
     if (estimated < (count + 3) / 4)
         return INFINITY;
-    qsort(needs, estimated, sizeof needs[0], compare);
+    qsort(needs, estimated, sizeof needs[0], compare_doubles);
     const double need = needs[estimated - 1 - estimated / 32];
     return need < 0 ? 0 : need;
 }

@@ -45,7 +45,7 @@ void ulp_wide_make_tails(struct ulp_wide_tails *tails, const struct ulp_wide_pan
     }
 }
 
-static inline __attribute__((always_inline)) void put(uint64_t *out, double value)
+static inline __attribute__((always_inline)) void put_double(uint64_t *out, double value)
 {
     memcpy(out, &value, sizeof value);
 }
@@ -83,11 +83,12 @@ static inline __attribute__((always_inline)) void cut_numbers(
         const double sign = x.negative ? -1 : 1;
         int64_t bias = 0; /* of the first digit; half of the others */
         for (int i = 0; i < digits; i++, bias = half, to += stretch->stride)
-            put(to, sign * (double)((int64_t)ulp_wide_bits_at(words, bits * i, bits) - bias));
+            put_double(to,
+                       sign * (double)((int64_t)ulp_wide_bits_at(words, bits * i, bits) - bias));
         for (int t = 0; t < tails->count; t++, to += stretch->stride) {
             const struct ulp_wide_tail *tail = &tails->tails[t];
             const uint64_t below = ulp_wide_bits_at(words, bits * tail->from, 64) >> 1;
-            put(to, sign * tail->scale * (double)(int64_t)(below - tail->bias));
+            put_double(to, sign * tail->scale * (double)(int64_t)(below - tail->bias));
         }
     }
 }
@@ -113,7 +114,7 @@ static void cut_floats(const struct ulp_wide_stretch *stretch)
             const double to_tail = ldexp(tails->tails[t].scale, 63 - tails->bits);
             uint64_t *out = stretch->out + (size_t)(tails->digits + t) * stretch->stride;
             for (size_t k = 0; tails->tails[t].from == i && k < count; k++)
-                put(out + k * width, rest[k] * to_tail);
+                put_double(out + k * width, rest[k] * to_tail);
         }
         if (i == tails->digits)
             break;
@@ -124,7 +125,7 @@ static void cut_floats(const struct ulp_wide_stretch *stretch)
             rest[k] = (rest[k] - digit[k]) * step;
         }
         for (size_t k = 0; k < count; k++)
-            put(out + k * width, digit[k]);
+            put_double(out + k * width, digit[k]);
     }
 }
 

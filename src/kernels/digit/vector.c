@@ -33,8 +33,8 @@ bool ulp_wide_vector_serves(const struct ulp_wide_call *call, const struct ulp_w
 }
 
 /* The columns' scales, and how many digits they have. */
-static void measure(struct ulp_wide_panel *panel, double *scale, const struct run *run,
-                    const struct ulp_wide_floats *floats)
+static void measure_columns(struct ulp_wide_panel *panel, double *scale, const struct run *run,
+                            const struct ulp_wide_floats *floats)
 {
     const int first_bits = run->plan->tile->integer ? 51 : run->plan->scheme.bits[panel->side] - 1;
     int32_t largest[ULP_WIDE_VECTOR_COLUMNS], smallest_less_1[ULP_WIDE_VECTOR_COLUMNS];
@@ -150,7 +150,7 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
         .k_count = problem->k};
     double scale[ULP_WIDE_VECTOR_COLUMNS];
     enum ulp_status status = ULP_OK;
-    measure(&panel, scale, run, &floats);
+    measure_columns(&panel, scale, run, &floats);
     const bool integer = plan->tile->integer, one_digit = panel.exact && panel.digits == 1;
     bool in_registers = true;
     for (size_t row = 0; row < problem->m; row++)

@@ -72,7 +72,8 @@ static bool is_nan(const struct outlook *outlook)
 }
 
 /* Ends early when the sum is NaN. */
-static struct outlook look(const struct ulp_contraction *problem, int64_t a_line, int64_t b_line)
+static struct outlook look_at_products(const struct ulp_contraction *problem, int64_t a_line,
+                                       int64_t b_line)
 {
     struct outlook outlook = {.highest = INT64_MIN, .lowest = INT64_MAX};
     for (size_t k = 0; k < problem->k && !is_nan(&outlook); k++) {
@@ -98,8 +99,8 @@ static struct outlook look(const struct ulp_contraction *problem, int64_t a_line
 }
 
 /* product = x * y, of x_count + y_count limbs. */
-static void multiply(mp_limb_t *product, const mp_limb_t *x, int x_count, const mp_limb_t *y,
-                     int y_count)
+static void multiply_limbs(mp_limb_t *product, const mp_limb_t *x, int x_count, const mp_limb_t *y,
+                           int y_count)
 {
     if (x_count == 1 && y_count == 1) {
         unsigned __int128 p = (unsigned __int128)x[0] * y[0];
@@ -143,7 +144,7 @@ static void add_products(struct ulp_wide_kulisch *kulisch, const struct ulp_cont
         shorten(&x);
         shorten(&y);
         int count = x.limb_count + y.limb_count;
-        multiply(product, x.limbs, x.limb_count, y.limbs, y.limb_count);
+        multiply_limbs(product, x.limbs, x.limb_count, y.limbs, y.limb_count);
         add_at(x.negative != y.negative ? kulisch->negative : kulisch->positive, product, count,
                (uint64_t)(x.exponent + y.exponent - 64 * count - lowest));
     }
@@ -167,7 +168,7 @@ enum ulp_status ulp_wide_kulisch_element(struct ulp_wide_kulisch *kulisch,
     int64_t a_line = ulp_wide_line(&problem->a, place.batch, place.i);
     int64_t b_line = ulp_wide_line(&problem->b, place.batch, place.j);
     int64_t element = ulp_wide_out(problem, place);
-    struct outlook outlook = look(problem, a_line, b_line);
+    struct outlook outlook = look_at_products(problem, a_line, b_line);
     if (is_nan(&outlook)) {
         ulp_wide_store_special(call, element, MPFR_NAN_KIND);
         return ULP_OK;

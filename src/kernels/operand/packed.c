@@ -381,7 +381,7 @@ static bool are_alike(const struct ulp_packed_form *x, const void *context)
                   (x->group_count + x->line_count + x->k_count) * sizeof *x->tables) == 0;
 }
 
-static void add(struct ulp_packed *packed, struct ulp_packed_form *form)
+static void add_form(struct ulp_packed *packed, struct ulp_packed_form *form)
 {
     pthread_mutex_lock(&packed->mutex);
     form->users = 1;
@@ -422,7 +422,7 @@ struct ulp_packed_form *ulp_packed_make(struct ulp_packed *packed,
         status = recipe->fill(context, form, batches, &error);
     ulp_free(batches);
     if (status == ULP_OK) {
-        add(packed, form);
+        add_form(packed, form);
         return form;
     }
     form->free(form);

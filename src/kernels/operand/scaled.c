@@ -229,7 +229,7 @@ static enum ulp_status allocate(struct ulp_scaled *out, size_t batch_count, size
 
 /* ---- all of it ---- */
 
-static float find_largest(const struct ulp_tensor *tensor)
+static float find_largest_magnitude(const struct ulp_tensor *tensor)
 {
     float largest = 0;
     const double *x = tensor->data;
@@ -249,7 +249,7 @@ static void scale_tensor(struct making *making, const float *range)
     const struct ulp_scaling *scaling = making->out->scaling;
     struct ulp_scaled_rule *rule = &making->rule;
     if (scaling->tensor_scale || scaling->k + scaling->lines == 0)
-        rule->largest = range ? *range : find_largest(making->factor->tensor);
+        rule->largest = range ? *range : find_largest_magnitude(making->factor->tensor);
     if (scaling->tensor_scale && rule->largest > 0) {
         const float top = scaling->rule == ULP_SCALE_FOUR_SIX ? 256 : 448;
         rule->tensor_scale =

@@ -142,7 +142,7 @@ DEFINE(c, ULP_VECTORISE)
 DEFINE(avx2, ULP_VECTORISE __attribute__((target("avx2"))))
 #endif
 
-static const struct loops *choose(void)
+static const struct loops *choose_loops(void)
 {
     return ULP_BY_CPU(&loops_avx2, &loops_avx2, &loops_c);
 }
@@ -150,7 +150,7 @@ static const struct loops *choose(void)
 float ulp_scaled_largest(const float *x, size_t count)
 {
     float all;
-    choose()->measure(&all, x, 1, count);
+    choose_loops()->measure(&all, x, 1, count);
     if (isfinite(all))
         return all;
     float largest = 0;
@@ -192,11 +192,13 @@ static void for_blocks(const struct cells *cells, block_loop *loop, float *value
     }
 }
 
-static void measure(const struct loops *loops, float *values, float *x, size_t count, size_t block)
+static void measure_values(const struct loops *loops, float *values, float *x, size_t count,
+                           size_t block)
 {
     loops->measure(values, x, count, block);
 }
-static void divide(const struct loops *loops, float *values, float *x, size_t count, size_t block)
+static void divide_values(const struct loops *loops, float *values, float *x, size_t count,
+                          size_t block)
 {
     loops->divide(x, values, count, block);
 }
@@ -258,7 +260,7 @@ ULP_VECTORISE static void round_elements(const struct cells *cells, float *x, fl
         finite &= (ulp_float_bits(x[i]) & INFINITE) != INFINITE;
     for (size_t i = 0; !finite && i < count; i++) /* FP8 has NaN for what is not finite */
         x[i] = isfinite(x[i]) ? x[i] : NAN;
-    for_blocks(cells, divide, whole, x);
+    for_blocks(cells, divide_values, whole, x);
     ulp_round_floats(&rule->scaling->element, rule->rounding, x, count, 0, 0, 0);
     if (special)
         for_blocks(cells, mend, whole, x);
@@ -333,7 +335,7 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
                       size_t line_count, float *spare)
 {
     const struct ulp_scaling *scaling = rule->scaling;
-    const struct cells cells = {rule, choose(), cell_count,
+    const struct cells cells = {rule, choose_loops(), cell_count,
                                 ulp_size_divide_up(rule->run, rule->block),
                                 rule->run % rule->block == 0};
     const size_t blocks = cell_count * cells.blocks;
@@ -341,7 +343,7 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
         for (size_t b = 0; b < blocks; b++)
             scale[b] = rule->largest;
     else
-        for_blocks(&cells, measure, scale, x);
+        for_blocks(&cells, measure_values, scale, x);
     if (scaling->scale.storage_bits == 32)
         measure_finite(&cells, scale, x);
     if (line_count > 0)

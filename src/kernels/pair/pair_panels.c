@@ -48,7 +48,8 @@ static void split_panel(double *out, const struct ulp_pair_side *side, size_t ba
 }
 
 /* Magnitudes are ordered as their bits; a zero's, less 1, are the largest. */
-static void look(struct ulp_pair_range *range, const double *panel, size_t step, size_t k_count)
+static void look_at_magnitudes(struct ulp_pair_range *range, const double *panel, size_t step,
+                               size_t k_count)
 {
     const uint64_t sign = UINT64_C(1) << 63;
     uint64_t largest = 0, least = ulp_double_bits(INFINITY) - 1;
@@ -74,7 +75,7 @@ static void pack_panel(double *out, struct ulp_pair_range *ranges, const struct 
                         (struct ulp_pack_range){batch, line, count, k, k_count}, side->width);
     }
     for (size_t i = 0; i < side->width; i++)
-        look(&ranges[i], out + i, ulp_pair_step(side), k_count);
+        look_at_magnitudes(&ranges[i], out + i, ulp_pair_step(side), k_count);
 }
 
 struct ulp_pair_form {

@@ -9,7 +9,7 @@
 #include "kernels/unit/unit.h"
 #include "number/format/gpu.h"
 
-static void describe(struct ulp_unit_info *out, const struct ulp_unit *unit)
+static void describe_unit(struct ulp_unit_info *out, const struct ulp_unit *unit)
 {
     *out = (struct ulp_unit_info){.block = unit->block,
                                   .fraction_bits = unit->fraction_bits,
@@ -24,7 +24,7 @@ bool ulp_unit_info(size_t index, struct ulp_unit_info *out)
 {
     const struct ulp_unit *unit = ulp_unit_row(index);
     if (unit)
-        describe(out, unit);
+        describe_unit(out, unit);
     return unit;
 }
 
@@ -42,7 +42,7 @@ bool ulp_arithmetic_unit(const struct ulp_arithmetic *arithmetic, struct ulp_uni
     const struct ulp_unit *unit =
         *arithmetic->schedule.unit_class ? ulp_unit_of(arithmetic, NULL) : NULL;
     if (unit)
-        describe(out, unit);
+        describe_unit(out, unit);
     return unit;
 }
 
@@ -87,9 +87,9 @@ static enum ulp_status missing(const char *name, struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_INPUT, "there is no array '%s'", name);
 }
 
-static enum ulp_status multiply(const struct ulp_unit *unit, const struct ulp_tensor_set *set,
-                                struct ulp_pool *pool, struct ulp_budget *budget,
-                                struct ulp_tensor *d, struct ulp_error *error)
+static enum ulp_status multiply_set(const struct ulp_unit *unit, const struct ulp_tensor_set *set,
+                                    struct ulp_pool *pool, struct ulp_budget *budget,
+                                    struct ulp_tensor *d, struct ulp_error *error)
 {
     static const enum ulp_type types[] = {
         [2] = ULP_TYPE_UINT16, [4] = ULP_TYPE_UINT32, [8] = ULP_TYPE_UINT64};
@@ -144,7 +144,7 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
                         "there is no unit '%s'; ulpscope list units has their names", name);
     enum ulp_status status = ulp_pool_create(&pool, thread_count, error);
     if (status == ULP_OK)
-        status = multiply(unit, arrays, pool, budget, d, error);
+        status = multiply_set(unit, arrays, pool, budget, d, error);
     if (status != ULP_OK)
         ulp_tensor_free(d);
     ulp_pool_free(pool);

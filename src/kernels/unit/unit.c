@@ -43,7 +43,7 @@ static struct term split(double x, int precision, int emin)
                                     : (uint64_t)ldexp(fabs(m), exponent - field + precision - 1)};
 }
 
-static struct term multiply(struct term a, struct term b)
+static struct term multiply_terms(struct term a, struct term b)
 {
     return (struct term){.negative = a.negative != b.negative,
                          .exponent = a.exponent + b.exponent,
@@ -163,8 +163,8 @@ static double sum_block(const struct ulp_unit *unit, const struct block *block, 
         special = add_special(special, a, b);
         if (!isfinite(a) || !isfinite(b))
             continue;
-        terms[i] = multiply(split(a, reading.precision[0], reading.emin[0]),
-                            split(b, reading.precision[1], reading.emin[1]));
+        terms[i] = multiply_terms(split(a, reading.precision[0], reading.emin[0]),
+                                  split(b, reading.precision[1], reading.emin[1]));
         if (unit->scale_block) {
             size_t scale = (block->first + i) / (size_t)unit->scale_block;
             double sa = block->scale_a[scale], sb = block->scale_b[scale];
@@ -198,7 +198,7 @@ double ulp_unit_sum_factors(const struct ulp_unit *unit, const struct ulp_unit_f
         return c;
     for (size_t i = 0; i < count; i++)
         if (a[i].value != 0 && b[i].value != 0)
-            terms[used++] = multiply(split_factor(a[i]), split_factor(b[i]));
+            terms[used++] = multiply_terms(split_factor(a[i]), split_factor(b[i]));
     terms[used++] = split(c, reading.accumulator_precision, reading.accumulator_emin);
     return add_terms(unit, terms, used);
 }
@@ -227,9 +227,9 @@ static double sum_groups(const struct ulp_unit *unit, const struct block *block,
         struct term group = {.negative = quarters < 0,
                              .fraction = 2,
                              .significand = (uint64_t)llabs(quarters)};
-        struct term scales = multiply(split(sa, reading.scale_precision, reading.scale_emin),
-                                      split(sb, reading.scale_precision, reading.scale_emin));
-        terms[count] = multiply(group, scales);
+        struct term scales = multiply_terms(split(sa, reading.scale_precision, reading.scale_emin),
+                                            split(sb, reading.scale_precision, reading.scale_emin));
+        terms[count] = multiply_terms(group, scales);
         terms[count].cancelled = any && quarters == 0 && scales.significand != 0;
         count++;
     }

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "load/mixed/writer.h"
 
-static enum ulp_status take(struct mixed *mixed, void *out, size_t count, size_t bytes,
-                            struct ulp_error *error)
+static enum ulp_status take_budgeted(struct mixed *mixed, void *out, size_t count, size_t bytes,
+                                     struct ulp_error *error)
 {
     void *memory = NULL;
     enum ulp_status status =
@@ -19,7 +19,7 @@ static enum ulp_status take(struct mixed *mixed, void *out, size_t count, size_t
 enum ulp_status mixed_new(struct mixed *mixed, void *out,
                           const ProtobufCMessageDescriptor *descriptor, struct ulp_error *error)
 {
-    ULP_TRY(take(mixed, out, 1, descriptor->sizeof_message, error));
+    ULP_TRY(take_budgeted(mixed, out, 1, descriptor->sizeof_message, error));
     descriptor->message_init(*(void **)out);
     return ULP_OK;
 }
@@ -29,7 +29,7 @@ enum ulp_status mixed_set_text(struct mixed *mixed, ProtobufCBinaryData *out, co
 {
     const size_t length = strlen(text);
     uint8_t *copy;
-    ULP_TRY(take(mixed, &copy, length + 1, 1, error));
+    ULP_TRY(take_budgeted(mixed, &copy, length + 1, 1, error));
     memcpy(copy, text, length);
     ulp_free(out->data);
     *out = (ProtobufCBinaryData){length, copy};
@@ -45,7 +45,7 @@ enum ulp_status mixed_append(struct mixed *mixed, void *array, size_t *count, vo
                              struct ulp_error *error)
 {
     void **grown, **items = *(void ***)array;
-    ULP_TRY(take(mixed, &grown, *count + 1, sizeof *grown, error));
+    ULP_TRY(take_budgeted(mixed, &grown, *count + 1, sizeof *grown, error));
     if (*count)
         memcpy(grown, items, *count * sizeof *grown);
     grown[(*count)++] = item;
@@ -75,7 +75,7 @@ enum ulp_status mixed_add_name(struct mixed *mixed, ProtobufCBinaryData **names,
                                const char *name, struct ulp_error *error)
 {
     ProtobufCBinaryData *grown;
-    ULP_TRY(take(mixed, &grown, *count + 1, sizeof *grown, error));
+    ULP_TRY(take_budgeted(mixed, &grown, *count + 1, sizeof *grown, error));
     if (*count)
         memcpy(grown, *names, *count * sizeof *grown);
     ulp_free(*names);
@@ -146,7 +146,7 @@ enum ulp_status mixed_pack(struct mixed *mixed, const ProtobufCMessage *message,
 {
     const size_t length = protobuf_c_message_get_packed_size(message);
     uint8_t *bytes;
-    ULP_TRY(take(mixed, &bytes, length + 1, 1, error));
+    ULP_TRY(take_budgeted(mixed, &bytes, length + 1, 1, error));
     protobuf_c_message_pack(message, bytes);
     ulp_free(out->data);
     *out = (ProtobufCBinaryData){length, bytes};

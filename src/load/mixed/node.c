@@ -97,8 +97,8 @@ static struct mixed_value *find_wide(struct mixed_scope *scope, const struct ulp
 }
 
 /* Its output, before a Cast gives that the node's own type. */
-static enum ulp_status hand_on(struct mixed_scope *scope, const struct ulp_node *node,
-                               struct ulp_error *error)
+static enum ulp_status hand_on_wide(struct mixed_scope *scope, const struct ulp_node *node,
+                                    struct ulp_error *error)
 {
     struct mixed_value *value = &scope->values[node->outputs[0]];
     ULP_TAKE(value->wide, scope->mixed->arena, 1, error);
@@ -255,7 +255,7 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
                          entry && entry->type != ULP_TYPE_UNDEFINED ? entry->type : declared);
     }
     if (find_wide(scope, node, entry))
-        ULP_TRY(hand_on(scope, node, error));
+        ULP_TRY(hand_on_wide(scope, node, error));
     else if (moves_first(node))
         scope->values[node->outputs[0]].transposed = find_first(scope, node, proto);
     note_origin(scope, node, entry);

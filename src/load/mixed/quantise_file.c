@@ -53,8 +53,8 @@ static void permute(struct quantising *q, const struct ulp_quantised *item, bool
 }
 
 /* The largest magnitude of each block, the blocks where the axis was; whole: of the tensor. */
-static const char *find_largest(struct quantising *q, const struct ulp_quantised *item,
-                                const char *magnitudes, bool whole)
+static const char *find_block_magnitudes(struct quantising *q, const struct ulp_quantised *item,
+                                         const char *magnitudes, bool whole)
 {
     const size_t block = item->scaling->k ? (size_t)item->scaling->k : item->k,
                  blocks = (item->k + block - 1) / block;
@@ -97,7 +97,7 @@ static const char *make_scales(struct quantising *q, const struct ulp_quantised 
     const double top = scaling->element.max_finite;
     const bool whole = scaling->k == 0 && scaling->lines == 0;
     const char *magnitudes = quantising_node(q, "Abs", value, NULL, NULL, "magnitudes"),
-               *largest = find_largest(q, item, magnitudes, whole), *scale;
+               *largest = find_block_magnitudes(q, item, magnitudes, whole), *scale;
     if (ulp_scaling_is_power(scaling)) { /* 2^(floor(log2 m) - e) */
         scale = quantising_node(q, "Mul", largest,
                                 quantising_float(q, ldexp(1, -scaling->element.emax)), NULL,
@@ -110,7 +110,7 @@ static const char *make_scales(struct quantising *q, const struct ulp_quantised 
     scale = quantising_node(q, "Div", largest, quantising_float(q, top), NULL, "relative");
     if (!scaling->tensor_scale)
         return *divisor = quantising_node(q, "Max", scale, least, NULL, "scale");
-    const char *tensor = find_largest(q, item, magnitudes, true);
+    const char *tensor = find_block_magnitudes(q, item, magnitudes, true);
     tensor = quantising_node(q, "Div", tensor, quantising_float(q, top * 448), NULL, "of_tensor");
     tensor = quantising_node(q, "Max", tensor, least, NULL, "of_tensor");
     scale = quantising_node(q, "Div", scale, tensor, NULL, "of_block");

@@ -54,8 +54,8 @@ const char *quantising_second(struct quantising *q, const char *name)
     return out;
 }
 
-static enum ulp_status add_node(struct quantising *q, const char *op, const char *const *inputs,
-                                const char *out)
+static enum ulp_status add_quantising_node(struct quantising *q, const char *op,
+                                           const char *const *inputs, const char *out)
 {
     struct mixed *mixed = &q->mixed;
     Ulp__NodeProto *node;
@@ -73,7 +73,7 @@ const char *quantising_node(struct quantising *q, const char *op, const char *a,
 {
     const char *out = name_new(q, name);
     if (q->status == ULP_OK)
-        q->status = add_node(q, op, (const char *const[]){a, b, c, NULL}, out);
+        q->status = add_quantising_node(q, op, (const char *const[]){a, b, c, NULL}, out);
     return out;
 }
 
@@ -131,7 +131,7 @@ static const char *add_same(struct quantising *q, const struct ulp_tensor *tenso
     return name;
 }
 
-static void *take(struct quantising *q, size_t bytes)
+static void *take_bytes(struct quantising *q, size_t bytes)
 {
     void *out = NULL;
     if (q->status == ULP_OK)
@@ -198,8 +198,8 @@ static void gather(struct quantising *q, const struct ulp_quantised *item, struc
                                 ULP_ROUND_NEAREST_EVEN, q->pool, q->error);
 }
 
-static void put(uint8_t *raw, enum ulp_type type, const struct ulp_format *format, size_t i,
-                float value)
+static void put_encoded(uint8_t *raw, enum ulp_type type, const struct ulp_format *format, size_t i,
+                        float value)
 {
     const uint32_t bits = ulp_format_encode(format, (double)value);
     const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
@@ -217,13 +217,13 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
     const size_t bytes = (tensor->count * (size_t)ulp_type_rows[type].file_bits + 7) / 8;
     const float *elements = lines->scaled.elements.data;
     struct ulp_format format;
-    uint8_t *raw = take(q, bytes);
+    uint8_t *raw = take_bytes(q, bytes);
     if (q->status == ULP_OK)
         q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->error);
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t k = 0; k < item->k; k++)
-            put(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
-                elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]]);
+            put_encoded(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
+                        elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]]);
     return add_raw(q, type, tensor, raw, bytes, "elements");
 }
 
@@ -245,14 +245,14 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
     if (whole)
         return quantising_float(q, lines->scaled.scale[0]);
     const size_t bytes = count * (inside ? 1 : sizeof(float));
-    uint8_t *raw = take(q, bytes);
+    uint8_t *raw = take_bytes(q, bytes);
     if (q->status == ULP_OK)
         q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->error);
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t b = 0; b < blocks; b++) {
             const size_t at = (l / lines->behind * blocks + b) * lines->behind + l % lines->behind;
             const float scale = lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, l, b)];
-            put(raw, type, &format, at, scale);
+            put_encoded(raw, type, &format, at, scale);
         }
     shape.dims[item->axis] = (int64_t)blocks;
     const char *out = add_raw(q, written, &shape, raw, bytes, "scales");

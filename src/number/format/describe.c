@@ -29,7 +29,7 @@ struct page {
     size_t size, length;
 };
 
-static void put(struct page *page, char c)
+static void put_character(struct page *page, char c)
 {
     if (page->length + 1 < page->size)
         page->buffer[page->length] = c;
@@ -39,7 +39,7 @@ static void put(struct page *page, char c)
 static void put_text(struct page *page, const char *text)
 {
     while (*text)
-        put(page, *text++);
+        put_character(page, *text++);
 }
 
 /* A paragraph under a label at the left, words wrapped at COLUMNS. */
@@ -56,25 +56,25 @@ static void say(struct page *page, const char *label, const char *format, ...)
     put_text(page, "  ");
     put_text(page, label);
     for (; column < INDENT; column++)
-        put(page, ' ');
+        put_character(page, ' ');
     bool first = true;
     for (const char *word = text; *word;) {
         const int length = (int)strcspn(word, " ");
         if (!first && column + 1 + length > COLUMNS) {
-            put(page, '\n');
+            put_character(page, '\n');
             for (column = 0; column < INDENT; column++)
-                put(page, ' ');
+                put_character(page, ' ');
             first = true;
         }
         if (!first)
-            put(page, ' ');
+            put_character(page, ' ');
         column += length + !first;
         for (int i = 0; i < length; i++)
-            put(page, word[i]);
+            put_character(page, word[i]);
         first = false;
         word += length + (word[length] == ' ');
     }
-    put(page, '\n');
+    put_character(page, '\n');
 }
 
 /* "FP16": names of users' formats are spelled in capitals, patterns as they are. */
@@ -494,7 +494,7 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     ULP_ENTER_ENVIRONMENT;
     struct page page = {.buffer = buffer, .size = size};
     put_text(&page, arithmetic->name);
-    put(&page, '\n');
+    put_character(&page, '\n');
     if (arithmetic->half_as_float) {
         say(&page, "storage",
             "The types the model declares, as ONNX Runtime's CPU provider computes them: it has "
@@ -577,7 +577,7 @@ size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t
     const struct ulp_runtime *row;
     const size_t front = strlen(target->name);
     put_text(&page, target->name);
-    put(&page, '\n');
+    put_character(&page, '\n');
     say(&page, "product", "%s%s%s.", target->product,
         target->alias ? "; the newest: also called " : "", target->alias ? target->alias : "");
     say(&page, "stores", "%s.", target->stores);

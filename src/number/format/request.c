@@ -340,8 +340,8 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
     return status;
 }
 
-static const char *find_value(const struct ulp_request *request, enum ulp_part part,
-                              char number[32])
+static const char *find_part_value(const struct ulp_request *request, enum ulp_part part,
+                                   char number[32])
 {
     const struct part_row *row = &part_rows[part];
     const void *place = (const char *)request + row->place;
@@ -377,7 +377,7 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
         if (request->given[part])
             length += (size_t)snprintf(text + length, size - length, "%s%s%s",
                                        part == ULP_PART_GPU ? "" : ",", part_rows[part].key,
-                                       find_value(request, (enum ulp_part)part, number));
+                                       find_part_value(request, (enum ulp_part)part, number));
     }
     return length < size;
 }

@@ -39,7 +39,7 @@ static float evaluate(const float *coefficients, int count, float x)
     return sum;
 }
 
-static float divide(const struct quotient *of, float x)
+static float divide_polynomials(const struct quotient *of, float x)
 {
     const float within = x < -of->limit  ? -of->limit
                          : x > of->limit ? of->limit
@@ -51,7 +51,7 @@ static float divide(const struct quotient *of, float x)
 
 static float take_sigmoid(float x)
 {
-    const float y = divide(&sigmoid, x) + 0.5f;
+    const float y = divide_polynomials(&sigmoid, x) + 0.5f;
     return y < 0 ? 0 : y > 1 ? 1 : y;
 }
 
@@ -79,7 +79,7 @@ bool ulp_mlas_function(enum ulp_primitive primitive, float *out, const float *a,
         return false;
     for (size_t i = 0; i < n; i++)
         out[i] = primitive == ULP_PRIMITIVE_EXP    ? take_exp(a[i])
-                 : primitive == ULP_PRIMITIVE_TANH ? divide(&hyperbolic, a[i])
+                 : primitive == ULP_PRIMITIVE_TANH ? divide_polynomials(&hyperbolic, a[i])
                                                    : take_sigmoid(a[i]);
     return true;
 }

@@ -32,8 +32,8 @@ static bool same_values(const struct ulp_format *f, const struct ulp_format *g)
            f->subnormals == g->subnormals && f->signed_zero == g->signed_zero;
 }
 
-static const struct unary_table *find(const struct ulp_strip_rule *rule,
-                                      enum ulp_primitive function)
+static const struct unary_table *find_unary_table(const struct ulp_strip_rule *rule,
+                                                  enum ulp_primitive function)
 {
     const struct unary_table *table = tables;
     while (table && !(table->function == function && table->rounding == rule->rounding &&
@@ -95,11 +95,11 @@ static const struct unary_table *create(const struct ulp_strip_rule *rule,
 static const struct unary_table *find_or_create(const struct ulp_strip_rule *rule,
                                                 enum ulp_primitive function)
 {
-    const struct unary_table *found = find(rule, function);
+    const struct unary_table *found = find_unary_table(rule, function);
     if (found)
         return found;
     pthread_mutex_lock(&tables_lock);
-    found = find(rule, function);
+    found = find_unary_table(rule, function);
     if (!found) {
         struct unary_table *table = (struct unary_table *)(uintptr_t)create(rule, function);
         if (table) {

@@ -58,12 +58,14 @@ static enum method choose_method(const struct ulp_strip_rule *rule)
 
 typedef int exact_fn(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
                      mpfr_rnd_t rounding);
-static int multiply(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c, mpfr_rnd_t rounding)
+static int multiply_mpfr(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
+                         mpfr_rnd_t rounding)
 {
     (void)c;
     return mpfr_mul(out, a, b, rounding);
 }
-static int divide(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c, mpfr_rnd_t rounding)
+static int divide_mpfr(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
+                       mpfr_rnd_t rounding)
 {
     (void)c;
     return mpfr_div(out, a, b, rounding);
@@ -108,8 +110,8 @@ static double compute_exactly(exact_fn *compute, double a, double b, double c)
 
 MAP_METHODS(ADD, 2, u + v, ulp_odd_add(u, v), ulp_odd_add(u, v))
 MAP_METHODS(SUB, 2, u - v, ulp_odd_add(u, -v), ulp_odd_add(u, -v))
-MAP_METHODS(MUL, 2, u *v, ulp_odd_mul(u, v), compute_exactly(multiply, u, v, 0))
-MAP_METHODS(DIV, 2, u / v, ulp_odd_div(u, v), compute_exactly(divide, u, v, 0))
+MAP_METHODS(MUL, 2, u *v, ulp_odd_mul(u, v), compute_exactly(multiply_mpfr, u, v, 0))
+MAP_METHODS(DIV, 2, u / v, ulp_odd_div(u, v), compute_exactly(divide_mpfr, u, v, 0))
 MAP_METHODS(SQRT, 1, __builtin_sqrt(u), ulp_odd_sqrt(u), compute_exactly(take_root, u, 0, 0))
 MAP_METHODS(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v), v),
             ulp_odd_add(modulo_remainder(u, v), modulo_addend(modulo_remainder(u, v), v)),

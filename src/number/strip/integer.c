@@ -44,7 +44,7 @@ static inline int64_t signed_of(uint64_t u)
     return value;
 }
 /* C division and remainder; v = -1 apart because INT64_MIN / -1 traps. */
-static inline uint64_t divide(uint64_t u, uint64_t v)
+static inline uint64_t divide_unsigned(uint64_t u, uint64_t v)
 {
     return v == 0 ? 0 : v == UINT64_MAX ? -u : (uint64_t)(signed_of(u) / signed_of(v));
 }
@@ -72,7 +72,7 @@ static inline uint64_t shift_right_signed(uint64_t u, uint64_t v)
 
 MAP_EXACT(ABS, 1, signed_of(u) < 0 ? -u : u)
 MAP_EXACT(SIGN, 1, signed_of(u) < 0 ? UINT64_MAX : u != 0)
-MAP_EXACT(DIV, 2, divide(u, v))
+MAP_EXACT(DIV, 2, divide_unsigned(u, v))
 MAP_EXACT(MOD, 2, modulo(u, v))
 MAP_EXACT(FMOD, 2, remainder_of(u, v))
 MAP_EXACT(POW, 2, signed_power(u, v))

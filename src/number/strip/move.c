@@ -19,7 +19,7 @@ static bool is_infinite(const struct ulp_record *x)
     return ABSOLUTE(x->kind) == MPFR_INF_KIND;
 }
 
-static void copy(struct ulp_record *out, const struct ulp_record *x, size_t bytes)
+static void copy_record(struct ulp_record *out, const struct ulp_record *x, size_t bytes)
 {
     if (bytes == 32) /* 128 bits */
         memmove(out, x, 32);
@@ -77,7 +77,7 @@ static void set_extremum(struct ulp_record *out, const struct ulp_record *x,
                          const struct ulp_record *y, bool greater, size_t bytes)
 {
     const bool second = is_nan(y) || (!is_nan(x) && is_below(x, y, bytes) == greater);
-    copy(out, second ? y : x, bytes);
+    copy_record(out, second ? y : x, bytes);
 }
 
 /* x to an integer: to the nearest, even at ties, or by its sign alone. Its fraction is below
@@ -89,7 +89,7 @@ static void round_to_whole(struct ulp_record *out, const struct ulp_record *x, e
     const size_t limb_count = (bytes - sizeof *out) / sizeof(mp_limb_t);
     const int64_t width = (int64_t)limb_count * GMP_NUMB_BITS, exponent = x->exponent;
     const bool negative = x->kind < 0;
-    copy(out, x, bytes);
+    copy_record(out, x, bytes);
     if (ABSOLUTE(x->kind) != MPFR_REGULAR_KIND || exponent >= width)
         return;
     const bool tiny = exponent < 0; /* below 1/2 */
@@ -141,10 +141,10 @@ static void round_to_whole(struct ulp_record *out, const struct ulp_record *x, e
             STATEMENT;                                                                             \
         }                                                                                          \
     }
-STRIP(COPY, copy(to, x, bytes))
-STRIP(NEG, copy(to, x, bytes); to->kind = -to->kind)
-STRIP(ABS, copy(to, x, bytes); to->kind = ABSOLUTE(to->kind))
-STRIP(SIGN, if (is_nan(x)) copy(to, x, bytes);
+STRIP(COPY, copy_record(to, x, bytes))
+STRIP(NEG, copy_record(to, x, bytes); to->kind = -to->kind)
+STRIP(ABS, copy_record(to, x, bytes); to->kind = ABSOLUTE(to->kind))
+STRIP(SIGN, if (is_nan(x)) copy_record(to, x, bytes);
       else set_sign(to, is_true(x) ? (x->kind < 0 ? -1 : 1) : 0, bytes))
 STRIP(IS_NAN, set_sign(to, is_nan(x), bytes))
 STRIP(IS_INF, set_sign(to, is_infinite(x), bytes))
@@ -157,7 +157,7 @@ STRIP(LESS_EQUAL, set_sign(to, is_less(x, y, bytes) || is_equal(x, y, bytes), by
 STRIP(EQUAL, set_sign(to, is_equal(x, y, bytes), bytes))
 STRIP(MIN, set_extremum(to, x, y, false, bytes))
 STRIP(MAX, set_extremum(to, x, y, true, bytes))
-STRIP(SELECT, copy(to, is_true(x) ? y : z, bytes))
+STRIP(SELECT, copy_record(to, is_true(x) ? y : z, bytes))
 STRIP(ROUND, round_to_whole(to, x, NEAREST, bytes))
 STRIP(TRUNC, round_to_whole(to, x, TRUNCATED, bytes))
 STRIP(FLOOR, round_to_whole(to, x, FLOORED, bytes))

@@ -38,9 +38,9 @@ static void make_odd(mpfr_t x, int ternary)
     ((mp_limb_t *)mpfr_custom_get_significand(x))[0] |= (mp_limb_t)1 << (whole - precision);
 }
 
-static void run(compute_fn *compute, enum ulp_primitive primitive, int arity,
-                const struct ulp_strip_rule *rule, void *out, const void *a, const void *b,
-                const void *c, size_t n, struct ulp_strip_place place)
+static void run_primitive(compute_fn *compute, enum ulp_primitive primitive, int arity,
+                          const struct ulp_strip_rule *rule, void *out, const void *a,
+                          const void *b, const void *c, size_t n, struct ulp_strip_place place)
 {
     const int precision = rule->precision;
     const size_t step = ulp_record_bytes(precision);
@@ -200,11 +200,11 @@ UNARY(SQRT, mpfr_sqrt(y, a, r))
 ULP_UNARY_FUNCTIONS(FUNCTION)
 
 /* The strip functions: one line each, from the scalars above. */
-#define STRIP(NAME, ARITY)                                                                       \
-    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a,          \
-                           const void *b, const void *c, size_t n, struct ulp_strip_place place) \
-    {                                                                                            \
-        run(compute_##NAME, ULP_PRIMITIVE_##NAME, ARITY, rule, out, a, b, c, n, place);          \
+#define STRIP(NAME, ARITY)                                                                        \
+    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a,           \
+                           const void *b, const void *c, size_t n, struct ulp_strip_place place)  \
+    {                                                                                             \
+        run_primitive(compute_##NAME, ULP_PRIMITIVE_##NAME, ARITY, rule, out, a, b, c, n, place); \
     }
 #define BINARY_STRIPS(X) \
     X(ADD)               \

@@ -169,8 +169,8 @@ static void compute_rest(enum ulp_primitive primitive, bool one, struct planes *
 
 /* ---- rounded primitives ---- */
 
-static void run(enum ulp_primitive primitive, kernel_fn *kernel, bool negates, void *out,
-                const void *a, const void *b, size_t n)
+static void run_primitive(enum ulp_primitive primitive, kernel_fn *kernel, bool negates, void *out,
+                          const void *a, const void *b, size_t n)
 {
     const struct kernels *k = find_kernels();
     const struct ulp_strip_pair *xs = a, *ys = b ? b : a;
@@ -194,11 +194,11 @@ static void run(enum ulp_primitive primitive, kernel_fn *kernel, bool negates, v
 #define STRIP(NAME)                                                                     \
     static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, \
                            const void *b, const void *c, size_t n, struct ulp_strip_place place)
-#define ROUNDED(NAME, KERNEL, NEGATES, AS)                                      \
-    STRIP(NAME)                                                                 \
-    {                                                                           \
-        (void)rule, (void)c, (void)place;                                       \
-        run(ULP_PRIMITIVE_##AS, find_kernels()->KERNEL, NEGATES, out, a, b, n); \
+#define ROUNDED(NAME, KERNEL, NEGATES, AS)                                                \
+    STRIP(NAME)                                                                           \
+    {                                                                                     \
+        (void)rule, (void)c, (void)place;                                                 \
+        run_primitive(ULP_PRIMITIVE_##AS, find_kernels()->KERNEL, NEGATES, out, a, b, n); \
     }
 ROUNDED(ADD, add, false, ADD)
 ROUNDED(SUB, add, true, ADD)
@@ -221,11 +221,11 @@ static void say_nothing(struct planes *restrict z, const struct planes *restrict
     for (size_t i = 0; i < n; i++)
         z->error[i] = NAN;
 }
-#define LEFT(NAME)                                                   \
-    STRIP(NAME)                                                      \
-    {                                                                \
-        (void)rule, (void)c, (void)place;                            \
-        run(ULP_PRIMITIVE_##NAME, say_nothing, false, out, a, b, n); \
+#define LEFT(NAME)                                                             \
+    STRIP(NAME)                                                                \
+    {                                                                          \
+        (void)rule, (void)c, (void)place;                                      \
+        run_primitive(ULP_PRIMITIVE_##NAME, say_nothing, false, out, a, b, n); \
     }
 /* Exact where the operands are, else unknown (carried). */
 LEFT(FMOD)
@@ -331,7 +331,7 @@ static struct ulp_strip_pair sign_of(struct ulp_strip_pair x)
     return (struct ulp_strip_pair){isnan(x.high) ? NAN : (x.high > 0) - (x.high < 0), 0, 0};
 }
 /* -1: the errors leave open which is less, or whether they are equal. */
-static int compare(const struct ulp_strip_pair *a, const struct ulp_strip_pair *b, bool equal)
+static int compare_pairs(const struct ulp_strip_pair *a, const struct ulp_strip_pair *b, bool equal)
 {
     const double errors = a->error + b->error;
     const int less = ulp_strip_pair_less(a, b), same = a->high == b->high && a->low == b->low;
@@ -346,13 +346,13 @@ static int compare(const struct ulp_strip_pair *a, const struct ulp_strip_pair *
 }
 static int less_or_equal(const struct ulp_strip_pair *a, const struct ulp_strip_pair *b)
 {
-    const int less = compare(a, b, false), same = compare(a, b, true);
+    const int less = compare_pairs(a, b, false), same = compare_pairs(a, b, true);
     return less < 0 ? -1 : less || same;
 }
 static struct ulp_strip_pair extremum(struct ulp_strip_pair a, struct ulp_strip_pair b,
                                       bool greater)
 {
-    const int less = compare(&a, &b, false);
+    const int less = compare_pairs(&a, &b, false);
     if (a.error == INFINITY || b.error == INFINITY)
         return ulp_strip_pair_unknown();
     if (isnan(a.high) || isnan(b.high))
@@ -376,7 +376,8 @@ static int either(int a, int b)
 {
     return a > 0 || b > 0 ? 1 : a < 0 || b < 0 ? -1 : 0;
 }
-static struct ulp_strip_pair choose(int condition, struct ulp_strip_pair a, struct ulp_strip_pair b)
+static struct ulp_strip_pair choose_by_condition(int condition, struct ulp_strip_pair a,
+                                                 struct ulp_strip_pair b)
 {
     return condition < 0 ? ulp_strip_pair_unknown() : condition ? a : b;
 }
@@ -395,13 +396,13 @@ EXACT(IS_INF, flag(is_kind(&u, isinf(u.high))))
 EXACT(NOT, flag(TRUTH(u) < 0 ? -1 : !TRUTH(u)))
 EXACT(MIN, extremum(u, v, false))
 EXACT(MAX, extremum(u, v, true))
-EXACT(LESS, flag(compare(&u, &v, false)))
+EXACT(LESS, flag(compare_pairs(&u, &v, false)))
 EXACT(LESS_EQUAL, flag(less_or_equal(&u, &v)))
-EXACT(EQUAL, flag(compare(&u, &v, true)))
+EXACT(EQUAL, flag(compare_pairs(&u, &v, true)))
 EXACT(AND, flag(both(TRUTH(u), TRUTH(v))))
 EXACT(OR, flag(either(TRUTH(u), TRUTH(v))))
 EXACT(XOR, flag(TRUTH(u) < 0 || TRUTH(v) < 0 ? -1 : TRUTH(u) != TRUTH(v)))
-EXACT(SELECT, choose(TRUTH(u), v, w))
+EXACT(SELECT, choose_by_condition(TRUTH(u), v, w))
 
 /* ---- the rest of the table ---- */
 

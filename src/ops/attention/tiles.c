@@ -119,7 +119,7 @@ static float add_threads(const struct kernel *kernel, const float *sums)
 
 /* What is weighted of one slice of the keys, divided by its sums; logs: log of the sum of
  * exp(score), a row (NULL: not wanted). */
-static void divide(const struct tiles *t, size_t rows, float natural, float *logs)
+static void divide_by_sums(const struct tiles *t, size_t rows, float natural, float *logs)
 {
     for (size_t row = 0; row < rows; row++) {
         const float sum = add_threads(t->kernel, t->sums + THREADS * row);
@@ -220,7 +220,7 @@ static enum ulp_status run_slices(struct ulp_call *call, struct tiles *t, size_t
         const int64_t first = s * each, last = (s + 1) * each;
         ULP_TRY(run_tiles(call, t, rows, first < tiles ? first : tiles, last < tiles ? last : tiles,
                           keys, second, error));
-        divide(t, rows, natural, logs + (size_t)s * rows);
+        divide_by_sums(t, rows, natural, logs + (size_t)s * rows);
         memcpy(parts + (size_t)s * count, t->weighted, count * sizeof *parts);
     }
     join_slices(t, rows, slices, parts, logs);
@@ -278,6 +278,6 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
         return run_slices(call, &t, rows, split, slices, second, natural, error);
     ULP_TRY(run_tiles(call, &t, rows, 0, over(total, kernel->keys[large]), kernel->keys[large],
                       second, error));
-    divide(&t, rows, natural, NULL);
+    divide_by_sums(&t, rows, natural, NULL);
     return ULP_OK;
 }

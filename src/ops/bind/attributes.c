@@ -171,7 +171,8 @@ static enum ulp_status refuse_unknown_attributes(const struct ulp_binding *b)
 }
 
 /* What lasts takes no more room in the arena than it needs. */
-static const void *copy(const struct ulp_binding *b, const void *items, size_t count, size_t bytes)
+static const void *copy_lasting(const struct ulp_binding *b, const void *items, size_t count,
+                                size_t bytes)
 {
     void *kept = ulp_arena_take(b->arena, count, bytes);
     if (kept && count)
@@ -192,8 +193,8 @@ enum ulp_status ulp_bind_attributes(const struct ulp_binding *b)
                             ULP_ATTRIBUTES_MAX);
         ULP_TRY(read_attribute(b, &entry, &slots[count], &values[count]));
     }
-    bound->attribute_slots = copy(b, slots, count, sizeof *slots);
-    bound->attributes = copy(b, values, count, sizeof *values);
+    bound->attribute_slots = copy_lasting(b, slots, count, sizeof *slots);
+    bound->attributes = copy_lasting(b, values, count, sizeof *values);
     if (!bound->attribute_slots || !bound->attributes)
         return ulp_bind_fail_memory(b);
     bound->attribute_count = count;

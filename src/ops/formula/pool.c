@@ -51,8 +51,8 @@ static enum ulp_status rows_global(struct ulp_call *call, const struct ulp_layou
 
 /* The place of the largest element (the first of equals) of window `o` in one channel, that starts
  * at element base; -1: none. */
-static int64_t find_largest(const struct ulp_tensor *in, const struct ulp_windows *w, int64_t base,
-                            const int64_t *o)
+static int64_t find_largest_place(const struct ulp_tensor *in, const struct ulp_windows *w,
+                                  int64_t base, const int64_t *o)
 {
     /* the elements inside the input: along each axis the first one and how many */
     int64_t best = -1, first[ULP_RANK_MAX], counts[ULP_RANK_MAX];
@@ -109,7 +109,7 @@ static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *err
             o[d] = rest % w.out[d];
             rest /= w.out[d];
         }
-        int64_t place = find_largest(in, &w, channel * channel_size, o);
+        int64_t place = find_largest_place(in, &w, channel * channel_size, o);
         from[i] = place < 0 ? ULP_NOWHERE : channel * channel_size + place;
         if (ulp_call_wants(call, 1))
             ulp_tensor_set_int(&call->out[1], i,

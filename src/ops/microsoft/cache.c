@@ -14,9 +14,9 @@ int64_t ulp_cache_size(enum ulp_type codes, int64_t size)
 
 /* The first starts[b] positions of the past, the new ones behind them, `empty` to the end. All have
  * one element type. */
-static void join(const struct ulp_cache *cache, const struct ulp_tensor *past,
-                 const struct ulp_tensor *now, const struct ulp_heads *h, struct ulp_tensor *out,
-                 const void *empty)
+static void join_positions(const struct ulp_cache *cache, const struct ulp_tensor *past,
+                           const struct ulp_tensor *now, const struct ulp_heads *h,
+                           struct ulp_tensor *out, const void *empty)
 {
     const int64_t past_length = past ? past->dims[2] : 0, rows = h->batch * h->heads;
     const size_t size = (size_t)h->size;
@@ -56,7 +56,7 @@ static enum ulp_status join_floats(struct ulp_call *call, const struct ulp_cache
     ULP_TRY(ulp_call_as(call, &past, type, error));
     if (!out)
         ULP_TRY(make(call, type, h, cache->length, &out, error));
-    join(cache, past, *now, h, out, zero.data);
+    join_positions(cache, past, *now, h, out, zero.data);
     *now = out;
     return ULP_OK;
 }
@@ -216,7 +216,7 @@ static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache 
     if (cache->codes == ULP_TYPE_UINT8)
         ULP_TRY(make(call, codes->type, h, cache->length, &all, error));
     ULP_TRY(ulp_call_scalar(call, &none, codes->type, 0, error));
-    join(cache, past_codes, codes, &packed, all, none.data);
+    join_positions(cache, past_codes, codes, &packed, all, none.data);
     if (all != cache->present)
         pack(all, cache->present, h->size);
     return ULP_OK;

@@ -184,8 +184,9 @@ static int order_experts(const void *a, const void *b, void *context)
 }
 
 /* The experts of each row, [row][chosen], and what their results are multiplied by. */
-static enum ulp_status choose(struct ulp_call *call, const struct experts *e, int64_t **experts,
-                              struct ulp_tensor *weights, struct ulp_error *error)
+static enum ulp_status choose_experts(struct ulp_call *call, const struct experts *e,
+                                      int64_t **experts, struct ulp_tensor *weights,
+                                      struct ulp_error *error)
 {
     const struct ulp_tensor *router = call->in[ROUTER],
                             *from = ulp_call_input(call, "router_weights");
@@ -264,10 +265,10 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
 
 /* The products of so many lines, each beginning at lines[i] of x, with an expert's weights: sums
  * that are not rounded yet. */
-static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *x,
-                                const int64_t *lines, int64_t count, const struct layer *layer,
-                                const struct ulp_tensor *weights, struct ulp_tensor *out,
-                                struct ulp_error *error)
+static enum ulp_status multiply_lines(struct ulp_call *call, const struct ulp_tensor *x,
+                                      const int64_t *lines, int64_t count,
+                                      const struct layer *layer, const struct ulp_tensor *weights,
+                                      struct ulp_tensor *out, struct ulp_error *error)
 {
     const int64_t dims[] = {count, layer->n};
     struct ulp_call inner = *call;
@@ -355,10 +356,10 @@ static enum ulp_status add_expert(struct ulp_call *call, const struct experts *e
     for (int64_t i = 0; i < count; i++)
         lines[i] = route[i] / e->chosen * e->hidden;
     ULP_TRY(unpack(call, e, &layers[0], x, &w, error));
-    ULP_TRY(multiply(call, call->in[X], lines, count, &layers[0], w, &sums, error));
+    ULP_TRY(multiply_lines(call, call->in[X], lines, count, &layers[0], w, &sums, error));
     ULP_TRY(activate(call, e, &layers[0], x, count, &sums, &active, error));
     ULP_TRY(unpack(call, e, &layers[1], x, &w, error));
-    ULP_TRY(multiply(call, active, next, count, &layers[1], w, &sums, error));
+    ULP_TRY(multiply_lines(call, active, next, count, &layers[1], w, &sums, error));
     const struct ulp_rows rows = {.row_count = (size_t)count, .row_length = (size_t)e->hidden};
     const struct ulp_operand kept = {.tensor = acc, .row_offset = lines, .position_stride = 1};
     const struct ulp_named_operand operands[] = {
@@ -381,7 +382,7 @@ static enum ulp_status run_experts(struct ulp_call *call, struct ulp_error *erro
     const int64_t dims[] = {e.rows, e.hidden};
     if (!ulp_bits_are_known(call->in[FC1]) || !ulp_bits_are_known(call->in[FC2]))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its packed integers are not known");
-    ULP_TRY(choose(call, &e, &experts, &weights, error));
+    ULP_TRY(choose_experts(call, &e, &experts, &weights, error));
     ULP_TRY(ulp_call_take(call, (size_t)(e.rows * e.chosen), sizeof *route, &route, error));
     ULP_TRY(ulp_call_temporary_in(call, &acc, &inner.storage, 2, dims, error));
     const struct ulp_rows rows = {.row_count = (size_t)e.rows, .row_length = (size_t)e.hidden};

@@ -83,7 +83,7 @@ static bool is_result(const struct ulp_call *call, const struct ulp_tensor *tens
 }
 
 /* Which instructions to look at: those inside, and what sums and additions read. */
-static int choose(struct looking *looking, bool *wanted)
+static int choose_instructions(struct looking *looking, bool *wanted)
 {
     const struct ulp_tape *tape = looking->run->tape;
     int inside = 0;
@@ -125,7 +125,8 @@ static double value_at(const struct looking *looking, int i, size_t row, size_t 
 
 /* ---- memory ---- */
 
-static enum ulp_status take(struct looking *looking, const bool *wanted, struct ulp_error *error)
+static enum ulp_status take_chunk_memory(struct looking *looking, const bool *wanted,
+                                         struct ulp_error *error)
 {
     struct ulp_arena *arena = looking->call->scratch;
     const struct ulp_tape *tape = looking->run->tape;
@@ -316,9 +317,9 @@ enum ulp_status ulp_probe_tape(const struct ulp_call *call, const struct ulp_tap
     ULP_TRY(ulp_taken(wanted && looking.result && looking.values && looking.hidden, error));
     for (size_t i = 0; i < count; i++)
         looking.hidden[i].k = looking.hidden[i].first = -1;
-    if (!choose(&looking, wanted))
+    if (!choose_instructions(&looking, wanted))
         return ULP_OK;
-    enum ulp_status status = take(&looking, wanted, error);
+    enum ulp_status status = take_chunk_memory(&looking, wanted, error);
     for (size_t r = 0; r < run->rows->row_count && status == ULP_OK; r += looking.chunk) {
         looking.first = r;
         looking.count = ulp_size_min(looking.chunk, run->rows->row_count - r);

@@ -35,7 +35,7 @@ static const struct recorded {
 };
 
 /* The nearest by ratio, the larger of two. */
-static size_t find_nearest(const int16_t *axis, size_t count, double value)
+static size_t find_nearest_ratio(const int16_t *axis, size_t count, double value)
 {
     size_t best = 0;
     for (size_t i = 1; i < count; i++) {
@@ -62,7 +62,7 @@ static int count_apart(const struct recorded *row, const struct ulp_windows *w)
 static const struct recorded *find_row(const struct ulp_arithmetic *arithmetic, int64_t channels,
                                        const struct ulp_windows *w)
 {
-    const int16_t near = CHANNELS[find_nearest(CHANNELS, COUNT(CHANNELS), (double)channels)];
+    const int16_t near = CHANNELS[find_nearest_ratio(CHANNELS, COUNT(CHANNELS), (double)channels)];
     const struct recorded *best = NULL;
     for (size_t i = 0; i < COUNT(recorded); i++)
         if (recorded[i].channels == near &&
@@ -131,7 +131,7 @@ bool ulp_conv_kernel_find(const struct ulp_arithmetic *arithmetic, int64_t chann
     size_t side = 0;
     while (side + 1 < COUNT(SIZES) && (double)SIZES[side] * SIZES[side + 1] <= pixels)
         side++;
-    const size_t feature = find_nearest(FEATURES, COUNT(FEATURES), (double)out);
+    const size_t feature = find_nearest_ratio(FEATURES, COUNT(FEATURES), (double)out);
     *kernel = (struct ulp_conv_kernel){.order = ULP_CONV_TILES,
                                        .tile = 64,
                                        .block = is_tf32(arithmetic) ? BLOCK_TF32 : BLOCK_HALF,
@@ -141,7 +141,7 @@ bool ulp_conv_kernel_find(const struct ulp_arithmetic *arithmetic, int64_t chann
     return true;
 }
 
-static size_t put(int64_t *places, size_t at, int64_t place)
+static size_t put_place(int64_t *places, size_t at, int64_t place)
 {
     if (places)
         places[at] = place;
@@ -151,7 +151,7 @@ static size_t put(int64_t *places, size_t at, int64_t place)
 static size_t fill_block(int64_t *places, size_t at, int block)
 {
     while (at % (size_t)block)
-        at = put(places, at, -1);
+        at = put_place(places, at, -1);
     return at;
 }
 
@@ -165,7 +165,7 @@ static size_t order_tiles(const struct ulp_conv_kernel *kernel, bool rest, int64
         last = first == 0 && over ? over : first + kernel->tile;
         for (int64_t p = 0; p < positions; p++, at = fill_block(places, at, kernel->block))
             for (int64_t c = first; c < channels && c < last; c++)
-                at = put(places, at, c * positions + p);
+                at = put_place(places, at, c * positions + p);
     }
     return at;
 }
@@ -183,7 +183,7 @@ static size_t order_runs(const struct ulp_conv_kernel *kernel, bool interleaved,
              half++, at = fill_block(places, at, kernel->block))
             for (int64_t k = first; k < count && k < first + run; k++)
                 if (!interleaved || (k / skew % 2 == half))
-                    at = put(places, at, k % channels * positions + k / channels);
+                    at = put_place(places, at, k % channels * positions + k / channels);
     return at;
 }
 

@@ -34,10 +34,10 @@ static size_t output_row(const struct ulp_recurrent *s, size_t t, size_t d, size
 
 /* out (rows x lines) = a (rows of k numbers at a_line) times the transposed matrix that starts at
  * b; store: rounded to storage. */
-static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out,
-                                const struct ulp_tensor *a, const int64_t *a_line, size_t rows,
-                                const struct ulp_tensor *b, size_t lines, size_t k, bool store,
-                                struct ulp_error *error)
+static enum ulp_status multiply_rows(struct ulp_call *call, struct ulp_tensor *out,
+                                     const struct ulp_tensor *a, const int64_t *a_line, size_t rows,
+                                     const struct ulp_tensor *b, size_t lines, size_t k, bool store,
+                                     struct ulp_error *error)
 {
     struct ulp_contraction problem = {
         .batch_count = 1,
@@ -233,8 +233,8 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
     if (s->coded)
         return begin_coded(call, s, d, error);
     const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
-    ULP_TRY(multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input,
-                     s->kernel->input_stored, error));
+    ULP_TRY(multiply_rows(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input,
+                          s->kernel->input_stored, error));
     return s->kernel->biased && s->b ? add_biases(call, s, d, error) : ULP_OK;
 }
 
@@ -256,14 +256,14 @@ static enum ulp_status run_step(struct ulp_call *call, struct ulp_recurrent *s, 
     }
     ULP_TRY(ulp_call_take(call, 1, sizeof *operands, &operands, error));
     ULP_TRY(s->coded ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r, error)
-                     : multiply(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines,
-                                s->hidden, s->kernel->sums_stored, error));
+                     : multiply_rows(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines,
+                                     s->hidden, s->kernel->sums_stored, error));
     lay_cell(operands, call, s, d, x_row);
     if (ulp_cell_resets_before(call)) {
         const struct ulp_tensor r_last = ulp_tensor_view_from(&r, 2 * s->hidden * s->hidden);
         ULP_TRY(run_cell(call, s, formulas[0], operands, &s->reset, NULL, error));
-        ULP_TRY(multiply(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden,
-                         s->hidden, false, error));
+        ULP_TRY(multiply_rows(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden,
+                              s->hidden, false, error));
     }
     struct ulp_tensor *second = s->gates == ULP_LSTM_GATES ? &s->new_c : NULL;
     return run_cell(call, s, formulas[1], operands, &s->new_h, second, error);

@@ -81,7 +81,7 @@ static bool is_dequantize(const struct ulp_node *node)
 
 /* Neighbours of one sign, of a line of k weights `step` apart whose channels (of a Conv) are the
  * inner ones: the largest sum of their magnitudes. */
-static int find_largest(const int8_t *line, size_t channels, size_t positions, size_t step)
+static int find_largest_pair(const int8_t *line, size_t channels, size_t positions, size_t step)
 {
     const size_t k = channels * positions;
     int largest = 0;
@@ -112,15 +112,16 @@ static int find_in_weights(const struct finding *f, const struct ulp_tensor *w)
     if (f->row->layout == CONV) {
         const size_t line = w->count / (size_t)w->dims[0], channels = (size_t)w->dims[1];
         for (size_t at = 0; at < w->count; at += line)
-            largest = larger(largest, find_largest(data + at, channels, line / channels, 1));
+            largest = larger(largest, find_largest_pair(data + at, channels, line / channels, 1));
         return largest;
     }
     const bool turned = f->row->layout == GEMM && ulp_node_int(f->node, "transB", 0);
     const size_t rows_ = (size_t)w->dims[w->rank - 2], columns = (size_t)w->dims[w->rank - 1];
     for (size_t at = 0; at < w->count; at += rows_ * columns)
         for (size_t i = 0; i < (turned ? rows_ : columns); i++)
-            largest = larger(largest, turned ? find_largest(data + at + i * columns, columns, 1, 1)
-                                             : find_largest(data + at + i, rows_, 1, columns));
+            largest =
+                larger(largest, turned ? find_largest_pair(data + at + i * columns, columns, 1, 1)
+                                       : find_largest_pair(data + at + i, rows_, 1, columns));
     return largest;
 }
 
@@ -131,7 +132,7 @@ static bool is_depthwise(const struct finding *f, const struct ulp_tensor *w)
            w->dims[0] == ulp_node_int(f->node, "group", 1);
 }
 
-static void look_at(const struct finding *f)
+static void look_at_product(const struct finding *f)
 {
     struct ulp_saturating *out = f->out;
     struct held x = find_input(f->graph, f->node, f->row->x),
@@ -167,7 +168,7 @@ static void walk(struct ulp_saturating *out, const struct ulp_graph *graph)
         const struct ulp_node *node = &graph->nodes[n];
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
             if (strcmp(node->op_type, rows[r].op) == 0 && strcmp(node->domain, rows[r].domain) == 0)
-                look_at(&(struct finding){out, graph, node, &rows[r]});
+                look_at_product(&(struct finding){out, graph, node, &rows[r]});
         for (size_t a = 0; a < node->attribute_count; a++)
             if (node->attributes[a].kind == ULP_ATTRIBUTE_GRAPH && node->attributes[a].graph)
                 walk(out, node->attributes[a].graph);

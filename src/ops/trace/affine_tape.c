@@ -89,8 +89,8 @@ static struct ulp_affine combine(struct ulp_affine_tape *w, int count, const dou
     return ulp_affine_finish(&sum, error);
 }
 
-static struct ulp_affine multiply(struct ulp_affine_tape *w, const struct ulp_affine *a,
-                                  const struct ulp_affine *b)
+static struct ulp_affine multiply_forms(struct ulp_affine_tape *w, const struct ulp_affine *a,
+                                        const struct ulp_affine *b)
 {
     struct ulp_affine_sum sum = {0};
     ulp_affine_span(&sum, a);
@@ -151,7 +151,7 @@ static struct ulp_affine smallest(struct ulp_affine_tape *w, int x, int y, size_
 }
 
 /* Either of two: their middle, give or take half of their distance. */
-static struct ulp_affine choose(struct ulp_affine_tape *w, const int *arguments, size_t k)
+static struct ulp_affine choose_form(struct ulp_affine_tape *w, const int *arguments, size_t k)
 {
     const struct ulp_intervals *c = &w->values[arguments[0]];
     const struct ulp_affine forms[2] = {get(w, arguments[1], k), get(w, arguments[2], k)};
@@ -175,7 +175,7 @@ static struct ulp_affine compute(struct ulp_affine_tape *w, int i, size_t k)
     static const double sum[2] = {1, 1}, difference[2] = {1, -1};
     struct ulp_affine forms[2] = {get(w, a[0], k)};
     if (in->primitive == ULP_PRIMITIVE_SELECT)
-        return choose(w, a, k);
+        return choose_form(w, a, k);
     if (!ulp_affine_is(&forms[0]))
         return forms[0];
     if (in->primitive == ULP_PRIMITIVE_DIV)
@@ -190,11 +190,12 @@ static struct ulp_affine compute(struct ulp_affine_tape *w, int i, size_t k)
     case ULP_PRIMITIVE_ADD: return combine(w, 2, sum, forms, 0, 0);
     case ULP_PRIMITIVE_SUB: return combine(w, 2, difference, forms, 0, 0);
     case ULP_PRIMITIVE_MUL:
-    case ULP_PRIMITIVE_DIV: return multiply(w, &forms[0], &forms[1]);
+    case ULP_PRIMITIVE_DIV: return multiply_forms(w, &forms[0], &forms[1]);
     case ULP_PRIMITIVE_MAX: return largest(w, a[0], a[1], k);
     case ULP_PRIMITIVE_MIN: return smallest(w, a[0], a[1], k);
     case ULP_PRIMITIVE_FMA: {
-        const struct ulp_affine both[2] = {multiply(w, &forms[0], &forms[1]), get(w, a[2], k)};
+        const struct ulp_affine both[2] = {multiply_forms(w, &forms[0], &forms[1]),
+                                           get(w, a[2], k)};
         return ulp_affine_is(&both[0]) && ulp_affine_is(&both[1]) ? combine(w, 2, sum, both, 0, 0)
                                                                   : both[ulp_affine_is(&both[0])];
     }
@@ -220,10 +221,10 @@ static struct ulp_affine add_row(struct ulp_affine_tape *w, int i, size_t k, siz
         const struct ulp_affine form = get(w, x, p);
         ulp_affine_add(&sum, 1, &form);
     }
-    const double error = sum.size * 1.01 *
-                             ulp_interval_sum_error(w->rule->rounding, (double)n + 2,
-                                                    w->rule->sum_unit) +
-                         (double)n * w->rule->tiny;
+    const double error =
+        sum.size * 1.01 *
+            ulp_interval_sum_error(w->rule->rounding, (double)n + 2, w->rule->sum_unit) +
+        (double)n * w->rule->tiny;
     return sum.size + error <= w->rule->largest ? ulp_affine_finish(&sum, error)
                                                 : (struct ulp_affine){.rest = INFINITY};
 }

@@ -118,8 +118,8 @@ static void lay_result(const struct ulp_trace *trace, const struct ulp_trace_gat
 }
 
 /* What the operand's elements are owed, from dense rows. */
-static void hand_on(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
-                    const struct span *span, int i, const double *owed)
+static void hand_on_owed(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                         const struct span *span, int i, const double *owed)
 {
     const struct ulp_operand *operand = &gate->operands[i];
     const struct ulp_trace_part *part = &gate->parts[i];
@@ -220,7 +220,7 @@ static void owe_slopes(struct ulp_trace *trace, const struct ulp_trace_gate *gat
         for (size_t p = 0; p < length; p++)
             owed[r * length + p] = multiply_slope(slopes[r * length + p],
                                                   results[r * per_row + (per_row > 1 ? p : 0)]);
-    hand_on(trace, gate, span, i, owed);
+    hand_on_owed(trace, gate, span, i, owed);
 }
 
 /* sloped: as slopes times cotangents, whether all sweeps have the slopes in common or not. */
@@ -240,7 +240,7 @@ static enum ulp_status reverse_span(struct ulp_trace *trace, const struct ulp_tr
             owe_slopes(trace, gate, span, i,
                        gate->slopes ? gate->slopes[i] + span->first * length : span->owed_by[i]);
         else if (gate->parts[i].named)
-            hand_on(trace, gate, span, i, span->owed_by[i]);
+            hand_on_owed(trace, gate, span, i, span->owed_by[i]);
     return ULP_OK;
 }
 

@@ -39,7 +39,7 @@ static void skip_spaces(struct parser *p)
         p->at++;
 }
 
-static bool take(struct parser *p, char c)
+static bool take_character(struct parser *p, char c)
 {
     skip_spaces(p);
     if (*p->at != c)
@@ -75,8 +75,8 @@ static int parse_call(struct parser *p, const char *name)
         if (call.count == ULP_IDIOM_ARGUMENTS)
             return fail(p);
         call.arguments[call.count++] = parse_sum(p);
-    } while (!p->failed && take(p, ','));
-    return take(p, ')') ? add_part(p, call) : fail(p);
+    } while (!p->failed && take_character(p, ','));
+    return take_character(p, ')') ? add_part(p, call) : fail(p);
 }
 
 static int parse_name(struct parser *p)
@@ -84,7 +84,7 @@ static int parse_name(struct parser *p)
     char name[NAME_MAX_LENGTH + 1];
     if (!take_name(p, name))
         return fail(p);
-    if (take(p, '('))
+    if (take_character(p, '('))
         return parse_call(p, name);
     for (int d = 0; d < p->definition_count; d++)
         if (strcmp(p->definitions[d].name, name) == 0)
@@ -143,9 +143,9 @@ static void parse_factor(struct parser *p, struct ulp_idiom_part *product, bool 
         const double number = strtod(p->at, &end);
         p->at = end;
         product->constant = combine(ULP_IDIOM_PRODUCT, product->constant, number, flipped);
-    } else if (take(p, '(')) {
+    } else if (take_character(p, '(')) {
         const int inner = parse_sum(p);
-        if (!take(p, ')'))
+        if (!take_character(p, ')'))
             fail(p);
         add_argument(p, product, inner, flipped);
     } else {
@@ -164,10 +164,10 @@ static void parse_product(struct parser *p, struct ulp_idiom_part *sum, bool fli
         sum->any = true;
         return;
     }
-    if (take(p, '-'))
+    if (take_character(p, '-'))
         product.constant = -1;
     parse_factor(p, &product, false);
-    for (bool divides; !p->failed && (take(p, '*') || (skip_spaces(p), *p->at == '/'));) {
+    for (bool divides; !p->failed && (take_character(p, '*') || (skip_spaces(p), *p->at == '/'));) {
         divides = *p->at == '/';
         p->at += divides;
         parse_factor(p, &product, divides);
@@ -189,9 +189,9 @@ static int parse_sum(struct parser *p)
     for (;;) {
         if (p->failed)
             break;
-        if (take(p, '+'))
+        if (take_character(p, '+'))
             parse_product(p, &sum, false);
-        else if (take(p, '-'))
+        else if (take_character(p, '-'))
             parse_product(p, &sum, true);
         else
             break;
@@ -217,12 +217,13 @@ enum ulp_status ulp_idiom_parse(const char *text, struct ulp_idiom_formula *out,
     out->count = 0;
     while (!p.failed && starts_definition(&p)) {
         const int d = p.definition_count++;
-        if (d == DEFINITIONS_MAX || !take_name(&p, p.definitions[d].name) || !take(&p, '='))
+        if (d == DEFINITIONS_MAX || !take_name(&p, p.definitions[d].name) ||
+            !take_character(&p, '='))
             return ulp_fail(error, ULP_ERROR_USAGE, "idiom '%s': a definition is wrong", text);
         p.definition_count = d; /* not known inside itself */
         p.definitions[d].part = parse_sum(&p);
         p.definition_count = d + 1;
-        if (!take(&p, ';'))
+        if (!take_character(&p, ';'))
             fail(&p);
     }
     out->root = p.failed ? 0 : parse_sum(&p);

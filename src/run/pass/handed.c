@@ -167,7 +167,7 @@ enum ulp_status ulp_handed_weigh(const struct ulp_step *step, struct ulp_handed 
     return ULP_OK;
 }
 
-static void hand_on(const struct ulp_step *step, struct ulp_handed *handed)
+static void hand_on_slots(const struct ulp_step *step, struct ulp_handed *handed)
 {
     const struct ulp_reverse *sweep = handed->sweep;
     for (size_t i = 0; i < step->input_count; i++) {
@@ -196,5 +196,5 @@ void ulp_handed_finish(const struct ulp_step *step, struct ulp_handed *handed)
         sweep->stopped[step->number] |= !handed->derived && handed->owed[i];
     if (!sweep->plain)
         sweep->remainders[step->number] = handed->wanted - handed->carried;
-    hand_on(step, handed);
+    hand_on_slots(step, handed);
 }

@@ -98,8 +98,8 @@ static enum ulp_status take_arithmetics(struct ulp_trial *trial, const struct ul
     return ulp_program_declare(trial->program, &trial->mix, trial->own, error);
 }
 
-static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
-                               struct ulp_error *error)
+static enum ulp_status prepare_trial(struct ulp_trial *trial, size_t sample_count,
+                                     struct ulp_error *error)
 {
     const struct ulp_program *program = trial->program;
     const size_t slots = program->main->slot_count;
@@ -139,7 +139,7 @@ enum ulp_status ulp_trial_create(const struct ulp_program *program, size_t lane,
     if (status == ULP_OK)
         status = take_arithmetics(trial, &program->lanes[lane], keep_in, keep_count, error);
     if (status == ULP_OK)
-        status = prepare(trial, sample_count, error);
+        status = prepare_trial(trial, sample_count, error);
     if (status == ULP_OK)
         *out = trial;
     else
@@ -317,8 +317,8 @@ static enum ulp_status must_run(struct ulp_trial *trial, const struct ulp_step *
 }
 
 /* The lane's new value of a slot; what is held waits until the run is accepted or forgotten. */
-static void put(struct ulp_trial *trial, const struct ulp_step *step, int slot,
-                struct ulp_tensor *value)
+static void put_trial_value(struct ulp_trial *trial, const struct ulp_step *step, int slot,
+                            struct ulp_tensor *value)
 {
     struct ulp_tensor *current = &trial->lane.values[slot];
     const bool held = trial->running->computed;
@@ -374,7 +374,7 @@ static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *
     for (size_t o = 0; outputs && o < step->output_count; o++)
         if (status == ULP_OK && step->outputs[o] >= 0 &&
             !trial->program->main->slots[step->outputs[o]].constant)
-            put(trial, step, step->outputs[o], &outputs[o]);
+            put_trial_value(trial, step, step->outputs[o], &outputs[o]);
         else
             ulp_tensor_free(&outputs[o]);
     return status;

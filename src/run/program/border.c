@@ -56,8 +56,8 @@ static enum ulp_status add_crossing(const struct ulp_mix *mix, const struct ulp_
 }
 
 /* What a node reads: its inputs, and as an If, Loop or Scan the results of its bodies. */
-static enum ulp_status add_node(const struct ulp_program *program, const struct ulp_mix *mix,
-                                size_t node, struct crossings *out, struct ulp_error *error)
+static enum ulp_status add_crossings(const struct ulp_program *program, const struct ulp_mix *mix,
+                                     size_t node, struct crossings *out, struct ulp_error *error)
 {
     const struct ulp_block *block = program->nodes[node].block;
     const struct ulp_step *step = program->nodes[node].step;
@@ -94,7 +94,7 @@ enum ulp_status ulp_program_borders(const struct ulp_program *program, size_t la
     enum ulp_status status = ULP_OK;
     *count = 0;
     for (size_t n = 0; n < program->node_count && mix->of_node && status == ULP_OK; n++)
-        status = add_node(program, mix, n, &crossings, error);
+        status = add_crossings(program, mix, n, &crossings, error);
     if (status == ULP_OK)
         status = ulp_allocate(&memory, crossings.count, sizeof **out, crossings.budget, "borders",
                               error);

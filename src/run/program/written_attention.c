@@ -102,8 +102,8 @@ static enum ulp_status leave(struct ulp_program *program, const struct ulp_bound
     return ULP_OK;
 }
 
-static enum ulp_status join(struct ulp_program *program, struct ulp_block *block,
-                            const struct ulp_idiom *idiom, struct ulp_error *error)
+static enum ulp_status join_attention(struct ulp_program *program, struct ulp_block *block,
+                                      const struct ulp_idiom *idiom, struct ulp_error *error)
 {
     static const int numbers[] = {0, 1, 2, 3};
     struct ulp_step *step = &block->steps[idiom->root];
@@ -203,7 +203,7 @@ static enum ulp_status join_all(struct ulp_program *program, struct ulp_block *b
             continue;
         }
         program->written.joined++;
-        ULP_TRY(join(program, block, idiom, error));
+        ULP_TRY(join_attention(program, block, idiom, error));
         for (size_t s = 0; s < idiom->step_count; s++)
             dropped[idiom->steps[s]] = idiom->steps[s] != idiom->root;
     }

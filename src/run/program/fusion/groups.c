@@ -44,7 +44,7 @@ static enum ulp_status list_names(struct directory *directory, const struct ulp_
 }
 
 /* The first node that the text names; -1: none. *single: by its index, so that no other is. */
-static int find_node(const struct directory *directory, const char *text, bool *single)
+static int find_named_node(const struct directory *directory, const char *text, bool *single)
 {
     const int named = ulp_names_find(&directory->names, text);
     *single = false;
@@ -102,7 +102,7 @@ static enum ulp_status enter_names(const struct directory *directory, const stru
     const size_t count = entry->rounded ? group->rounded_count : group->node_count;
     for (size_t i = 0; i < count; i++) {
         bool single;
-        int node = find_node(directory, names[i], &single);
+        int node = find_named_node(directory, names[i], &single);
         if (node < 0)
             return refuse(directory, group, entry->group, names[i], error);
         for (; node >= 0 && node != CONSTANT; node = single ? -1 : directory->next[node]) {
@@ -162,9 +162,10 @@ enum ulp_status ulp_program_group(struct ulp_program *program, size_t lane,
                                   const struct ulp_groups *groups, struct ulp_error *error)
 {
     if (!groups || !groups->count)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: the program is given no groups for it; a command takes them as fuse=FILE",
-                        program->lanes[lane].name);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "%s: the program is given no groups for it; a command takes them as fuse=FILE",
+            program->lanes[lane].name);
     if (groups->count >= UINT32_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu groups: at most %u", groups->count,
                         UINT32_MAX - 1);

@@ -119,7 +119,7 @@ static bool depends_otherwise(struct search *search, int from, int on)
     return false;
 }
 
-static void join(struct ulp_kernels *kernels, int a, int b)
+static void join_kernels(struct ulp_kernels *kernels, int a, int b)
 {
     struct ulp_kernel_step *into = &kernels->steps[a], *from = &kernels->steps[b];
     if (from->reduces && (!into->reduces || !into->rows)) {
@@ -158,7 +158,7 @@ static void join_sources(struct search *search, int s)
         if (here != there && can_begin(kernels->steps[nearest].part) && !search->indexed[at] &&
             may_join(&kernels->steps[here], &kernels->steps[there]) &&
             !depends_otherwise(search, here, there))
-            join(kernels, there, here);
+            join_kernels(kernels, there, here);
     }
 }
 
