@@ -72,10 +72,10 @@ struct ulp_formula {
 
 /* Formulas beside the row's own, which an arithmetic may ask for. */
 enum ulp_variant {
-    ULP_VARIANT_PLAIN,   /* op->plain */
-    ULP_VARIANT_TORCH,   /* op->torch */
-    ULP_VARIANT_STEPPED, /* op->stepped */
-    ULP_VARIANT_WEBGPU,  /* those of steps.def */
+    ULP_VARIANT_PLAIN,    /* op->plain */
+    ULP_VARIANT_TORCH,    /* op->torch */
+    ULP_VARIANT_ORT_CUDA, /* those of steps.def */
+    ULP_VARIANT_WEBGPU,
     ULP_VARIANT_ORT_CPU,
     ULP_VARIANT_HTP_FEW, /* behind ULP_BEHIND_FEW, and so on: the first that fits */
     ULP_VARIANT_HTP_ODD,
@@ -227,8 +227,6 @@ struct ulp_operator {
     ulp_rows_fn *rows; /* with formula; NULL: elementwise with broadcasting */
     const char *formula;
     const char *torch; /* the formula under norms=torch; NULL: none */
-    /* the one whose steps a runtime's kernel rounds (steps.def), of the same outputs; NULL: none */
-    const char *stepped;
     const char *plain; /* the formula under exponentials=plain, of the same outputs; NULL: none */
     ulp_run_fn *run;
     const char *epilogue; /* with run = a contraction: formula over "acc", inputs and attributes */

@@ -8,7 +8,6 @@
 
 enum ulp_steps_rule {
     STRICT,  /* every step, also of sums, is rounded to storage, as in NAME-strict */
-    STEPPED, /* the same of what has a formula for it, so that an attribute can choose */
     SUMMED,  /* the same, but rows are added as elsewhere, and their sums stored */
     MATRIX,  /* as SUMMED where the axes that go are the first or the last; else as elsewhere */
     HALVED,  /* the same; products are added on the matrix unit, into storage */
@@ -140,7 +139,7 @@ const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *a
                                                   struct ulp_arithmetic *room)
 {
     const struct row *row = find_row(arithmetic->steps, ULP_BEHIND_NONE, call->bound->op);
-    if (!row || (row->rule == STEPPED && !call->bound->op->stepped))
+    if (!row)
         return arithmetic;
     *room = *arithmetic;
     apply(row->rule, call, room);
@@ -153,7 +152,7 @@ const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant va
         enum ulp_steps runtime;
         enum ulp_behind behind;
     } asked[ULP_VARIANT_COUNT] = {
-        [ULP_VARIANT_STEPPED] = {ULP_STEPS_ORT_CUDA, ULP_BEHIND_NONE},
+        [ULP_VARIANT_ORT_CUDA] = {ULP_STEPS_ORT_CUDA, ULP_BEHIND_NONE},
         [ULP_VARIANT_WEBGPU] = {ULP_STEPS_WEBGPU, ULP_BEHIND_NONE},
         [ULP_VARIANT_ORT_CPU] = {ULP_STEPS_ORT_CPU, ULP_BEHIND_NONE},
         [ULP_VARIANT_HTP_FEW] = {ULP_STEPS_HTP, ULP_BEHIND_FEW},

@@ -6,11 +6,6 @@
 
 #include "ops/operator.h"
 
-/* FastGelu, and Gelu by tanh, as ONNX Runtime's CUDA kernel has it. */
-#define ULP_STEPPED_GELU(x)                                                                      \
-    "t = fma(0.035677408136300125 * " x ", " x ", 0.7978845608028654); " x " * fma(0.5, tanh(" x \
-    " * t), 0.5)"
-
 /* The arithmetic itself, or *room, which becomes the one by the rule of the operator's row: of the
  * call it reads bound, input_count and in (of these shapes, and axes where they are known). */
 const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *arithmetic,

@@ -48,8 +48,6 @@ static const struct ulp_rule rules_of[] = {
 };
 
 #define SAYS_STRICT "every step and sum is rounded to storage"
-#define SAYS_STEPPED \
-    "every step is rounded to storage, but where an attribute chooses another formula"
 #define SAYS_SUMMED "every step is rounded to storage, a row's sum in FP32, too, before it is read"
 #define SAYS_MATRIX SAYS_SUMMED " where the axes are all first or all last; else one rounding"
 #define SAYS_HALVED "every step is rounded to storage, into which the matrix unit adds the products"

@@ -148,9 +148,8 @@ static enum ulp_status make_tape(const struct ulp_binding *b, const char *formul
 
 static const char *variant_of(const struct ulp_operator *op, enum ulp_variant variant)
 {
-    const char *const formulas[ULP_VARIANT_COUNT] = {[ULP_VARIANT_PLAIN] = op->plain,
-                                                     [ULP_VARIANT_TORCH] = op->torch,
-                                                     [ULP_VARIANT_STEPPED] = op->stepped};
+    const char *const formulas[ULP_VARIANT_COUNT] = {
+        [ULP_VARIANT_PLAIN] = op->plain, [ULP_VARIANT_TORCH] = op->torch};
     return formulas[variant] ? formulas[variant] : ulp_steps_formula(op, variant);
 }
 

@@ -1,6 +1,5 @@
 /* Operators whose output element depends on one element of each input. */
 #include "ops/infer.h"
-#include "ops/steps.h"
 
 #define UNARY .inputs = "x", .outputs = "y", .infer = ulp_infer_first
 #define TEST .inputs = "x", .outputs = "y", .infer = ulp_infer_first_bool
@@ -10,7 +9,6 @@
 /* Of the Neural Engine it is known that softplus(x) falls to 0 above 10.408, the first of 2,000
  * points of [-15, 15] beyond log(2^15) (apple/coremltools#2687): something twice exp(x) is out of
  * range there. */
-#define STEPPED_SOFTPLUS "max(x, 0) + log(exp(-abs(x)) + 1)"
 #define PLAIN_SOFTPLUS "t = 2 * exp(x); "
 #define VARIADIC .inputs = "x*", .outputs = "y", .infer = ulp_infer_broadcast
 
@@ -64,30 +62,25 @@ const struct ulp_operator ulp_ops_elementwise[] = {
      .formula = "0.5 * x * (1 + erf(x / sqrt(2)))"},
     {.name = "Gelu", .since = 20, .when = "approximate=tanh", UNARY,
      .attributes = "approximate:string=none",
-     .formula = "0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * pow(x, 3))))",
-     .stepped = ULP_STEPPED_GELU("x")},
+     .formula = "0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * pow(x, 3))))"},
     {.name = "HardSigmoid", .since = 6, UNARY, .attributes = "alpha:float=0.2; beta:float=0.5",
-     .formula = "max(0, min(1, alpha * x + beta))",
-     .stepped = "max(0, min(1, fma(alpha, x, beta)))"},
+     .formula = "max(0, min(1, alpha * x + beta))"},
     {.name = "HardSwish", .since = 14, UNARY, .formula = "x * max(0, min(1, x / 6 + 0.5))"},
     {.name = "LeakyRelu", .since = 6, UNARY, .attributes = "alpha:float=0.01",
      .formula = "x < 0 ? alpha * x : x"},
     {.name = "Mish", .since = 18, UNARY, .formula = "x * tanh(softplus(x))",
-     .plain = PLAIN_SOFTPLUS "x * tanh(is_inf(t) ? 0 : log(1 + t / 2))",
-     .stepped = "x * tanh(" STEPPED_SOFTPLUS ")"},
+     .plain = PLAIN_SOFTPLUS "x * tanh(is_inf(t) ? 0 : log(1 + t / 2))"},
     {.name = "PRelu", .since = 7, .inputs = "x slope", .outputs = "y", .infer = ulp_infer_broadcast,
      .formula = "x < 0 ? slope * x : x"},
     {.name = "Relu", .since = 6, UNARY, .formula = "max(x, 0)"},
     {.name = "Selu", .since = 6, UNARY,
      .attributes = "alpha:float=1.67326319217681884765625; gamma:float=1.05070102214813232421875",
-     .formula = "gamma * (x > 0 ? x : alpha * exp(min(x, 0)) - alpha)",
-     .stepped = "x > 0 ? gamma * x : gamma * alpha * (exp(min(x, 0)) - 1)"},
+     .formula = "gamma * (x > 0 ? x : alpha * exp(min(x, 0)) - alpha)"},
     {.name = "Shrink", .since = 9, UNARY, .attributes = "bias:float=0; lambd:float=0.5",
      .formula = "x < -lambd ? x + bias : x > lambd ? x - bias : 0"},
     {.name = "Sigmoid", .since = 6, UNARY, .formula = "sigmoid(x)"},
     {.name = "Softplus", .since = 1, UNARY, .formula = "softplus(x)",
-     .plain = PLAIN_SOFTPLUS "is_inf(t) ? 0 : log(1 + t / 2)",
-     .stepped = STEPPED_SOFTPLUS},
+     .plain = PLAIN_SOFTPLUS "is_inf(t) ? 0 : log(1 + t / 2)"},
     {.name = "Softsign", .since = 1, UNARY, .formula = "x / (1 + abs(x))"},
     {.name = "SwiGLU", .since = 28, BINARY, .attributes = "alpha:float=1",
      .formula = "a * sigmoid(alpha * a) * b"},

@@ -74,7 +74,7 @@ const struct ulp_operator ulp_ops_reduce[] = {
            /* to 0 where the sum is out of range: apple/coremltools#2690 */
            .plain = "t = row_sum(exp(x)); is_inf(t) ? 0 : log(t)"),
     REDUCE("ReduceMax", 18, "row_max(x)"),
-    REDUCE("ReduceMean", 18, "row_mean(x)", .stepped = "row_sum(x) / row_sum(1)"),
+    REDUCE("ReduceMean", 18, "row_mean(x)"),
     REDUCE("ReduceMin", 18, "row_min(x)"),
     REDUCE("ReduceProd", 18, "row_product(x)"),
     REDUCE("ReduceSum", 13, "row_sum(x)"),

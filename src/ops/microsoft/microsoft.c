@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
-#include "ops/steps.h"
 
 /* ---- normalisations along the axes from `axis` on, the last one without that attribute ---- */
 
@@ -199,8 +198,7 @@ static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error 
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft[] = {
     {.name = "BiasGelu", MS, .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast,
-     .formula = "x = a + b; " ERF_GELU("x"),
-     .stepped = "x = a + b; 0.5 * x * (1 + erf(x * sqrt(0.5)))"},
+     .formula = "x = a + b; " ERF_GELU("x")},
     {.name = "EmbedLayerNormalization", MS,
      .inputs = "input_ids:i segment_ids:i? word_embedding position_embedding "
                "segment_embedding?=-0 gamma beta mask:i? position_ids:i?",
@@ -210,8 +208,7 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .formula = "embedding_sum = word_embedding + position_embedding + segment_embedding; "
                 LAYER_NORM("embedding_sum") "d / s * gamma + beta"},
     {.name = "FastGelu", MS, .inputs = "x bias?=-0", .outputs = "y", .infer = ulp_infer_first,
-     .formula = "v = x + bias; 0.5 * v * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * pow(v, 3))))",
-     .stepped = "v = x + bias; " ULP_STEPPED_GELU("v")},
+     .formula = "v = x + bias; 0.5 * v * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * pow(v, 3))))"},
     {.name = "FusedMatMul", MS, .inputs = "a:m b", .outputs = "y",
      .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; "
                    "transBatchB:int=0",
@@ -224,8 +221,7 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM,
      .formula = LAYER_NORM("x") "d / s * scale + bias"},
     {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702",
-     .formula = "x * sigmoid(alpha * x)",
-     .stepped = "v = alpha * x; r = 1 / (1 + exp(-abs(v))); x * (v < 0 ? 1 - r : r)"},
+     .formula = "x * sigmoid(alpha * x)"},
     {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f",
      .outputs = "y inv_std_dev?",
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = RMS("x"),
