@@ -35,63 +35,60 @@ END
 this="without VNNI"
 [ "$(uname -m)" = x86_64 ] && ! grep -qwE 'avx512_vnni|avx_vnni' /proc/cpuinfo && grep -qw avx2 /proc/cpuinfo || this="with VNNI"
 expect 1 "both kinds" "$program" doctor full.onnx -i x.npz --for ort -q --json said.json
-shows out "in ort-cpu,qdq=integer,integers=saturating16, on processors without VNNI: " "both kinds"
-shows out "; with VNNI it is fine: " "both kinds"
-shows out "(this machine: $this)" "this machine"
-shows out "neighbouring weights add up to" "the cause"
-shows out "session.x64quantprecision=1" "what to do"
-shows out "remedy session.x64quantprecision=1, with which sums are those of the other kind of processors, at some speed: with VNNI it is fine: " "the option, by a run"
 python3 - "$this" <<'END' || fail "doctor.json"
 import json, sys
 said = json.load(open("said.json"))
+assert said["arithmetic"] == "ort-cpu,qdq=integer,integers=saturating16" and said["grade"] == "broken", said
 assert said["processor"] == "without VNNI" and said["this_processor"] == sys.argv[1] and said["other_processor"].startswith("with VNNI it is fine: "), said
+# the option, by a run
+assert said["remedy"].startswith("session.x64quantprecision=1, ") and said["other_processor"] in said["remedy"], said["remedy"]
 cause = said["causes"][0]
-assert cause["rule"] == "bytes-saturate" and cause["node"] == "product" and "UINT8" in cause["fix"], cause
+assert cause["rule"] == "bytes-saturate" and cause["node"] == "product" and "weights add up to" in cause["text"], cause
+assert "session.x64quantprecision=1" in cause["fix"] and "UINT8" in cause["fix"], cause
 END
 # Where nothing saturates both kinds are one, and what is wrong is not the sums of bytes.
-expect 0 "alike" "$program" doctor full.onnx -i low.npz --for ort -q
-shows out "on processors with VNNI and without VNNI alike: " "alike"
-! grep -q "this machine" out || fail "alike: this machine is spoken of"
-expect 1 "alike, and wrong" "$program" doctor lost.onnx -i low.npz --for ort --no-plan -q
-shows out "with VNNI and without VNNI alike: " "alike, and wrong"
-shows out "added (Add)" "alike, and wrong"
-! grep -q "saturate$\|saturate \|bytes-saturate" out || fail "alike, and wrong: sums of bytes are the cause"
+expect 0 "alike" "$program" doctor full.onnx -i low.npz --for ort -q --json alike.json
+alike='r["processor"] == "with VNNI and without VNNI alike" and "this_processor" not in r and "other_processor" not in r'
+fields alike.json "$alike and 'this machine' not in r['verdict']" "alike"
+expect 1 "alike, and wrong" "$program" doctor lost.onnx -i low.npz --for ort --no-plan -q --json lost.json
+fields lost.json "$alike"' and r["causes"][0]["node"] == "added" and "saturate" not in json.dumps([r["causes"], r.get("remedy")])' "alike, and wrong"
 for twin in narrow unsigned; do
-    expect 0 "$twin" "$program" doctor $twin.onnx -i x.npz --for ort -q
-    ! grep -q VNNI out || fail "$twin: VNNI is spoken of"
-    expect 0 "$twin" "$program" lint $twin.onnx --for ort
-    ! grep -q bytes-saturate out || fail "$twin: the lint finds something"
+    expect 0 "$twin" "$program" doctor $twin.onnx -i x.npz --for ort -q --json twin.json
+    fields twin.json '"processor" not in r and "VNNI" not in json.dumps(r)' "$twin"
+    expect 0 "$twin" "$program" lint $twin.onnx --for ort --json twin.json
+    fields twin.json 'not r["findings"]' "$twin"
 done
 # The edit gives UINT8 weights: fine, in every sum of bytes the same as with VNNI.
-expect 0 "fix" "$program" fix full.onnx -i x.npz --for ort -o fixed.onnx -q
-shows out "1 edit" "fix"
-expect 0 "fixed" "$program" doctor fixed.onnx -i x.npz --for ort -q
-! grep -q VNNI out || fail "fixed: VNNI is spoken of"
+expect 0 "fix" "$program" fix full.onnx -i x.npz --for ort -o fixed.onnx -q --json fix.json
+fields fix.json '[(e["rule"], e["done"]) for e in r["edits"]] == [("bytes-saturate", "made")] and r["made_count"] == 1' "fix"
+expect 0 "fixed" "$program" doctor fixed.onnx -i x.npz --for ort -q --json fixed.json
+fields fixed.json '"processor" not in r and "VNNI" not in json.dumps(r)' "fixed"
 expect 0 "exact" "$program" run full.onnx -i x.npz -a ort-cpu,qdq=integer -o exact.npz
 expect 0 "fixed, run" "$program" run fixed.onnx -i x.npz -a ort-cpu,qdq=integer,integers=saturating16 -o fixed.npz
 python3 -c "import numpy as np; assert (np.load('exact.npz')['y'] == np.load('fixed.npz')['y']).all()" || fail "fixed: other numbers"
 
-expect 0 "an arithmetic that is named" "$program" doctor full.onnx -i x.npz --for ort -a ort-cpu -q
-! grep -q "processors" out || fail "an arithmetic that is named: processors are spoken of"
+expect 0 "an arithmetic that is named" "$program" doctor full.onnx -i x.npz --for ort -a ort-cpu -q --json named.json
+fields named.json '"processor" not in json.dumps(r)' "an arithmetic that is named"
 
 expect 0 "audit --for" "$program" audit full.onnx -i x.npz --for ort -q
 shows out "times as large without VNNI as with VNNI" "audit --for"
 grep -q "^ort-cpu,qdq=integer,integers=saturating16: " out || fail "audit --for: the arithmetic's name is cut"
-expect 0 "audit --for, unsigned" "$program" audit unsigned.onnx -i x.npz --for ort -q
-! grep -q "VNNI" out || fail "audit --for, unsigned: VNNI is spoken of"
+expect 0 "audit --for, unsigned" "$program" audit unsigned.onnx -i x.npz --for ort -q --json unsigned.json
+fields unsigned.json '[lane["name"] for lane in r["lanes"]] == ["ort-cpu", "model"]' "audit --for, unsigned"
 
 # A recording from the other kind, beside what was asked; and the exact one's is explained by what was asked.
 expect 0 "recorded" "$program" run full.onnx -i x.npz -a ort-cpu,qdq=integer,integers=saturating16 -o saturated.npz
-expect 1 "compare" "$program" compare full.onnx saturated.npz -i x.npz -a fp32
-shows out "fp32,qdq=integer,integers=saturating16 (sums of bytes that saturate, as ONNX Runtime's on a processor without VNNI)" "compare"
+expect 1 "compare" "$program" compare full.onnx saturated.npz -i x.npz -a fp32 --json compared.json
+saturated='r["cause"]["kind"] == "format" and r["cause"]["arithmetic"] == "fp32,qdq=integer,integers=saturating16" and "without VNNI" in r["cause"]["text"]'
+fields compared.json "$saturated" "compare"
 python3 - <<'END' || fail "roundings between"
 import numpy as np
 y = np.load("saturated.npz")["y"].copy()
 y.reshape(-1)[::40] += np.float32(.1)  # steps
 np.savez("near.npz", y=y)
 END
-expect 1 "compare, some elements a step off" "$program" compare full.onnx near.npz -i x.npz -a fp32
-shows out "integers=saturating16" "compare, some elements a step off"
+expect 1 "compare, some elements a step off" "$program" compare full.onnx near.npz -i x.npz -a fp32 --json compared.json
+fields compared.json "$saturated" "compare, some elements a step off"
 expect 0 "compare, exact" "$program" compare full.onnx exact.npz -i x.npz -a fp32,qdq=integer
 
 exit $failed

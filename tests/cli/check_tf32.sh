@@ -22,14 +22,11 @@ write_model("vector.onnx", [node("MatMul", "x a", "y", "vector")], {"x": (1, 64)
 np.savez("vector.npz", x=draw(1, 64))
 END
 flat() { tr -s ' \n' ' ' <"$1"; }
-field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1])).get(sys.argv[2]))' "$1" "$2"; }
 
 # TF32 does not meet it: it is forbidden, and every file says so. One row a target: what forbids it, a line of the script for it
 while IFS='|' read -r target forbids python; do
     expect 0 "$target" "$program" plan products.onnx -i products.npz --for "$target" --tolerance sqnr_db=90 -q -o "plan-$target"
-    flat out | grep -qF "nodes in fp32, with TF32 forbidden ($forbids): " || fail "$target: $(head -3 out)"
-    [ "$(field "plan-$target/plan.json" tf32)" = forbidden ] || fail "$target: plan.json"
-    [ "$(field "plan-$target/plan.json" tf32_forbidden_by)" = "$forbids" ] || fail "$target: plan.json says otherwise what forbids it"
+    fields "plan-$target/plan.json" "{k['format'] for k in r['kept']} == {'fp32'} and r['tf32'] == 'forbidden' and r['tf32_forbidden_by'] == '$forbids'" "$target"
     grep -qxF "$python" "plan-$target/tf32.py" || fail "$target: tf32.py"
     python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "plan-$target/tf32.py" || fail "$target: tf32.py is no Python"
     if [ "$target" = ort-cuda ]; then
@@ -44,7 +41,7 @@ while IFS='|' read -r target forbids python; do
     expect 1 "$target, in TF32" "$program" plan products.onnx -i products.npz --for "$target" --keep-in trt:tf32 --tolerance sqnr_db=90 -q
     # asked for at once: the same
     expect 0 "$target,tf32=off" "$program" plan products.onnx -i products.npz --for "$target,tf32=off" --tolerance sqnr_db=90 -q -o off
-    [ "$(field off/plan.json tf32)" = forbidden ] || fail "$target,tf32=off: plan.json"
+    fields off/plan.json 'r["tf32"] == "forbidden"' "$target,tf32=off"
     expect 1 "$target,tf32=on" "$program" plan products.onnx -i products.npz --for "$target,tf32=on" --tolerance sqnr_db=90 -q
 done <<'TABLE'
 trt8|--noTF32|config.clear_flag(trt.BuilderFlag.TF32)
@@ -54,24 +51,25 @@ ort-cuda|use_tf32=0|providers = [("CUDAExecutionProvider", {"use_tf32": "0"})]
 TABLE
 # PyTorch allows it to cuDNN alone: a MatMul is FP32 there, and nothing is forbidden
 expect 0 "torch" "$program" plan products.onnx -i products.npz --for torch --tolerance sqnr_db=90 -q -o torch
-shows out "nodes in torch:tf32-convs: " "torch"
+fields torch/plan.json '{k["format"] for k in r["kept"]} == {"torch:tf32-convs"} and r["tf32"] == "allowed" and "tf32_forbidden_by" not in r' "torch"
 expect 1 "torch,tf32=on" "$program" plan products.onnx -i products.npz --for torch,tf32=on --tolerance sqnr_db=90 -q
 # several, each with what it makes of FP32: the condition names both
 expect 0 "two targets" "$program" plan products.onnx -i products.npz --for trt10,ort-cuda --tolerance sqnr_db=90 -q -o two
-flat out | grep -qF "with TF32 forbidden (--noTF32, use_tf32=0)" || fail "two targets: $(head -3 out)"
+fields two/plan.json 'r["tf32"] == "forbidden" and r["tf32_forbidden_by"] == "--noTF32, use_tf32=0"' "two targets"
 grep -q clear_flag two/tf32.py && grep -q use_tf32 two/tf32.py || fail "two targets: tf32.py"
 # no product is kept: nothing depends on it
 expect 0 "no product" "$program" plan square.onnx -i square.npz --for trt10 --tolerance sqnr_db=50 --never product -q -o square
-[ "$(field square/plan.json tf32)" = None ] && [ ! -e square/tf32.py ] || fail "no product: $(head -3 out)"
+fields square/plan.json '"tf32" not in r' "no product"
+[ ! -e square/tf32.py ] || fail "no product: tf32.py"
 ! grep -q TF32 square/trtexec.txt square/npps.py square/strongly_typed.txt || fail "no product: files speak of TF32"
 # a product is kept, and TF32 is enough: it is allowed, and Polygraphy, which forbids it by default, is told
 expect 0 "enough" "$program" plan square.onnx -i square.npz --for trt10 --tolerance sqnr_db=50 --always product -q -o enough
-[ "$(field enough/plan.json tf32)" = allowed ] || fail "enough: $(head -3 out)"
+fields enough/plan.json 'r["tf32"] == "allowed"' "enough"
 ! grep -q noTF32 enough/trtexec.txt && grep -q -- "--trt --fp16 --tf32 " enough/npps.py || fail "enough: files"
 # a GPU without TF32, and a CPU: nothing to forbid
 for target in trt8@t4 ort; do
     expect 0 "$target" "$program" plan products.onnx -i products.npz --for $target --tolerance sqnr_db=90 -q -o none
-    ! flat out | grep -q "TF32" || fail "$target: $(head -3 out)"
+    fields none/plan.json '"tf32" not in json.dumps(r).lower()' "$target"
 done
 # without a target kept nodes are FP32: TensorRT's files say it, too
 expect 0 "no target" "$program" plan products.onnx -i products.npz -a fp16 --tolerance sqnr_db=90 -q -o alone
@@ -88,15 +86,15 @@ while read -r target floats; do
     expect 0 "audit --for $target" "$program" audit products.onnx -i products.npz --for "$target" -q --no-attribute
     shows out "$target: fine as the graph is, in $floats" "audit --for $target"
     sed -n 2p out | grep -qx "  if you convert it to FP16: fine in each of its [0-9] arithmetics" || fail "audit --for $target, converted: $(sed -n 2p out)"
-    expect 0 "doctor --for $target" "$program" doctor products.onnx -i products.npz --for "$target" --no-plan -q
-    flat out | grep -qF "fine as the graph is, in $floats: " || fail "doctor --for $target: $(head -2 out)"
-    flat out | grep -qF "if you convert it to FP16: fine in ${target%%[,@]*}:fp16: " || fail "doctor --for $target, converted: $(head -2 out)"
-    expect 0 "doctor --for $target, converted" "$program" doctor products.onnx -i products.npz --for "$target" -a "${target%%[,@]*}:fp16" --no-plan -q
-    flat out | grep -qF " as the graph is: fine in $floats" || fail "doctor --for $target -a: $(head -2 out)"
+    expect 0 "doctor --for $target" "$program" doctor products.onnx -i products.npz --for "$target" --no-plan -q --json said.json
+    converted=${target%%[,@]*}:fp16
+    fields said.json "r['grade'] == 'fine' and r['arithmetic'] == '$floats' and r['fine_beside'] and 'FP16: fine in $converted: ' in r['beside']" "doctor --for $target"
+    expect 0 "doctor --for $target, converted" "$program" doctor products.onnx -i products.npz --for "$target" -a "$converted" --no-plan -q --json said.json
+    fields said.json "r['arithmetic'] == '$converted' and r['fine_beside'] and r['beside'].endswith(': fine in $floats')" "doctor --for $target -a"
     # of a graph with types there is no second, where types are obeyed
     [ "$target" != trt8 ] || continue
-    expect 0 "doctor --for $target, types" "$program" doctor fixed.onnx -i products.npz --for "$target" --no-plan -q
-    ! flat out | grep -q "as the graph is" || fail "doctor --for $target, types: $(head -2 out)"
+    expect 0 "doctor --for $target, types" "$program" doctor fixed.onnx -i products.npz --for "$target" --no-plan -q --json said.json
+    fields said.json '"beside" not in r and "as the graph is" not in r["verdict"]' "doctor --for $target, types"
 done <<'TABLE'
 trt8 trt8:tf32
 trt10 trt10:tf32
