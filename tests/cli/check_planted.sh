@@ -13,22 +13,21 @@ look() { "$program" "$@" -q >out 2>err; }
 
 for seed in 0 1 2 3 4 5 6 7 8 9; do
     plant "$seed" none
-    look lint quantised.onnx
-    ! grep -q "scale-" out || fail "network $seed without a fault: $(head -1 out)"
+    look lint quantised.onnx --json lint.json
+    fields lint.json 'not any(f["rule"].startswith("scale-") for f in r["findings"])' "network $seed without a fault"
     look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx --json none.json
-    ! grep -q "quantise the original" out || fail "network $seed without a fault: audit says $(head -2 out)"
-    shows none.json '"stored_faults": []' "network $seed without a fault"
+    fields none.json 'not r["stored_faults"] and "quantise the original" not in r["lanes"][0]["verdict"]' "network $seed without a fault"
     for fault in nan:scale-nan power:scale-off axis:scale-axis; do
         plant "$seed" "${fault%:*}"
-        look lint quantised.onnx
-        [[ $(head -1 out) == *"${fault#*:}"*"(dequantize$at)"* ]] || fail "network $seed, ${fault%:*}: lint says $(head -1 out)"
+        look lint quantised.onnx --json lint.json
+        fields lint.json "[(f['rule'], f['node']) for f in r['findings']] == [('${fault#*:}', 'dequantize$at')]" "network $seed, ${fault%:*}"
     done
-    for fault in "power:the scale is at least twice what the largest value asks for" "axis:lie along axis 1, where node"; do
+    for fault in "power:f['loose'] and 'summed' not in f" "axis:(f['loose'], f['axis'], f['summed']) == (0, 1, 0)"; do
         plant "$seed" "${fault%%:*}"
         for beside in "" "--reference-model float.onnx"; do
             look audit quantised.onnx -i inputs.npz -a fp32 $beside --json report.json
-            text=$(tr -s ' \n' ' ' <out)
-            [[ $text == *"locks of w$at ("*"dequantize$at) "*"${fault#*:}"* ]] || fail "network $seed, ${fault%%:*} $beside: audit says $(head -2 out)"
+            fields report.json "([(f['value'], f['dequantizer'], f['reader'], ${fault#*:}) for f in r['stored_faults']] == [('w$at', 'dequantize$at', 'product$at', True)]
+                and 'w$at' in r['lanes'][0]['verdict'])" "network $seed, ${fault%%:*} $beside"
         done
         python3 - "$at" "$gain" <<'END' || fail "network $seed, ${fault%%:*}: quantised again"
 import json
@@ -41,14 +40,14 @@ sys.exit(not (len(report["stored_faults"]) == 1 and abs(pair["blocks_db"] - floa
 END
     done
     plant "$seed" nan
-    look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx
-    [[ $(head -2 out) == *"product$at"* ]] || fail "network $seed, nan: audit says $(head -2 out)"
+    look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx --json report.json
+    fields report.json "r['lanes'][0]['first_born'] == 'product$at'" "network $seed, nan"
     plant "$seed" stored
-    look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx
-    [[ $(head -2 out) == *"quantised weights of node"*"dequantize$at"* ]] || fail "network $seed, stored: audit says $(head -2 out)"
+    look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx --json report.json
+    fields report.json "max(r['lanes'][0]['qdq_pairs'], key=lambda p: p['gained_db'])['dequantizer'] == 'dequantize$at' and ' dequantize$at ' in r['lanes'][0]['verdict']" "network $seed, stored"
     plant "$seed" outlier
     look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
-    shows out "Channel 7 is to blame" "network $seed, outlier"
+    fields choices.json '(r["tensors"][0]["name"], r["tensors"][0]["outlier"]) == ("x0", 7) and r["tensors"][0]["outlier_ratio"] > 8' "network $seed, outlier"
     look scales smooth.onnx -i inputs.npz -a bf16,factor=nvfp4 --no-choices --json smooth.json
     python3 - <<'END' || fail "network $seed, outlier: smooth scales"
 import json
@@ -59,21 +58,21 @@ choice = [c for c in report["choices"] if c["words"].startswith("smooth scales i
 # gains of 4.0 to 7.5 dB; and the same bits as the graph that Python has written
 sys.exit(not (len(choice) == 1 and choice[0]["gain_db"] >= 3 and choice[0]["sqnr_db"] == json.load(open("smooth.json"))["sqnr_db"]))
 END
-    look audit float.onnx -i inputs.npz -a bf16,factor=nvfp4
-    [[ $(tr -s ' \n' ' ' <out) == *"channel 7 is "*" times as large as the median"* ]] || fail "network $seed, outlier: audit says nothing of channel 7"
-    "$program" doctor float.onnx -i inputs.npz -a bf16,factor=nvfp4 --no-plan -q >out 2>err
-    [[ $(tr -s ' \n' ' ' <out) == *" do ulpscope fix float.onnx -i inputs.npz -a bf16,factor=nvfp4 --only outlier-channel -o fixed.onnx # "*"channel 7 is "* ]] || fail "network $seed, outlier: doctor names no smooth scales: $(cat out err)"
+    look audit float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json report.json
+    fields report.json '[s["outlier"] for s in r["lanes"][0]["scaled"] if s["name"] == "x0" and s["outlier_ratio"] > 8] == [7]' "network $seed, outlier: audit"
+    look doctor float.onnx -i inputs.npz -a bf16,factor=nvfp4 --no-plan --json doctor.json
+    fields doctor.json "(r['causes'][0]['fix'].startswith('ulpscope fix float.onnx -i inputs.npz -a bf16,factor=nvfp4 --only outlier-channel -o fixed.onnx # ')
+        and 'channel 7 is ' in r['causes'][0]['fix'])" "network $seed, outlier: doctor"
 done
 # fix makes the edit, which is none for a network without an outlier
 for fault in outlier none; do
     plant 1 $fault
-    look fix float.onnx -i inputs.npz -a bf16,factor=nvfp4 --tolerance sqnr_db=10 --best -o fixed.onnx
-    tr -s ' \n' ' ' <out >text
-    [ $fault = none ] || shows text "edit product0 (outlier-channel): its channels are divided by powers of two that its weights are multiplied by; channel 7 is" "fix, outlier"
-    [ $fault = none ] || shows text "; the same in exact arithmetic" "fix, outlier"
-    [ $fault = outlier ] || ! grep -q "outlier-channel" text || fail "fix without an outlier: $(cat out)"
-    look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4
-    [ $fault = outlier ] || ! grep -q "smooth scales" out || fail "scales without an outlier: $(cat out)"
+    look fix float.onnx -i inputs.npz -a bf16,factor=nvfp4 --tolerance sqnr_db=10 --best -o fixed.onnx --json fix.json
+    made='[(e["node"], e["done"], e["change"]) for e in r["edits"] if e["rule"] == "outlier-channel"]'
+    [ $fault = none ] || fields fix.json "$made"' == [("product0", "made", None)] and "channel 7 is" in r["edits"][0]["text"]' "fix, outlier"
+    [ $fault = outlier ] || fields fix.json "not $made" "fix without an outlier"
 done
+look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
+fields choices.json 'not any("smooth scales" in c["words"] for c in r["choices"])' "scales without an outlier"
 python3 "$source/tests/cli/planted_borders.py" "$program" >out || fail "borders beside an original: $(grep -a MISSED out; tail -1 out)"
 exit $failed
