@@ -89,9 +89,9 @@ static enum ulp_status check_shape(const struct ulp_value_info *info,
         return refuse_given(info, given, which, error);
     for (int d = 0; d < info->rank; d++)
         if (info->dims[d] >= 0 && given->dims[d] != info->dims[d]) {
-            char place[200];
-            snprintf(place, sizeof place, " (dimension %d)%s", d, which);
-            return refuse_given(info, given, place, error);
+            char where[200];
+            snprintf(where, sizeof where, " (dimension %d)%s", d, which);
+            return refuse_given(info, given, where, error);
         }
     return ULP_OK;
 }

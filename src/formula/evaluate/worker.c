@@ -152,10 +152,10 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
 {
     const struct ulp_tape_plan *plan = run->plan;
     /* Work that runs inside another pool's worker comes with that worker's number, and alone. */
-    struct ulp_tape_worker **place =
+    struct ulp_tape_worker **slot =
         &run->workers[number < plan->made_for.worker_count ? number : 0];
-    if (!*place) {
-        void *memory = place == run->workers ? run->near : NULL;
+    if (!*slot) {
+        void *memory = slot == run->workers ? run->near : NULL;
         if (!memory)
             ULP_TRY(ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
                                  "scratch memory of a formula", error));
@@ -173,8 +173,8 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
             plan->sum_table->constant(&plan->sum_rule, ulp_slot_of(worker, plan->unit_slot), "1",
                                       plan->tile_rows);
         fill_once(worker);
-        *place = worker;
+        *slot = worker;
     }
-    *out = *place;
+    *out = *slot;
     return ULP_OK;
 }

@@ -116,12 +116,12 @@ static void multiply_limbs(mp_limb_t *product, const mp_limb_t *x, int x_count, 
 /* window += product << offset. The window is wide enough that the carry ends inside. */
 static void add_at(mp_limb_t *window, mp_limb_t *product, int count, uint64_t offset)
 {
-    mp_limb_t *place = window + offset / 64;
+    mp_limb_t *limb = window + offset / 64;
     unsigned shift = offset % 64;
     product[count] = shift ? mpn_lshift(product, product, count, shift) : 0;
-    mp_limb_t carry = mpn_add_n(place, place, product, count + 1);
-    for (place += count + 1; carry; place++)
-        carry = ++*place == 0;
+    mp_limb_t carry = mpn_add_n(limb, limb, product, count + 1);
+    for (limb += count + 1; carry; limb++)
+        carry = ++*limb == 0;
 }
 
 /* Limbs whose low end is zero are cut off: short values cost little in long records. */

@@ -231,16 +231,16 @@ AVX512 void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data,
         }
     }
     for (size_t first = 0; first < width; first += LANES) {
-        struct vector_lanes part;
-        cut_lanes(&part, lanes, first, width);
-        if (contiguous && part.part_count > 2)
-            pack_transposed(out + first, data + k_offset[0], lanes, &part, k_count, width);
-        else if (part.part_count <= 4 && has_even_runs(&part))
-            pack_even_runs(out + first, data, &part, k_offset, k_count, width);
-        else if (are_runs(&part))
-            pack_runs(out + first, data, &part, k_offset, k_count, width);
+        struct vector_lanes cut;
+        cut_lanes(&cut, lanes, first, width);
+        if (contiguous && cut.part_count > 2)
+            pack_transposed(out + first, data + k_offset[0], lanes, &cut, k_count, width);
+        else if (cut.part_count <= 4 && has_even_runs(&cut))
+            pack_even_runs(out + first, data, &cut, k_offset, k_count, width);
+        else if (are_runs(&cut))
+            pack_runs(out + first, data, &cut, k_offset, k_count, width);
         else
-            pack_gathered(out + first, data, lanes, &part, k_offset, k_count, width);
+            pack_gathered(out + first, data, lanes, &cut, k_offset, k_count, width);
     }
 }
 

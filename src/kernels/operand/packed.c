@@ -210,16 +210,16 @@ void ulp_packed_pass(struct ulp_packed *packed, const struct ulp_tensor *tensor)
 
 static int compare_place(const void *a, const void *b)
 {
-    const char *place = a;
+    const char *address = a;
     const struct kept *kept = b;
-    return place < kept->first ? -1 : place >= kept->end;
+    return address < kept->first ? -1 : address >= kept->end;
 }
 
-/* The kept memory that the place lies in. Where constants overlap (initialisers may share bytes of
- * a file) it may be missed; then nothing is kept for this call. */
-static struct kept *find_around(const struct ulp_packed *packed, const void *place)
+/* The kept memory that the address lies in. Where constants overlap (initialisers may share bytes
+ * of a file) it may be missed; then nothing is kept for this call. */
+static struct kept *find_around(const struct ulp_packed *packed, const void *address)
 {
-    void *found = tfind(place, &packed->by_address, compare_place);
+    void *found = tfind(address, &packed->by_address, compare_place);
     return found ? *(struct kept **)found : NULL;
 }
 

@@ -239,12 +239,12 @@ static enum ulp_status edit_node(struct mixed *mixed, struct edit_scope *scope,
         return mixed_fail_changed(error);
     ULP_TRY(ulp_taken(names, error));
     for (size_t p = 0; p < last; p++) {
-        Ulp__NodeProto *part;
+        Ulp__NodeProto *node;
         /* what it reads is inserted before it */
         const size_t before = scope->insert_count;
         ULP_TRY(mixed_fresh(mixed, edit->node->name, edit->parts[p].op, &names[p], error));
-        ULP_TRY(insert(mixed, scope, position, names[p], edit->parts[p].op, &part, error));
-        ULP_TRY(set_part(mixed, scope, position, edit, p, part, names, error));
+        ULP_TRY(insert(mixed, scope, position, names[p], edit->parts[p].op, &node, error));
+        ULP_TRY(set_part(mixed, scope, position, edit, p, node, names, error));
         const struct edit_insert own = scope->inserts[before];
         memmove(&scope->inserts[before], &scope->inserts[before + 1],
                 (scope->insert_count - before - 1) * sizeof own);

@@ -438,17 +438,17 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
             error, ULP_ERROR_USAGE,
             "norms=torch: this kernel takes CUDA's reciprocal root; say functions=cuda, "
             "or leave it out");
-    const char *part = out->attention != ULP_ATTENTION_WHOLE       ? "attention="
-                       : out->recurrence_cudnn                     ? "recurrence="
-                       : ulp_convolves_as_cudnn(out) && !convolves ? "conv="
-                                                                   : NULL;
-    if (!part || possible)
+    const char *asked = out->attention != ULP_ATTENTION_WHOLE       ? "attention="
+                        : out->recurrence_cudnn                     ? "recurrence="
+                        : ulp_convolves_as_cudnn(out) && !convolves ? "conv="
+                                                                    : NULL;
+    if (!asked || possible)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_USAGE,
                     "%s: these kernels take fp16 or bf16%s, sum products in FP32 on a matrix unit "
                     "and have CUDA's functions; this arithmetic does not; take fp16,%s... or "
                     "leave it out",
-                    part, *part == 'c' ? ", or tf32" : "", part);
+                    asked, *asked == 'c' ? ", or tf32" : "", asked);
 }
 
 static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
