@@ -111,8 +111,8 @@ for bad in empty undefined; do
     for command in plan-held formats-held; do
         shut "$command: $bad among samples" "y'?[ :(].*" "$reason" gate $command $graph several
     done
-    "$program" audit $graph -i several -a fp16 -q >out
-    tr -s "\n " " " <out | grep -q "in 1 of 3 samples" || fail "the verdict: $bad among samples"
+    "$program" audit $graph -i several -a fp16 -q --json several.json >out
+    fields several.json '" in 1 of 3 samples" in r["lanes"][0]["verdict"]' "the verdict: $bad among samples"
     rm several/b.npz
     for command in audit nonfinite junit plan formats overflow diff doctor fix; do
         expect 0 "$command: $bad among samples, without it" gate $command $graph several
@@ -145,11 +145,11 @@ expect 2 "scales: two shapes" "$program" scales rms.onnx --shape x=2x8 --shape x
 # A figure of the finite elements says nothing of the one that is not.
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
 shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz
-expect 0 "target: one infinite element" "$program" audit square.onnx -i big.npz --for trt10 -q --no-attribute
-shows out "not finite  broken      trt10:fp16" "target: one infinite element"
+expect 0 "target: one infinite element" "$program" audit square.onnx -i big.npz --for trt10 -q --no-attribute --json target.json
+fields target.json '[(o["judged"]["grade"], o["judged"]["sqnr_db"], o["entire"]["nonfinite"]) for l in r["lanes"] if l["name"] == "trt10:fp16" for o in l["outputs"]] == [("broken", None, 1)]' "target: one infinite element"
 ! grep -E "dB$" out | grep -q "the worst" || fail "target: decibels of an output that is not finite"
-expect 0 "target: NaN among the inputs" "$program" audit square.onnx -i nan.npz --for trt10 -q --no-attribute
-shows out "if you convert it to FP16: not judged in 3 of its 3 arithmetics" "target: NaN among the inputs"
+expect 0 "target: NaN among the inputs" "$program" audit square.onnx -i nan.npz --for trt10 -q --no-attribute --json target.json
+fields target.json '[(i["name"], i["count"]) for i in r["nonfinite_inputs"]] == [("x", 1)] and [l["verdict"].split(":")[0] for l in r["lanes"]] == 5 * ["not judged"]' "target: NaN among the inputs"
 shows out "  do    give inputs that are finite" "target: NaN among the inputs"
 shut "doctor: one infinite element" "y \\(signal\\)" "1 element is not finite where the reference is" gate doctor square.onnx big.npz
 # signal NAME VALUE FILE: the tile of the decibels
@@ -180,26 +180,25 @@ shut "tolerance: one infinite element" "at y" "not every element is finite" gate
 # What overflows in FP64, too, is looked at again in a wider reference.
 shut "overflow: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate overflow softplus.onnx x800.npz
 shut "overflow: beyond the reference given" "node exp" "is beyond the reference fp64" gate overflow softplus.onnx x800.npz --reference fp64
-expect 0 "overflow: no gate" "$program" overflow softplus.onnx -i x800.npz
-shows out "reach more than 1.8e+308" "overflow: no gate"
-shows out "FP32 cannot hold that either" "overflow: no gate"
-expect 0 "audit: no gate" "$program" audit softplus.onnx -i x800.npz -a fp16
-tr -s '\n ' ' ' <out | grep -q "whose exact values reach more than 1.8e+308" || fail "audit: no gate"
-tr -s '\n ' ' ' <out | grep -q "FP32 cannot hold that either" || fail "audit: no gate: FP32"
+expect 0 "overflow: no gate" "$program" overflow softplus.onnx -i x800.npz --json said.json
+beyond='all(text in %s["verdict"] for text in ("node 0 exp (Exp)", "reach more than 1.8e+308", "FP32 cannot hold that either"))'
+fields said.json "r['lanes'][0]['nodes'][0]['outputs'][0]['largest'] > 1.79e308 and $(printf "${beyond/node 0 /}" r)" "overflow: no gate"
+expect 0 "audit: no gate" "$program" audit softplus.onnx -i x800.npz -a fp16 --json said.json
+fields said.json "$(printf "$beyond" 'r["lanes"][0]')" "audit: no gate"
 expect 0 "overflow: NaN meant" "$program" overflow square.onnx -i nan_only.npz --allow-nonfinite-inputs --json overflow.json
 fields overflow.json '[(n["verdict"], n["outputs"][0]["largest"]) for n in r["lanes"][0]["nodes"]] == [("safe", 0)]' "overflow: NaN meant"
 expect 0 "overflow: within" gate overflow softplus.onnx x5.npz
 first=x5.npz shut "scan: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate scan softplus.onnx x800.npz
 # What only comparisons read counts as well, where it turns them.
 for word in above below; do
-    shut "overflow: $word" "fp16,constants=ieee: overflows at 1 of 1 nodes: $word" "3 of its results turn" gate overflow $word.onnx above.npz --format fp16,constants=ieee
-    shows out "keep 1 node in FP32: 0 integers of the outputs turn" "overflow: $word"
+    shut "overflow: $word" "fp16,constants=ieee: overflows at 1 of 1 nodes: $word" "3 of its results turn" gate overflow $word.onnx above.npz --format fp16,constants=ieee --json said.json
+    fields said.json '[(t["what"], t["turned"]) for t in r["lanes"][0]["remedies"][:2]] == [("as it is", 3), ("keep 1 node in FP32", 0)] and r["lanes"][0]["keep_count"] == 1' "overflow: $word"
     expect 0 "overflow: $word, within" gate overflow $word.onnx within.npz
 done
 first=within.npz shut "scan: above" "overflows at 1 of 1 nodes: above" "x reaches 3e\+05" gate scan above.onnx above.npz --format fp16,constants=ieee
 for values in nan inf; do
-    gate overflow square.onnx $values.npz >out
-    sed -n 1p out | grep -q "^fp16: not judged: input x of $values.npz holds NaN or infinity" || fail "overflow: the first line of $values"
+    gate overflow square.onnx $values.npz --json said.json >out
+    fields said.json "[(u['kind'], u['name'], u['sample']) for u in r['unjudged']] == [('input', 'x', '$values.npz')] and r['lanes'][0]['headline'].startswith('fp16: not judged: input x of $values.npz holds NaN or infinity')" "overflow: $values"
 done
 # An infinity behind a decision that is open.
 shut "audit: behind a decision" "output y" "is not finite where the reference is" gate audit behind.onnx behind.npz
@@ -218,11 +217,11 @@ expect 0 "compare: the arithmetic's own" "$program" compare square.onnx -i big.n
 for file in minus not_a_number elsewhere nothing; do
     shut "compare: $file" "'y'" "[1-8] of its values do not agree with fp16" "$program" compare square.onnx -i big.npz $file.npz -a fp16 -q
 done
-"$program" compare square.onnx -i big.npz nothing.npz -a fp16 -q >out
-tr -s '\n ' '  ' <out | grep -q "In being finite, infinite or NaN 8 of its values differ" || fail "compare: nothing"
+"$program" compare square.onnx -i big.npz nothing.npz -a fp16 -q --json said.json >out
+fields said.json '[v["nonfinite"] for t in r["tensors"] for v in t["values"]] == [8] and "In being finite, infinite or NaN 8 of its values differ" in r["cause"]["text"]' "compare: nothing"
 # Of a reference that is NaN in part these elements must be NaN, and no other; nor is what is explained so fine.
-expect 1 "compare: NaN in part" "$program" compare ratio.onnx -i ratio.npz ratio_same.npz -a fp16 -q
-tr -s '\n ' '  ' <out | grep -q "^ratio_same.npz: node 0 .* 0 / 0, in the reference already: .*; explained by fp16" || fail "compare: NaN in part: $(cat out)"
+expect 1 "compare: NaN in part" "$program" compare ratio.onnx -i ratio.npz ratio_same.npz -a fp16 -q --json said.json
+fields said.json '(r["files"][0]["explained"], r["files"][0]["by"]) == (True, "fp16") and r["ill"].startswith("node 0 quotient (Div) is 0 / 0, in the reference already: ") and r["ill"] in r["verdict"]' "compare: NaN in part"
 for file in more less other; do
     shut "compare: NaN in part, $file" "'y'" "1 of its values do not agree with fp16" \
         "$program" compare ratio.onnx -i ratio.npz ratio_$file.npz -a fp16 -q
@@ -234,10 +233,10 @@ for memory in {16000..60000..1000}; do
     case $? in 0 | 5) ;; *) fail "compare within $memory bytes: neither a result nor an error" ;; esac
 done
 # An output with nothing to compare is no node's fault; what differs beside it is named first.
-gate compare undefined.onnx good.npz >out
-shows out "it cannot be judged" "compare: NaN everywhere"
-expect 1 "compare: wrong, beside nothing" "$program" compare part.onnx -i part_empty.npz part_wrong.npz -a fp16 -q
-shows out "NOT explained, first 'y'" "compare: wrong, beside nothing"
+gate compare undefined.onnx good.npz --json said.json >out
+fields said.json 'r["cause"]["kind"] == "unjudged" and not r["cause"]["nodes"]' "compare: NaN everywhere"
+expect 1 "compare: wrong, beside nothing" "$program" compare part.onnx -i part_empty.npz part_wrong.npz -a fp16 -q --json said.json
+fields said.json 'r["first_unexplained"] == "y" and "explained" not in r["files"][0]' "compare: wrong, beside nothing"
 
 # Where there is no figure, no text has a hole or a word of the C library instead.
 plain() {
@@ -263,25 +262,24 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     plain "$program" doctor "${given[@]}" -o diagnosis --html diagnosis.html
 done
 # A constant that the format does not hold is no mask where it is an output.
-"$program" audit handed.onnx -a fp16 -q >out
-shows out "by a constant that reaches 1e+10: c" "audit: a constant handed on"
-expect 1 "overflow: a constant handed on" "$program" overflow handed.onnx --fail-on overflows
-shows out "keep 1 node in FP32: output y equals the" "overflow: a constant handed on"
-shows out "by constant c" "overflow: a constant handed on"
+"$program" audit handed.onnx -a fp16 -q --json said.json >out
+fields said.json '[(c["name"], c["largest"], c["overflowed"]) for c in r["lanes"][0]["constants"]] == [("c", 1e10, 1)] and "by constant c, which reaches 1e+10" in r["lanes"][0]["verdict"]' "audit: a constant handed on"
+expect 1 "overflow: a constant handed on" "$program" overflow handed.onnx --fail-on overflows --json said.json
+fields said.json '[(o["cause"], o["culprit"]) for n in r["lanes"][0]["nodes"] for o in n["outputs"]] == [("constant", "c")] and [(t["what"], t["output"]) for t in r["lanes"][0]["remedies"] if t["sqnr_db"] is None] == [("keep 1 node in FP32", "y")]' "overflow: a constant handed on"
 rm -rf done && expect 0 "audit: constants alone" "$program" audit constant.onnx -a fp16 -q --checkpoint done
 expect 0 "merge: constants alone" "$program" audit --merge done
 rm -rf done mixed && mkdir mixed && cp good.npz nan.npz mixed
 expect 0 "a shard with NaN" "$program" audit square.onnx -i mixed -a fp16 -q --shard 1/1 --checkpoint done --fail-above sqnr_db=20
 shut "merge: NaN among the inputs" "input x" "holds NaN or infinity" "$program" audit --merge done
 expect 0 "merge: NaN meant" "$program" audit --merge done --allow-nonfinite-inputs
-"$program" prove constant.onnx >out
-grep -q "for every" out && fail "prove: every of no inputs"
+"$program" prove constant.onnx --json said.json >out
+fields said.json 'not r["inputs"] and "for every" not in r["verdict"]' "prove: every of no inputs"
 "$program" run constant.onnx -a fp16 -q -o constant.npz
 expect 3 "compare: constants alone" "$program" compare constant.onnx constant.npz -a fp16
 shows err "no node computes an output of the graph" "compare: constants alone"
 # No tolerance holds for an infinity: none is recommended.
-"$program" tolerance square.onnx -i big.npz -a fp16 --trials 2 >out
-grep -q -- "--atol" out && fail "tolerance: recommended where none holds"
+"$program" tolerance square.onnx -i big.npz -a fp16 --trials 2 --json said.json >out
+fields said.json '[o["atol"] for o in r["outputs"]] == [None] and "--atol" not in r["verdict"]' "tolerance: recommended where none holds"
 
 # Plans that keep nothing by mistake.
 layer() { printf '{"Layers": [{"Name": "embed/MatMul", "LayerType": "gemm", "Inputs": [{"Name": "i", "Dimensions": [1], "Format/Datatype": "%s"}], "Outputs": [{"Name": "o", "Dimensions": [1], "Format/Datatype": "%s"}], "TacticName": "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tensor16x8x16"}]}' "$1" "$1"; }
@@ -308,8 +306,7 @@ expect 0 "engine: precisions obeyed" obeyed --layer-precisions embed/MatMul:fp32
 # A plan whose draws were not all made when the time was over is not known to hold.
 sixty() { "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 -q "$@"; }
 expect 1 "plan: no time" sixty --stop-after 0.001 --json plan.json
-fields plan.json 'r["timed_out"] and not r["targets"] and not r.get("met")' "plan: no time"
-grep -q "No plan meets\|Without any single" out && fail "plan: no time, and more is said than was run"
+fields plan.json 'r["timed_out"] and not r["targets"] and not r.get("met") and not any(text in r["verdict"] for text in ("No plan meets", "Without any single"))' "plan: no time"
 for seconds in 0.02 0.04 0.08 0.16 0.32; do
     sixty --stop-after $seconds --json plan.json >out
     code=$?
@@ -345,8 +342,8 @@ expect 2 "empty: a path" "$program" audit ""
 
 # The lint is a gate by itself.
 wrong=(--layer-precisions block/norm9:fp32)
-expect 1 "lint: an error" "$program" lint "$model" "${wrong[@]}"
-shows out "FAIL --fail-on error: 1 finding" "lint: an error"
+expect 1 "lint: an error" "$program" lint "$model" "${wrong[@]}" --json said.json
+fields said.json 'r["counts"]["error"] == 1' "lint: an error"
 expect 0 "lint: no error" "$program" lint "$model"
 expect 0 "lint: an error, and no gate" "$program" lint "$model" "${wrong[@]}" --fail-on none
 expect 1 "lint: a note" "$program" lint "$model" --fail-on note -q

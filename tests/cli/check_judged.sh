@@ -5,21 +5,21 @@
 python3 "$source/scripts/verdict_table.py" --check || fail "doc/verdicts.md"
 python3 "$source/tests/cli/gate_models.py" "$work" || exit 99
 
-expect 0 "no choice changes" "$program" audit "$model" -i "$inputs" -a fp32 -q --no-attribute --fail-above top1_flips=0 --fail-above kl=1 --task text
-shows out "0 of 4 tokens change" "no choice changes"
-expect 1 "a score's figure" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0
-shows out "no output has this figure" "a score's figure"
+expect 0 "no choice changes" "$program" audit "$model" -i "$inputs" -a fp32 -q --no-attribute --fail-above top1_flips=0 --fail-above kl=1 --task text --json said.json
+fields said.json '[(o["judged"]["task"], o["judged"]["text"]) for o in r["lanes"][0]["outputs"]] == [("text", "0 of 4 tokens change")] and not any(l["crossings"] for l in r["limits"])' "no choice changes"
+expect 1 "a score's figure" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0 --json said.json
+fields said.json '["output" not in c and "no output has this figure" in c["text"] for l in r["limits"] for c in l["crossings"]] == [True]' "a score's figure"
 expect 1 "asked of that output" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above y:top1_flips=0
 expect 0 "as a class" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0 --task classify
 expect 0 "cosines" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above row_cosine=0.99 --task embed
 expect 1 "cosines, too strict" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --fail-above row_cosine=0.999999 --task embed
-expect 0 "no task" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --task none
-shows out "fine: " "no task"
+expect 0 "no task" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --task none --json said.json
+fields said.json '[(o["judged"]["task"], o["judged"]["grade"]) for o in r["lanes"][0]["outputs"]] == [("none", "fine")] and r["lanes"][0]["verdict"].startswith("fine: ")' "no task"
 expect 2 "no such task" "$program" audit square.onnx -i good.npz --task sleep
 shows err "expected classify, score" "no such task"
 expect 0 "an integer" "$program" audit decided.onnx -i far.npz -a fp16 -q --no-attribute --fail-above differing=0
-expect 1 "an integer that differs" "$program" audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0
-shows out "g: 2 of 4 integers differ" "an integer that differs"
+expect 1 "an integer that differs" "$program" audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0 --json said.json
+fields said.json '[c["output"] for l in r["limits"] for c in l["crossings"]] == ["g"] and [(o["judged"]["differing"], o["judged"]["elements"]) for o in r["lanes"][0]["outputs"] if o["name"] == "g"] == [(2, 4)]' "an integer that differs"
 
 # judged MODEL INPUTS SAYS OPTION...: the verdict in FP16
 judged() {
@@ -36,7 +36,7 @@ judged born_masked born_masked.npz "broken: node 0 mask (Log) is log 0, in the r
 judged vanished vanished.npz "broken (embed by name): the least cosine is 0.000000, embedding is off by 0.9 where it should be 0; "
 expect 1 "a vanished vector's cosine" "$program" audit vanished.onnx -i vanished.npz -a fp16 -q --no-attribute --fail-above row_cosine=0.99
 judged large large.npz "broken (integer): y follows other decisions, y: 4 of 4 integers differ; "
-grep -q "no output can be compared" out && fail "integers are compared"
+fields judged/report.json '"no output can be compared" not in r["lanes"][0]["verdict"]' "integers are compared"
 judged holes_mask holes_mask.npz "fine (segment by name): 0 of 7 elements of the mask flip, mask is at 75.2 dB; " $meant
 judged holes_mask born_mask.npz "broken: node 0 root (Sqrt) is the root of a negative number, in the reference already; 1 of 8 elements of x is negative"
 judged holes_mask_2 holes_mask_2.npz "fine (segment by name): 0 of 3 elements of the mask flip, mask_2 is at 75.2 dB; " $meant
@@ -53,22 +53,23 @@ done
 
 # A plan says what its outputs are for, by the same rules.
 expect 0 "a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=50 -q -o plan
-shows out "What the outputs are for: fine (classify by name: 0 of 4 first choices change)." "a plan"
-python3 -c 'import json; plan = json.load(open("plan/plan.json")); assert plan["grade"] == "fine" and "classify" in plan["grade_text"], plan' || fail "plan.json"
+fields plan/plan.json 'r["grade"] == "fine" and r["grade_text"] == "fine (classify by name: 0 of 4 first choices change)" and r["grade_text"] in r["verdict"]' "a plan"
 
 # The doctor's next command asks for the same, and a fix hears it.
-expect 1 "a doctor of signals" "$program" doctor "$model" -i "$inputs" -a fp16 -q --task signal
-grep -q "^  next .*ulpscope fix .* --task signal" out || fail "the next command has another task: $(grep next out)"
-expect 0 "a fix as asked" "$program" fix "$model" -i "$inputs" -a fp16 -q --task none -o fixed.onnx
-tr -s '\n ' ' ' <out | grep -q "output logits: no rule is applied" || fail "a fix as asked: $(head -3 out)"
+expect 1 "a doctor of signals" "$program" doctor "$model" -i "$inputs" -a fp16 -q --task signal --json said.json
+fields said.json 'r["next"].startswith("ulpscope fix ") and " --task signal " in r["next"]' "the next command's task"
+expect 0 "a fix as asked" "$program" fix "$model" -i "$inputs" -a fp16 -q --task none -o fixed.onnx --json said.json
+fields said.json 'all(r[when]["text"].startswith("output logits: no rule is applied") for when in ("before", "after"))' "a fix as asked"
 
 # So does a comparison of what was recorded.
 expect 0 "a recording" "$program" run "$model" -i "$inputs" -a fp16 -q -o fp16.npz
 expect 0 "a recording that is explained and broken" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q -o compared
-sed '/^  why/Q' out | tr -s '\n ' ' ' | grep -q "explained by fp16 (1 tensor): all 40 values have its bits, but 'logits' is off by .*; outputs: broken (logits, classify by name: 1 of 4 first choices change" ||
-    fail "a recording's verdict: $(head -3 out)"
-expect 0 "a recording as a signal" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q --task signal
-shows out "; outputs: broken (logits, signal as asked)" "a recording as a signal"
+explained="[(f['by'], f['tensor_count'], f['ranked'][0]['equal'], f['ranked'][0]['elements']) for f in r['files'] if f['explained']] == [('fp16', 1, 40, 40)]"
+judged="[[t['name'], *(t['values'][0]['judged'][what] for what in ('task', 'basis', 'grade'))] for t in r['tensors']]"
+fields compared/compare.json "($explained and $judged == [['logits', 'classify', 'by name', 'broken']] and r['tensors'][0]['values'][0]['judged']['top1_flips'] == 1
+    and \"but 'logits' is off by \" in r['verdict'].split('; outputs: broken (logits, classify by name: 1 of 4 ')[0])" "a recording's verdict"
+expect 0 "a recording as a signal" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q --task signal --json said.json
+fields said.json "$explained and $judged == [['logits', 'signal', 'as asked', 'broken']]" "a recording as a signal"
 
 if python3 -c 'import numpy' 2>/dev/null; then
     # numbers of classes and indices are counted, and have no decibels
