@@ -217,6 +217,10 @@ def new_operators():
         add(f"r.ReduceSum0.{rows}x{columns}", "ReduceSum", normal(rows, columns), np.array([0], np.int64), keepdims=0)
         add(f"r.ReduceMean0.{rows}x{columns}", "ReduceMean", normal(rows, columns), np.array([0], np.int64), keepdims=0)
         add(f"r.ReduceMean1.{rows}x{columns}", "ReduceMean", normal(rows, columns), np.array([1], np.int64), keepdims=0)
+    for title, axis, shape in (("mid", 1, (2, 100, 5)), ("mid", 1, (4, 33, 5, 7)), ("alone", 1, (1, 96, 8))):
+        add(f"r.ReduceMean.{title}.{'x'.join(map(str, shape))}.{axis}", "ReduceMean", normal(*shape), np.array([axis], np.int64), keepdims=0)
+    for shape in ((2, 96, 4), (1, 96, 4)):  # sums beyond FP16's largest number
+        add(f"r.ReduceMean.sum.{'x'.join(map(str, shape))}.1", "ReduceMean", normal(*shape, scale=4) + 1500, np.array([1], np.int64), keepdims=0)
     for exact in (2, 3, 5, 48, 100, 1000):  # one row each of which the sum is exact in FP32: the mean's division alone is seen
         add(f"r.ReduceMean.exact.{exact}", "ReduceMean", np.floor(normal(512, exact, scale=20)), np.array([1], np.int64), keepdims=0)
     for mode in ("linear", "cubic"):
