@@ -167,23 +167,21 @@ sys.exit(failures > 0)
 END
 PYTHONPATH=$source/examples python3 walk.py "$program" || fail "a verdict blames a node that cannot be to blame"
 
-# one MODEL ARITHMETIC SENTENCE WORDS NODES...: audit and overflow name the cause; Try keeps these nodes and heals, and is overflow's; plan keeps them, too
+# verdict FILE EXPRESSION NAME: of v and l, the verdict and the rest of what an audit has of its arithmetic
+verdict() { fields "$1" "[$2 for l in r['lanes'] for v in (l['verdict'],)] == [True]" "$3"; }
+
+# one MODEL ARITHMETIC SENTENCE CAUSE NODES...: audit and overflow name the cause; Try keeps these nodes and heals, and is overflow's; plan keeps them, too
 one() {
     local model=$1 lane=$2 sentence=$3 word=$4 keep figure
     shift 4
     expect 0 "audit $model" "$program" audit "$model.onnx" -i "$model.npz" -a "$lane" -q -o "r_$model"
-    tr -s ' \n' '  ' <out >flat
-    shows flat "$sentence" "the verdict of $model"
+    verdict "r_$model/report.json" "'$sentence' in v and [l['nodes'][n]['name'] for n in l['remedy']['nodes']] == '$*'.split()" "the verdict of $model"
     keep=$(sed -n 's/^  do    ulpscope \(audit .*\)/\1/p' out | sed 's/ # .*//')
     figure=$(sed -n 's/.* # .* at \(.*\) dB then.*/\1/p' out)
-    for node in "$@"; do
-        case $keep in *"'$node=fp32'"*) ;; *) fail "$model: Try does not keep $node:$keep" ;; esac
-    done
-    eval "expect 0 'the Try of $model' \"\$program\" $keep -q --fail-above sqnr_db=50"
-    tr -s ' \n' '  ' <out >flat
-    shows flat "is at $figure dB" "the figure of the Try of $model"
-    expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a "$lane" -q
-    shows out "$word" "overflow names the cause of $model"
+    eval "expect 0 'the Try of $model' \"\$program\" $keep -q --fail-above sqnr_db=50 --json said.json"
+    verdict said.json "'is at $figure dB' in v" "the figure of the Try of $model"
+    expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a "$lane" -q --json said.json
+    fields said.json "'$word' in [o['cause'] + ' ' + o.get('culprit', '') for n in r['lanes'][0]['nodes'] for o in n['outputs']]" "overflow names the cause of $model"
     shows out "  do    ulpscope $keep" "overflow keeps in $model what audit keeps"
     expect 0 "plan $model" "$program" plan "$model.onnx" -i "$model.npz" -a fp16 -q --tolerance sqnr_db=50 -o "p_$model"
 }
@@ -192,7 +190,7 @@ one log fp16 "whose input a has become 0" "becomes zero a" add_eps log
 one variance trt:fp16,batchnorm=computed "by constant v, which reaches 7e+07" "constant v" bn
 expect 0 "a variance that TensorRT folds away" "$program" audit variance.onnx -i variance.npz -a trt8:fp16,trt:fp16 -q --fail-above sqnr_db=50
 expect 0 "a plan for TensorRT keeps nothing there" "$program" plan variance.onnx -i variance.npz --for trt -q --tolerance sqnr_db=50 -o p_trt
-shows out "1 more node is FLOAT, whose parameters are folded in FP32, for they are beyond FLOAT16: bn (BatchNormalization)" "a variance that FLOAT16 does not hold"
+fields p_trt/plan.json 'not r["kept"] and [(w["name"], w["why"]) for w in r["mixed"]["widened"]] == [("bn", "parameters")]' "a variance that FLOAT16 does not hold"
 expect 0 "its file" "$program" audit p_trt/mixed.onnx -i variance.npz -a model --reference-model variance.onnx -q --fail-above sqnr_db=50
 one root fp16 "whose input r has become 0" "becomes zero r" add_eps root divide
 "$program" overflow root.onnx -i root.npz -a fp16 -q >out || fail "overflow of a divisor of 0"
@@ -200,38 +198,36 @@ grep -q "overflows" r_log/summary.txt out && fail "a logarithm of 0 is called an
 
 # says MODEL ARITHMETIC WORDS: in the verdict
 says() {
-    expect 0 "audit $1 in $2" "$program" audit "$1.onnx" -i "$1.npz" -a "$2" -q
-    tr -s ' \n' '  ' <out >flat
-    shows flat "$3" "the verdict of $1 in $2"
+    expect 0 "audit $1 in $2" "$program" audit "$1.onnx" -i "$1.npz" -a "$2" -q --json said.json
+    verdict said.json "'$3' in v" "the verdict of $1 in $2"
 }
 says exact fp16 "With 2 nodes in FP32 y equals the reference"
 keep=$(sed -n 's/^  do    ulpscope \(audit .*\)/\1/p' out | sed 's/ # .*//')
-grep -q " # y is exact then" out || fail "FP32 that leaves no error helps"
-eval "expect 0 'names that are patterns' \"\$program\" $keep -q"
-shows out "equals" "names that are patterns"
+verdict said.json "v.endswith(' # y is exact then')" "FP32 that leaves no error helps"
+eval "expect 0 'names that are patterns' \"\$program\" $keep -q --json said.json"
+verdict said.json "'y equals the reference' in v" "names that are patterns"
 expect 0 "overflow of such names" "$program" overflow exact.onnx -i exact.npz -a fp16 -q
 shows out "  do    ulpscope $keep" "such names in overflow"
 says cancels fp16 "at node 5 root (Sqrt), whose input "
 says cancels fp16 "as the difference of node 4 variance (Sub) cancels"
 says cancels bf16 "as the difference of node 4 variance (Sub) cancels"
-grep -q "^  do    ulpscope audit .* --keep '#0-5=fp32'" out || fail "what a difference cancelled of is not kept in BF16"
+verdict said.json "' --keep \'#0-5=fp32\'' in v and l['remedy']['nodes'] == [*range(6)]" "what a difference cancelled of is kept in BF16"
 says picks bf16 "and the error of that is "
 says picks bf16 "; before it node 0 product (MatMul) introduces most"
-grep -q "^  do    ulpscope plan picks.onnx -i picks.npz -a bf16 --tolerance sqnr_db=40" out || fail "nothing is said to try behind a decision"
+verdict said.json "' Try ulpscope plan picks.onnx -i picks.npz -a bf16 --tolerance sqnr_db=40' in v" "something to try behind a decision"
 says norm fp16 "node 0 first (MatMul) causes"
 grep -q "nan" out && fail "a root at 0 leaves nan"
 says behind fp16 "overflows at node 6 over (Mul)"
 grep -q "no overflow" out && fail "a decision hides an overflow"
 says angle bf16 "the rounding of input t to bf16 causes 100 % of the error"
-grep -q "^  do    ulpscope audit .* --keep 'angles=fp32' --keep 'sine=fp32'" out || fail "an angle's readers are not kept"
+verdict said.json "' --keep \'angles=fp32\' --keep \'sine=fp32\'' in v and l['remedy']['nodes'][:2] == [0, 1]" "an angle's readers are kept"
 
 # -65504 - 1 rounds to -65504: nothing overflows inside a Softmax whose mask is the least number
 expect 0 "overflow of a mask" "$program" overflow mask.onnx -i mask.npz -a fp16 -q
 grep -q "values inside .* overflow" out && fail "the least number, less 1, is called an overflow"
 
-expect 0 "an input with NaN" "$program" audit log.onnx -i nan.npz -a fp16 -q
-tr -s ' \n' '  ' <out >flat
-shows flat "Input x has 1 value that is not finite (when that is meant: --allow-nonfinite-inputs)" "NaN in the verdict"
+expect 0 "an input with NaN" "$program" audit log.onnx -i nan.npz -a fp16 -q --json said.json
+verdict said.json "'Input x has 1 value that is not finite (when that is meant: --allow-nonfinite-inputs)' in v and [i['count'] for i in r['nonfinite_inputs'] if i['name'] == 'x'] == [1]" "NaN in the verdict"
 # an output that equals the reference, NaN and all, says nothing
 PYTHONPATH=$source/examples python3 - <<'END' || fail "a network with NaN"
 import numpy as np
@@ -242,10 +238,10 @@ x = np.ones((4, 8), "f")
 x[1, 2] = np.nan
 np.savez("passed.npz", x=x)
 END
-expect 0 "NaN passed on" "$program" audit passed.onnx -i passed.npz -a fp32 -q
-[[ $(head -2 out | tr -s '\n ' ' ') == "fp32: not judged: y equals the reference why Input x has 1 value"* ]] || fail "NaN passed on: $(head -1 out)"
-expect 0 "NaN that is meant" "$program" audit passed.onnx -i passed.npz -a fp32 -q --allow-nonfinite-inputs
-[[ $(head -1 out) == "fp32: fine"* ]] || fail "NaN that is meant: $(head -1 out)"
+expect 0 "NaN passed on" "$program" audit passed.onnx -i passed.npz -a fp32 -q --json said.json
+verdict said.json "v.startswith('not judged: y equals the reference; Input x has 1 value')" "NaN passed on"
+expect 0 "NaN that is meant" "$program" audit passed.onnx -i passed.npz -a fp32 -q --allow-nonfinite-inputs --json said.json
+verdict said.json "v.startswith('fine')" "NaN that is meant"
 # a sample of which nothing can be measured hides no figure of the others, before them or behind them
 PYTHONPATH=$source/examples python3 - <<'END' || fail "samples"
 import numpy as np
