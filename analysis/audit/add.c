@@ -8,6 +8,7 @@
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/part.h"
 #include "analysis/audit/place.h"
+#include "analysis/audit/zero.h"
 #include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -109,6 +110,11 @@ static enum ulp_status add_sample_node(struct ulp_auditor *auditor, size_t l, si
         if (!(node->zeroed = copy_text(&auditor->audit, from->zeroed)))
             return ulp_out_of_memory(error);
     }
+    if (from->zeroed && strcmp(from->zeroed, node->zeroed) == 0) {
+        node->zeroed_count += from->zeroed_count;
+        node->zeroed_of += from->zeroed_of;
+    }
+    ulp_zero_join(node, from->zero_from);
     node->source = from->source >= 0 ? from->source : node->source;
     node->grew = ulp_math_max(node->grew, from->grew);
     if (from->overflow >= 0)

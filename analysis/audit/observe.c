@@ -305,6 +305,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     }
     auditor->diverged |= diverged;
     node->executions++;
+    if (status == ULP_OK)
+        ulp_zero_look(auditor, event, l);
     if (status == ULP_OK && own && !from.nonfinite && fits)
         status = ulp_zero_find(auditor, event, l, error);
     judge_node(lane, node, &from, own, nonfinite, diverged);

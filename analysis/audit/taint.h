@@ -16,6 +16,7 @@ struct ulp_taint {
     bool within;    /* nonfinite where the reference's lie within its storage */
     bool shows;     /* nonfinite, or the reference's largest lies beyond its storage */
     bool diverged;  /* comes from another shape, index or decision than the reference's */
+    bool zero;      /* some element has become 0 */
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;
     size_t node;        /* that computes it */

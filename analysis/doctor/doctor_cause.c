@@ -5,6 +5,7 @@
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
+#include "analysis/audit/zero.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judge.h"
 #include "analysis/report/report.h"
@@ -240,6 +241,19 @@ static bool is_zeroed_named(const struct ulp_doctoring *x, const char *value)
     return named;
 }
 
+/* The name of a constant that the node reads and that is stored as 0; NULL: none is. */
+static const char *find_stored(const struct ulp_doctoring *x, const struct ulp_audit_node *reader)
+{
+    const struct ulp_place *place = &x->doctor->audit->places[reader->index];
+    for (size_t i = 0; i < place->input_count; i++) {
+        const struct ulp_audit_constant *constant =
+            place->inputs[i].constant ? ulp_zero_constant(x->lane, place->inputs[i].name) : NULL;
+        if (constant && constant->underflowed == constant->elements)
+            return constant->name;
+    }
+    return NULL;
+}
+
 void ulp_doctor_find_zeros(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -247,20 +261,32 @@ void ulp_doctor_find_zeros(struct ulp_doctoring *x)
         const struct ulp_audit_node *node = &lane->nodes[n];
         struct ulp_text text = {0};
         if (!is_by_zero(node) || ulp_audit_is_absorbed(lane, node) ||
-            is_zeroed_named(x, node->zeroed) || count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
+            count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
             continue;
-        const struct ulp_audit_node *by =
-            node->zeroed_by >= 0 ? &lane->nodes[node->zeroed_by] : NULL;
+        const struct ulp_audit_node *last =
+                                        node->zeroed_by >= 0 ? &lane->nodes[node->zeroed_by] : NULL,
+                                    *by = last ? &lane->nodes[ulp_zero_origin(lane, last->index)]
+                                               : NULL;
+        const char *value = by == last ? node->zeroed : by->outputs[0].name;
+        if (is_zeroed_named(x, value))
+            continue;
         if (by)
             add_node(&text, by);
         else
-            ulp_text_show(&text, "constant %s", node->zeroed);
+            ulp_text_show(&text, "%s %s",
+                          ulp_zero_constant(lane, node->zeroed) ? "constant" : "value",
+                          node->zeroed);
         ulp_text_show(&text, " has become 0 in %s",
                       ulp_audit_node_format(lane, by ? by : node).name);
+        const char *stored = by ? find_stored(x, by) : NULL;
+        if (stored)
+            ulp_text_show(&text, " (constant %s is stored as 0)", stored);
         ulp_text_add(&text, ", which makes ");
         add_node(&text, node);
         ulp_text_add(&text, " not finite");
-        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by ? by : node, node->zeroed, &text);
+        if (node->zeroed_count)
+            ulp_text_show(&text, " in %zu of %zu elements", node->zeroed_count, node->zeroed_of);
+        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by ? by : node, value, &text);
     }
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n], *by = node->born && !is_by_zero(node)

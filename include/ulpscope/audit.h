@@ -234,6 +234,11 @@ struct ulp_audit_node {
     char *zeroed;
     ptrdiff_t zeroed_by; /* [node] */
     bool zeroes;         /* it is the zeroed_by of some node */
+    size_t zeroed_count; /* elements that are not finite by it; 0: these cannot be told apart */
+    size_t zeroed_of;    /* and of how many */
+    /* where results that exactly are not have become 0: the node whose zeros it only hands on, or
+     * itself; -1: none has [node] */
+    ptrdiff_t zero_from;
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest
      * over iterations and samples; NaN: no input has an error */
     double grew;

@@ -13,12 +13,25 @@ named() {
         fail "$model: not '$node ... $reason'"
         head -5 out
     }
-    expect 0 "$model, mended" "$program" doctor ${model}_mended.onnx -i $inputs.npz -q "$@" --json said.json
-    fields said.json 'r["grade"] == "fine" and not r["causes"]' "$model, mended"
+    expect 0 "$model, mended" "$program" doctor ${model}_mended.onnx -i $inputs.npz -q "$@" --json mended.json
+    fields mended.json 'r["grade"] == "fine" and not r["causes"]' "$model, mended"
 }
 for target in trt11 torch; do
-    named epsilon zeros guard "has become 0 in fp16, which makes node 2 quotient" --for $target -a $target:fp16
+    named epsilon zeros guard "has become 0 in fp16 .constant e is stored as 0., which makes node 2 quotient .Div. not finite in 3 of 8 elements" --for $target -a $target:fp16
 done
+# What became 0 is the divisor, where it did, in so many elements: none that only handed the zeros on, and no dividend that is 0, too.
+zeroed() {
+    named "$1" "$2" "$3" "has become 0 in fp16$4" -a fp16 --task signal --no-plan
+    fields said.json "[(c['reason'], c['node'], c.get('value')) for c in r['causes'] if c['reason'] == 'zero'] == [('zero', '$3', '$5')]" "$1"
+}
+stored=" .constant e is stored as 0., which makes node"
+zeroed root_epsilon zeros guard "$stored 5 quotient .Div. not finite in 3 of 8 elements" d
+zeroed log_epsilon zeros guard "$stored 3 log .Log. not finite in 3 of 8 elements" d
+zeroed root_epsilon quiet guard "$stored 5 quotient .Div. not finite in 8 of 8 elements" d
+expect 1 "a constant that is 0" "$program" doctor stored_epsilon.onnx -i quiet.npz -a fp16 --task signal --no-plan -q --json said.json
+fields said.json "[(c['reason'], c['node'], c['value']) for c in r['causes']] == [('zero', 'quotient', 'e')]" "a constant that is 0"
+fields said.json "'constant e has become 0 in fp16, which makes node 1 quotient (Div) not finite in 8 of 8 elements' in r['verdict']" "a constant that is 0"
+expect 0 "a constant that is 0, mended" "$program" doctor stored_epsilon_mended.onnx -i quiet.npz -a fp16 --task signal --no-plan -q
 # Node by node; one kernel of TensorRT's computes these in FP32.
 named rms wide norm/square "overflows: its exact values reach" --for torch -a torch:fp16
 named cancels fine shift "causes [0-9]+ % of the error" --for torch -a torch:fp16

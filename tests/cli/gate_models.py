@@ -97,7 +97,14 @@ npz("wide.npz", x=((2, 8), tuple(200 + 40 * i for i in range(8)) + tuple(90 - 7 
 for name, epsilon in ("epsilon", 1e-9), ("epsilon_mended", 1e-3):
     write_model(name + ".onnx", [node("Relu", "x", "h", "front"), node("Constant", "", "e", "small", value_float=epsilon),
                                  node("Add", "h e", "d", "guard"), node("Div", "h d", "y", "quotient")], x, ["y"])
+    # the dividend is 0 exactly, or has become 0, too; nodes behind the sum hand its zeros on; a divisor and what a logarithm is taken of
+    small = node("Constant", "", "e", "small", value_float=epsilon)
+    front = [node("Relu", "x", "h", "front"), node("Mul", "h h", "s", "square"), small, node("Add", "s e", "d", "guard")]
+    write_model("root_" + name + ".onnx", [*front, node("Transpose", "d", "t", "turn", perm=[0, 1]), node("Sqrt", "t", "r", "root"), node("Div", "h r", "y", "quotient")], x, ["y"])
+    write_model("log_" + name + ".onnx", [*front, node("Log", "d", "y", "log")], x, ["y"])
+    write_model("stored_" + name + ".onnx", [node("Relu", "x", "h", "front"), small, node("Div", "h e", "y", "quotient")], x, ["y"])
 npz("zeros.npz", x=((2, 4), (0, 0, 1, 2, -3, 4, 5, 6)))
+npz("quiet.npz", x=((2, 4), (0, 0, 1e-5, 2e-5, -3, 3e-5, 4e-5, 5e-5)))
 for name, offset in ("cancels", 3000.0), ("cancels_mended", .5):
     write_model(name + ".onnx", [node("Constant", "", "o", "offset", value_float=offset), node("Add", "x o", "far", "shift"),
                                  node("Sub", "far o", "near", "back"), node("MatMul", "near w", "y", "head")], wide, ["y"])
