@@ -385,6 +385,8 @@ static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
         status = ulp_reverse_run(sweeps, swept, error);
     for (size_t s = 0; s < swept; s++) {
         struct ulp_course *course = sweeps[s].context;
+        if (!course || !sweeps[s].cotangents) /* memory ended before it was opened */
+            continue;
         if (status == ULP_OK)
             status = ulp_attribution_decisions(attributor, course->lane, sweeps[s].stopped,
                                                sweeps[s].remainders, course->decision,
