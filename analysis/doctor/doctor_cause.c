@@ -8,6 +8,7 @@
 #include "analysis/audit/zero.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judge.h"
+#include "analysis/overflow/meter.h"
 #include "analysis/report/report.h"
 #include "analysis/report/report_page.h"
 #include "analysis/writing/columns.h"
@@ -199,8 +200,11 @@ static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *n
     if (constant)
         ulp_text_show(&text, ", by constant %s, which reaches %.3g", constant->name,
                       constant->largest);
-    else if (value && forecast->cause != ULP_OVERFLOW_HIDDEN && forecast->cause != ULP_OVERFLOW_SUM)
-        ulp_text_show(&text, ", by %s %s", ulp_overflow_cause_name(forecast->cause), value);
+    else if (value && forecast->cause != ULP_OVERFLOW_HIDDEN &&
+             forecast->cause != ULP_OVERFLOW_SUM) {
+        ulp_text_add(&text, ", ");
+        ulp_overflow_say_cause(&text, forecast->cause, value);
+    }
     add_fate(&text, lane, overflow);
     ulp_doctor_add(x, ULP_DOCTOR_OVERFLOW, node, value, &text);
 }

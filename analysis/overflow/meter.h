@@ -64,6 +64,9 @@ struct ulp_overflow_view {
 
 /* " -a fp16 --keep 'op:Softmax=bf16'", of the lane's name, which says what it keeps. */
 void ulp_overflow_add_lane(struct ulp_text *out, const struct ulp_overflow_lane *lane);
+/* "by weight cast w", "as its epsilon becomes 0"; culprit NULL: not said. */
+void ulp_overflow_say_cause(struct ulp_text *out, enum ulp_overflow_cause cause,
+                            const char *culprit);
 /* overflow_text.c: what is concluded of a format; inside.c: what the page says of the insides of
  * operators. */
 void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,

@@ -222,11 +222,8 @@ static void add_reach(struct ulp_text *out, const struct ulp_overflow_lane *lane
     else if (worst && worst->largest > worst->format.max_finite)
         ulp_text_add(out, "its values reach %s, and the largest %s is %.6g",
                      ULP_REACH(worst->largest), worst->format.name, worst->format.max_finite);
-    else if (worst && worst->cause == ULP_OVERFLOW_ZERO && worst->culprit)
-        ulp_text_show(out, "its %s becomes 0", worst->culprit);
     else if (worst)
-        ulp_text_show(out, "by %s%s%s", ulp_overflow_cause_name(worst->cause),
-                      worst->culprit ? " " : "", worst->culprit ? worst->culprit : "");
+        ulp_overflow_say_cause(out, worst->cause, worst->culprit);
 }
 
 static void add_todo(struct ulp_text *out, const struct ulp_overflow_forecast *forecast,
@@ -360,9 +357,7 @@ static void add_why(const struct ulp_page *page, const struct ulp_overflow_forec
     const struct ulp_overflow_node *end = find_forecast_node(lane, node->effect_node);
     struct ulp_text text = {0};
     const struct ulp_page inner = ulp_page_make(&text, 0, false);
-    ulp_text_add(&text, "by %s", ulp_overflow_cause_name(output->cause));
-    if (output->culprit)
-        ulp_text_show(&text, " %s", output->culprit);
+    ulp_overflow_say_cause(&text, output->cause, output->culprit);
     ulp_text_add(&text, ", at element %zu", output->index);
     if (forecast->sample_count > 1)
         ulp_text_show(&text, " of sample %s", forecast->sample_names[output->sample]);

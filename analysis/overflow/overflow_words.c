@@ -23,6 +23,16 @@ const char *ulp_overflow_cause_name(enum ulp_overflow_cause cause)
     return names[cause];
 }
 
+void ulp_overflow_say_cause(struct ulp_text *out, enum ulp_overflow_cause cause,
+                            const char *culprit)
+{
+    if (cause == ULP_OVERFLOW_ZERO && culprit)
+        ulp_text_show(out, "as its %s becomes 0", culprit);
+    else
+        ulp_text_show(out, "by %s%s%s", ulp_overflow_cause_name(cause), culprit ? " " : "",
+                      culprit ? culprit : "");
+}
+
 const char *ulp_overflow_effect_name(enum ulp_overflow_effect effect)
 {
     static const char *const names[] = {[ULP_OVERFLOW_NO_EFFECT] = "none",
