@@ -4,19 +4,53 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "run/program/program.h"
 
 #define DEPTH_MAX 6 /* nodes between them; recorded were up to three */
 #define ROWS_FEW 64 /* of a product that a Tanh behind it is computed with */
 
+/* Who reads each slot: those of slot s are all[first[s]] up to all[first[s + 1]]. */
+struct readers {
+    size_t *first;
+    struct reading {
+        const struct ulp_step *step;
+        size_t input;
+    } * all;
+};
+
 struct path {
     const struct ulp_block *block;
+    const struct readers *readers;
     const struct ulp_step *end;
     bool reshaped;
     int moved; /* Transposes between the product and the Reshape */
     int depth;
 };
+
+static enum ulp_status find_readers(struct readers *out, const struct ulp_block *block,
+                                    struct ulp_arena *arena, struct ulp_error *error)
+{
+    size_t count = 0;
+    ULP_TAKE(out->first, arena, block->slot_count + 2, error);
+    /* first[s + 2] counts those of slot s, then first[s + 1] is where its next one goes */
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++)
+            if (block->steps[s].inputs[i] >= 0) {
+                out->first[block->steps[s].inputs[i] + 2]++;
+                count++;
+            }
+    for (size_t s = 0; s < block->slot_count; s++)
+        out->first[s + 2] += out->first[s + 1];
+    ULP_TAKE(out->all, arena, count + 1, error);
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++)
+            if (block->steps[s].inputs[i] >= 0)
+                out->all[out->first[block->steps[s].inputs[i] + 1]++] =
+                    (struct reading){&block->steps[s], i};
+    return ULP_OK;
+}
 
 static bool is_constant(const struct ulp_block *block, int slot)
 {
@@ -36,16 +70,14 @@ static bool is_gated(const struct path *path, const struct ulp_step *step, size_
 /* Is it read on the path alone? *gated: apart from that. */
 static bool is_inner(const struct path *path, int slot, bool *gated)
 {
-    const struct ulp_block *block = path->block;
-    size_t readers = 0;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            if (block->steps[s].inputs[i] == slot) {
-                const bool mul = is_gated(path, &block->steps[s], i);
-                *gated |= mul;
-                readers += !mul;
-            }
-    return readers <= 1 && block->slots[slot].last_use != INT_MAX;
+    const struct readers *readers = path->readers;
+    size_t others = 0;
+    for (size_t r = readers->first[slot]; r < readers->first[slot + 1]; r++) {
+        const bool mul = is_gated(path, readers->all[r].step, readers->all[r].input);
+        *gated |= mul;
+        others += !mul;
+    }
+    return others <= 1 && path->block->slots[slot].last_use != INT_MAX;
 }
 
 /* A Conv has channels and places, a product of matrices columns and rows. Depthwise ones are
@@ -102,15 +134,21 @@ static enum ulp_behind find_product(struct path path, int slot)
     return gated && found < ULP_BEHIND_FEW ? ULP_BEHIND_NONE : found;
 }
 
-void ulp_program_find_behind(struct ulp_block *block)
+enum ulp_status ulp_program_find_behind(struct ulp_program *program, struct ulp_block *block,
+                                        struct ulp_error *error)
 {
+    struct readers readers = {NULL, NULL};
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         bool has = false;
         for (int v = ULP_VARIANT_HTP_FEW; v < ULP_VARIANT_HTP; v++)
             has |= step->bound.variants[v] != NULL;
-        if (has && !step->folded)
-            step->behind =
-                find_product((struct path){.block = block, .end = step}, step->inputs[0]);
+        if (!has || step->folded)
+            continue;
+        if (!readers.first)
+            ULP_TRY(find_readers(&readers, block, program->arena, error));
+        step->behind = find_product((struct path){.block = block, .readers = &readers, .end = step},
+                                    step->inputs[0]);
     }
+    return ULP_OK;
 }

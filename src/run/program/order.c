@@ -296,8 +296,7 @@ enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block 
         block->cost += step->cost;
     }
     ULP_TRY(set_last_uses(program, block, error));
-    ulp_program_find_behind(block);
-    return ULP_OK;
+    return ulp_program_find_behind(program, block, error);
 }
 
 /* ---- numbers ---- */

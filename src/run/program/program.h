@@ -464,7 +464,8 @@ enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block 
                                   struct ulp_error *error);
 enum ulp_status ulp_program_number(struct ulp_program *program, struct ulp_error *error);
 /* behind_product.c: the products that steps follow; sizes are known. */
-void ulp_program_find_behind(struct ulp_block *block);
+enum ulp_status ulp_program_find_behind(struct ulp_program *program, struct ulp_block *block,
+                                        struct ulp_error *error);
 /* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
 enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
                                  struct ulp_mix *mix, struct ulp_error *error);
