@@ -169,67 +169,66 @@ static void compute_rest(enum ulp_primitive primitive, bool one, struct planes *
 
 /* ---- rounded primitives ---- */
 
-static void run_primitive(enum ulp_primitive primitive, kernel_fn *kernel, bool negates, void *out,
-                          const void *a, const void *b, size_t n)
+/* Up to CHUNK operands and results of a primitive; y is x where there is one operand. */
+struct chunk {
+    const struct kernels *k;
+    enum ulp_primitive primitive;
+    bool one;
+    size_t n;
+    struct planes x, y, z;
+};
+typedef void chunk_fn(struct chunk *c);
+
+static void run_chunks(enum ulp_primitive primitive, chunk_fn *compute, void *out, const void *a,
+                       const void *b, size_t n)
 {
-    const struct kernels *k = find_kernels();
     const struct ulp_strip_pair *xs = a, *ys = b ? b : a;
     struct ulp_strip_pair *zs = out;
-    struct planes x, y, z;
+    struct chunk c;
+    c.k = find_kernels();
+    c.primitive = primitive;
+    c.one = !b;
     for (size_t i = 0; i < n; i += CHUNK) {
-        const size_t count = n - i < CHUNK ? n - i : CHUNK;
-        k->split(&x, xs + i, count);
-        k->split(&y, ys + i, count);
-        for (size_t j = 0; negates && j < count; j++) {
-            y.high[j] = -y.high[j];
-            y.low[j] = -y.low[j];
-        }
-        kernel(&z, &x, &y, count);
-        if (k->look(z.error, count) & 2)
-            compute_rest(primitive, !b, &z, &x, &y, count);
-        k->unite(zs + i, &z, count);
+        c.n = n - i < CHUNK ? n - i : CHUNK;
+        c.k->split(&c.x, xs + i, c.n);
+        c.k->split(&c.y, ys + i, c.n);
+        compute(&c);
+        if (c.k->look(c.z.error, c.n) & 2)
+            compute_rest(primitive, c.one, &c.z, &c.x, &c.y, c.n);
+        c.k->unite(zs + i, &c.z, c.n);
     }
 }
 
-#define STRIP(NAME)                                                                     \
-    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, \
-                           const void *b, const void *c, size_t n, struct ulp_strip_place place)
-#define ROUNDED(NAME, KERNEL, NEGATES, AS)                                                \
-    STRIP(NAME)                                                                           \
-    {                                                                                     \
-        (void)rule, (void)c, (void)place;                                                 \
-        run_primitive(ULP_PRIMITIVE_##AS, find_kernels()->KERNEL, NEGATES, out, a, b, n); \
-    }
-ROUNDED(ADD, add, false, ADD)
-ROUNDED(SUB, add, true, ADD)
-ROUNDED(MUL, mul, false, MUL)
-ROUNDED(DIV, div, false, DIV)
-ROUNDED(SQRT, sqrt, false, SQRT)
-
-STRIP(FMA)
+static void compute_add(struct chunk *c)
 {
-    struct ulp_strip_pair product[ULP_STRIP];
-    run_MUL(rule, product, a, b, NULL, n, place);
-    run_ADD(rule, out, product, c, NULL, n, place);
+    c->k->add(&c->z, &c->x, &c->y, c->n);
 }
-
+static void compute_sub(struct chunk *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        c->y.high[i] = -c->y.high[i];
+        c->y.low[i] = -c->y.low[i];
+    }
+    compute_add(c);
+}
+static void compute_mul(struct chunk *c)
+{
+    c->k->mul(&c->z, &c->x, &c->y, c->n);
+}
+static void compute_div(struct chunk *c)
+{
+    c->k->div(&c->z, &c->x, &c->y, c->n);
+}
+static void compute_sqrt(struct chunk *c)
+{
+    c->k->sqrt(&c->z, &c->x, &c->y, c->n);
+}
 /* All by MPFR. */
-static void say_nothing(struct planes *restrict z, const struct planes *restrict x,
-                        const struct planes *restrict y, size_t n)
+static void compute_nothing(struct chunk *c)
 {
-    (void)x, (void)y;
-    for (size_t i = 0; i < n; i++)
-        z->error[i] = NAN;
+    for (size_t i = 0; i < c->n; i++)
+        c->z.error[i] = NAN;
 }
-#define LEFT(NAME)                                                             \
-    STRIP(NAME)                                                                \
-    {                                                                          \
-        (void)rule, (void)c, (void)place;                                      \
-        run_primitive(ULP_PRIMITIVE_##NAME, say_nothing, false, out, a, b, n); \
-    }
-/* Exact where the operands are, else unknown (carried). */
-LEFT(FMOD)
-LEFT(MOD)
 
 /* The one exact power of all n; NaN: there are others. */
 static double find_power(const struct planes *y, size_t n)
@@ -241,10 +240,13 @@ static double find_power(const struct planes *y, size_t n)
 }
 
 /* Squares, cubes, roots and reciprocals, as formulas have them, by the steps; false: another. */
-static bool take_power(const struct kernels *k, struct planes *z, const struct planes *x,
-                       const struct planes *y, size_t n)
+static bool take_power(struct chunk *c)
 {
-    const double power = find_power(y, n);
+    const struct kernels *k = c->k;
+    const struct planes *x = &c->x;
+    struct planes *z = &c->z;
+    const size_t n = c->n;
+    const double power = find_power(&c->y, n);
     struct planes other;
     if (power == 2 || power == 3)
         k->mul(power == 2 ? z : &other, x, x, n);
@@ -269,42 +271,48 @@ static void leave_doubles(struct planes *z, size_t n)
         z->error[i] = z->error[i] > 0 && fabs(z->low[i]) <= z->error[i] ? NAN : z->error[i];
 }
 
-static void run_function(enum ulp_primitive primitive, void *out, const void *a, const void *b,
-                         size_t n)
+static void compute_function(struct chunk *c)
 {
-    const struct kernels *k = find_kernels();
-    const struct ulp_strip_pair *xs = a, *ys = b ? b : a;
-    struct ulp_strip_pair *zs = out;
-    struct planes x, y, z;
-    for (size_t i = 0; i < n; i += CHUNK) {
-        const size_t count = n - i < CHUNK ? n - i : CHUNK;
-        k->split(&x, xs + i, count);
-        k->split(&y, ys + i, count);
-        const bool power = primitive == ULP_PRIMITIVE_POW && take_power(k, &z, &x, &y, count);
-        if (!power) {
-            ulp_function_pairs(primitive, z.high, z.low, z.error, x.high, x.low, y.high, y.low,
-                               count);
-            leave_doubles(&z, count);
-        }
-        const bool errors = k->look(x.error, count) | k->look(y.error, count);
-        for (size_t j = 0; errors && !power && j < count; j++) {
-            const struct ulp_strip_pair u = at(&x, j), v = at(&y, j);
-            if (u.error != 0 || v.error != 0)
-                z.error[j] += carried(primitive, !b, &u, &v, z.high[j]);
-        }
-        if (k->look(z.error, count) & 2)
-            compute_rest(primitive, !b, &z, &x, &y, count);
-        k->unite(zs + i, &z, count);
+    if (c->primitive == ULP_PRIMITIVE_POW && take_power(c))
+        return;
+    ulp_function_pairs(c->primitive, c->z.high, c->z.low, c->z.error, c->x.high, c->x.low,
+                       c->y.high, c->y.low, c->n);
+    leave_doubles(&c->z, c->n);
+    const bool errors = c->k->look(c->x.error, c->n) | c->k->look(c->y.error, c->n);
+    for (size_t i = 0; errors && i < c->n; i++) {
+        const struct ulp_strip_pair u = at(&c->x, i), v = at(&c->y, i);
+        if (u.error != 0 || v.error != 0)
+            c->z.error[i] += carried(c->primitive, c->one, &u, &v, c->z.high[i]);
     }
 }
-#define FUNCTION(NAME)                                    \
-    STRIP(NAME)                                           \
-    {                                                     \
-        (void)rule, (void)c, (void)place;                 \
-        run_function(ULP_PRIMITIVE_##NAME, out, a, b, n); \
+
+#define STRIP(NAME)                                                                     \
+    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, \
+                           const void *b, const void *c, size_t n, struct ulp_strip_place place)
+#define ROUNDED(NAME, AS, COMPUTE)                                       \
+    STRIP(NAME)                                                          \
+    {                                                                    \
+        (void)rule, (void)c, (void)place;                                \
+        run_chunks(ULP_PRIMITIVE_##AS, compute_##COMPUTE, out, a, b, n); \
     }
+#define FUNCTION(NAME) ROUNDED(NAME, NAME, function)
+ROUNDED(ADD, ADD, add)
+ROUNDED(SUB, ADD, sub)
+ROUNDED(MUL, MUL, mul)
+ROUNDED(DIV, DIV, div)
+ROUNDED(SQRT, SQRT, sqrt)
+/* Exact where the operands are, else unknown (carried). */
+ROUNDED(FMOD, FMOD, nothing)
+ROUNDED(MOD, MOD, nothing)
 ULP_UNARY_FUNCTIONS(FUNCTION)
 FUNCTION(POW)
+
+STRIP(FMA)
+{
+    struct ulp_strip_pair product[ULP_STRIP];
+    run_MUL(rule, product, a, b, NULL, n, place);
+    run_ADD(rule, out, product, c, NULL, n, place);
+}
 
 /* ---- exact primitives ---- */
 
