@@ -57,15 +57,13 @@ static size_t find_element(const struct ulp_tensor *small, const struct ulp_tens
 
 /* Do all zeros of the output come from zeros of this input? Where the output is the smaller, of a
  * sum along an axis, of rows that are 0. */
-static bool hands_on(const struct ulp_event *event, const struct ulp_lane_value *own,
-                     const struct ulp_lane_value *out, size_t i)
+static bool hands_on(const struct ulp_program *program, const struct ulp_event *event,
+                     const struct ulp_lane_value *own, const struct ulp_lane_value *out, size_t i)
 {
-    static const char *const copies[] = {"Transpose", "Slice", "Gather"};
     const struct ulp_tensor *in = own[i].entire, *exact = event->inputs[i].entire;
     const struct ulp_tensor *to = out->entire, *truth = event->values[0].entire;
-    for (size_t c = 0; c < sizeof copies / sizeof *copies; c++)
-        if (strcmp(event->op, copies[c]) == 0)
-            return true;
+    if (program->nodes[event->index].step->bound.op->route > ULP_ROUTE_SAME) /* a Cast may make 0 */
+        return true;
     const bool grows = reaches(in, to);
     if (!grows && !reaches(to, in))
         return false;
@@ -101,7 +99,7 @@ void ulp_zero_look(struct ulp_auditor *auditor, const struct ulp_event *event, s
     for (size_t i = 0; i < event->input_count && zero && !several; i++) {
         const struct ulp_taint *taint = ulp_taint_find(&auditor->taints[l], event->input_names[i]);
         if (taint && taint->zero && is_pair(own[i].entire, event->inputs[i].entire) &&
-            hands_on(event, own, values, i)) {
+            hands_on(auditor->program, event, own, values, i)) {
             several = from >= 0 && from != (ptrdiff_t)taint->node; /* a sum is 0 by both */
             from = (ptrdiff_t)taint->node;
         }
