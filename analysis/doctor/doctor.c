@@ -238,6 +238,7 @@ static enum ulp_status judge_beside(struct ulp_doctoring *x, struct ulp_error *e
         return ULP_OK;
     ULP_TRY(
         ulp_audit_judge(x->doctor->audit, 1, x->options->allow_nonfinite_inputs, &verdict, error));
+    x->doctor->as_is = !x->converts;
     x->doctor->fine_beside = verdict.grade == ULP_GRADE_FINE;
     ulp_text_add(&text, "%s: %s in %s",
                  x->converts ? "as the graph is" : "if you convert it to FP16",

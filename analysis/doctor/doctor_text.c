@@ -25,7 +25,6 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
     const struct ulp_finding *refused = ulp_doctor_find_refused(doctor);
-    const bool as_is = doctor->beside && strncmp(doctor->beside, "if ", 3) == 0;
     if (refused)
         ulp_text_show(
             &head->what,
@@ -33,7 +32,7 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
             doctor->target, refused->what, refused->rule);
     else
         ulp_text_show(&head->what, "%s%s in ", ulp_grade_name(doctor->grade),
-                      as_is ? " as the graph is," : "");
+                      doctor->as_is ? " as the graph is," : "");
     ulp_text_show(&head->what, "%s%s%s: %s", doctor->arithmetic,
                   doctor->processor ? ", on processors " : "",
                   doctor->processor ? doctor->processor : "", doctor->reason);
@@ -60,7 +59,7 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
         ulp_text_show(
             &head->todo, "%s",
             doctor->remedy ? doctor->remedy
-            : !as_is && doctor->fine_beside
+            : !doctor->as_is && doctor->fine_beside
                 ? "leave the graph in FP32, in which it is fine; the command at next shows "
                   "where FP16 errs"
                 : "run the command below, at next: it shows where the error comes from");

@@ -85,6 +85,7 @@ struct ulp_doctor {
      * "as the graph is: fine in ort-cuda:tf32"; else NULL */
     char *beside;
     bool fine_beside;
+    bool as_is; /* private: what is judged is the first of these, the graph itself */
     size_t cause_count;
     struct ulp_doctor_cause *causes; /* the most probable first */
     double
