@@ -1,6 +1,4 @@
 /* A diagnosis as text: the verdict, the most probable cause first, what to do, the command. */
-#include <string.h>
-
 #include "analysis/audit/auditor.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judged.h"

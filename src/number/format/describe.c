@@ -411,8 +411,7 @@ static void describe_integers(struct page *page, const struct ulp_schedule *s)
             "INT32 over the quantised values and scaled once; with a QuantizeLinear after them (a "
             "Relu between is taken along), round(sum * (x_scale * w_scale / y_scale)) is one step, "
             "as an INT8 kernel does. In ort-cpu Add, Mul, Softmax and average pools between bytes "
-            "are "
-            "ONNX Runtime's QLinear operators, which add the zero point before they round.");
+            "are ONNX Runtime's QLinear operators, which add the zero point before they round.");
     if (s->integers_saturate)
         say(page, "integers",
             "Sums of unsigned by signed bytes: the products of neighbours in k, 2 i and 2 i + 1, "

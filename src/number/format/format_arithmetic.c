@@ -155,6 +155,7 @@ static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *nam
                                      struct ulp_error *error)
 {
     const size_t length = begins_declared(name);
+    const bool is_ort = strncmp(name, "ort-cpu", length) == 0;
     struct ulp_arithmetic fp32;
     struct ulp_request request;
     char text[sizeof out->name];
@@ -171,8 +172,8 @@ static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *nam
     write_declared(text, name, fp32.name);
     *out = fp32;
     out->as_declared = true;
-    out->half_as_float = out->schedule.levels_obeyed = *name == 'o';
-    out->steps = *name == 'o' ? ULP_STEPS_ORT_CPU : ULP_STEPS_ALIKE;
+    out->half_as_float = out->schedule.levels_obeyed = is_ort;
+    out->steps = is_ort ? ULP_STEPS_ORT_CPU : ULP_STEPS_ALIKE;
     memcpy(out->name, text, sizeof out->name);
     memcpy(out->asked, text, sizeof out->asked);
     return ULP_OK;
