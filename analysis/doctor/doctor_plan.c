@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "analysis/doctor/doctoring.h"
+#include "analysis/emulation/emulation.h"
 #include "analysis/measure/judge.h"
 #include "analysis/search/search_remedy.h"
 #include "analysis/search/search_tf32.h"
@@ -98,7 +99,7 @@ enum ulp_status ulp_doctor_plan(struct ulp_doctoring *x, struct ulp_error *error
     if (options->no_plan || options->engine || (x->floats && !x->converts) ||
         doctor->audit->birth_count || ulp_doctor_find_refused(doctor) ||
         ulp_certificate_is_lost(&doctor->audit->certificate) || doctor->grade == ULP_GRADE_FINE ||
-        doctor->grade == ULP_GRADE_NOT || (x->target && x->target->keeps == ULP_KEEPS_NOTHING))
+        doctor->grade == ULP_GRADE_NOT || ulp_judged_deaf(x->target, doctor->arithmetic))
         return ULP_OK;
     ulp_doctor_begin(x, "plan", 4);
     ULP_TRY(ulp_taken(plan, error));

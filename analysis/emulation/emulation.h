@@ -11,6 +11,8 @@
 #include "run/pass/trial.h"
 #include "run/program/program.h"
 
+/* Does no file keep a node in FP32 there? Nor in integer kernels, which have no types to keep. */
+bool ulp_judged_deaf(const struct ulp_target *target, const char *arithmetic);
 /* ulp_judged_in; where two kinds of processors differ, in those whose sums saturate. */
 enum ulp_status ulp_judged_in_worse(const struct ulp_model *model, const char *target,
                                     const char *arithmetic, char *name,

@@ -171,6 +171,12 @@ enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arit
     return text.failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
+bool ulp_judged_deaf(const struct ulp_target *target, const char *arithmetic)
+{
+    return target &&
+           (target->keeps == ULP_KEEPS_NOTHING || strstr(arithmetic, "qdq=integer") != NULL);
+}
+
 enum ulp_status ulp_judged_in_worse(const struct ulp_model *model, const char *target,
                                     const char *arithmetic, char *name, struct ulp_arithmetic *out,
                                     struct ulp_error *error)

@@ -13,7 +13,7 @@
 static enum ulp_status check_allocated(const struct ulp_arithmetic *arithmetic, bool by_node,
                                        const char *text, struct ulp_error *error)
 {
-    if (arithmetic->schedule.qdq_integer)
+    if (arithmetic->schedule.qdq_integer && !by_node)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: each node has an arithmetic of its own: not qdq=integer", text);
     if (arithmetic->fuse != ULP_FUSE_NONE && !by_node)
@@ -53,7 +53,7 @@ static enum ulp_status name_choice(const struct ulp_searcher *search, const char
     const bool forbidden = search->tf32 == ULP_TF32_FORBIDDEN && named.tf32 == ULP_TF32_USUAL &&
                            ulp_target_tf32(named.target);
     snprintf(target, sizeof target, "%.60s%s", format, forbidden ? ",tf32=off" : "");
-    return ulp_judged_in(search->emulation.given.model, target, NULL, room, &found, error);
+    return ulp_judged_in_worse(search->emulation.given.model, target, NULL, room, &found, error);
 }
 
 /* ---- formats with scales ---- */

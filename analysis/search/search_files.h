@@ -17,7 +17,7 @@ enum ulp_status ulp_frontier_svg(const struct ulp_search *found, struct ulp_text
 /* ---- trt_files.c: an allocation as options and scripts of TensorRT's tools ---- */
 
 /* search_say.c: the target that the arithmetic is named after, as "qnn:fp16"; NULL: none. */
-const struct ulp_target *ulp_search_target(const struct ulp_search *found, size_t t);
+const struct ulp_target *ulp_search_target(const char *arithmetic);
 /* Is TensorRT among the targets, or none named? */
 bool ulp_trt_is_meant(const struct ulp_search *found);
 /* Are all formats types that TensorRT gives a layer? TF32 is a setting of the whole engine. */

@@ -32,8 +32,10 @@ enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ul
 
 void ulp_remedy_add_wider(struct ulp_text *out, const struct ulp_target *target)
 {
-    ulp_text_add(out, "%s; %s lowers every model itself, so no node of a file stays in FP32",
-                 target->wider, target->name);
+    ulp_text_add(out, "%s; %s %s", target->wider, target->name,
+                 target->keeps == ULP_KEEPS_TYPES
+                     ? "computes them in integers whatever a plan keeps"
+                     : "lowers every model itself, so no node of a file stays in FP32");
 }
 
 char *ulp_remedy_say_wider(const struct ulp_target *target, struct ulp_arena *memory)

@@ -43,10 +43,14 @@ void ulp_search_say_full(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(out, "nothing is allowed and there is an error, or something is not finite.");
 }
 
-const struct ulp_target *ulp_search_target(const struct ulp_search *found, size_t t)
+const struct ulp_target *ulp_search_target(const char *arithmetic)
 {
-    char name[40];
-    const char *arithmetic = found->targets[t].name;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(arithmetic, ":"), arithmetic);
-    return ulp_target_find(name);
+    static const char ends[] = ":@,";
+    const size_t length = strcspn(arithmetic, ends);
+    const struct ulp_target *target;
+    for (size_t i = 0; (target = ulp_target(i)); i++)
+        if (strcspn(target->lowered, ends) == length &&
+            strncmp(target->lowered, arithmetic, length) == 0)
+            return target;
+    return NULL;
 }

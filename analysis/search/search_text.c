@@ -161,9 +161,11 @@ static bool keeps_nothing(const struct ulp_search *found)
 /* The one that obeys no file; NULL: all do. */
 static const struct ulp_target *find_deaf(const struct ulp_search *found)
 {
-    for (size_t t = 0; t < found->target_count; t++) {
-        const struct ulp_target *target = ulp_search_target(found, t);
-        if (target && target->keeps == ULP_KEEPS_NOTHING)
+    for (size_t t = 0; t == 0 || t < found->target_count; t++) {
+        const char *name = /* where no draw was made there is one */
+            found->target_count ? found->targets[t].name : name_of(found, found->narrow);
+        const struct ulp_target *target = ulp_search_target(name);
+        if (ulp_judged_deaf(target, name))
             return target;
     }
     return NULL;
@@ -205,6 +207,7 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
                      const struct ulp_search *found)
 {
     struct ulp_text *what = &head->what;
+    const struct ulp_target *deaf = find_deaf(found);
     const bool nothing = keeps_nothing(found),
                fails = !nothing && found->full > 1; /* NaN: with all in it, it was not run */
     if (nothing && found->kept_count) {
@@ -239,6 +242,10 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
         add_price(&head->why, found);
     if (!found->met && found->timed_out)
         ulp_text_add(&head->todo, "give it more time (--stop-after)");
+    else if (!found->met && deaf && deaf->keeps == ULP_KEEPS_TYPES)
+        ulp_text_show(&head->todo,
+                      "try the edits that ulpscope fix --for %s has, or ask for less (--tolerance)",
+                      deaf->name);
     else if (!found->met)
         ulp_text_show(&head->todo, "ask for less (--tolerance), or keep nodes in more than %s",
                       widest(found));

@@ -45,7 +45,7 @@ bool ulp_trt_is_meant(const struct ulp_search *found)
 {
     bool is = !found->target_count;
     for (size_t t = 0; t < found->target_count; t++) {
-        const struct ulp_target *target = ulp_search_target(found, t);
+        const struct ulp_target *target = ulp_search_target(found->targets[t].name);
         is |= !target || strncmp(target->name, "trt", 3) == 0;
     }
     return is;

@@ -67,6 +67,12 @@ expect 0 "exact" "$program" run full.onnx -i x.npz -a ort-cpu,qdq=integer -o exa
 expect 0 "fixed, run" "$program" run fixed.onnx -i x.npz -a ort-cpu,qdq=integer,integers=saturating16 -o fixed.npz
 python3 -c "import numpy as np; assert (np.load('exact.npz')['y'] == np.load('fixed.npz')['y']).all()" || fail "fixed: other numbers"
 
+# A plan is judged on the worse of both, too; no file keeps a node in FP32 that is between DequantizeLinear and QuantizeLinear.
+expect 0 "plan" "$program" plan full.onnx -i x.npz --for ort --tolerance sqnr_db=20 -q --json plan.json
+fields plan.json 'r["narrow"] == "ort-cpu,qdq=integer,integers=saturating16" and r["met"] and r["before"] > 1 and r["kept"] and r["verdict"].startswith("No file keeps nodes at ort")' "plan"
+expect 0 "plan, fixed" "$program" plan fixed.onnx -i x.npz --for ort -q --json plan.json
+fields plan.json 'r["met"] and r["before"] <= 1 and not r["kept"]' "plan, fixed"
+
 expect 0 "an arithmetic that is named" "$program" doctor full.onnx -i x.npz --for ort -a ort-cpu -q --json named.json
 fields named.json '"processor" not in json.dumps(r)' "an arithmetic that is named"
 

@@ -586,7 +586,10 @@ size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t
     say(&page, "rules", "%s.", target->rules);
     say(&page, "files", "%s.", target->files);
     if (target->wider)
-        say(&page, "in FP32", "no node by the graph's types: %s.", target->wider);
+        say(&page, "in FP32", "%s: %s.",
+            target->keeps == ULP_KEEPS_TYPES ? "no node of integer kernels"
+                                             : "no node by the graph's types",
+            target->wider);
     for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
         if (strncmp(row->name, target->name, front) == 0 && row->name[front] == ':') {
             say(&page, row->name + front + 1, "%s stands for %s.", row->name, row->expansion);
