@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/doctor/doctoring.h"
-#include "analysis/lint/lint.h"
+#include "analysis/lint/refusal.h"
 
 /* Findings about operators written out as several nodes are so far from any of these, others at
  * the node or beside it. */
@@ -24,12 +24,7 @@ static bool is_wrong_anyway(const char *id)
 
 const struct ulp_finding *ulp_doctor_find_refused(const struct ulp_doctor *doctor)
 {
-    const struct ulp_lint_result *lint = doctor->lint;
-    for (size_t f = 0; doctor->target && f < lint->finding_count; f++)
-        if (lint->findings[f].severity == ULP_SEVERITY_ERROR &&
-            !is_wrong_anyway(lint->findings[f].rule))
-            return &lint->findings[f];
-    return NULL;
+    return doctor->target ? ulp_lint_find_error(doctor->lint, is_wrong_anyway) : NULL;
 }
 
 static const struct ulp_audit_node *find_node(const struct ulp_doctoring *x, const char *name)

@@ -4,6 +4,7 @@
 #include <ulpscope/doctor.h>
 
 #include "analysis/fix/fixing.h"
+#include "analysis/lint/refusal.h"
 #include "analysis/measure/judged.h"
 #include "analysis/scales/scales_smooth.h"
 #include "analysis/search/search_remedy.h"
@@ -380,26 +381,17 @@ static struct ulp_lint_options looking(const struct ulp_fixing *x)
 
 /* What the lint calls an error there of what comes of it: no figure shows that a target refuses a
  * graph, so that it is not fixed. */
-static enum ulp_status say_refused(struct ulp_fixing *x, struct ulp_error *error)
+static enum ulp_status say_refused(struct ulp_fixing *x, bool *refuses, struct ulp_error *error)
 {
     const struct ulp_lint_options options = looking(x);
-    struct ulp_fix *fix = x->fix;
-    struct ulp_lint_result lint;
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    if (!x->target)
+    ULP_SCOPED(ulp_refusal_free) struct ulp_refusal found = {0};
+    ULP_TRY(ulp_lint_refusal(edited(x), x->fix->target, &options, &found, error));
+    *refuses = found.refuses;
+    if (!found.what)
         return ULP_OK;
-    ULP_TRY(ulp_lint_run(edited(x), &options, &lint, error));
-    for (size_t f = 0; f < lint.finding_count && !text.length; f++)
-        if (lint.findings[f].severity == ULP_SEVERITY_ERROR)
-            ulp_text_show(&text, "the lint finds an error: %s (%s)", lint.findings[f].what,
-                          lint.findings[f].rule);
-    ulp_lint_free(&lint);
-    ULP_TRY(ulp_taken(!text.failed, error));
-    if (!text.length)
-        return ULP_OK;
-    fix->met = false;
-    fix->refused = ulp_arena_copy(fix->memory, text.data);
-    return ulp_taken(fix->refused, error);
+    x->fix->met = false;
+    x->fix->refused = ulp_arena_copy(x->fix->memory, found.what);
+    return ulp_taken(x->fix->refused, error);
 }
 
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
@@ -447,6 +439,7 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
 static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_fix_judged before;
+    bool refuses;
     ULP_TRY(check_fix_options(x, error));
     ULP_TRY(begin(x, error));
     const double started = ulp_seconds_now();
@@ -458,13 +451,17 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
     ULP_TRY(ulp_fix_report(x, &before, &x->fix->before, error));
     if (!x->options->tolerance_count && before.grade == ULP_GRADE_FINE)
         ULP_TRY(ulp_fix_diagnose_given(x, error));
+    /* no edit mends what a parser refuses */
+    ULP_TRY(say_refused(x, &refuses, error));
+    x->fix->edited = x->fix->after = x->fix->before;
+    if (refuses)
+        return ULP_OK;
     if (x->ill || !ulp_fix_is_met(x, &before)) {
         ULP_TRY(mend(x, &before, error));
     } else {
         x->fix->met = true;
-        x->fix->edited = x->fix->after = x->fix->before;
     }
-    return say_refused(x, error);
+    return say_refused(x, &refuses, error);
 }
 
 enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_options *options,

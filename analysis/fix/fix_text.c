@@ -38,10 +38,10 @@ static void add_miss(struct ulp_text *out, const struct ulp_fix_state *state)
 static const char *open_with(const struct ulp_fix *fix, bool nothing)
 {
     const enum ulp_grade grade = nothing ? fix->before.grade : fix->after.grade;
-    return !fix->met                                                    ? "not fixed"
-           : grade == ULP_GRADE_BROKEN || grade == ULP_GRADE_BORDERLINE ? "as good as asked for"
-           : nothing                                                    ? "nothing to fix"
-                                                                        : "fixed";
+    return !fix->met                                                    ? "not fixed:"
+           : grade == ULP_GRADE_BROKEN || grade == ULP_GRADE_BORDERLINE ? "as good as asked for:"
+           : nothing                                                    ? "nothing to fix:"
+                                                                        : "fixed:";
 }
 
 static void say_gain(struct ulp_text *out, const struct ulp_fix_edit *edit)
@@ -182,7 +182,6 @@ static void say_refused(struct ulp_headline *head, const struct ulp_fix *fix)
 {
     if (!fix->refused)
         return;
-    ulp_text_show(&head->what, "; but %s", fix->refused);
     ulp_text_add(&head->todo, "ulpscope lint");
     ulp_word_add(&head->todo, fix->path ? fix->path : fix->model_path);
     ulp_text_add(&head->todo, " --for");
@@ -194,7 +193,10 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
 {
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
     const bool nothing = (fix->met || fix->refused) && !fix->edit_count && !fix->plan;
-    ulp_text_show(&head->what, "%s: it %s %s in %s%s", open_with(fix, nothing),
+    if (fix->refused)
+        ulp_text_show(&head->what, "%s; ", fix->refused);
+    ulp_text_show(&head->what, "%s it %s %s in %s%s",
+                  fix->refused && nothing ? "by its figures alone" : open_with(fix, nothing),
                   nothing ? "is" : "was", ulp_grade_name(before->grade), fix->arithmetic,
                   !nothing && before->grade == ULP_GRADE_FINE ? " but missed the tolerance" : "");
     ulp_text_show(&head->why, "%s", before->text);

@@ -13,6 +13,7 @@
 #define RULE_node(function) .node = function
 #define RULE_once(function) .once = function
 #define RULE_harmless(function) .once = function, .harmless = true
+#define RULE_refuses(function) .once = function, .refuses = true
 #define RULE(id, kind, function, severity, targets, what, why, fix, source) \
     {{id, ULP_SEVERITY_##severity, targets, what, why, fix, source}, RULE_##kind(function)},
 const struct ulp_lint_row ulp_lint_rows[] = {

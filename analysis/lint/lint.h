@@ -104,6 +104,7 @@ struct ulp_lint_row {
     void (*node)(struct ulp_lint *lint, struct ulp_lint_place place);
     void (*once)(struct ulp_lint *lint);
     bool harmless; /* nothing becomes worse by it */
+    bool refuses;  /* the target's parser refuses the graph */
 };
 extern const struct ulp_lint_row ulp_lint_rows[];
 extern const size_t ulp_lint_row_count;
@@ -111,12 +112,14 @@ extern const size_t ulp_lint_row_count;
 #define RULE_node(function) void function(struct ulp_lint *lint, struct ulp_lint_place place);
 #define RULE_once(function) void function(struct ulp_lint *lint);
 #define RULE_harmless RULE_once
+#define RULE_refuses RULE_once
 #define RULE(id, kind, function, ...) RULE_##kind(function)
 #include "analysis/lint/rule.def"
 #undef RULE
 #undef RULE_node
 #undef RULE_once
 #undef RULE_harmless
+#undef RULE_refuses
 
 /* A sentence, kept in the lint's arena; NULL: out of memory. */
 const char *ulp_lint_sentence(struct ulp_lint *lint, const char *format, va_list list);

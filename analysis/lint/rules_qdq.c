@@ -43,27 +43,6 @@ void ulp_lint_qdq_asymmetric(struct ulp_lint *lint)
                      ulp_type_name(first_zero->type), count, count == 1 ? "" : "s");
 }
 
-/* A format of quantisation is one decision, too. */
-void ulp_lint_quantised_operator(struct ulp_lint *lint)
-{
-    struct ulp_lint_place first = {0};
-    size_t count = 0;
-    for (size_t n = 0; n < lint->node_count; n++) {
-        const struct ulp_lint_place place = lint->places[n];
-        if (strncmp(place.node->op_type, "QLinear", 7) != 0 &&
-            !ulp_lint_is_any(place, "ConvInteger DynamicQuantizeLinear DynamicQuantizeLSTM "
-                                    "DynamicQuantizeMatMul MatMulInteger MatMulIntegerToFloat "
-                                    "MatMulNBits QAttention QGemm"))
-            continue;
-        if (!count++)
-            first = place;
-    }
-    if (count)
-        ulp_lint_add(lint, first, NULL,
-                     "TensorRT's parser has no %s; nodes that it refuses so: %zu",
-                     first.node->op_type, count);
-}
-
 /* A zero point at the upper end of the type leaves no step for positive values. */
 void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
 {

@@ -30,8 +30,8 @@ enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char 
     return ulp_search_copy(memory, judgement->metric, &out->metric, error);
 }
 
-static enum ulp_status report_options(const struct ulp_searcher *search, struct ulp_search *out,
-                                      struct ulp_error *error)
+enum ulp_status ulp_search_report_options(const struct ulp_searcher *search, struct ulp_search *out,
+                                          struct ulp_error *error)
 {
     const struct ulp_search_options *options = search->options;
     out->by_node = options->by_node;
@@ -439,7 +439,7 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     out->follows = search->emulation.follows;
     out->timed_out = search->over;
     out->confidence = search->options->confidence;
-    ULP_TRY(place ? report_options(search, out, error) : ulp_out_of_memory(error));
+    ULP_TRY(place ? ulp_search_report_options(search, out, error) : ulp_out_of_memory(error));
     ULP_TRY(report_formats(search, out, place, error));
     ULP_TRY(report_ranges(search, out, error));
     if (search->given)

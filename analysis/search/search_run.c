@@ -1,6 +1,7 @@
 /* Searching: the audit, the layers, the course, the held-out samples. */
 #include <math.h>
 
+#include "analysis/lint/refusal.h"
 #include "analysis/mixed/mixed.h"
 #include "analysis/search/search_tf32.h"
 #include "analysis/search/searcher.h"
@@ -147,6 +148,28 @@ static enum ulp_status check_search_options(const struct ulp_search_options *opt
     return ULP_OK;
 }
 
+/* A plan for a target that refuses the model is none. */
+static enum ulp_status find_refusal(const struct ulp_searcher *search,
+                                    const struct ulp_emulated *given, struct ulp_search *out,
+                                    struct ulp_error *error)
+{
+    for (size_t t = 0; t < search->options->target_count && !out->refused; t++) {
+        const struct ulp_lint_options sizes = {.inputs = given->samples[0].inputs};
+        ULP_SCOPED(ulp_refusal_free) struct ulp_refusal found = {0};
+        ULP_TRY(ulp_lint_refusal(given->model, search->options->targets[t], &sizes, &found, error));
+        if (!found.refuses)
+            continue;
+        ULP_TRY(ulp_search_copy(out->memory, found.what, &out->refused, error));
+        ULP_TRY(ulp_search_copy(out->memory, found.why, &out->refused_why, error));
+        ULP_TRY(ulp_search_copy(out->memory, found.fix, &out->refused_fix, error));
+        out->before = out->full = out->ratio = out->predicted = out->bits = NAN;
+        out->uniform = -1;
+        out->grade = ULP_GRADE_NOT;
+        ULP_TRY(ulp_search_report_options(search, out, error));
+    }
+    return ULP_OK;
+}
+
 /* One search, with what is not asked of the targets' TF32 set so. */
 static enum ulp_status search_with(enum ulp_tf32 tf32, double deadline,
                                    const struct ulp_search_options *options,
@@ -168,6 +191,8 @@ static enum ulp_status search_with(enum ulp_tf32 tf32, double deadline,
         status = ulp_fail(error, ULP_ERROR_USAGE,
                           "a budget is of a plan of two formats, or of formats with scales");
     if (status == ULP_OK)
+        status = find_refusal(&search, given, out, error);
+    if (status == ULP_OK && !out->refused)
         status = find_plan(&search, given, held_out, held_count, rival, out, error);
     ulp_emulation_close(&search.emulation);
     return status;

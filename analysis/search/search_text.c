@@ -293,6 +293,8 @@ static void add_table(struct ulp_text *out, const struct ulp_search *found)
 
 static void add_basis(struct ulp_text *out, const struct ulp_search *found)
 {
+    if (found->refused)
+        return;
     const bool any = found->by_node ? found->kept_count : found->met && found->layer_count;
     ulp_text_add(out, "Rests on ");
     if (found->sample_count) /* none where nothing meets the tolerance */
@@ -327,7 +329,11 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
 static void conclude(struct ulp_headline *head, struct ulp_text *notes,
                      const struct ulp_search *found)
 {
-    if (found->by_node)
+    if (found->refused) {
+        ulp_text_show(&head->what, "%s", found->refused);
+        ulp_text_show(&head->why, "%s", found->refused_why);
+        ulp_text_show_whole(&head->todo, found->refused_fix);
+    } else if (found->by_node)
         say_plan(head, notes, found);
     else
         ulp_search_say_listed(head, notes, found);

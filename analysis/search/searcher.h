@@ -356,6 +356,8 @@ enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ul
 enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char *name,
                                       const struct ulp_judgement *judgement,
                                       struct ulp_arena *memory, struct ulp_error *error);
+enum ulp_status ulp_search_report_options(const struct ulp_searcher *search, struct ulp_search *out,
+                                          struct ulp_error *error);
 enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
 /* Runs the allocation with the factors' scales in the units that take them, for out->unit_ratio. */

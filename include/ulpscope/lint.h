@@ -82,6 +82,24 @@ ULP_API enum ulp_status ulp_lint_run(const struct ulp_model *model,
                                      struct ulp_lint_result *out, struct ulp_error *error);
 ULP_API void ulp_lint_free(struct ulp_lint_result *result);
 
+/* What stands before every figure of a model at a target: that its parser refuses the graph, or
+ * else what the lint calls an error there. No figure shows it. */
+struct ulp_refusal {
+    bool refuses;    /* the parser does; else it is another error */
+    char *what;      /* "trt10 refuses the model: a zero point is not zero (qdq-asymmetric)"; NULL:
+                        nothing */
+    char *why, *fix; /* at which node, and what to do; NULL without `what` */
+};
+/* target: as --for names it; NULL, or another name: nothing is said. sizes: of an ulp_lint_run; may
+ * be NULL. Free *out with ulp_refusal_free. */
+ULP_API enum ulp_status ulp_lint_refusal(const struct ulp_model *model, const char *target,
+                                         const struct ulp_lint_options *sizes,
+                                         struct ulp_refusal *out, struct ulp_error *error);
+ULP_API void ulp_refusal_free(struct ulp_refusal *refusal);
+/* Its three lines; empty where nothing is said. As ulp_lint_text. */
+ULP_API enum ulp_status ulp_refusal_text(const struct ulp_refusal *refusal, int width, bool colour,
+                                         char **out, struct ulp_error *error);
+
 /* What ulp_lint_fix changed. */
 struct ulp_lint_edit {
     const char *rule, *node; /* that found it, and where */

@@ -32,8 +32,9 @@ ULP_API const char *ulp_search_cost_name(size_t cost);
 struct ulp_search_options {
     size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
-    /* Names of arithmetics, one of which each layer gets. Formats with scales among them ("nvfp4", doc/scales.md) are those of the factors of products,
-     * and layers are then the MatMul, Gemm and Conv nodes of the main graph; the one other format
+    /* Names of arithmetics, one of which each layer gets. Formats with scales among them ("nvfp4",
+     * doc/scales.md) are those of the factors of products, and layers are then the MatMul, Gemm and
+     * Conv nodes of the main graph; the one other format
      * ("bf16", which is added where there is none) is what all else is computed in. Factors are
      * scaled back and multiplied there, as fake quantisation does */
     const char *const *formats;
@@ -192,6 +193,9 @@ struct ulp_search {
     size_t tolerance_count;
     char **tolerances;
     bool by_default; /* none was asked for */
+    /* nothing was searched, as a target refuses the model: what and where, and what to do; NULL:
+     * none is known to */
+    char *refused, *refused_why, *refused_fix;
     /* With the widest format everywhere, too, something is decided otherwise than by the reference
      * (scores that are nearly equal, say): all runs take the reference's decisions
      * (ulp_run_options.follow) */
@@ -212,7 +216,7 @@ struct ulp_search {
     enum ulp_grade grade;
     char *grade_text; /* "fine (classify by name: 0 of 3 first choices change)"; NULL: there is none
                        */
-    double bits; /* the mean over layers, weighted */
+    double bits;      /* the mean over layers, weighted */
     double total_cost, total_weight;
     size_t format_count;
     struct ulp_search_format *formats; /* those that are used, by bits */
@@ -240,9 +244,9 @@ struct ulp_search {
     size_t target_count;
     struct ulp_search_target *targets;
     /* of a plan that keeps products in FP32: "allowed" (targets compute them in TF32, and that was
-     * judged) or "forbidden" (it holds only without TF32); NULL: nothing depends on it. What forbids
-     * it to the targets: "use_tf32=0", and the same as lines of Python; NULL: nothing need be said,
-     * or no target was named */
+     * judged) or "forbidden" (it holds only without TF32); NULL: nothing depends on it. What
+     * forbids it to the targets: "use_tf32=0", and the same as lines of Python; NULL: nothing need
+     * be said, or no target was named */
     char *tf32, *tf32_forbidden_by, *tf32_python;
     size_t place_count;
     struct ulp_place *places; /* of each node of the plan, by index; without histograms */
@@ -252,8 +256,8 @@ struct ulp_search {
     size_t input_count; /* with free dimensions */
     struct ulp_search_input *inputs;
     size_t sample_count, before_count, validated_count;
-    bool drawn; /* inputs of a sample are random (ulp_model_random_inputs), not given */
-    size_t validated_met;                     /* those of `validated` that meet the tolerance */
+    bool drawn;           /* inputs of a sample are random (ulp_model_random_inputs), not given */
+    size_t validated_met; /* those of `validated` that meet the tolerance */
     struct ulp_search_sample *samples;        /* with the allocation */
     struct ulp_search_sample *before_samples; /* of a plan: without it [count before_count] */
     struct ulp_search_sample *validated;      /* samples held out, with the allocation */

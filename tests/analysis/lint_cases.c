@@ -335,10 +335,12 @@ const struct lint_case lint_cases[] = {
      .count = 1,
      .says = "of 6 input channels and 4 output channels",
      .targets = "ort-webgpu",
-     .found = "(float[1,6,5,5] x) => (float[1,4,3,3] y) <float[4,6,1,1] w = {" ZEROS_24 "}> { [n] y = "
-              "Conv <strides = [2, 2]> (x, w) }",
-     .clean = "(float[1,6,5,5] x) => (float[1,4,5,5] y) <float[4,6,1,1] w = {" ZEROS_24 "}> { [n] y = "
-              "Conv (x, w) }"},
+     .found =
+         "(float[1,6,5,5] x) => (float[1,4,3,3] y) <float[4,6,1,1] w = {" ZEROS_24 "}> { [n] y = "
+         "Conv <strides = [2, 2]> (x, w) }",
+     .clean =
+         "(float[1,6,5,5] x) => (float[1,4,5,5] y) <float[4,6,1,1] w = {" ZEROS_24 "}> { [n] y = "
+         "Conv (x, w) }"},
     {.rule = "softmax-unscaled",
      .opset = 17,
      .count = 1,
@@ -474,14 +476,37 @@ const struct lint_case lint_cases[] = {
      .says = "q: the zero point is 3 (INT8), and of 2 nodes in all it is not 0",
      .found = QDQ("3", "0", "0.5, 0.25", "2"),
      .clean = QDQ("0", "0", "0.5, 0.25", "2")},
-    {.rule = "quantised-operator",
+    {.rule = "qdq-type",
      .opset = 17,
      .count = 1,
      .targets = "trt10",
-     .says = "q: TensorRT's parser has no DynamicQuantizeLinear; nodes that it refuses so: 2",
+     .says = "q: the type is UINT8, and of 2 nodes in all it is one that TensorRT 10 does not take",
+     .found = "(float[2] x) => (float[2] y) <float s = {1}, uint8 z = {0}> { [q] q = "
+              "QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
+     .clean = QDQ("0", "0", "0.5, 0.25", "2")},
+    {.rule = "operator-missing",
+     .opset = 17,
+     .count = 2,
+     .targets = "trt10",
+     .says = "q: TensorRT 10's parser does not have DynamicQuantizeLinear (1 node)",
      .found = "(float[1,2] x) => (int32[1,1] y) <int8[2,1] w = {1, 2}> { [q] q, s, z = "
               "DynamicQuantizeLinear(x) y = MatMulInteger(q, w, z) }",
      .clean = QDQ("0", "0", "0.5, 0.25", "2")},
+    /* TensorRT 8 has none that came later */
+    {.rule = "operator-missing",
+     .opset = 20,
+     .count = 1,
+     .targets = "trt8",
+     .says = "g: TensorRT has Gelu (1 node) from 10.0 on",
+     .found = "(float[2] x) => (float[2] y) { [g] y = Gelu(x) }",
+     .clean = "(float[2] x) => (float[2] y) { [g] y = Relu(x) }"},
+    {.rule = "operator-newer",
+     .opset = 23,
+     .count = 1,
+     .targets = "trt10",
+     .says = "n: TensorRT has RMSNormalization (1 node) from 10.15 on",
+     .found = "(float[2,2] x, float[2] s) => (float[2,2] y) { [n] y = RMSNormalization(x, s) }",
+     .clean = "(float[2,2] x, float[2] s) => (float[2,2] y) { [n] y = LayerNormalization(x, s) }"},
     {.rule = "qdq-clips",
      .opset = 17,
      .count = 1,

@@ -114,10 +114,14 @@ write_model("near.onnx", [node("MatMul", "x w", "p", "one"), node("MatMul", "x v
 np.savez("x.npz", x=random.random((4, 8)).astype("f4"))
 END
 expect 1 "refused" "$program" doctor asymmetric.onnx -i x.npz --for trt10 -q --json said.json
-fields said.json 'r["grade"] == "broken" and [(c["reason"], c["rule"]) for c in r["causes"]] == [("graph", "qdq-asymmetric")] and r["causes"][0]["fix"].startswith("Quantise again with symmetric") and r["verdict"].startswith("broken at trt10: the lint finds an error: ")' "refused"
+fields said.json 'r["grade"] == "broken" and [(c["reason"], c["rule"]) for c in r["causes"]] == [("graph", "qdq-asymmetric")] and r["causes"][0]["fix"].startswith("Quantise again with symmetric") and r["verdict"].startswith("trt10 refuses the model: ")' "refused"
 expect 1 "refused, fix" "$program" fix asymmetric.onnx -i x.npz --for trt10 -q -o fixed.onnx --json said.json
 fields said.json 'not r.get("met") and r["refused"].endswith(" (qdq-asymmetric)") and r["refused"] in r["verdict"]' "refused, fix"
 shows out "  do    ulpscope lint asymmetric.onnx --for trt10" "refused, fix, what to do"
+expect 1 "refused, plan" "$program" plan asymmetric.onnx -i x.npz --for trt10 -q --json said.json
+fields said.json 'not r.get("met") and r["runs"] == 0 and r["refused"].endswith(" (qdq-asymmetric)") and r["verdict"].startswith(r["refused"])' "refused, plan"
+expect 1 "refused, audit" "$program" audit asymmetric.onnx -i x.npz --for trt10 -q
+[[ $(head -1 out) == "trt10 refuses the model: "*" (qdq-asymmetric)" ]] || fail "refused, audit: $(head -1 out)"
 expect 0 "not refused" "$program" doctor asymmetric.onnx -i x.npz --for torch -q --json said.json
 fields said.json 'not r["causes"] and "lint finds" not in r["verdict"]' "not refused"
 expect 1 "no FP32" "$program" doctor lost.onnx -i x.npz --for ort-cuda -a ort-cuda:fp16 -q --json said.json

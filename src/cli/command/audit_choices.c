@@ -37,23 +37,6 @@ static bool is_there(const char *name, const char *gpu)
     return ulp_arithmetic_find(full, &found, &ignored) == ULP_OK;
 }
 
-static enum ulp_status find_refused(struct audit_choices *out, const struct ulp_model *model,
-                                    const struct ulp_target *target, struct ulp_error *error)
-{
-    const struct ulp_lint_options wanted = {.targets = target->bit};
-    struct ulp_lint_result lint;
-    ULP_TRY(ulp_lint_run(model, &wanted, &lint, error));
-    for (size_t f = lint.finding_count; f-- > 0;)
-        if (lint.findings[f].severity == ULP_SEVERITY_ERROR) {
-            const char *node = lint.findings[f].node;
-            ulp_lint_rule(lint.findings[f].row, &out->refused);
-            snprintf(out->refused_at, sizeof out->refused_at, "%s%s", node ? node : "",
-                     node ? ", " : "");
-        }
-    ulp_lint_free(&lint);
-    return ULP_OK;
-}
-
 /* `name`: of a target, "@GPU" behind it. */
 static enum ulp_status choose_target(struct audit_choices *out, const char *name,
                                      const struct ulp_model *model, struct ulp_error *error)
@@ -66,7 +49,7 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     ULP_TRY(ulp_judged_in(model, name, NULL, lane, &judged, error));
     ulp_target_read(name, &named);
     const struct ulp_target *target = named.target;
-    ULP_TRY(find_refused(out, model, target, error));
+    ULP_TRY(ulp_lint_refusal(model, target->name, NULL, &out->refusal, error));
     const char *gpu = named.gpu;
     const char *part = strstr(lane, declared) ? declared : "";
     ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
@@ -241,16 +224,13 @@ enum ulp_status print_target(const struct audit_options *options,
         }
     }
     if (status == ULP_OK) {
-        const struct ulp_lint_rule *refused = &choices->refused;
-        const char *of = refused->id ? "  by its figures alone" : options->target;
-        if (refused->id)
-            say(stdout, "%s: the lint finds an error: %s (%s%s)\n  do    %s\n", options->target,
-                refused->what, choices->refused_at, refused->id, refused->fix);
+        const struct ulp_refusal *refusal = &choices->refusal;
+        const char *of = refusal->what ? "  by its figures alone" : options->target;
         if (choices->as_is)
             say(stdout, "%s: %s as the graph is, in %s\n", of,
                 ulp_grade_name(verdicts[choices->as_is].grade), audit->lanes[choices->as_is].name);
         print_counts(choices->as_is ? "  if you convert it to FP16" : of, audit, counts, all);
-        if (refused->id && verdicts[*worst].grade == ULP_GRADE_FINE)
+        if (refusal->refuses || (refusal->what && verdicts[*worst].grade == ULP_GRADE_FINE))
             say(stdout, "\n");
         else
             print_worst(options, audit, &audit->lanes[*worst], &verdicts[*worst]);

@@ -28,6 +28,7 @@ static enum ulp_status write_report(const struct audit_options *options,
     ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
     ULP_TRY(ulp_audit_keep_limits(audit, options->limits, options->limit_count,
                                   options->common.allow_nonfinite_inputs, error));
+    ULP_TRY(print_refusal(&choices->refusal, error));
     if (options->engine)
         ULP_TRY(print_engine_verdict(engine, error));
     struct ulp_audit shown = *audit;
@@ -62,7 +63,8 @@ static enum ulp_status write_report(const struct audit_options *options,
         ULP_TRY(ulp_report_html(audit, options->html, error));
         say(stdout, "page: %s\n", options->html);
     }
-    return check_limits(options, audit, error);
+    ULP_TRY(check_limits(options, audit, error));
+    return judge(!choices->refusal.refuses, error);
 }
 
 static int report(const struct audit_options *options, const struct audit_choices *choices,
@@ -172,6 +174,7 @@ int run_audit(const struct audit_options *options)
     if (code == ULP_OK || code == ULP_ERROR_LIMIT)
         print_shape_results(&results, lanes.count - 1 + (options->engine != NULL));
     free(choices.list);
+    ulp_refusal_free(&choices.refusal);
     return code;
 }
 

@@ -47,10 +47,8 @@ struct audit_choices {
     /* Of a target that leaves FP32 as it is, and a graph that declares nothing else: the lane of
      * what it makes of that; else 0, the converted one */
     size_t as_is;
-    char rests_on[320]; /* ulp_judged_rests of the first lane; "": nothing weak */
-    /* the lint's first error at the target, which no figure shows, and its node; id NULL: none */
-    struct ulp_lint_rule refused;
-    char refused_at[160];
+    char rests_on[320];         /* ulp_judged_rests of the first lane; "": nothing weak */
+    struct ulp_refusal refusal; /* of the target; freed by the caller */
 };
 enum ulp_status choose_arithmetics(const struct audit_options *options,
                                    const struct ulp_model *model, struct audit_choices *out,

@@ -178,6 +178,24 @@ static void close_session(struct session *session)
     ulp_model_free(session->model);
 }
 
+/* An engine of a model that TensorRT's parser refuses was built of something else. */
+static enum ulp_status say_refusal(const struct session *session, struct ulp_error *error)
+{
+    static const char product[] = "TensorRT ";
+    char target[16];
+    const char *version = session->engines[0].version;
+    ULP_SCOPED(ulp_refusal_free) struct ulp_refusal refusal = {0};
+    if (strncmp(version, product, sizeof product - 1) != 0)
+        return ULP_OK;
+    snprintf(target, sizeof target, "trt%d", atoi(version + sizeof product - 1));
+    ULP_TRY(ulp_lint_refusal(session->model, target, NULL, &refusal, error));
+    ULP_TRY(print_refusal(&refusal, error));
+    if (refusal.refuses)
+        say(stdout,
+            "        the engine was built of another file, or with a plugin of that name\n");
+    return ULP_OK;
+}
+
 static enum ulp_status run_engine_command(const struct engine_options *options,
                                           struct ulp_error *error)
 {
@@ -186,6 +204,7 @@ static enum ulp_status run_engine_command(const struct engine_options *options,
     const struct result result = {&session,     print_engine,  write_engine,
                                   options->out, "engine.json", options->html};
     ULP_TRY(run_engine(&session, error));
+    ULP_TRY(say_refusal(&session, error));
     ULP_TRY(say_result(&result, error));
     return judge(!options->fail_on_disobeyed || wishes->counts[ULP_WISH_OBEYED] == wishes->count,
                  error);

@@ -34,3 +34,12 @@ enum ulp_status say_result(const struct result *result, struct ulp_error *error)
         ULP_TRY(print(result, error));
     return result->write ? write_files(result, error) : ULP_OK;
 }
+
+enum ulp_status print_refusal(const struct ulp_refusal *refusal, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(ulp_refusal_text(refusal, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                             &text, error));
+    fputs(text, stdout);
+    return ULP_OK;
+}

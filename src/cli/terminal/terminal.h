@@ -8,6 +8,8 @@
 /* As fprintf; text arguments are made harmless (base/text/shown.h). Commands print with this, and
  * text of the library's, which is harmless already, with fputs. */
 void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
+struct ulp_refusal;
+enum ulp_status print_refusal(const struct ulp_refusal *refusal, struct ulp_error *error);
 /* At the start: all three streams are open, and when output is lost the program ends with
  * ULP_ERROR_INPUT and says so, however it ends. */
 void open_streams(void);

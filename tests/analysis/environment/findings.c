@@ -262,6 +262,12 @@ void digest_lint(struct digest *digest)
     add_file(digest, test_folder("lint.sarif"));
     free(text);
     ulp_lint_free(&result);
+    struct ulp_refusal refusal;
+    CALL(ulp_lint_refusal(model, "trt10", NULL, &refusal, e));
+    CALL(ulp_refusal_text(&refusal, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    ulp_refusal_free(&refusal);
     struct ulp_lint_fixed fixed;
     CALL(ulp_lint_fix(model, &options, test_folder("fixed.onnx"), true, &fixed, e));
     for (size_t i = 0; i < fixed.edit_count; i++)
