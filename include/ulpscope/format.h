@@ -67,6 +67,8 @@ struct ulp_format {
     int storage_bits;         /* of one encoded value; 0 when the format has no encoding */
     /* of "pair": values lie in pairs of doubles where these hold them, else in MPFR records */
     bool pairs;
+    /* of what pairs leave open: values in formulas carry a bound of their error */
+    bool bounded;
 };
 
 /* Find a format by name: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2,

@@ -15,9 +15,12 @@ struct ulp_double_pair {
  * below their 53rd. */
 #define ULP_PAIR_LEAST 0x1p-900
 #define ULP_PAIR_MOST 0x1p900
-/* Of records for what pairs do not hold, and of MPFR where it decides. */
+/* Of records for what pairs do not hold, and of MPFR where it decides; where these leave something
+ * open, twice as many, up to so many, which hold any pair exactly. */
 #define ULP_PAIR_RECORD_BITS 256
-#define ULP_PAIR_RECORDS "mpfr:256" /* as an arithmetic */
+#define ULP_PAIR_RECORD_BITS_MAX 2048
+/* So many leading bits of a value that is not exact hold. */
+#define ULP_PAIR_CERTAIN_BITS 30
 
 /* Is a tensor of pairs allowed it: zero, not finite, or a number within the ends? */
 static inline bool ulp_pair_holds(double high)
@@ -57,8 +60,8 @@ ULP_PAIR_STEP double ulp_pair_multiply(bool fused, double a, double b, double *r
     return product;
 }
 
-/* Its exact value, where x has bits enough (ULP_PAIR_RECORD_BITS are, but for a low part that is
- * far below): returns MPFR's ternary value. */
+/* Its exact value, where x has bits enough (ULP_PAIR_RECORD_BITS_MAX are; ULP_PAIR_RECORD_BITS but
+ * for a low part that is far below): returns MPFR's ternary value. */
 static inline int ulp_pair_get(mpfr_t x, double high, double low)
 {
     mpfr_set_d(x, high, MPFR_RNDN);

@@ -13,7 +13,7 @@
 struct ulp_record {
     int64_t exponent;
     /* MPFR_NAN_KIND, MPFR_INF_KIND, MPFR_ZERO_KIND, MPFR_REGULAR_KIND, negative for negative
-     * values */
+     * values; in strips of a bounded rule plus 2^32 times the error of ulp_record_error */
     int64_t kind;
     mp_limb_t limbs[];
 };
@@ -49,6 +49,15 @@ static inline void ulp_record_close(struct ulp_record *record, const mpfr_t x)
     record->exponent = mpfr_regular_p(x) ? (int64_t)mpfr_custom_get_exp(x) : 0;
     if (!mpfr_regular_p(x))
         memset(record->limbs, 0, ulp_record_bytes((int)mpfr_get_prec(x)) - sizeof *record);
+}
+/* In strips of a bounded rule: the logarithm of a bound of the value's error; 0: there is none. */
+static inline int32_t ulp_record_error(const struct ulp_record *record)
+{
+    return (int32_t)((record->kind - (int32_t)record->kind) >> 32);
+}
+static inline void ulp_record_set_error(struct ulp_record *record, int32_t error)
+{
+    record->kind = (int32_t)record->kind + (int64_t)error * ((int64_t)1 << 32);
 }
 /* The double as a record of 53 or more bits: exact. Limbs have 64 bits. */
 static inline void ulp_record_set_double(struct ulp_record *record, double x, int precision)

@@ -38,6 +38,7 @@ enum ulp_strip_carrier {
 struct ulp_strip_rule {
     enum ulp_strip_carrier carrier;
     int precision; /* of MPFR values */
+    bool bounded;  /* MPFR values carry a bound of their error (strip/strip_bound.h) */
     /* round every primitive's result to `format`; false: the carrier's own rounding */
     bool each_step;
     struct ulp_format format; /* the compute format when each_step */

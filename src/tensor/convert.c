@@ -63,7 +63,7 @@ static void convert_floats(const struct conversion *c, size_t first, size_t last
 /* Room for any element's exact value, as an mpfr_t whose limbs live with the caller. */
 struct exact {
     mpfr_t value;
-    mp_limb_t limbs[ULP_PAIR_RECORD_BITS / 64];
+    mp_limb_t limbs[ULP_PAIR_RECORD_BITS_MAX / 64];
 };
 
 static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
@@ -75,7 +75,7 @@ static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
     }
     if (in->element == ULP_ELEMENT_PAIR) {
         const struct ulp_double_pair *pair = (const struct ulp_double_pair *)in->data + i;
-        mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS, x->limbs);
+        mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS_MAX, x->limbs);
         ulp_pair_get(x->value, pair->high, pair->low);
         return;
     }

@@ -116,6 +116,12 @@ static void check_result(enum ulp_primitive p, const struct ulp_strip_pair *a,
     mpfr_clears(got, apart, (mpfr_ptr)0);
 }
 
+/* Functions to what is far below a pair's least low part. */
+static int find_precision(enum ulp_primitive p)
+{
+    return ulp_primitive_rows[p].result == ULP_RESULT_FUNCTION ? 1500 : ORACLE_PRECISION;
+}
+
 static size_t unknown_count, exact_count;
 
 static void check_operands(enum ulp_primitive p, const struct operands *o)
@@ -144,8 +150,7 @@ static void check_operands(enum ulp_primitive p, const struct operands *o)
     }
     for (int k = 0; k < 3; k++)
         mpfr_init2(x[k], ORACLE_PRECISION);
-    mpfr_init2(wanted,
-               ulp_primitive_rows[p].result == ULP_RESULT_FUNCTION ? 320 : ORACLE_PRECISION);
+    mpfr_init2(wanted, find_precision(p));
     for (size_t i = 0; i < COUNT; i++) {
         const struct ulp_strip_pair *a = &o->x[0][i], *b = &o->x[1][i];
         unknown_count += y[i].error == INFINITY;
@@ -192,6 +197,105 @@ TEST_LOOP(primitives_keep_their_bounds, 0, ULP_PRIMITIVE_COUNT)
                         ldexp(fabs(o.x[k][i].high), -(int)(oracle_random(&state) % 110));
         check_operands(p, &o);
     }
+}
+
+/* ---- records that carry bounds ---- */
+
+enum { BITS = ULP_PAIR_RECORD_BITS, BYTES = 16 + BITS / 8 };
+struct records {
+    _Alignas(8) char at[COUNT * BYTES];
+};
+
+static struct ulp_record *record_at(struct records *records, size_t i)
+{
+    return (struct ulp_record *)(void *)(records->at + i * BYTES);
+}
+
+/* Pairs as records, whose errors are the next powers of two. */
+static void put_records(struct records *out, struct ulp_strip_pair *x)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        mpfr_t y;
+        struct ulp_record *const record = record_at(out, i);
+        const int exponent = x[i].error > 0 ? ilogb(x[i].error) + 1 : 0;
+        ulp_record_begin(y, record, BITS);
+        if (ulp_pair_get(y, x[i].high, x[i].low) != 0) { /* too far apart */
+            x[i].low = 0;
+            get(y, &x[i]);
+        }
+        ulp_record_close(record, y);
+        x[i].error = x[i].error > 0 ? ldexp(1, exponent == 0 ? 1 : exponent) : 0;
+        ulp_record_set_error(record, exponent == 0 && x[i].error > 0 ? 1 : exponent);
+    }
+}
+
+/* The record is f(x), to odd, within its error. */
+static void check_record(enum ulp_primitive p, struct records *y, size_t i,
+                         const struct operands *o, const mpfr_t wanted)
+{
+    const int32_t error = ulp_record_error(record_at(y, i));
+    mpfr_t got, apart, most;
+    ulp_record_open(got, record_at(y, i), BITS);
+    mpfr_inits2(ORACLE_PRECISION, apart, most, (mpfr_ptr)0);
+    mpfr_set_ui_2exp(most, error != 0, error, MPFR_RNDN);
+    mpfr_sub(apart, got, wanted, MPFR_RNDA);
+    const bool numbers = mpfr_number_p(got) && mpfr_number_p(wanted),
+               good = error == INT32_MAX ||
+                      (numbers ? mpfr_cmpabs(apart, most) <= 0 : oracle_same(got, wanted));
+    if (!good) {
+        char text[600];
+        mpfr_snprintf(text, sizeof text, "%s(%a up to %g, %a up to %g) = %.10Re up to 2^%d: %.10Re",
+                      ulp_primitive_rows[p].name, o->x[0][i].high, o->x[0][i].error,
+                      o->x[1][i].high, o->x[1][i].error, got, error, wanted);
+        ck_abort_msg("%s", text);
+    }
+    mpfr_clears(apart, most, (mpfr_ptr)0);
+}
+
+static size_t bounded_count;
+
+TEST_LOOP(records_keep_their_bounds, 0, ULP_PRIMITIVE_COUNT)
+{
+    static const struct ulp_strip_rule rule = {.carrier = ULP_STRIP_MPFR,
+                                               .precision = BITS,
+                                               .bounded = true};
+    const enum ulp_primitive p = (enum ulp_primitive)_i;
+    static struct records x[3], y;
+    struct operands o;
+    if (!ulp_strip_mpfr.primitive[p])
+        return;
+    state = (uint64_t)_i;
+    for (uint64_t round = 0; round < test_count(8, 800); round++) {
+        draw_operands(&o);
+        for (int k = 0; k < 3; k++) {
+            for (size_t i = 0; i < COUNT; i++)
+                if (isfinite(o.x[k][i].high) && oracle_random(&state) % 3)
+                    o.x[k][i].error =
+                        ldexp(fabs(o.x[k][i].high), -(int)(oracle_random(&state) % 110));
+            put_records(&x[k], o.x[k]);
+        }
+        ulp_strip_mpfr.primitive[p](&rule, &y, &x[0], &x[1], &x[2], COUNT,
+                                    (struct ulp_strip_place){0});
+        mpfr_t v[3], wanted;
+        mpfr_inits2(ORACLE_PRECISION, v[0], v[1], v[2], (mpfr_ptr)0);
+        mpfr_init2(wanted, find_precision(p));
+        for (size_t i = 0; i < COUNT; i++) {
+            bounded_count += ulp_record_error(record_at(&y, i)) != INT32_MAX;
+            for (int end = 0; end < 5; end++) {
+                for (int k = 0; k < 3; k++) {
+                    get(v[k], &o.x[k][i]);
+                    if (end > 0 && o.x[k][i].error > 0)
+                        mpfr_add_d(v[k], v[k], (end >> (k > 0) & 1 ? 1 : -1) * o.x[k][i].error,
+                                   MPFR_RNDN);
+                }
+                oracle_compute(p, wanted, v[0], v[1], v[2]);
+                mpfr_check_range(wanted, 0, MPFR_RNDN);
+                check_record(p, &y, i, &o, wanted);
+            }
+        }
+        mpfr_clears(v[0], v[1], v[2], wanted, (mpfr_ptr)0);
+    }
+    ck_assert_uint_gt(bounded_count, 0);
 }
 
 /* What is exact in doubles and in pairs is called exact: decisions hang on nothing then. */

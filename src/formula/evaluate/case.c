@@ -87,7 +87,8 @@ bool ulp_evaluate_same_format(const struct ulp_format *a, const struct ulp_forma
     return a->precision == b->precision && a->emin == b->emin && a->emax == b->emax &&
            a->max_finite == b->max_finite && a->overflow == b->overflow &&
            a->subnormals == b->subnormals && a->signed_zero == b->signed_zero &&
-           a->lacks == b->lacks && a->carrier == b->carrier && a->pairs == b->pairs;
+           a->lacks == b->lacks && a->carrier == b->carrier && a->pairs == b->pairs &&
+           a->bounded == b->bounded;
 }
 
 /* What computing a tape takes of an arithmetic. */

@@ -97,7 +97,7 @@ static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
 /* Elements of the tensor are values of the carrier, byte for byte. */
 static bool is_native(const struct ulp_tape_plan *plan, const struct ulp_tape_access *access)
 {
-    return access->element == carrier_element(plan->rule.carrier) &&
+    return access->element == carrier_element(plan->rule.carrier) && !plan->rule.bounded &&
            (access->element != ULP_ELEMENT_WIDE || access->precision == plan->rule.precision);
 }
 

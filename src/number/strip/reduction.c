@@ -111,8 +111,8 @@ static void chain(const struct ulp_reduction_state *state, void *sum, const unsi
             add_doubles(rule, *(const double *)sum, (const double *)(const void *)x, n);
     } else {
         const size_t bytes = state->element_bytes;
-        const bool wide =
-            state->kind == ULP_REDUCTION_SUM && rule->carrier == ULP_STRIP_MPFR && !rule->each_step;
+        const bool wide = state->kind == ULP_REDUCTION_SUM && rule->carrier == ULP_STRIP_MPFR &&
+                          !rule->each_step && !rule->bounded;
         for (size_t i = 0; i < n; i++) {
             if (wide)
                 i += ulp_wide_add_chain(rule->precision, sum, x + i * bytes, n - i);

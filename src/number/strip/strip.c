@@ -68,6 +68,7 @@ struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmeti
     } else if (format->carrier == ULP_CARRIER_MPFR) {
         rule.carrier = format->pairs ? ULP_STRIP_PAIR : ULP_STRIP_MPFR;
         rule.each_step = !nearest_even;
+        rule.bounded = format->bounded && nearest_even;
     } else if (nearest_even && fits_float(format)) {
         rule.carrier = ULP_STRIP_FLOAT;
     } else if (format->precision <= 51) {

@@ -9,6 +9,7 @@
 #include "number/round/round.h"
 #include "number/strip/access.h"
 #include "number/strip/move.h"
+#include "number/strip/strip_bound.h"
 #include "number/fixed/fixed_function.h"
 
 #include <string.h>
@@ -38,6 +39,43 @@ static void make_odd(mpfr_t x, int ternary)
     ((mp_limb_t *)mpfr_custom_get_significand(x))[0] |= (mp_limb_t)1 << (whole - precision);
 }
 
+static int64_t error_of(const struct ulp_record *record)
+{
+    const int32_t error = ulp_record_error(record);
+    return error == 0 ? ULP_BOUND_NONE : error == INT32_MAX ? ULP_BOUND_UNKNOWN : error;
+}
+static void set_error(struct ulp_record *record, int64_t error)
+{
+    const int64_t most = INT32_MAX / 2;
+    if (error != ULP_BOUND_NONE)
+        ulp_record_set_error(record, error > most    ? INT32_MAX
+                                     : error < -most ? (int32_t)-most
+                                     : error == 0    ? 1
+                                                     : (int32_t)error);
+}
+
+/* An element with the error that its operands' and its own rounding make of it. */
+static void run_bounded(compute_fn *compute, enum ulp_primitive primitive, int arity, int precision,
+                        struct ulp_record *out, const struct ulp_record *const operands[3])
+{
+    mp_limb_t limbs[LIMBS_MAX];
+    mpfr_t variables[3], result;
+    const mpfr_srcptr x[3] = {variables[0], variables[1], variables[2]};
+    int64_t errors[3];
+    for (int k = 0; k < 3; k++) {
+        ulp_record_open_const(variables[k], operands[k], precision);
+        errors[k] = error_of(operands[k]);
+    }
+    mpfr_custom_init_set(result, MPFR_NAN_KIND, 0, precision, limbs);
+    const int ternary = compute(result, x[0], x[1], x[2], MPFR_RNDN);
+    const int64_t error = ulp_bound_of(primitive, result, ternary, x, errors, arity);
+    mpfr_t copy;
+    ulp_record_begin(copy, out, precision);
+    mpfr_set(copy, result, MPFR_RNDN);
+    ulp_record_close(out, copy);
+    set_error(out, error);
+}
+
 static void run_primitive(compute_fn *compute, enum ulp_primitive primitive, int arity,
                           const struct ulp_strip_rule *rule, void *out, const void *a,
                           const void *b, const void *c, size_t n, struct ulp_strip_place place)
@@ -45,8 +83,9 @@ static void run_primitive(compute_fn *compute, enum ulp_primitive primitive, int
     const int precision = rule->precision;
     const size_t step = ulp_record_bytes(precision);
     const char *const operands[3] = {a, arity > 1 ? b : a, arity > 2 ? c : a};
-    ulp_wide_fn *const fast = rule->each_step ? NULL : ulp_wide_function(primitive, precision);
-    ulp_strip_fn *const move = rule->each_step || fast ? NULL : ulp_strip_move(primitive);
+    const bool plain = !rule->each_step && !rule->bounded;
+    ulp_wide_fn *const fast = !plain ? NULL : ulp_wide_function(primitive, precision);
+    ulp_strip_fn *const move = !plain || fast ? NULL : ulp_strip_move(primitive);
     if (move) {
         move(rule, out, a, b, c, n, place);
         return;
@@ -59,6 +98,13 @@ static void run_primitive(compute_fn *compute, enum ulp_primitive primitive, int
                 break;
         }
         struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
+        if (rule->bounded) {
+            const struct ulp_record *from[3];
+            for (int k = 0; k < 3; k++)
+                from[k] = (const struct ulp_record *)(const void *)(operands[k] + i * step);
+            run_bounded(compute, primitive, arity, precision, record, from);
+            continue;
+        }
         mpfr_t variables[3], result;
         /* MPFR's destination may be an operand's variable, but not another variable on the same
          * limbs: one for each memory. */
@@ -233,7 +279,7 @@ static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *te
     }
     if (tensor->element == ULP_ELEMENT_PAIR) {
         const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + at;
-        mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS, limbs);
+        mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS_MAX, limbs);
         ulp_pair_get(x, pair->high, pair->low);
         return;
     }
@@ -353,7 +399,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
             ulp_record_set_double(record, double_at(tensor, at), rule->precision);
             continue;
         }
-        mp_limb_t limbs[ULP_STRIP_LIMBS(ULP_PAIR_RECORD_BITS)];
+        mp_limb_t limbs[ULP_STRIP_LIMBS(ULP_PAIR_RECORD_BITS_MAX)];
         mpfr_t x, y;
         open_element(x, limbs, tensor, at);
         ulp_record_begin(y, record, rule->precision);
@@ -425,13 +471,57 @@ static bool stores_as_is(const struct ulp_strip_rule *rule, const struct ulp_for
                         storage->carrier == ULP_CARRIER_MPFR && storage->storage_bits == 0);
 }
 
+/* Does the error leave open to what x is rounded in a tensor of doubles or a format of these? */
+static bool rounds_alike(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                         const struct ulp_tensor *tensor, const mpfr_t x, int64_t error)
+{
+    mp_limb_t limbs[LIMBS_MAX], step_limb[1], rounded_limb[1];
+    mpfr_t end, step, y;
+    double values[2];
+    mpfr_custom_init_set(end, MPFR_NAN_KIND, 0, rule->precision, limbs);
+    mpfr_custom_init_set(step, MPFR_NAN_KIND, 0, 2, step_limb);
+    mpfr_custom_init_set(y, MPFR_NAN_KIND, 0, 53, rounded_limb);
+    for (int side = 0; side < 2; side++) {
+        mpfr_set_si_2exp(step, side ? 1 : -1, (mpfr_exp_t)error, MPFR_RNDN);
+        mpfr_add(end, x, step, side ? MPFR_RNDU : MPFR_RNDD);
+        if (storage && storage->carrier != ULP_CARRIER_MPFR)
+            ulp_round_mpfr(storage, rule->rounding, y, end, 0, 0, 0);
+        else
+            mpfr_set(y, end, MPFR_RNDN);
+        values[side] = tensor->element == ULP_ELEMENT_F32 ? (double)mpfr_get_flt(y, MPFR_RNDN)
+                                                          : mpfr_get_d(y, MPFR_RNDN);
+    }
+    return values[0] == values[1];
+}
+
+/* Does a record's error leave open what is stored: fewer bits than are asked of pairs, or which
+ * number of a format, integer or truth? */
+static bool is_open(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                    const struct ulp_tensor *tensor, const struct ulp_record *record)
+{
+    const int64_t error = error_of(record);
+    mpfr_t x;
+    const mpfr_srcptr operands[3] = {x, x, x};
+    const int64_t errors[3] = {error, error, error};
+    if (error == ULP_BOUND_NONE || error == ULP_BOUND_UNKNOWN)
+        return error != ULP_BOUND_NONE;
+    ulp_record_open_const(x, record, rule->precision);
+    if (tensor->element > ULP_ELEMENT_WIDE)
+        return ulp_bound_of(tensor->element == ULP_ELEMENT_BOOL ? ULP_PRIMITIVE_NOT
+                                                                : ULP_PRIMITIVE_TRUNC,
+                            x, 0, operands, errors, 1) != ULP_BOUND_NONE;
+    if ((storage && storage->carrier != ULP_CARRIER_MPFR) || tensor->element <= ULP_ELEMENT_F64)
+        return !rounds_alike(rule, storage, tensor, x, error);
+    return !mpfr_regular_p(x) || error > mpfr_get_exp(x) - 1 - ULP_PAIR_CERTAIN_BITS;
+}
+
 static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
                   struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride,
                   const void *in, size_t n, struct ulp_strip_place place)
 {
     const size_t step = ulp_record_bytes(rule->precision);
     const bool to_float = tensor->element <= ULP_ELEMENT_WIDE;
-    const bool as_is = stores_as_is(rule, storage, tensor);
+    const bool as_is = !rule->bounded && stores_as_is(rule, storage, tensor);
     if (as_is && !offset && stride == 1) {
         memcpy((char *)tensor->data + (size_t)base * step, in, n * step);
         return;
@@ -440,6 +530,8 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
         const size_t at = ulp_strip_at(base, offset, stride, i);
         const struct ulp_record *record = (const struct ulp_record *)((const char *)in + i * step);
         mpfr_t x;
+        if (rule->bounded)
+            ulp_note(is_open(rule, storage, tensor, record));
         if (as_is) {
             memcpy((char *)tensor->data + at * step, record, step);
             continue;
@@ -470,11 +562,14 @@ static void constant(const struct ulp_strip_rule *rule, void *out, const char *t
     mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, rule->precision + GUARD_BITS, limbs);
     ulp_strip_parse(x, text);
     ulp_record_begin(y, out, rule->precision);
+    int ternary = 0;
     if (rule->each_step)
         ulp_round_mpfr(&rule->format, rule->rounding, y, x, rule->seed, ULP_STRIP_LOAD_STREAM, 0);
     else
-        mpfr_set(y, x, MPFR_RNDN);
+        ternary = mpfr_set(y, x, MPFR_RNDN);
     ulp_record_close(out, y);
+    if (rule->bounded && ternary != 0)
+        set_error(out, mpfr_get_exp(y) - rule->precision);
     spread(rule, out, out, 0, n);
 }
 

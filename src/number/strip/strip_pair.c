@@ -115,56 +115,74 @@ static struct ulp_strip_pair at(const struct planes *x, size_t i)
     return (struct ulp_strip_pair){x->high[i], x->low[i], x->error[i]};
 }
 
-enum { LIMBS = ULP_PAIR_RECORD_BITS / 64, RECORD = 16 + 8 * LIMBS };
+/* A result beside a double, as 1 less 2^-300 is, has a low part that is certain only by many more
+ * bits: a least low part is 2^-1074. */
+enum { LIMBS = ULP_PAIR_RECORD_BITS / 64, MORE_BITS = 1280, RECORD_MAX = 16 + MORE_BITS / 8 };
 
 /* A pair as a record; adds what this has no room for to the pair's error. */
-static void to_record(char *out, struct ulp_strip_pair *x)
+static void to_record(char *out, int precision, struct ulp_strip_pair *x)
 {
     mpfr_t y;
     struct ulp_record *record = (struct ulp_record *)(void *)out;
-    ulp_record_begin(y, record, ULP_PAIR_RECORD_BITS);
+    ulp_record_begin(y, record, precision);
     if (ulp_pair_get(y, x->high, x->low) != 0)
         x->error += 0x1p-250 * fabs(x->high);
     ulp_record_close(record, y);
 }
 
-/* The elements whose error is NaN. */
-static void compute_rest(enum ulp_primitive primitive, bool one, struct planes *z,
-                         const struct planes *x, const struct planes *y, size_t n)
+/* The elements at `places` by MPFR with that many bits; returns how many, first in places, these
+ * leave without a certain low part. */
+static size_t compute_places(enum ulp_primitive primitive, bool one, struct planes *z,
+                             const struct planes *x, const struct planes *y, size_t *places,
+                             size_t count, int precision)
 {
-    static const struct ulp_strip_rule rule = {.carrier = ULP_STRIP_MPFR,
-                                               .precision = ULP_PAIR_RECORD_BITS};
-    _Alignas(8) char a[CHUNK * RECORD], b[CHUNK * RECORD], out[CHUNK * RECORD];
-    size_t places[CHUNK], count = 0;
-    for (size_t i = 0; i < n; i++)
-        if (isnan(z->error[i]))
-            places[count++] = i;
-    if (!count)
-        return;
+    const struct ulp_strip_rule rule = {.carrier = ULP_STRIP_MPFR, .precision = precision};
+    const size_t bytes = ulp_record_bytes(precision);
+    _Alignas(8) char a[CHUNK * RECORD_MAX] = {0}, b[CHUNK * RECORD_MAX] = {0};
+    _Alignas(8) char out[CHUNK * RECORD_MAX];
     struct ulp_strip_pair operands[2][CHUNK];
+    size_t unclear = 0;
     for (size_t k = 0; k < count; k++) {
         operands[0][k] = at(x, places[k]);
         operands[1][k] = at(y, places[k]);
-        to_record(a + k * RECORD, &operands[0][k]);
-        to_record(b + k * RECORD, &operands[1][k]);
+        to_record(a + k * bytes, precision, &operands[0][k]);
+        to_record(b + k * bytes, precision, &operands[1][k]);
     }
     ulp_strip_mpfr.primitive[primitive](&rule, out, a, b, NULL, count, (struct ulp_strip_place){0});
     for (size_t k = 0; k < count; k++) {
         const size_t i = places[k];
         mpfr_t result;
-        ulp_record_open_const(result, (const struct ulp_record *)(const void *)(out + k * RECORD),
-                              ULP_PAIR_RECORD_BITS);
+        ulp_record_open_const(result, (const struct ulp_record *)(const void *)(out + k * bytes),
+                              precision);
         struct ulp_strip_pair pair = ulp_strip_pair_from(result);
         const double most = carried(primitive, one, &operands[0][k], &operands[1][k], pair.high);
         if (!isfinite(pair.high)) /* itself, if it is that for all that the operands may be */
             pair.error = pair.error > 0 || !(most < INFINITY) ? INFINITY : 0;
         else
             pair.error =
-                pair.error + (pair.high == 0 ? 0 : 0x1p-255 * fabs(pair.high) + TINY) + most;
+                pair.error + (pair.high == 0 ? 0 : ldexp(fabs(pair.high), 1 - precision) + TINY) + most;
         z->high[i] = pair.high;
         z->low[i] = pair.low;
         z->error[i] = pair.error;
+        if (most == 0 && isfinite(pair.high) && fabs(pair.low) < 0x1p-200 * fabs(pair.high) &&
+            precision < MORE_BITS)
+            places[unclear++] = i;
     }
+    return unclear;
+}
+
+/* The elements whose error is NaN. */
+static void compute_rest(enum ulp_primitive primitive, bool one, struct planes *z,
+                         const struct planes *x, const struct planes *y, size_t n)
+{
+    size_t places[CHUNK], count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isnan(z->error[i]))
+            places[count++] = i;
+    if (count)
+        count = compute_places(primitive, one, z, x, y, places, count, ULP_PAIR_RECORD_BITS);
+    if (count)
+        compute_places(primitive, one, z, x, y, places, count, MORE_BITS);
 }
 
 /* ---- rounded primitives ---- */

@@ -1,12 +1,13 @@
 /* Loads and stores of the pair carrier. A store notes what is unknown, what no pair holds, and what
- * is certain to fewer bits than CERTAIN_BITS: ulp_step_run then has the step computed by MPFR. */
+ * is certain to fewer bits than ULP_PAIR_CERTAIN_BITS: ulp_step_run then has the step computed by MPFR. */
 #include "base/machine/thread.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"
 #include "number/strip/strip_pair.h"
 
-/* So many leading bits of a value that is not exact hold. */
+/* An error of more leaves fewer leading bits than ULP_PAIR_CERTAIN_BITS. */
 #define CERTAIN 0x1p-30
+_Static_assert(CERTAIN * (1 << ULP_PAIR_CERTAIN_BITS) == 1, "the same");
 
 static struct ulp_strip_pair of_integer(__int128 x)
 {

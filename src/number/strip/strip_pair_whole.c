@@ -7,7 +7,7 @@ struct ulp_strip_pair ulp_strip_pair_from(const mpfr_t x)
     bool exact;
     if (!ulp_pair_set(&pair, x, &exact))
         return ulp_strip_pair_unknown();
-    return (struct ulp_strip_pair){pair.high, pair.low, exact ? 0 : 0x1p-106 * fabs(pair.high)};
+    return (struct ulp_strip_pair){pair.high, pair.low, exact ? 0 : 0x1p-53 * fabs(pair.low) + 0x1p-1074};
 }
 
 /* The next integer at or below x, x having no error. */
