@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
 #include "run/program/program.h"
+#include "number/double_pair.h"
 #include "number/function/math.h"
 
 struct comparison {
@@ -93,9 +94,12 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     ULP_ENTER_ENVIRONMENT;
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
     char name[32];
-    snprintf(name, sizeof name, "mpfr:%d", 2 * reference->storage.precision);
+    const bool pairs = reference->storage.pairs;
+    snprintf(name, sizeof name, "mpfr:%d",
+             pairs ? ULP_TRIPLE_RECORD_BITS : 2 * reference->storage.precision);
     ULP_TRY(ulp_certify_check(reference, error));
     ULP_TRY(ulp_arithmetic_find(name, &lanes[0], error));
+    lanes[0].accumulator.pairs = pairs; /* sums of triples of doubles */
     if (!certificate->given)
         certificate->node_digits = certificate->output_digits =
             reference->storage.precision * ulp_math_log10(2);

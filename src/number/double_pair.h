@@ -19,6 +19,8 @@ struct ulp_double_pair {
  * open, twice as many, up to so many, which hold any pair exactly. */
 #define ULP_PAIR_RECORD_BITS 256
 #define ULP_PAIR_RECORD_BITS_MAX 2048
+/* Of records whose sums are of triples of doubles. */
+#define ULP_TRIPLE_RECORD_BITS 192
 /* So many leading bits of a value that is not exact hold. */
 #define ULP_PAIR_CERTAIN_BITS 30
 

@@ -99,6 +99,96 @@ static void except_small(const struct ulp_contraction *problem, unsigned char *e
     }
 }
 
+static enum ulp_status sum_exactly(const struct ulp_arithmetic *arithmetic,
+                                   const struct ulp_contraction *problem, int precision,
+                                   const unsigned char *exceptions, struct ulp_pool *pool,
+                                   struct ulp_error *error)
+{
+    const size_t count = problem->batch_count * problem->m * problem->n;
+    const struct summing summing = {.call = {.arithmetic = arithmetic,
+                                             .problem = *problem,
+                                             .pool = pool,
+                                             .precision = precision,
+                                             .nearest = true,
+                                             .same_storage = true},
+                                    .exceptions = exceptions};
+    if (exceptions && !memchr(exceptions, 1, count))
+        return ULP_OK;
+    return ulp_parallel_for(pool, count, ulp_grain(100 * (double)(problem->k + 1)), sum_exceptions,
+                            (void *)(uintptr_t)&summing, error);
+}
+
+/* ---- triples ---- */
+
+struct splitting {
+    double *out;
+    const struct ulp_tensor *in;
+};
+
+/* NaN, so that sums are exact ones, where three doubles are not it. */
+ULP_WORK(split_elements)
+{
+    const struct splitting *splitting = context;
+    mp_limb_t limbs[(ULP_TRIPLE_RECORD_BITS + 63) / 64];
+    for (size_t i = first; i < last; i++) {
+        double *const out = splitting->out + 3 * i;
+        mpfr_t x, rest;
+        ulp_record_open_const(x,
+                              ulp_record_at_const(splitting->in->data, i, splitting->in->precision),
+                              splitting->in->precision);
+        mpfr_custom_init_set(rest, MPFR_NAN_KIND, 0, ULP_TRIPLE_RECORD_BITS, limbs);
+        memset(out, 0, 3 * sizeof *out);
+        if (mpfr_zero_p(x))
+            continue;
+        if (!mpfr_regular_p(x) || mpfr_get_exp(x) > 900 || mpfr_get_exp(x) < -700) {
+            out[0] = NAN;
+            continue;
+        }
+        out[0] = mpfr_get_d(x, MPFR_RNDN);
+        mpfr_sub_d(rest, x, out[0], MPFR_RNDN);
+        out[1] = mpfr_get_d(rest, MPFR_RNDN);
+        mpfr_sub_d(rest, rest, out[1], MPFR_RNDN);
+        out[2] = mpfr_get_d(rest, MPFR_RNDN);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status split(struct ulp_tensor *out, void **memory, struct ulp_factor *factor,
+                             struct ulp_pool *pool, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = factor->tensor;
+    if (in->element != ULP_ELEMENT_WIDE)
+        return ULP_OK;
+    ULP_TRY(ulp_allocate(memory, in->count, 3 * sizeof(double), ulp_pool_scratch(pool),
+                         "a factor as triples", error));
+    struct splitting splitting = {*memory, in};
+    ULP_TRY(ulp_parallel_for(pool, in->count, 256, split_elements, &splitting, error));
+    *out = *in;
+    out->data = *memory;
+    out->element_bytes = 3 * sizeof(double);
+    factor->tensor = out;
+    return ULP_OK;
+}
+
+static enum ulp_status contract_by_triples(const struct ulp_arithmetic *arithmetic,
+                                           const struct ulp_contraction *problem,
+                                           struct ulp_pool *pool, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_free_of) void *a_memory = NULL;
+    ULP_SCOPED(ulp_free_of) void *b_memory = NULL;
+    ULP_SCOPED(ulp_free_of) void *exceptions = NULL;
+    struct ulp_tensor a, b;
+    struct ulp_contraction split_up = *problem;
+    const size_t count = problem->batch_count * problem->m * problem->n;
+    ULP_TRY(split(&a, &a_memory, &split_up.a, pool, error));
+    ULP_TRY(split(&b, &b_memory, &split_up.b, pool, error));
+    ULP_TRY(ulp_allocate(&exceptions, count + 1, 1, ulp_pool_scratch(pool),
+                         "which sums are exceptions", error));
+    memset(exceptions, 0, count + 1);
+    ULP_TRY(ulp_triple_tile(&split_up, exceptions, pool, error));
+    return sum_exactly(arithmetic, problem, problem->out->precision, exceptions, pool, error);
+}
+
 enum ulp_status ulp_contract_by_pairs(const struct ulp_arithmetic *arithmetic,
                                       const struct ulp_contraction *problem, struct ulp_pool *pool,
                                       struct ulp_error *error)
@@ -109,6 +199,8 @@ enum ulp_status ulp_contract_by_pairs(const struct ulp_arithmetic *arithmetic,
     struct ulp_contraction narrowed = *problem;
     const size_t count = problem->batch_count * problem->m * problem->n;
     bool exact = problem->out->element != ULP_ELEMENT_PAIR, small = false;
+    if (!arithmetic->storage.pairs && problem->out->element == ULP_ELEMENT_WIDE)
+        return contract_by_triples(arithmetic, problem, pool, error);
     ULP_TRY(narrow(&a, &narrowed.a, problem->b.tensor, &exact, &small, pool, error));
     ULP_TRY(narrow(&b, &narrowed.b, problem->a.tensor, &exact, &small, pool, error));
     if (!exact) {
@@ -118,16 +210,6 @@ enum ulp_status ulp_contract_by_pairs(const struct ulp_arithmetic *arithmetic,
         ULP_TRY(ulp_pair_tile(&narrowed, exceptions, pool, error));
         if (small)
             except_small(&narrowed, exceptions, count);
-        if (!memchr(exceptions, 1, count))
-            return ULP_OK;
     }
-    const struct summing summing = {.call = {.arithmetic = arithmetic,
-                                             .problem = *problem,
-                                             .pool = pool,
-                                             .precision = ULP_PAIR_RECORD_BITS,
-                                             .nearest = true,
-                                             .same_storage = true},
-                                    .exceptions = exceptions};
-    return ulp_parallel_for(pool, count, ulp_grain(100 * (double)(problem->k + 1)), sum_exceptions,
-                            (void *)(uintptr_t)&summing, error);
+    return sum_exactly(arithmetic, problem, ULP_PAIR_RECORD_BITS, exceptions, pool, error);
 }

@@ -15,34 +15,33 @@ void ulp_pair_side_make(struct ulp_pair_side *side, const struct ulp_factor *fac
         .line_count = line_count,
         .k_count = k_count,
         .width = width,
-        .low = factor->tensor->element_bytes == 2 * sizeof(double),
+        .parts = ulp_size_divide_up(factor->tensor->element_bytes, sizeof(double)),
     };
 }
 
-/* Of pairs: high parts, then low parts, of each k. */
+/* Of pairs and triples: high parts, then low parts, of each k. */
 static void split_panel(double *out, const struct ulp_pair_side *side, size_t batch, size_t line,
                         size_t count, size_t k, size_t k_count)
 {
     const struct ulp_factor *factor = side->factor;
-    const size_t width = side->width;
+    const size_t width = side->width, parts = side->parts;
     const int64_t *offset = factor->line_offset + line;
     const double *data = (const double *)factor->tensor->data +
-                         2 * (factor->batch_offset ? factor->batch_offset[batch] : 0);
+                         (int64_t)parts * (factor->batch_offset ? factor->batch_offset[batch] : 0);
     const bool neighbours = ulp_pack_is_contiguous(offset, count);
-    memset(out, 0, count < width ? k_count * 2 * width * sizeof *out : 0);
-    for (size_t at = 0; at < k_count; at++, out += 2 * width) {
-        const double *from = data + 2 * factor->k_offset[k + at];
-        if (neighbours) {
+    memset(out, 0, count < width ? k_count * parts * width * sizeof *out : 0);
+    for (size_t at = 0; at < k_count; at++, out += parts * width) {
+        const double *from = data + (int64_t)parts * factor->k_offset[k + at];
+        if (neighbours && parts == 2) {
             from += 2 * offset[0];
             for (size_t i = 0; i < count; i++) {
                 out[i] = from[2 * i];
                 out[width + i] = from[2 * i + 1];
             }
         } else {
-            for (size_t i = 0; i < count; i++) {
-                out[i] = from[2 * offset[i]];
-                out[width + i] = from[2 * offset[i] + 1];
-            }
+            for (size_t i = 0; i < count; i++)
+                for (size_t part = 0; part < parts; part++)
+                    out[part * width + i] = from[(int64_t)parts * offset[i] + (int64_t)part];
         }
     }
 }
@@ -67,7 +66,7 @@ static void pack_panel(double *out, struct ulp_pair_range *ranges, const struct 
                        size_t batch, size_t line, size_t k, size_t k_count)
 {
     const size_t rest = side->line_count - line, count = rest < side->width ? rest : side->width;
-    if (side->low) {
+    if (side->parts > 1) {
         split_panel(out, side, batch, line, count, k, k_count);
     } else {
         const struct ulp_pack pack = {.factor = side->factor};
@@ -156,7 +155,7 @@ void ulp_pair_form_find(struct ulp_pair_side *side, const struct ulp_contraction
     size_t lines = ulp_size_round_up(side->line_count, side->width);
     if (!ulp_packed_is_kept(problem->packed, &view) ||
         !ulp_size_mul(lines, side->k_count, &recipe.bytes) ||
-        !ulp_size_mul(recipe.bytes, sizeof(double) << side->low, &recipe.bytes))
+        !ulp_size_mul(recipe.bytes, sizeof(double) * side->parts, &recipe.bytes))
         return;
     recipe.variant = (struct ulp_packed_variant){.k_block = side->width, .side = (uint32_t)number};
     struct ulp_packed_form *form =

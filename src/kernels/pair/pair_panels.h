@@ -1,6 +1,6 @@
-/* Factors packed for tiles of pairs: panels of `width` lines, k-major; each k has the lines' high
- * parts and then, if the factor is of pairs, their low parts. And what tiles must know of a line's
- * magnitudes. */
+/* Factors packed for tiles of pairs and triples: panels of `width` lines, k-major; each k has the
+ * lines' high parts and then, if the factor is of pairs or triples, their low parts. And what tiles
+ * must know of a line's magnitudes. */
 #pragma once
 
 #include "kernels/operand/packed.h"
@@ -18,14 +18,14 @@ struct ulp_pair_range {
 struct ulp_pair_side {
     const struct ulp_factor *factor;
     size_t line_count, k_count, width;
-    bool low;
+    size_t parts;               /* doubles of an element */
     struct ulp_pair_form *form; /* panels from earlier calls, or NULL */
 };
 
 /* A panel's doubles for each k. */
 static inline size_t ulp_pair_step(const struct ulp_pair_side *side)
 {
-    return side->width << side->low;
+    return side->width * side->parts;
 }
 
 void ulp_pair_side_make(struct ulp_pair_side *side, const struct ulp_factor *factor,

@@ -6,6 +6,8 @@
 
 #include "base/machine/cpu.h"
 #include "kernels/pair/pair_panels.h"
+#include "number/double_pair.h"
+#include "number/mpfr_record.h"
 
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 #define SIGN UINT64_C(0x8000000000000000)
@@ -23,7 +25,7 @@
 typedef void tile_fn(double *sums, const double *rows, const double *columns, size_t k_count);
 struct tiles {
     size_t columns;
-    tile_fn *sum[3][2][2];
+    tile_fn *sum[2][3][2][2]; /* of pairs, of triples */
 };
 
 #if ULP_X86_VECTORS
@@ -37,6 +39,7 @@ struct job {
     struct ulp_pair_side rows, columns;
     const int64_t *out_row, *out_column;
     bool swapped;
+    size_t parts; /* of a sum */
     tile_fn *sum;
     size_t row_block, column_block, row_blocks, column_blocks;
     unsigned char *exceptions;
@@ -56,7 +59,7 @@ struct part {
 
 static size_t find_places(const struct job *job)
 {
-    return ulp_size_round_up(job->row_block, job->rows.width) * 2 * job->columns.width;
+    return ulp_size_round_up(job->row_block, job->rows.width) * job->parts * job->columns.width;
 }
 
 static enum ulp_status take_room(struct room **out, const struct job *job, struct ulp_error *error)
@@ -94,38 +97,54 @@ static void add_products(const struct job *job, struct room *room, const struct 
         const double *rows = ulp_pair_panel(room->rows, &room->row_range[i], &job->rows,
                                             part->batch, part->row + i, k, k_count);
         for (size_t j = 0; j < part->column_count; j += width)
-            job->sum(room->sums + j / width * find_places(job) + i * 2 * width, rows,
+            job->sum(room->sums + j / width * find_places(job) + i * job->parts * width, rows,
                      panels[j / width], k_count);
     }
 }
 
 /* NaN, as of an infinite line and one of zeros, is an exception. */
 static bool is_exception(const struct ulp_pair_range *a, const struct ulp_pair_range *b,
-                         double high, size_t k_count)
+                         double high, double least, size_t k_count)
 {
     const bool fits = a->largest * b->largest <= 0x1p900 / (double)k_count &&
                       a->largest <= 0x1p900 && b->largest <= 0x1p900,
-               fine = a->least * b->least >= 0x1p-969 && a->least >= 0x1p-1000 &&
-                      b->least >= 0x1p-1000;
+               fine =
+                   a->least * b->least >= least && a->least >= 0x1p-1000 && b->least >= 0x1p-1000;
     return !fits || !fine || (high != 0 && fabs(high) < 0x1p-900);
+}
+
+/* The sum of three doubles as a record. */
+static void store_triple(struct ulp_tensor *out, int64_t at, const double *sum, size_t width)
+{
+    struct ulp_record *const record = ulp_record_at(out->data, (size_t)at, out->precision);
+    mpfr_t y;
+    ulp_record_begin(y, record, out->precision);
+    mpfr_set_d(y, sum[0], MPFR_RNDN);
+    mpfr_add_d(y, y, sum[width], MPFR_RNDN);
+    mpfr_add_d(y, y, sum[2 * width], MPFR_RNDN);
+    ulp_record_close(record, y);
 }
 
 static void store(const struct job *job, const struct room *room, const struct part *part)
 {
     const struct ulp_contraction *problem = job->problem;
     const size_t width = job->columns.width;
-    double *out = problem->out->data;
     const int64_t base = problem->out_batch_offset ? problem->out_batch_offset[part->batch] : 0;
+    const double least = job->parts == 2 ? 0x1p-969 : ULP_TRIPLE_PRODUCT_LEAST;
     for (size_t i = 0; i < part->row_count; i++)
         for (size_t j = 0; j < part->column_count; j++) {
             const double *sum =
-                room->sums + j / width * find_places(job) + i * 2 * width + j % width;
+                room->sums + j / width * find_places(job) + i * job->parts * width + j % width;
             const size_t row = part->row + i, column = part->column + j,
                          a = job->swapped ? column : row, b = job->swapped ? row : column;
-            double *at = out + 2 * (base + job->out_row[row] + job->out_column[column]);
-            at[0] = sum[0];
-            at[1] = sum[width];
-            if (is_exception(&room->row_range[i], &room->column_range[j], sum[0], problem->k))
+            const int64_t at = base + job->out_row[row] + job->out_column[column];
+            if (job->parts == 2)
+                ((struct ulp_double_pair *)problem->out->data)[at] =
+                    (struct ulp_double_pair){sum[0], sum[width]};
+            else
+                store_triple(problem->out, at, sum, width);
+            if (is_exception(&room->row_range[i], &room->column_range[j], sum[0], least,
+                             problem->k))
                 job->exceptions[(part->batch * problem->m + a) * problem->n + b] = 1;
         }
 }
@@ -172,7 +191,7 @@ static void set_sides(struct job *job, const struct tiles *tiles)
                        tiles->columns);
     job->out_row = job->swapped ? problem->out_column_offset : problem->out_row_offset;
     job->out_column = job->swapped ? problem->out_row_offset : problem->out_column_offset;
-    job->sum = tiles->sum[logarithm][job->rows.low][job->columns.low];
+    job->sum = tiles->sum[job->parts - 2][logarithm][job->rows.parts > 1][job->columns.parts > 1];
 }
 
 /* As large as registers and caches like, but a few for each thread. */
@@ -195,11 +214,13 @@ static void choose_blocks(struct job *job, size_t thread_count)
     }
 }
 
-enum ulp_status ulp_pair_tile(const struct ulp_contraction *problem, unsigned char *exceptions,
-                              struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status run_tiles(const struct ulp_contraction *problem, size_t parts,
+                                 unsigned char *exceptions, struct ulp_pool *pool,
+                                 struct ulp_error *error)
 {
     const size_t outputs = problem->batch_count * problem->m * problem->n;
     struct job job = {.problem = problem,
+                      .parts = parts,
                       .exceptions = exceptions,
                       .budget = ulp_pool_scratch(pool)};
     if (outputs == 0)
@@ -220,4 +241,16 @@ enum ulp_status ulp_pair_tile(const struct ulp_contraction *problem, unsigned ch
     ulp_pair_form_end(&job.rows, problem);
     ulp_pair_form_end(&job.columns, problem);
     return status;
+}
+
+enum ulp_status ulp_pair_tile(const struct ulp_contraction *problem, unsigned char *exceptions,
+                              struct ulp_pool *pool, struct ulp_error *error)
+{
+    return run_tiles(problem, 2, exceptions, pool, error);
+}
+
+enum ulp_status ulp_triple_tile(const struct ulp_contraction *problem, unsigned char *exceptions,
+                                struct ulp_pool *pool, struct ulp_error *error)
+{
+    return run_tiles(problem, 3, exceptions, pool, error);
 }
