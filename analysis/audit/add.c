@@ -114,6 +114,10 @@ static enum ulp_status add_sample_node(struct ulp_auditor *auditor, size_t l, si
         node->zeroed_count += from->zeroed_count;
         node->zeroed_of += from->zeroed_of;
     }
+    node->faint_by = from->faint_by >= 0 ? from->faint_by : node->faint_by;
+    node->faint_count += from->faint_count;
+    node->faint_zeros += from->faint_zeros;
+    node->faint_of += from->faint_of;
     ulp_zero_join(node, from->zero_from);
     node->source = from->source >= 0 ? from->source : node->source;
     node->grew = ulp_math_max(node->grew, from->grew);

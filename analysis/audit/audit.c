@@ -35,7 +35,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
-        node->source = node->zeroed_by = node->zero_from = -1;
+        node->source = node->zeroed_by = node->zero_from = node->faint_by = -1;
         node->grew = NAN;
         node->share = node->gain = node->condition = node->share_worst = node->decision =
             node->missing = NAN;

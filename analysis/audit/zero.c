@@ -84,6 +84,46 @@ void ulp_zero_join(struct ulp_audit_node *node, ptrdiff_t from)
             node->zero_from < 0 || node->zero_from == from ? from : (ptrdiff_t)node->index;
 }
 
+/* The input that the operator divides by; -1: it divides by none. */
+static int find_divisor(const char *op)
+{
+    return strcmp(op, "Div") == 0 || strcmp(op, "QuantizeLinear") == 0 ? 1
+           : strcmp(op, "Reciprocal") == 0                             ? 0
+                                                                       : -1;
+}
+
+/* What is divided by has the digits of subnormal numbers, or none. */
+static void look_at_divisor(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l)
+{
+    struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
+    struct ulp_audit_node *node = &lane->nodes[event->index];
+    const struct ulp_place *place = &auditor->audit.places[event->index];
+    const int divisor = find_divisor(event->op);
+    if (divisor < 0 || (size_t)divisor >= place->input_count || place->inputs[divisor].node < 0)
+        return;
+    const struct ulp_link *link = &place->inputs[divisor];
+    const struct ulp_audit_node *by = &lane->nodes[link->node];
+    size_t i = 0;
+    while (i < event->input_count && strcmp(event->input_names[i], link->name) != 0)
+        i++;
+    if (i == event->input_count || by->output_count != 1)
+        return;
+    const struct ulp_tensor *own = event->inputs[(l + 1) * event->input_count + i].entire,
+                            *exact = event->inputs[i].entire;
+    const double least = ldexp(1, ulp_audit_format(lane, by, &by->outputs[0]).emin);
+    size_t count = 0;
+    for (size_t e = 0; is_pair(own, exact) && e < own->count; e++)
+        if (fabs(ulp_tensor_read(own, e)) < least && ulp_tensor_read(exact, e) != 0) {
+            count++;
+            node->faint_zeros += ulp_tensor_read(own, e) == 0;
+        }
+    if (!count)
+        return;
+    node->faint_by = link->node;
+    node->faint_count += count;
+    node->faint_of += own->count;
+}
+
 void ulp_zero_look(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l)
 {
     struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[event->index];
@@ -91,6 +131,7 @@ void ulp_zero_look(struct ulp_auditor *auditor, const struct ulp_event *event, s
                                 *values = &event->values[(l + 1) * event->output_count];
     bool zero = false, several = event->output_count != 1;
     ptrdiff_t from = -1;
+    look_at_divisor(auditor, event, l);
     for (size_t o = 0; o < event->output_count; o++) {
         struct ulp_taint *taint = ulp_taint_find(&auditor->taints[l], event->output_names[o]);
         if (taint)

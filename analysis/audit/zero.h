@@ -4,8 +4,8 @@
 
 #include "analysis/audit/auditor.h"
 
-/* Note of the event's node which of its results have become 0 in lane l, and whether it only hands
- * zeros on; and of one execution more where they come from (ulp_audit_node.zero_from). */
+/* Note of the event's node which of its results have become 0 in lane l, whether it only hands zeros
+ * on, and by how many elements it divides that are below the normal numbers; and of one execution more where they come from (ulp_audit_node.zero_from). */
 void ulp_zero_look(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l);
 void ulp_zero_join(struct ulp_audit_node *node, ptrdiff_t from);
 /* Of a node whose results are not finite in lane l, although its exact ones fit the storage: which

@@ -76,6 +76,7 @@ static enum ulp_status run_lint(struct ulp_doctoring *x, struct ulp_error *error
     const struct ulp_lint_options wanted = {.targets = x->target ? x->target->bit : 0,
                                             .dims = options->dims,
                                             .dim_count = options->dim_count,
+                                            .original = options->original,
                                             .inputs =
                                                 x->sample_count ? x->samples[0].inputs : NULL};
     struct ulp_lint_result *lint = take(x, sizeof *lint);
@@ -107,6 +108,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
                                                  .names = engine ? names : NULL};
     const struct ulp_audit_options wanted = {.plan = &planning,
                                              .shares = true,
+                                             .original = options->original,
                                              .task = options->task,
                                              .allow_nonfinite_inputs =
                                                  options->allow_nonfinite_inputs,

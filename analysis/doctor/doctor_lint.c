@@ -22,6 +22,22 @@ static bool is_wrong_anyway(const char *id)
     return is;
 }
 
+/* Wrong only where the original's outputs are others. */
+static bool is_wrong_beside(const char *id)
+{
+    return strcmp(id, "constant-off") == 0 || strcmp(id, "eps-scaled") == 0;
+}
+
+/* Has another rule said it of the node? */
+static bool is_found(const struct ulp_doctoring *x, const struct ulp_finding *finding)
+{
+    bool is = false;
+    for (size_t c = 0; c < x->doctor->cause_count; c++)
+        is |= finding->node && x->doctor->causes[c].reason == ULP_DOCTOR_GRAPH &&
+              x->doctor->causes[c].node && strcmp(x->doctor->causes[c].node, finding->node) == 0;
+    return is;
+}
+
 const struct ulp_finding *ulp_doctor_find_refused(const struct ulp_doctor *doctor)
 {
     return doctor->target ? ulp_lint_find_error(doctor->lint, is_wrong_anyway) : NULL;
@@ -44,7 +60,10 @@ void ulp_doctor_find_graph(struct ulp_doctoring *x)
         struct ulp_text text = {0};
         struct ulp_lint_rule rule;
         const bool refused = finding == ulp_doctor_find_refused(x->doctor);
-        if (!is_wrong_anyway(finding->rule) && !refused)
+        /* where the outputs are the original's, something makes up for it */
+        const bool beside = is_wrong_beside(finding->rule) && x->options->original &&
+                            x->doctor->grade != ULP_GRADE_FINE;
+        if ((!is_wrong_anyway(finding->rule) && !refused && !beside) || is_found(x, finding))
             continue;
         const struct ulp_audit_node *node = find_node(x, finding->node);
         if (node)

@@ -96,7 +96,7 @@ enum ulp_status ulp_doctor_plan(struct ulp_doctoring *x, struct ulp_error *error
     const struct ulp_doctor_options *options = x->options;
     struct ulp_doctor *doctor = x->doctor;
     struct ulp_search *plan = ulp_arena_take(doctor->memory, 1, sizeof *plan);
-    if (options->no_plan || options->engine || (x->floats && !x->converts) ||
+    if (options->no_plan || options->original || options->engine || (x->floats && !x->converts) ||
         doctor->audit->birth_count || ulp_doctor_find_refused(doctor) ||
         ulp_certificate_is_lost(&doctor->audit->certificate) || doctor->grade == ULP_GRADE_FINE ||
         doctor->grade == ULP_GRADE_NOT || ulp_judged_deaf(x->target, doctor->arithmetic))

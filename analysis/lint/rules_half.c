@@ -56,6 +56,50 @@ void ulp_lint_eps_subnormal(struct ulp_lint *lint, struct ulp_lint_place place)
         ulp_lint_add(lint, place, NULL, "epsilon %.3g is subnormal in FP16", epsilon);
 }
 
+/* Back along first inputs over such operators, to one that is none of them. */
+static struct ulp_lint_place behind(struct ulp_lint_place place, size_t input, const char *ops)
+{
+    struct ulp_lint_place source = ulp_lint_source(place, input);
+    for (int depth = 0; depth < 6 && ulp_lint_is_any(source, ops); depth++)
+        source = ulp_lint_source(source, 0);
+    return source;
+}
+
+/* Is what the node divides by the largest of what it divides? */
+static bool divides_by_largest(struct ulp_lint_place place)
+{
+    bool largest = false;
+    struct ulp_lint_place at = ulp_lint_source(place, 1);
+    for (int depth = 0;
+         depth < 6 && ulp_lint_is_any(at, "Abs Add Cast Clip Max ReduceL2 ReduceMax Reshape");
+         depth++) {
+        largest |= ulp_lint_is_any(at, "ReduceL2 ReduceMax");
+        if (ulp_lint_input(at, 0) == ulp_lint_input(place, 0))
+            return largest;
+        at = ulp_lint_source(at, 0);
+    }
+    return false;
+}
+
+/* What is added to squares of x / max(x) counts max(x)^2 times as much beside squares of x. */
+void ulp_lint_eps_scaled(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    static const char squares[] =
+        "Abs Cast Mul Pow ReduceMean ReduceSum ReduceSumSquare Reshape Squeeze Sqrt Unsqueeze";
+    double epsilon;
+    if (!ulp_lint_is_any(place, "Add Max") || !protects(place))
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const struct ulp_lint_place source = behind(place, 1 - i, squares);
+        if (ulp_lint_scalar(place.graph, ulp_lint_input(place, i), &epsilon) && epsilon > 0 &&
+            ulp_lint_is(source, "Div") && divides_by_largest(source))
+            ulp_lint_add(lint, place, NULL,
+                         "epsilon %.3g is added to what '%s' has divided by its largest element: "
+                         "beside the original's it counts that element's square times as much",
+                         epsilon, source.node->name);
+    }
+}
+
 /* ---- operators ---- */
 
 void ulp_lint_pow(struct ulp_lint *lint, struct ulp_lint_place place)

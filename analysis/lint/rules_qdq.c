@@ -5,6 +5,7 @@
 
 #include "ops/product/saturating.h"
 #include "ops/product/quantize_rows.h"
+#include "tensor/tensor.h"
 
 static bool is_quantizing(struct ulp_lint_place place)
 {
@@ -46,11 +47,7 @@ void ulp_lint_qdq_asymmetric(struct ulp_lint *lint)
 /* A zero point at the upper end of the type leaves no step for positive values. */
 void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const struct {
-        enum ulp_type type;
-        double top;
-    } ends[] = {{ULP_TYPE_UINT8, 255},   {ULP_TYPE_INT8, 127}, {ULP_TYPE_UINT16, 65535},
-                {ULP_TYPE_INT16, 32767}, {ULP_TYPE_UINT4, 15}, {ULP_TYPE_INT4, 7}};
+    double bottom, top;
     const struct ulp_tensor *zero =
         ulp_lint_is(place, "QuantizeLinear") ? find_zero_point(place) : NULL;
     struct ulp_lint_place source = ulp_lint_source(place, 0);
@@ -60,12 +57,12 @@ void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
         ulp_lint_is_any(source, "LogSoftmax Neg Min Clip") ||
         ulp_lint_constant(place.graph, ulp_lint_input(place, 0)))
         return;
-    for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
-        if (zero->type == ends[e].type && ulp_tensor_get(zero, 0) == ends[e].top)
-            ulp_lint_add(
-                lint, place, NULL,
-                "the zero point is %g, the largest %s: every positive value of '%s' (%s) becomes 0",
-                ends[e].top, ulp_type_name(zero->type), source.node->name, source.node->op_type);
+    ulp_integer_range(zero->type, &bottom, &top);
+    if (top > 0 && ulp_tensor_get(zero, 0) == top)
+        ulp_lint_add(
+            lint, place, NULL,
+            "the zero point is %g, the largest %s: every positive value of '%s' (%s) becomes 0",
+            top, ulp_type_name(zero->type), source.node->name, source.node->op_type);
 }
 
 /* Behind QuantizeLinear and DequantizeLinear: is it a constant? */

@@ -236,6 +236,11 @@ struct ulp_audit_node {
     bool zeroes;         /* it is the zeroed_by of some node */
     size_t zeroed_count; /* elements that are not finite by it; 0: these cannot be told apart */
     size_t zeroed_of;    /* and of how many */
+    /* what it divides by is computed by this node [node]; elements of that which are below the
+     * normal numbers of its format, or 0, and exactly are not 0, those that are 0 among them, and
+     * of how many; -1: none are */
+    ptrdiff_t faint_by;
+    size_t faint_count, faint_zeros, faint_of;
     /* where results that exactly are not have become 0: the node whose zeros it only hands on, or
      * itself; -1: none has [node] */
     ptrdiff_t zero_from;

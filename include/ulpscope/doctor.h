@@ -69,6 +69,9 @@ struct ulp_doctor_options {
     /* of the walk: after so many the search for a remedy, its last step, ends, and the verdict is
      * said without one; 0: ULP_DOCTOR_SECONDS */
     double seconds;
+    /* what the model was made of, as of an audit: outputs are judged by its, constants compared with
+     * its; NULL: they are not. No remedy is searched then */
+    const struct ulp_model *original;
 };
 #define ULP_DOCTOR_SECONDS 60.0
 

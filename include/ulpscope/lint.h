@@ -57,6 +57,9 @@ struct ulp_lint_options {
     const struct ulp_dim_value *dims;
     size_t dim_count;
     const struct ulp_tensor_set *inputs;
+    /* what the model was made of, as of an audit: its constants are compared with that one's; NULL:
+     * they are not */
+    const struct ulp_model *original;
 };
 
 struct ulp_lint_result {

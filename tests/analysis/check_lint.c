@@ -16,8 +16,11 @@ static struct ulp_lint_result run_lint(const struct lint_case *c, int which)
     struct ulp_lint_options options = {.layer_precisions = c->precisions[which],
                                        .layer_output_types = c->output_types[which]};
     struct ulp_lint_result result;
+    struct ulp_model *original = c->original ? onnx_text_load(c->opset, c->original) : NULL;
+    options.original = original;
     options.targets = c->targets ? ulp_target_find(c->targets)->bit : 0;
     ck_ok(ulp_lint_run(model, &options, &result, &why));
+    ulp_model_free(original);
     ulp_model_free(model);
     return result;
 }

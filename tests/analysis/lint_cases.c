@@ -9,6 +9,22 @@
 #define ZEROS_8 "0, 0, 0, 0, 0, 0, 0, 0"
 #define ZEROS_24 ZEROS_8 ", " ZEROS_8 ", " ZEROS_8
 
+/* A MatMul by 2 x 2 weights, as floats and as codes; and by 16 x 16 codes, of which 80 are the
+ * first number and 176 the second. */
+#define FLOATS(weights) \
+    "(float[1,2] x) => (float[1,2] y) <float[2,2] w = {" weights "}> { [m] y = MatMul(x, w) }"
+#define CODES(type, codes, scale, zero)                                                  \
+    "(float[1,2] x) => (float[1,2] y) <" type "[2,2] c = {" codes "}, float s = {" scale \
+    "}, " type " z = {" zero "}> { [d] w = DequantizeLinear(c, s, z) [m] y = MatMul(x, w) }"
+#define TEN(code)                                                                                  \
+    code ", " code ", " code ", " code ", " code ", " code ", " code ", " code ", " code ", " code \
+         ", "
+#define MANY(type, first, second, zero)                                                          \
+    "(float[1,16] x) => (float[1,16] y) <" type "[16,16] c = {" TEN(first) TEN(first) TEN(first) \
+        TEN(first) TEN(first) TEN(first) TEN(first) TEN(first) second                            \
+        "...}, float s = {0.01}, " type " z = {" zero                                            \
+        "}> { [d] w = DequantizeLinear(c, s, z) y = MatMul(x, w) }"
+
 const struct lint_case lint_cases[] = {
     {.rule = "option-removed",
      .opset = 17,
@@ -265,6 +281,17 @@ const struct lint_case lint_cases[] = {
      .found = "(float[2] x) => (float[2] y) <float e = {1e-5}> { a = Add(x, e) y = Reciprocal(a) }",
      .clean =
          "(float[2] x) => (float[2] y) <float e = {1e-4}> { a = Add(x, e) y = Reciprocal(a) }"},
+    {.rule = "eps-scaled",
+     .opset = 17,
+     .count = 1,
+     .says = "e: epsilon 0.001 is added to what 'd' has divided by its largest element",
+     .found =
+         "(float[2,4] x) => (float[2,4] y) <float e = {0.001}> { a = Abs(x) m = "
+         "ReduceMax<axes=[-1]>(a) [d] d = Div(x, m) s = Mul(d, d) r = ReduceMean<axes=[-1]>(s) "
+         "[e] t = Add(r, e) q = Sqrt(t) y = Div(d, q) }",
+     .clean = "(float[2,4] x, float[2,1] m) => (float[2,4] y) <float e = {0.001}> { [d] d = Div(x, "
+              "m) s = Mul(d, d) r = ReduceMean<axes=[-1]>(s) [e] t = Add(r, e) q = Sqrt(t) y = "
+              "Div(d, q) }"},
     {.rule = "pow-integer",
      .opset = 17,
      .count = 1,
@@ -517,6 +544,60 @@ const struct lint_case lint_cases[] = {
          "= QuantizeLinear(n, s, z) y = DequantizeLinear(q, s, z) }",
      .clean = "(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {127}> { [n] n = "
               "LogSoftmax(x) [q] q = QuantizeLinear(n, s, z) y = DequantizeLinear(q, s, z) }"},
+    {.rule = "constant-cut",
+     .opset = 17,
+     .count = 1,
+     .says = "d: 1 of 4 INT32 codes of 'c' are the largest there is",
+     .found = "(float[1,4] x) => (float[1,4] y) <int32[4] c = {2147483647, -5, 7, 9}, float s = "
+              "{1e-9}> { [d] b = DequantizeLinear(c, s) y = Add(x, b) }",
+     .clean = "(float[1,4] x) => (float[1,4] y) <int32[4] c = {2147483646, -5, 7, 9}, float s = "
+              "{1e-9}> { [d] b = DequantizeLinear(c, s) y = Add(x, b) }"},
+    {.rule = "codes-misread",
+     .opset = 17,
+     .count = 1,
+     .says = "d: of 256 UINT8 codes of 'c' 176 are in the lower third, 0 in the middle and 80 in "
+             "the upper one",
+     .found = MANY("uint8", "250", "3", "0"),
+     .clean = MANY("uint8", "120", "131", "128")},
+    {.rule = "codes-misread",
+     .opset = 17,
+     .count = 1,
+     .says = "d: of 256 INT8 codes of 'c' 80 are the zero point, 0, and none is below it",
+     .found = MANY("int8", "0", "9", "0"),
+     .clean = MANY("int8", "-4", "9", "0")},
+    /* codes read as another type, lost signs, another zero point or scale; a value a step away is
+     * the original's, and so is a transposed one */
+    {.rule = "constant-off",
+     .opset = 17,
+     .count = 1,
+     .original = FLOATS("0.5, -0.25, 1, -1"),
+     .says = "d: 2 of 4 values that 'm' (MatMul) reads of 'c' are not those of the original's 'w' "
+             "within a step, by up to 256 steps: which all codes of the type make at once",
+     .found = CODES("uint8", "50, 231, 100, 156", "0.01", "0"),
+     .clean = CODES("int8", "50, -24, 100, -100", "0.01", "0")},
+    {.rule = "constant-off",
+     .opset = 17,
+     .count = 1,
+     .original = FLOATS("0.5, -0.25, 1, -1"),
+     .says = "by up to 100 steps: negative ones are 0",
+     .found = CODES("int8", "50, 0, 100, 0", "0.01", "0"),
+     .clean = "(float[1,2] x) => (float[1,2] y) <int8[2,2] c = {50, 100, -25, -100}, float s = "
+              "{0.01}> { d = DequantizeLinear(c, s) w = Transpose(d) [m] y = MatMul(x, w) }"},
+    {.rule = "constant-off",
+     .opset = 17,
+     .count = 1,
+     .original = FLOATS("0.5, -0.25, 1, -1"),
+     .says = "all by 128 steps: another zero point",
+     .found = CODES("uint8", "178, 103, 228, 28", "0.01", "0"),
+     .clean = CODES("uint8", "178, 103, 228, 28", "0.01", "128")},
+    {.rule = "constant-off",
+     .opset = 17,
+     .count = 1,
+     .original = FLOATS("0.5, -0.25, 1, -1"),
+     .says = "m: 4 of 4 values that 'm' (MatMul) reads of 'w' are not those of the original's 'w' "
+             "within a step, by up to 4.19e+06 steps: all are the original's times 2",
+     .found = FLOATS("1, -0.5, 2, -2"),
+     .clean = FLOATS("0.50000006, -0.25, 1, -1")},
     {.rule = "qdq-axis",
      .opset = 17,
      .count = 1,

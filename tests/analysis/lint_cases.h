@@ -11,6 +11,7 @@ struct lint_case {
     size_t count;              /* findings in the first */
     const char *says;          /* part of the first finding's text, with the node's name */
     const char *targets;       /* --for; NULL: all */
+    const char *original;      /* --reference-model; NULL: none */
     /* of the first and the second */
     const char *precisions[2], *output_types[2];
 };

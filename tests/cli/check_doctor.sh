@@ -251,6 +251,32 @@ fields said.json '"recording coarse.npz is not explained" in r["causes"][0]["tex
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 
+# A divisor that is formed below the normal numbers; a constant that is another one than the original's.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+random = np.random.default_rng(11)
+np.savez("faint.npz", x=(random.standard_normal((8, 64)) * 2e-5).astype("f4"))
+scale = [node("Abs", "u", "a"), node("ReduceMax", "a", "m", axes=[1]), node("Div", "m most", "s", "scale"), node("Div", "u s", "y", "quotient")]
+for name, up in ("faint", 1), ("faint_mended", 4096):
+    write_model(f"{name}.onnx", [node("Mul", "x up", "u"), *scale], {"x": (8, 64)}, ["y"], {"up": np.float32(up), "most": np.float32(448)}, opset=17)
+w, bias = random.standard_normal((64, 4)).astype("f4"), np.float32([3, -2, 1, .5])
+codes = np.int32([2**31 - 1, -2000000000, 1000000000, 500000000])
+write_model("float.onnx", [node("MatMul", "x w", "p"), node("Add", "p b", "y", "added")], {"x": (8, 64)}, ["y"], {"w": w, "b": bias}, opset=17)
+for name, change in ("cut", 0), ("shifted", 0), ("cut_mended", 1):
+    held = np.int32([1500000000, *codes[1:]]) if change else codes + (np.int32([-1, 0, 500000000, 500000000]) if name == "shifted" else 0)
+    write_model(f"{name}.onnx", [node("DequantizeLinear", "c s", "b", "biased", axis=0), node("MatMul", "x w", "p"), node("Add", "p b", "y", "added")], {"x": (8, 64)}, ["y"],
+                {"w": w, "c": held, "s": np.float32([2e-9 if change else 1e-9, 1e-9, 1e-9, 1e-9])}, opset=17)
+np.savez("x64.npz", x=random.standard_normal((8, 64)).astype("f4"))
+END
+named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements .0 in 0., and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
+fields said.json 'r["causes"][0]["fix"].startswith("compute scale and quotient in FP32")' "what to do, with its nodes"
+named cut x64 biased "1 of 4 INT32 codes of 'c' are the largest there is" -a fp32 --task signal
+expect 1 "beside the original" "$program" doctor shifted.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q --json said.json
+fields said.json '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "biased")] and "another zero point" not in r["verdict"]' "beside the original"
+expect 0 "as the original" "$program" doctor cut_mended.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q
+
 expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
 expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
 expect 3 "no file" "$program" doctor none.onnx -i wide.npz

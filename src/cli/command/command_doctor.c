@@ -10,7 +10,7 @@ struct doctor_options {
     struct common_options common;
     struct ulp_engine_map_options built;
     struct ulp_doctor_options doctor;
-    const char *engine, *reference, *out, *html;
+    const char *engine, *reference, *reference_model, *out, *html;
     char **recorded;
     size_t recorded_count;
     int argc;
@@ -47,7 +47,7 @@ static const char documentation[] =
 /* One diagnosis while it is made. */
 struct making {
     const struct doctor_options *options;
-    struct ulp_model *model;
+    struct ulp_model *model, *original;
     struct sample_list samples;
     struct ulp_sample *list;
     struct ulp_recording_list recordings;
@@ -82,6 +82,8 @@ static enum ulp_status prepare_diagnosis(struct making *making, struct ulp_error
     for (size_t r = 0; r < options->recorded_count; r++)
         ULP_TRY(read_recording(making->model, common, options->recorded[r], &making->recordings,
                                error));
+    if (options->reference_model)
+        ULP_TRY(load_model(options->reference_model, common->budget, &making->original, error));
     if (options->engine)
         ULP_TRY(open_engine(options->engine, making->model, &making->samples, &options->built,
                             &making->engine, error));
@@ -106,6 +108,7 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
     ULP_TRY(prepare_diagnosis(making, error));
     progress_init(&making->progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&making->progress);
+    wanted.original = making->original;
     wanted.engine = options->engine ? &making->engine.lane : NULL;
     wanted.recordings = making->recordings.items;
     wanted.recording_count = making->recordings.count;
@@ -130,6 +133,7 @@ static void finish_doctor(struct making *making)
     ulp_text_free(&making->engine_arguments);
     free(making->list);
     free_samples(&making->samples);
+    ulp_model_free(making->original);
     ulp_model_free(making->model);
 }
 

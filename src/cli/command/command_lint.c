@@ -10,7 +10,7 @@
 struct lint_options {
     struct common_options common;
     struct ulp_lint_options lint;
-    const char *sarif, *html, *explain, *fix;
+    const char *sarif, *html, *explain, *fix, *reference_model;
     bool list, change;
     size_t shown;
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
@@ -143,6 +143,7 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_error *
 {
     const struct common_options *common = &options->common;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *original = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(ulp_lint_free) struct ulp_lint_result result = {0};
     ULP_SCOPED(ulp_lint_fixed_free) struct ulp_lint_fixed fixed = {0};
@@ -151,6 +152,9 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_error *
     ULP_TRY(load_with_shapes(common, NULL, &model, error));
     if (common->input_count)
         ULP_TRY(read_samples(model, common, false, &samples, error));
+    if (options->reference_model)
+        ULP_TRY(load_model(options->reference_model, common->budget, &original, error));
+    options->lint.original = original;
     options->lint.dims = common->dims;
     options->lint.dim_count = common->dim_count;
     options->lint.inputs = samples.count ? &samples.items[0].inputs : NULL;

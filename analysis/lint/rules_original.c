@@ -1,0 +1,410 @@
+/* Constants that are not what was meant: beside those of the original where there is one, else by
+ * what no quantiser writes. Both look at a constant as its reader does: dequantised, transposed. */
+#include "analysis/lint/lint.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/scales/scales_stored.h"
+#include "number/function/math.h"
+#include "tensor/tensor.h"
+
+#define RANK_MAX 8
+#define BEFORE_MAX 8 /* nodes between a constant and its reader */
+
+/* What a reader's input holds where it is made of one constant alone. */
+struct source {
+    const struct ulp_tensor *values;   /* as stored: floats, or codes */
+    const struct ulp_tensor *zero;     /* of codes; NULL: 0 */
+    struct ulp_stored stored;          /* of codes */
+    struct ulp_lint_place dequantizer; /* node NULL: values are floats */
+    const char *name;                  /* of the constant */
+    int rank;                          /* as the reader has it */
+    int64_t dims[RANK_MAX];
+    size_t strides[RANK_MAX]; /* of the elements as stored */
+};
+
+static void lay(struct source *s, const struct ulp_tensor *shape)
+{
+    size_t stride = 1;
+    s->rank = shape->rank;
+    for (int d = shape->rank; d-- > 0;) {
+        s->dims[d] = shape->dims[d];
+        s->strides[d] = stride;
+        stride *= (size_t)shape->dims[d];
+    }
+}
+
+static void transpose(struct source *s, struct ulp_lint_place place)
+{
+    const struct ulp_attribute *order = ulp_node_attribute(place.node, "perm");
+    const struct source from = *s;
+    for (int d = 0; d < s->rank; d++) {
+        const int64_t at =
+            order && order->count == (size_t)s->rank ? order->ints[d] : s->rank - 1 - d;
+        if (at < 0 || at >= s->rank)
+            return;
+        s->dims[d] = from.dims[at];
+        s->strides[d] = from.strides[at];
+    }
+}
+
+/* Behind Transposes, Casts and one DequantizeLinear. */
+static bool find_source_at(const struct ulp_lint_graph *graph, int value, int depth,
+                           struct source *out)
+{
+    const struct ulp_tensor *constant = ulp_lint_constant(graph, value);
+    const struct ulp_lint_place place = ulp_lint_producer(graph, value);
+    if (constant) {
+        *out = (struct source){.values = constant, .name = ulp_lint_value_name(graph, value)};
+        if (constant->rank > RANK_MAX || !constant->count)
+            return false;
+        lay(out, constant);
+        return true;
+    }
+    if (!place.node || depth == BEFORE_MAX ||
+        !ulp_lint_is_any(place, "Cast DequantizeLinear Identity Transpose") ||
+        !find_source_at(place.graph, ulp_lint_input(place, 0), depth + 1, out))
+        return false;
+    if (ulp_lint_is(place, "Transpose"))
+        transpose(out, place);
+    if (!ulp_lint_is(place, "DequantizeLinear"))
+        return true;
+    const struct ulp_tensor *scale = ulp_lint_constant(place.graph, ulp_lint_input(place, 1));
+    const int zero = ulp_lint_input(place, 2);
+    out->zero = ulp_lint_constant(place.graph, zero);
+    const bool first = !out->dequantizer.node;
+    out->dequantizer = place;
+    for (int d = 0; d < out->rank; d++) /* its axis is of the codes as stored */
+        if (d + 1 < out->rank && out->strides[d] < out->strides[d + 1])
+            return false;
+    return first && scale && (zero < 0 || out->zero) &&
+           (!out->zero || out->zero->count == 1 || out->zero->count == scale->count) &&
+           ulp_stored_read(place.node, out->values, scale, &out->stored);
+}
+
+static bool find_source(struct ulp_lint_place place, size_t i, struct source *out)
+{
+    const int value = ulp_lint_input(place, i);
+    if (value < 0 || !find_source_at(place.graph, value, 0, out))
+        return false;
+    if (i == 1 && out->rank == 2 && ulp_lint_is(place, "Gemm") &&
+        ulp_lint_int(place, "transB", 0)) {
+        const struct source from = *out;
+        for (int d = 0; d < 2; d++) {
+            out->dims[d] = from.dims[1 - d];
+            out->strides[d] = from.strides[1 - d];
+        }
+    }
+    return out->dequantizer.node || ulp_type_is_float(out->values->type);
+}
+
+static double find_zero(const struct source *s, size_t scale)
+{
+    return s->zero ? ulp_tensor_get(s->zero, s->zero->count == 1 ? 0 : scale) : 0;
+}
+
+/* Stored element i as its reader has it; *step: between its neighbours there. */
+static double read_element(const struct source *s, size_t i, double *step)
+{
+    const double x = ulp_tensor_get(s->values, i);
+    if (s->dequantizer.node) {
+        const size_t scale = ulp_stored_find(&s->stored, i);
+        const double width = ulp_stored_scale(&s->stored, scale);
+        struct ulp_format format;
+        *step = fabs(width);
+        if (ulp_type_is_float(s->values->type) &&
+            ulp_format_find(ulp_type_rows[s->values->type].format, &format, NULL) == ULP_OK)
+            *step *= ldexp(1, ilogb(ulp_math_max(fabs(x), ldexp(1, format.emin))) -
+                                  format.precision + 1);
+        return (x - find_zero(s, scale)) * width;
+    }
+    struct ulp_format format;
+    *step = fabs(x);
+    if (ulp_format_find(ulp_type_rows[s->values->type].format, &format, NULL) == ULP_OK)
+        *step =
+            ldexp(1, ilogb(ulp_math_max(fabs(x), ldexp(1, format.emin))) - format.precision + 1);
+    return x;
+}
+
+/* The stored number of the reader's element i. */
+static size_t find_stored(const struct source *s, size_t i)
+{
+    size_t at = 0;
+    for (int d = s->rank; d-- > 0;) {
+        at += i % (size_t)s->dims[d] * s->strides[d];
+        i /= (size_t)s->dims[d];
+    }
+    return at;
+}
+
+static bool has_same_shape(const struct source *a, const struct source *b)
+{
+    bool same = a->rank == b->rank && a->values->count == b->values->count;
+    for (int d = 0; same && d < a->rank; d++)
+        same = a->dims[d] == b->dims[d];
+    return same;
+}
+
+/* ---- beside the original ---- */
+
+/* The node of the original that computes what the node does: by the name of its result, else by its
+ * own. */
+struct twins {
+    struct ulp_lint other;
+    struct ulp_names results, nodes; /* by name: places of `other` */
+};
+
+static bool list_twins(const struct ulp_lint *lint, struct twins *out)
+{
+    struct ulp_error ignored;
+    out->other = (struct ulp_lint){.model = lint->options->original,
+                                   .options = lint->options,
+                                   .arena = lint->arena,
+                                   .targets = lint->targets};
+    if (ulp_lint_view(&out->other, &ignored) != ULP_OK)
+        return false;
+    for (size_t n = 0; n < out->other.node_count; n++) {
+        const struct ulp_lint_place place = out->other.places[n];
+        const char *result = ulp_lint_value_name(place.graph, ulp_lint_output(place, 0));
+        if (place.graph != out->other.graphs)
+            continue;
+        if ((result && *result && !ulp_names_add(&out->results, result, (int)n)) ||
+            (*place.node->name && ulp_names_find(&out->nodes, place.node->name) < 0 &&
+             !ulp_names_add(&out->nodes, place.node->name, (int)n)))
+            return false;
+    }
+    return true;
+}
+
+static struct ulp_lint_place find_twin(const struct twins *twins, struct ulp_lint_place place)
+{
+    const char *result = ulp_lint_value_name(place.graph, ulp_lint_output(place, 0));
+    int n = result ? ulp_names_find(&twins->results, result) : -1;
+    if (n < 0)
+        n = ulp_names_find(&twins->nodes, place.node->name);
+    const struct ulp_lint_place twin = n < 0 ? (struct ulp_lint_place){0} : twins->other.places[n];
+    return ulp_lint_is(twin, place.node->op_type) ? twin : (struct ulp_lint_place){0};
+}
+
+/* How a constant differs: elements that are off by more than a step, and what they have in common.
+ */
+struct off {
+    size_t count;
+    size_t cut;     /* their codes are an end of the type */
+    size_t lost;    /* they are 0, and were all of one sign */
+    size_t wrapped; /* off by all codes of the type at once */
+    size_t zeros, negative;
+    double most;              /* in steps */
+    double low, high;         /* of all differences, in steps */
+    double power, meant;      /* of what is off, and of the original */
+    double squares, products; /* of the constant; of it and the original */
+};
+
+/* Of what is stored wider than it was computed. */
+#define HALF_WIDTH 0x1p-10
+
+static void compare_with(const struct source *is, const struct source *was, struct off *off)
+{
+    double bottom = 0, top = 0;
+    const bool codes = is->dequantizer.node && !ulp_type_is_float(is->values->type);
+    if (codes)
+        ulp_integer_range(is->values->type, &bottom, &top);
+    *off = (struct off){.low = INFINITY, .high = -INFINITY};
+    for (size_t i = 0; i < is->values->count; i++) {
+        const size_t at = find_stored(is, i);
+        double step, ignored;
+        const double x = read_element(is, at, &step),
+                     y = read_element(was, find_stored(was, i), &ignored),
+                     steps = step > 0 ? (x - y) / step
+                             : x == y ? 0
+                                      : INFINITY;
+        off->meant += y * y;
+        off->squares += x * x;
+        off->products += x * y;
+        off->low = ulp_math_min(off->low, steps);
+        off->high = ulp_math_max(off->high, steps);
+        if (fabs(x - y) <= step * (1 + HALF_WIDTH) + fabs(y) * HALF_WIDTH)
+            continue;
+        const double code = ulp_tensor_get(is->values, at);
+        off->count++;
+        off->cut += codes && (code == bottom || code == top);
+        off->lost += x == 0;
+        off->negative += y < 0;
+        off->wrapped += codes && fabs(fabs(steps) - (top - bottom + 1)) <= 1;
+        off->most = ulp_math_max(off->most, fabs(steps));
+        off->power += (x - y) * (x - y);
+    }
+}
+
+/* What is off by less than this share of the original's power is what quantisers do that mend one
+ * error by another, or cut outliers: a tenth of the rms. */
+#define OFF_POWER 0.01
+
+static const char *explain(const struct source *is, const struct off *off, char text[96])
+{
+    const double factor = off->products / off->meant, rest = off->squares - off->products * factor;
+    if (2 * off->wrapped > off->count)
+        return "which all codes of the type make at once: signed ones are read as unsigned, or the "
+               "other way";
+    if (2 * off->cut > off->count) {
+        snprintf(text, 96, "cut at the end of %s", ulp_type_name(is->values->type));
+        return text;
+    }
+    if (2 * off->lost > off->count && (off->negative == off->count || off->negative == 0))
+        return off->negative ? "negative ones are 0" : "positive ones are 0";
+    if (is->dequantizer.node && off->high - off->low <= 2 && off->count == is->values->count) {
+        snprintf(text, 96, "all by %.4g steps: another zero point", (off->low + off->high) / 2);
+        return text;
+    }
+    if (rest <= OFF_POWER * off->squares) {
+        snprintf(text, 96, "all are the original's times %.4g", factor);
+        return text;
+    }
+    return "in no common way";
+}
+
+static bool is_told(const struct ulp_lint *lint, const char *value)
+{
+    bool is = false;
+    for (size_t f = 0; f < lint->finding_count; f++)
+        is |= lint->findings[f].row == lint->common.row && lint->findings[f].value &&
+              strcmp(lint->findings[f].value, value) == 0;
+    return is;
+}
+
+static void compare_input(struct ulp_lint *lint, struct ulp_lint_place place,
+                          struct ulp_lint_place twin, size_t i)
+{
+    struct source is, was;
+    struct off off;
+    char text[96];
+    if (!find_source(place, i, &is) || !find_source(twin, i, &was) || !has_same_shape(&is, &was) ||
+        is_told(lint, is.name))
+        return;
+    compare_with(&is, &was, &off);
+    if (!off.count || !(off.power > OFF_POWER * off.meant))
+        return;
+    ulp_lint_add(lint, is.dequantizer.node ? is.dequantizer : place, is.name,
+                 "%zu of %zu values that '%s' (%s) reads of '%s' are not those of the original's "
+                 "'%s' within a step, by up to %.3g steps: %s",
+                 off.count, is.values->count, place.node->name, place.node->op_type, is.name,
+                 was.name, off.most, explain(&is, &off, text));
+}
+
+void ulp_lint_constant_off(struct ulp_lint *lint)
+{
+    struct twins twins = {0};
+    if (!lint->options->original)
+        return;
+    lint->failed |= !list_twins(lint, &twins);
+    for (size_t n = 0; n < lint->node_count && !lint->failed; n++) {
+        const struct ulp_lint_place place = lint->places[n];
+        const struct ulp_lint_place twin =
+            place.graph == lint->graphs ? find_twin(&twins, place) : (struct ulp_lint_place){0};
+        for (size_t i = 0; twin.node && i < place.node->input_count; i++)
+            compare_input(lint, place, twin, i);
+    }
+    ulp_names_free(&twins.results);
+    ulp_names_free(&twins.nodes);
+    ulp_names_free(&twins.other.names);
+}
+
+/* ---- what no quantiser writes ---- */
+
+/* Operators with codes among their inputs, and where the zero point of these is; -1: there is none.
+ */
+static const struct {
+    const char *op;
+    int codes, zero;
+} coded[] = {{"DequantizeLinear", 0, 2}, {"ConvInteger", 1, 3},  {"MatMulInteger", 1, 3},
+             {"QLinearConv", 3, 5},      {"QLinearConv", 8, -1}, {"QLinearMatMul", 3, 5}};
+
+/* A quantiser rounds a bias to INT32 by the product of two scales: at an end of the type it was
+ * cut. */
+static void find_cut(struct ulp_lint *lint, struct ulp_lint_place place,
+                     const struct ulp_tensor *codes, const char *name)
+{
+    double bottom, top;
+    size_t cut = 0;
+    ulp_integer_range(codes->type, &bottom, &top);
+    for (size_t i = 0; i < codes->count; i++) {
+        const double code = fabs(ulp_tensor_get(codes, i));
+        cut += code >= top;
+    }
+    if (cut)
+        ulp_lint_add(
+            lint, place, name,
+            "%zu of %zu INT32 codes of '%s' are the largest there is: the value needs more "
+            "than 2^31 steps, and was cut",
+            cut, codes->count, name);
+}
+
+/* Fewer are no histogram. */
+#define CODES_LEAST 256
+
+/* Codes lie around their zero point. Bytes of signed ones read as unsigned lie at both ends with
+ * nothing between; of those whose sign is lost a good part is the zero point, and none on one side.
+ */
+static void find_misread(struct ulp_lint *lint, struct ulp_lint_place place,
+                         const struct ulp_tensor *codes, const struct ulp_tensor *zero,
+                         const char *name)
+{
+    double bottom, top;
+    size_t middle = 0, low = 0, at_zero = 0, below = 0;
+    const double point = zero ? ulp_tensor_get(zero, 0) : 0;
+    ulp_integer_range(codes->type, &bottom, &top);
+    for (size_t i = 0; i < codes->count; i++) {
+        const double code = ulp_tensor_get(codes, i), share = (code - bottom) / (top - bottom);
+        middle += share > 1.0 / 3 && share < 2.0 / 3;
+        low += share <= 1.0 / 3;
+        at_zero += code == point;
+        below += code < point;
+    }
+    const size_t count = codes->count, above = count - below - at_zero;
+    if (20 * middle < count && 4 * low > count && 4 * (count - middle - low) > count)
+        ulp_lint_add(lint, place, name,
+                     "of %zu %s codes of '%s' %zu are in the lower third, %zu in the middle and "
+                     "%zu in the upper one: signed ones read as unsigned, or the other way",
+                     count, ulp_type_name(codes->type), name, low, middle, count - middle - low);
+    else if ((!below || !above) && 4 * at_zero > count && 4 * at_zero < 3 * count)
+        ulp_lint_add(lint, place, name,
+                     "of %zu %s codes of '%s' %zu are the zero point, %g, and none is %s it: the "
+                     "other sign is lost",
+                     count, ulp_type_name(codes->type), name, at_zero, point,
+                     below ? "above" : "below");
+}
+
+static void find_unwritten(struct ulp_lint *lint, struct ulp_lint_place place, bool cut)
+{
+    for (size_t c = 0; c < sizeof coded / sizeof *coded; c++) {
+        if (!ulp_lint_is(place, coded[c].op))
+            continue;
+        const int input = ulp_lint_input(place, (size_t)coded[c].codes);
+        const struct ulp_tensor *codes = ulp_lint_constant(place.graph, input),
+                                *zero =
+                                    coded[c].zero < 0
+                                        ? NULL
+                                        : ulp_lint_constant(place.graph,
+                                                            ulp_lint_input(place,
+                                                                           (size_t)coded[c].zero));
+        const char *name = ulp_lint_value_name(place.graph, input);
+        if (!codes || ulp_type_is_float(codes->type))
+            continue;
+        if (cut && codes->type == ULP_TYPE_INT32)
+            find_cut(lint, place, codes, name);
+        else if (!cut && codes->type != ULP_TYPE_INT32 && codes->rank > 1 &&
+                 codes->count >= CODES_LEAST && (!zero || zero->count == 1))
+            find_misread(lint, place, codes, zero, name);
+    }
+}
+
+void ulp_lint_constant_cut(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    find_unwritten(lint, place, true);
+}
+
+void ulp_lint_codes_misread(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    find_unwritten(lint, place, false);
+}
