@@ -417,9 +417,55 @@ static double gate_of(const struct ulp_doctor *doctor, double tolerance)
     return gate;
 }
 
+/* Was no remedy searched, as that was asked for, where one may be found? */
+static bool may_plan(const struct ulp_doctoring *x)
+{
+    const struct ulp_doctor *doctor = x->doctor;
+    const enum ulp_doctor_reason reason =
+        doctor->cause_count ? doctor->causes[0].reason : ULP_DOCTOR_ERROR;
+    return x->options->no_plan && !x->options->engine && !x->options->original && !x->floats &&
+           doctor->grade != ULP_GRADE_NOT && !is_beyond(x) && !ulp_doctor_find_refused(doctor) &&
+           (reason == ULP_DOCTOR_OVERFLOW || reason == ULP_DOCTOR_ZERO ||
+            reason == ULP_DOCTOR_DECISION || reason == ULP_DOCTOR_ERROR);
+}
+
+static void add_keep(struct ulp_text *out, const char *node)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text keep = {0};
+    ulp_text_add(&keep, "%s=fp32", node);
+    ulp_text_add(out, " --keep");
+    ulp_word_add(out, keep.data ? keep.data : "");
+    out->failed |= keep.failed;
+}
+
+/* What is left of the error with the nodes that are named in FP32, where that is what they lack,
+ * and what reads them: a result that is rounded between two kept nodes is rounded all the same. */
+static void add_keeps(struct ulp_text *out, const struct ulp_doctor *doctor)
+{
+    enum { READERS = 2 };
+    for (size_t c = 0; c < doctor->cause_count; c++) {
+        const struct ulp_doctor_cause *cause = &doctor->causes[c];
+        size_t readers = 0;
+        if (!cause->node || cause->index < 0 ||
+            (cause->reason != ULP_DOCTOR_OVERFLOW && cause->reason != ULP_DOCTOR_ZERO &&
+             cause->reason != ULP_DOCTOR_ERROR))
+            continue;
+        add_keep(out, cause->node);
+        for (size_t n = 0; n < doctor->audit->place_count && readers < READERS; n++) {
+            const struct ulp_place *place = &doctor->audit->places[n];
+            bool reads = false;
+            for (size_t i = 0; i < place->input_count; i++)
+                reads |= place->inputs[i].node == cause->index;
+            if (reads)
+                add_keep(out, place->name);
+            readers += reads;
+        }
+    }
+}
+
 /* The command to go on with: in CI where all is fine, the mended model where there is a plan (its
- * files, of a format that is no type of a graph) or edits alone may do, else the part of the graph
- * by itself for who has to mend it. */
+ * files, of a format that is no type of a graph) or edits alone may do, else what says more of the
+ * first cause. */
 static void say_next(struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
@@ -444,7 +490,7 @@ static void say_next(struct ulp_doctoring *x)
         ulp_text_add(&text, "%s --for %s,tf32=off", arguments, plain);
         add_judging(&text, x->options);
     } else if ((doctor->plan && ulp_doctor_mends(doctor->plan)) || doctor->stopped > 0 ||
-               tries_edits(x) || edits_weights(x)) {
+               tries_edits(x) || edits_weights(x) || may_plan(x)) {
         ulp_text_add(&text, fixes ? "ulpscope fix" : "ulpscope plan");
         ulp_word_add(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
@@ -454,15 +500,32 @@ static void say_next(struct ulp_doctoring *x)
             ulp_text_add(&text, " --tolerance sqnr_db=%g", tolerance);
         ulp_text_add(&text, "%s%s", fixes ? " -o fixed.onnx" : " --out plan/",
                      doctor->stopped > 0 ? " # searches to the end" : "");
-    } else if (first && first->reason == ULP_DOCTOR_GRAPH) {
-        ulp_text_add(&text, "ulpscope lint --explain %s", first->rule);
-    } else if (first && first->node) {
-        ulp_text_add(&text, "ulpscope extract");
+    } else if (first && first->reason == ULP_DOCTOR_GRAPH && !x->options->original) {
+        ulp_text_add(&text, "ulpscope lint");
         ulp_word_add(&text, doctor->model_path);
-        ulp_word_add(&text, first->node);
-        ulp_text_add(&text, "%s --out part/", arguments);
+        ulp_text_add(&text, "%s%s%s", arguments, *plain ? " --for " : "", plain);
+    } else if (first && first->reason == ULP_DOCTOR_RECORDING && !x->options->engine) {
+        ulp_text_add(&text, "ulpscope compare");
+        ulp_word_add(&text, doctor->model_path);
+        for (size_t r = 0; r < x->options->recording_count; r++) { /* a file has several */
+            const struct ulp_recording *recording = &x->options->recordings[r];
+            const char *runner = strstr(recording->name, ".json:");
+            char *path = ulp_arena_text(x->doctor->memory, recording->name,
+                                        runner ? (size_t)(runner + 5 - recording->name)
+                                               : strlen(recording->name));
+            if (path && !strstr(text.data, path))
+                ulp_word_add(&text, path);
+            x->failed |= !path;
+        }
+        ulp_text_add(&text, "%s -a", arguments);
+        ulp_word_add(&text, doctor->arithmetic);
     } else {
         add_audit(&text, x, arguments);
+        if (x->options->original) {
+            ulp_text_add(&text, " --reference-model");
+            ulp_word_add(&text, ulp_model_path(x->options->original));
+        }
+        add_keeps(&text, doctor);
         ulp_text_add(&text, " --html audit.html");
     }
     x->doctor->next = keep(x, &text);

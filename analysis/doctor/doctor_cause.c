@@ -406,9 +406,10 @@ void ulp_doctor_find_recording(struct ulp_doctoring *x)
 
 /* ---- shares ---- */
 
-static double part_of(const struct ulp_audit_node *node)
+/* Of what is left with other nodes kept, decisions may be those of what these did. */
+static double part_of(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
 {
-    return ulp_math_max(node->share, node->decision);
+    return lane->attribution.kept_count ? node->share : ulp_math_max(node->share, node->decision);
 }
 
 /* Exact values so small that the format has no more than its least digits for them. */
@@ -451,25 +452,30 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
+    /* shares are of what is left when no value overflows: another fault, where that is not fine */
+    const bool kept = lane->attribution.kept_count > 0;
     if (!lane->attribution.given || !worst || x->doctor->grade == ULP_GRADE_FINE ||
         x->doctor->grade == ULP_GRADE_NOT ||
-        lane->attribution.kept_count) /* of what is left when no value overflows */
+        (kept && !(lane->attribution.kept_output &&
+                   lane->attribution.kept_sqnr_db < ulp_doctor_tolerance(x))))
         return;
     find_saturation(x);
     for (int c = 0; c < CAUSES_EACH; c++) {
         const struct ulp_audit_node *most = NULL;
         const bool any = !x->doctor->cause_count;
         for (size_t n = 0; n < lane->node_count; n++)
-            if (part_of(&lane->nodes[n]) >= (any ? 0 : SHARE_NAMED) &&
+            if (part_of(lane, &lane->nodes[n]) >= (any ? 0 : SHARE_NAMED) &&
                 !is_named(x, &lane->nodes[n]) &&
-                (!most || part_of(&lane->nodes[n]) > part_of(most)))
+                (!most || part_of(lane, &lane->nodes[n]) > part_of(lane, most)))
                 most = &lane->nodes[n];
-        if (!most || !(part_of(most) > 0))
+        if (!most || !(part_of(lane, most) > 0))
             return;
         struct ulp_text text = {0};
-        if (part_of(most) < SHARE_NAMED)
+        if (part_of(lane, most) < SHARE_NAMED)
             ulp_text_add(&text, "many nodes, and none alone causes a fifth of it: ");
-        ulp_report_cause(&text, lane, most, worst->name, "the error of its output");
+        ulp_report_cause(&text, lane, most, kept ? lane->attribution.kept_output : worst->name,
+                         kept ? "what is left with the nodes that overflow in FP32"
+                              : "the error of its output");
         add_small(&text, lane, most);
         ulp_doctor_add(x, ULP_DOCTOR_ERROR, most, NULL, &text);
         struct ulp_text remedy = {0};

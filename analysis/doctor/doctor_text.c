@@ -59,7 +59,7 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
             : !doctor->as_is && doctor->fine_beside
                 ? "leave the graph in FP32, in which it is fine; the command at next shows "
                   "where FP16 errs"
-                : "run the command below, at next: it shows where the error comes from");
+                : "run the command below, at next: it says more of where the error comes from");
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)

@@ -64,7 +64,7 @@ expect 1 "no plan" "$program" doctor rms.onnx -i wide.npz --for torch -a torch:f
 fields said.json '"remedy" not in r' "--no-plan"
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
-[ -s part/model.onnx ] || fail "next extracted nothing: $next"
+[ -s fixed.onnx ] || fail "next wrote no model: $next"
 
 # Where the search for a plan is not finished in time, the verdict that is there is said, and the command that goes on; its time begins behind
 # the audit, and a machine decides how long that takes.
@@ -96,7 +96,7 @@ rm -f fixed.onnx
 [ -s fixed.onnx ] || fail "the command that goes on wrote no model: $ended"
 
 expect 1 "a plan that keeps nothing" "$program" doctor flat.onnx -i flat.npz -a fp8-e5m2 -q --json said.json
-fields said.json '" of 4 tokens change" in r["reason"] and r["next"].startswith("ulpscope extract flat.onnx softmax ") and "remedy" not in r' "a plan that keeps nothing"
+fields said.json '" of 4 tokens change" in r["reason"] and r["next"].startswith("ulpscope audit flat.onnx ") and " --keep softmax=fp32 " in r["next"] and "remedy" not in r' "a plan that keeps nothing"
 
 # What TensorRT refuses is said first, though what it would compute is fine. Where FP32 does not do either, nothing forbids TF32 or keeps every node.
 PYTHONPATH=$source/examples python3 - <<'END' || exit 99
@@ -268,6 +268,10 @@ for name, change in ("cut", 0), ("shifted", 0), ("cut_mended", 1):
     held = np.int32([1500000000, *codes[1:]]) if change else codes + (np.int32([-1, 0, 500000000, 500000000]) if name == "shifted" else 0)
     write_model(f"{name}.onnx", [node("DequantizeLinear", "c s", "b", "biased", axis=0), node("MatMul", "x w", "p"), node("Add", "p b", "y", "added")], {"x": (8, 64)}, ["y"],
                 {"w": w, "c": held, "s": np.float32([2e-9 if change else 1e-9, 1e-9, 1e-9, 1e-9])}, opset=17)
+pair = [node("Mul", "x x", "q", "square"), node("Sqrt", "q", "r"), node("Add", "x large", "p", "shifted"), node("Sub", "p large", "d", "taken"), node("Mul", "d up", "e"),
+        node("Add", "r e", "y")]
+write_model("pair.onnx", pair, {"x": (8, 64)}, ["y"], {"large": np.float32(30000), "up": np.float32(8)}, opset=17)
+np.savez("wide64.npz", x=(300 + 9 * random.standard_normal((8, 64))).astype("f4"))
 np.savez("x64.npz", x=random.standard_normal((8, 64)).astype("f4"))
 END
 named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements .0 in 0., and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
@@ -276,6 +280,19 @@ named cut x64 biased "1 of 4 INT32 codes of 'c' are the largest there is" -a fp3
 expect 1 "beside the original" "$program" doctor shifted.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q --json said.json
 fields said.json '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "biased")] and "another zero point" not in r["verdict"]' "beside the original"
 expect 0 "as the original" "$program" doctor cut_mended.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q
+
+# Who mends only the first of two faults is still wrong: both are named.
+expect 1 "two faults" "$program" doctor pair.onnx -i wide64.npz -a fp16 --task signal --no-plan -q --json said.json
+fields said.json '[(c["reason"], c["node"]) for c in r["causes"]][:2] in [[("overflow", "square"), ("error", n)] for n in ("shifted", "taken")]' "two faults"
+rm -f fixed.onnx
+next=$(sed -n 's/^  next *ulpscope //p' out)
+(eval "$program $next -q") >said 2>&1 || fail "two faults, what to go on with: $next: $(cat said)"
+expect 0 "two faults, mended" "$program" run fixed.onnx -i wide64.npz -q -a model
+expect 1 "two faults, of a target that keeps nothing" "$program" doctor pair.onnx -i wide64.npz --for coreml-ane --task signal -q --json said.json
+next=$(sed -n 's/^  next *ulpscope //p' out)
+[[ $next == *" --keep square=fp32 --keep r=fp32 --keep shifted=fp32 --keep taken=fp32 "* ]] || fail "two faults, what to go on with: $next"
+(eval "$program $next -q") >said 2>&1
+grep -q ": fine " said || fail "two faults, both kept: $(head -3 said)"
 
 expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
 expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
