@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     const struct ulp_samples samples = {.count = 1, .items = &sample};
     const struct ulp_audit_options options = {ULP_OPTIONS(ulp_audit_options)};
 
-    enum ulp_status status = ulp_arithmetic_find("mpfr:128", &lanes[0], &error);
+    enum ulp_status status = ulp_arithmetic_find("pair", &lanes[0], &error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find(argv[3], &lanes[1], &error);
     if (status == ULP_OK)

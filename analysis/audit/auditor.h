@@ -113,7 +113,7 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
  * overflow that does harm is not fine on these samples alone, and NaN in an input that nobody
  * meant leaves nothing to judge. */
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane);
-/* "the reference lost its digits at node 0 add (Add): mpfr:128 is good for 0.9 digits of outputs"
+/* "the reference lost its digits at node 0 add (Add): pair is good for 0.9 digits of outputs"
  */
 void ulp_audit_say_lost(struct ulp_text *out, const struct ulp_audit *audit);
 /* The birth behind outputs that are not broken: they hide it, and depend on it. NULL: none. */

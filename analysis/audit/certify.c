@@ -1,6 +1,7 @@
 /* Certifying the reference: the same run at twice the precision, compared node by node. */
 #include "analysis/audit/certify.h"
 
+#include <float.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +30,18 @@ static bool is_graph_output(const struct ulp_program *program, const struct ulp_
                INT_MAX;
 }
 
+/* Of a value: pairs, too, where most are no records. */
+static int bits_of(const struct ulp_format *format)
+{
+    return format->pairs ? 2 * DBL_MANT_DIG : format->precision;
+}
+
 /* Decimal digits that agree; an exact result counts as the precision's own digits. */
 static double agreeing_digits(const struct ulp_metrics *metrics, const struct ulp_tensor *base,
                               const struct ulp_format *format)
 {
     struct ulp_range range;
-    double most = format->precision * ulp_math_log10(2);
+    double most = bits_of(format) * ulp_math_log10(2);
     if (metrics->diverged || metrics->nonfinite)
         return 0;
     ulp_range_measure(base, format, NULL, &range);
@@ -102,7 +109,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     lanes[0].accumulator.pairs = pairs; /* sums of triples of doubles */
     if (!certificate->given)
         certificate->node_digits = certificate->output_digits =
-            reference->storage.precision * ulp_math_log10(2);
+            bits_of(&reference->storage) * ulp_math_log10(2);
     certificate->given = true;
     struct comparison comparison = {.certificate = certificate};
     struct ulp_observer observers[] = {{.context = &comparison, .node_done = compare_node},

@@ -8,11 +8,16 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-enum { FP64_BITS = 53 };
+enum {
+    FP64_BITS = 53,
+    PAIR_BITS = 90 /* what every step in pairs is good for (number/README.md, 9) */
+};
 
 int ulp_lost_bits(const struct ulp_arithmetic *reference)
 {
-    return ulp_certify_check(reference, NULL) == ULP_OK ? reference->storage.precision : 0;
+    if (ulp_certify_check(reference, NULL) != ULP_OK)
+        return 0;
+    return reference->storage.pairs ? PAIR_BITS : reference->storage.precision;
 }
 
 void ulp_lost_start(struct ulp_lost *lost)

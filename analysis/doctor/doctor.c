@@ -380,7 +380,7 @@ static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
 /* What the judgement was asked to be by, where it is not the default. */
 static void add_judging(struct ulp_text *out, const struct ulp_doctor_options *options)
 {
-    if (strcmp(options->reference.name, "mpfr:128") != 0) {
+    if (strcmp(options->reference.name, "pair") != 0) {
         ulp_text_add(out, " --reference");
         ulp_word_add(out, options->reference.name);
     }

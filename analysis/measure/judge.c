@@ -227,7 +227,7 @@ void ulp_judge_wider(struct ulp_text *out, const char *name)
 {
     struct ulp_arithmetic reference;
     const bool known = ulp_arithmetic_find(name, &reference, NULL) == ULP_OK;
-    ulp_text_add(out, " --reference mpfr:%d", known ? 4 * reference.storage.precision : 512);
+    ulp_text_add(out, " --reference mpfr:%d", known && !reference.storage.pairs ? 4 * reference.storage.precision : 512);
 }
 
 void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,

@@ -61,9 +61,9 @@ static inline bool ulp_certificate_is_lost(const struct ulp_certificate *certifi
 {
     return certificate->given && certificate->output_digits < ULP_JUDGING_DIGITS;
 }
-/* " --reference mpfr:512" where mpfr:128 has too few. */
+/* " --reference mpfr:512" where pair has too few. */
 void ulp_judge_wider(struct ulp_text *out, const char *reference);
-/* "the reference lost its digits at node 0 add (Add): mpfr:128 is good for 0.9 digits of the
+/* "the reference lost its digits at node 0 add (Add): pair is good for 0.9 digits of the
  * outputs"; name and op: of the node at certificate->lost_at. */
 void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,
                          const char *name, const char *op, const char *reference);

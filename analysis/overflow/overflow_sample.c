@@ -177,10 +177,12 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
     for (size_t l = 0; l < forecast->lane_count; l++)
         meter->lanes[l].ratio = 0;
     forecast->drawn |= inputs->drawn;
+    const struct ulp_arithmetic *const lane = &meter->forward.program->lanes[0];
+    const int bits = ulp_lost_bits(lane);
     meter->sample = forecast->sample_count++;
     meter->nonfinite = false;
     meter->lost = (struct ulp_lost){.program = meter->forward.program,
-                                    .bits = meter->forward.program->lanes[0].storage.precision,
+                                    .bits = bits ? bits : lane->storage.precision,
                                     .left = BITS_LEFT,
                                     .values = meter->lost.values};
     ulp_lost_start(&meter->lost);

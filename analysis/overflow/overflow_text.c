@@ -481,7 +481,7 @@ static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_
     if (forecast->beyond_reference)
         ulp_text_show(page->out,
                       "cannot be judged: node %s is beyond the reference %s (infinite of finite "
-                      "numbers, or a term is lost in it): --reference mpfr:128 says its value\n",
+                      "numbers, or a term is lost in it): --reference pair says its value\n",
                       forecast->beyond_reference, forecast->reference);
 }
 

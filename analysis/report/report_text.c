@@ -156,25 +156,28 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
 
 static void add_reference(const struct ulp_page *page, const struct ulp_audit *audit)
 {
+    const struct ulp_audit_cost *cost = audit->cost_count ? &audit->costs[0] : NULL;
+    const bool pairs = strcmp(audit->reference, "pair") == 0;
     char name[ULP_SHOWN_BYTES];
-    ulp_text_add(page->out,
-                 "reference %s: every operation of every node, from the model's exact constants",
-                 audit->reference);
+    ulp_text_add(page->out, "reference %s: ", audit->reference);
+    if (pairs && cost && cost->by_pairs + cost->by_mpfr)
+        ulp_text_add(page->out, "mpfr, by pairs (106 bits); %zu of %zu values by MPFR;\n  ",
+                     cost->by_mpfr, cost->by_pairs + cost->by_mpfr);
+    ulp_text_add(page->out, "every operation of every node, from the model's exact constants");
     if (audit->certificate.given)
         ulp_text_add(page->out,
-                     ";\n  against twice the precision it is good for %.1f digits on the outputs, "
+                     ";\n  against %s it is good for %.1f digits on the outputs, "
                      "%.1f at the worst node%s%s\n",
-                     audit->certificate.output_digits, audit->certificate.node_digits,
-                     audit->certificate.node ? "\n  " : "",
+                     pairs ? "192 bits" : "twice the precision", audit->certificate.output_digits,
+                     audit->certificate.node_digits, audit->certificate.node ? "\n  " : "",
                      audit->certificate.node
                          ? ulp_show(name, sizeof name, audit->certificate.node, 80, 0)
                          : "");
-    else if (strncmp(audit->reference, "mpfr:", 5) != 0)
+    else if (!pairs && strncmp(audit->reference, "mpfr:", 5) != 0)
         ulp_text_add(page->out, ";\n  its own rounding is part of every figure\n");
     else
-        ulp_text_add(page->out,
-                     ";\n  its own error is not certified: --certify recomputes it at twice "
-                     "the precision\n");
+        ulp_text_add(page->out, ";\n  its own error is not certified: --certify recomputes it %s\n",
+                     pairs ? "at 192 bits" : "at twice the precision");
 }
 
 /* Which model the truth is of, and what it does not tell. */

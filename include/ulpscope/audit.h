@@ -533,7 +533,7 @@ struct ulp_audit {
         ptrdiff_t summed; /* along which `reader` sums, where it is another one; -1: it is not */
         ptrdiff_t reader; /* -1: not known [node] */
     } * stored_faults;    /* [count stored_fault_count] [whole] */
-    /* the reference compared with one of twice its precision; the worst sample */
+    /* the reference compared with one of twice its precision (pair: 192 bits); the worst sample */
     struct ulp_certificate {
         bool given;
         /* correct decimal digits of every graph output: -log10(rms difference / rms) of the worst
@@ -631,7 +631,7 @@ struct ulp_audit_options {
     const char *output;
     size_t verify;      /* nodes of the largest shares, and as many random ones, to try in runs */
     const char *group;  /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
-    bool certify;       /* the reference at twice its precision, which must be mpfr:P, 2P <= 4096 */
+    bool certify;       /* the reference at twice its precision, which is mpfr:P, 2P <= 4096, or pair */
     bool schedules;     /* struct ulp_spreads of every lane, on the first sample */
     enum ulp_task task; /* of the graph's float outputs; UNKNOWN: each is recognised */
     /* Another model's values as the truth, for a model that was rewritten (converted to FP16,

@@ -47,7 +47,7 @@ struct ulp_doctor_options {
     /* NULL: the target's, of a graph in FP32 what it computes that in where nobody converts it; of
      * no target "model" for one that declares FP16 or BF16 values, else "fp16" */
     const char *arithmetic;
-    struct ulp_arithmetic reference; /* mpfr:128 */
+    struct ulp_arithmetic reference; /* pair */
     /* what was built, as an engine's description says: judged in the place of the arithmetic
      * (engine.h); NULL: none */
     const struct ulp_engine_map_lane *engine;

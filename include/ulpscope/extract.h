@@ -11,7 +11,7 @@ struct ulp_extract_options {
     /* NODE, or FIRST,LAST: both and all nodes on a way from the one to the other. A node in a body
      * or function stands for the node of the main graph that has it */
     const char *part;
-    struct ulp_arithmetic reference; /* computes "exactly": mpfr:128 */
+    struct ulp_arithmetic reference; /* computes "exactly": pair */
     int thread_count;
     const struct ulp_observer *progress; /* of both runs; may be NULL */
 };

@@ -55,7 +55,7 @@ struct ulp_fix_options {
     const char *path;                /* of the new model; external data goes to PATH.data */
     const char *target;              /* as --for names it, "@GPU" may follow; NULL: none */
     const char *arithmetic;          /* NULL: the target's, as ulp_doctor_options have it */
-    struct ulp_arithmetic reference; /* mpfr:128 */
+    struct ulp_arithmetic reference; /* pair */
     /* what it must meet, as in struct ulp_search_options; none: the verdict is fine, and a plan is
      * searched for ULP_SEARCH_FINE */
     const char *const *tolerances;

@@ -190,7 +190,7 @@ struct ulp_overflow_forecast {
     /* The first node whose result is infinite in the reference although all that it reads is
      * finite, or which drops a term that a difference behind it would leave, where the reference is
      * FP64 or narrower; NULL: there is none. It may be beyond the reference's own range or digits,
-     * so that nothing is known behind it: take mpfr:128 */
+     * so that nothing is known behind it: take pair */
     char *beyond_reference;
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */

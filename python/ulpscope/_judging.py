@@ -39,7 +39,7 @@ class Judging(Loaded):
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Audit:
-        """Every node in every arithmetic against the reference (mpfr:128 unless given): what it introduces, what it carries, its
+        """Every node in every arithmetic against the reference (pair unless given): what it introduces, what it carries, its
         share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Shares are of the
         worst output and of those with half of its relative error and more, or of every_output. Samples may
         have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
@@ -53,7 +53,7 @@ class Judging(Loaded):
             raise UsageError("plan and keep both say which nodes are kept: give one")
         keep = plan if plan is not None else keep
         names, sets = self._samples(samples)
-        lanes = [find_arithmetic(reference or "mpfr:128"), *map(find_arithmetic, list_of(arithmetics))]
+        lanes = [find_arithmetic(reference or "pair"), *map(find_arithmetic, list_of(arithmetics))]
         structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
         kept, none = Keeps(keep), Keeps(None)
         keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
@@ -89,7 +89,7 @@ class Judging(Loaded):
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Overflow:
-        """What will overflow in the formats, from an exact run alone (in fp64, and once more in mpfr:128 where a value may be
+        """What will overflow in the formats, from an exact run alone (in fp64, and once more in pair where a value may be
         beyond fp64 itself); samples may have any shapes that leave the same nodes to compute. What it says nothing of is in
         Overflow.unjudged."""
         names, sets = self._samples(samples)
@@ -119,7 +119,7 @@ class Judging(Loaded):
             del owner  # before the plans
             if reference is None and forecast.value.beyond_reference:
                 again = {"keep": keep, "remedies": remedies, "threads": threads, "progress": progress}
-                return self.overflow(samples, formats, reference="mpfr:128", **again)  # type: ignore[arg-type]
+                return self.overflow(samples, formats, reference="pair", **again)  # type: ignore[arg-type]
             options = d.ulp_run_options(thread_count=threads)
             for lane in range(len(lanes) - 1):
                 struct = forecast.value.lanes[lane]
@@ -157,7 +157,7 @@ class Judging(Loaded):
         samples: Samples,
         arithmetic: ArithmeticName = "fp16",
         *,
-        reference: ArithmeticName = "mpfr:128",
+        reference: ArithmeticName = "pair",
         keep: Keep | None = None,
         trials: int = 0,
         threads: int = 0,
@@ -195,7 +195,7 @@ class Judging(Loaded):
         inputs: Inputs,
         arithmetics: ArithmeticName | Sequence[ArithmeticName] = ("fp16", "tf32"),
         *,
-        reference: ArithmeticName = "mpfr:128",
+        reference: ArithmeticName = "pair",
         trials: int = 0,
         task: str | None = None,
         allow_nonfinite_inputs: bool = False,

@@ -285,7 +285,7 @@ def sweep(
     probability: float = 0.95,
     confidence: float = 0.95,
     tolerance: float | None = None,
-    reference: ArithmeticName = "mpfr:128",
+    reference: ArithmeticName = "pair",
     lanes: int = 32,
     task: str | None = None,
     allow_nonfinite_inputs: bool = False,

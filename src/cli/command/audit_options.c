@@ -78,7 +78,7 @@ static void check_audit(const struct argp_state *state, struct audit_options *op
     settle_attribute(options);
     check_combinations(state, options);
     if (!options->reference)
-        options->reference = "mpfr:128";
+        options->reference = "pair";
 }
 
 static const char documentation[] =

@@ -249,7 +249,7 @@ static enum ulp_status run_compare(const struct compare_options *options, struct
 
 int command_compare(int argc, char **argv)
 {
-    struct compare_options options = {.reference = "mpfr:128"};
+    struct compare_options options = {.reference = "pair"};
     const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.files);
     return code;

@@ -164,7 +164,7 @@ static enum ulp_status run_doctor(const struct doctor_options *options, struct u
 
 int command_doctor(int argc, char **argv)
 {
-    struct doctor_options options = {.reference = "mpfr:128"};
+    struct doctor_options options = {.reference = "pair"};
     const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.recorded);
     return code;

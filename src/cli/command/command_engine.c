@@ -222,6 +222,6 @@ static enum ulp_status run_engine_command(const struct engine_options *options,
 
 int command_engine(int argc, char **argv)
 {
-    struct engine_options options = {.reference = "mpfr:128", .shown = 12};
+    struct engine_options options = {.reference = "pair", .shown = 12};
     return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
 }

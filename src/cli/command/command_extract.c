@@ -51,7 +51,7 @@ static enum ulp_status extract(const struct extract_options *options, struct ulp
                                          .thread_count = options->common.threads};
     ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
     ULP_TRY(read_samples(model, &options->common, false, &samples, error));
-    ULP_TRY(ulp_arithmetic_find("mpfr:128", &wanted.reference, error));
+    ULP_TRY(ulp_arithmetic_find("pair", &wanted.reference, error));
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
     wanted.progress = &observer;

@@ -127,7 +127,7 @@ static enum ulp_status run_fix(const struct fix_options *options, struct ulp_err
 
 int command_fix(int argc, char **argv)
 {
-    struct fix_options options = {.reference = "mpfr:128", .fix.confidence = 0.99};
+    struct fix_options options = {.reference = "pair", .fix.confidence = 0.99};
     const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.tolerances.items);
     free(options.only.items);

@@ -16,7 +16,7 @@ struct overflow_options {
 
 /* The default: fast, and the one of more range behind it. */
 #define FIRST_REFERENCE "fp64"
-#define SECOND_REFERENCE "mpfr:128"
+#define SECOND_REFERENCE "pair"
 
 static const char documentation[] =
     "Say what will overflow in a format, from the values of an exact run alone: for every node how "

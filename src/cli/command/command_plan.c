@@ -155,7 +155,7 @@ static void check_plan(const struct argp_state *state, struct plan_options *opti
     if (!(options->confidence > 0) && !options->formats.count)
         options->confidence = 0.99;
     if (!options->reference)
-        options->reference = "mpfr:128";
+        options->reference = "pair";
 }
 
 static const char documentation[] =

@@ -205,7 +205,7 @@ static enum ulp_status run_tolerance(const struct tolerance_options *options,
 
 int command_tolerance(int argc, char **argv)
 {
-    struct tolerance_options options = {.reference = "mpfr:128"};
+    struct tolerance_options options = {.reference = "pair"};
     const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.keep.rules);
     return code;

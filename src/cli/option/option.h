@@ -179,7 +179,7 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     "(doc/verdicts.md); of integers signal alone is heard: they are numbers; none: no error of "  \
     "floats is judged, and all is fine that is finite. Default: each is recognised, by its name " \
     "or last operator; where neither says it, decibels decide (signal)"
-#define REFERENCE_TEXT "The arithmetic that serves as the truth (default mpfr:128)"
+#define REFERENCE_TEXT "The arithmetic that serves as the truth (default pair)"
 
 /* Rows of CHILDREN (parser.def): CHILD(parser, its input, heading, group of --help), and those that
  * many commands have. */
