@@ -46,8 +46,6 @@ static void read_plain(double *out, const struct ulp_tensor *tensor, size_t firs
 void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
                    size_t count)
 {
-    const int limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
-    bool easy = limb_count <= 2;
     side->tensor = tensor;
     side->first = first;
     side->count = count;
@@ -62,17 +60,11 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
                                             count);
         return;
     }
-    if (easy) {
-        easy = ulp_metrics_code_find()->open_wide(
-            side, ulp_record_at_const(tensor->data, first, tensor->precision), limb_count, count);
-    } else {
-        memset(side->hard, -1, count * sizeof(int64_t));
+    for (size_t i = 0; i < count; i++) {
+        side->nearest[i] = read_hard(tensor, first + i);
+        side->high[i] = side->middle[i] = 0;
+        side->hard[i] = -1;
     }
-    for (size_t i = 0; i < count && !easy; i++)
-        if (side->hard[i]) {
-            side->nearest[i] = read_hard(tensor, first + i);
-            side->high[i] = side->middle[i] = side->low[i] = 0;
-        }
 }
 
 void ulp_side_move(struct ulp_metrics_side *side, const struct ulp_metrics_side *from,
@@ -91,7 +83,6 @@ static void widen(struct ulp_metrics_side *out, const struct ulp_metrics_side *s
 {
     memcpy(out->high, side->nearest, side->count * sizeof(double));
     memset(out->middle, 0, side->count * sizeof(double));
-    memset(out->low, 0, side->count * sizeof(double));
     memset(out->hard, 0, side->count * sizeof(int64_t));
 }
 

@@ -13,15 +13,14 @@ struct ulp_double_pair;
 #define ULP_METRICS_STRIP 128
 
 /* Elements as exact sums of doubles of falling size, at most 2^53 units of their last place each,
- * and as the nearest doubles. Where hard is not 0 there is nothing: the element is not finite, or
- * its exponent is near the ends of double. plain: the nearest doubles are the elements, and nothing
- * else is filled. */
+ * and as the nearest doubles. Where hard is not 0 there is nothing: a record, or a pair near the
+ * ends of double. plain: the nearest doubles are the elements, and nothing else is filled. */
 struct ulp_metrics_side {
     const struct ulp_tensor *tensor; /* NULL: the parts are all that there is */
     size_t first, count;
     bool plain;
     _Alignas(64) double nearest[ULP_METRICS_STRIP], high[ULP_METRICS_STRIP],
-        middle[ULP_METRICS_STRIP], low[ULP_METRICS_STRIP];
+        middle[ULP_METRICS_STRIP];
     int64_t hard[ULP_METRICS_STRIP];
 };
 
@@ -47,9 +46,6 @@ struct ulp_metrics_running {
 };
 
 struct ulp_metrics_code {
-    /* Records of 64 or 128 bits; whether none is hard. */
-    bool (*open_wide)(struct ulp_metrics_side *side, const void *records, int limb_count,
-                      size_t count);
     void (*open_pairs)(struct ulp_metrics_side *side, const struct ulp_double_pair *pairs,
                        size_t count);
     /* Differences rounded once, where undecided[i] is 0; whether that is everywhere. */

@@ -17,49 +17,7 @@ static inline TARGET int64_t SUFFIX(to_bits)(double x)
     return bits;
 }
 
-/* The parts of a number of 128 bits: 53, 53 and 22 of them. The nearest double adds to the first 53
- * bits one for a half and more, or for a half when they are odd. */
-static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, const void *records,
-                                     int limb_count, size_t count)
-{
-    const int64_t *restrict record = records;
-    const int64_t two = limb_count == 2, sign_bit = INT64_MIN;
-    const size_t step = 2 + (size_t)limb_count;
-    int64_t any = 0;
-    for (size_t i = 0; i < count; i++) {
-        const int64_t e = record[i * step], kind = record[i * step + 1], sign = kind & sign_bit;
-        const int64_t zero = -(int64_t)((kind == MPFR_ZERO_KIND) | (kind == -MPFR_ZERO_KIND));
-        const int64_t regular =
-            -(int64_t)((kind == MPFR_REGULAR_KIND) | (kind == -MPFR_REGULAR_KIND));
-        const int64_t near = -(int64_t)((e >= -800) & (e <= 800)), kept = regular & near;
-        const uint64_t upper = (uint64_t)(record[i * step + 1 + (size_t)limb_count] & kept);
-        const uint64_t lower = (uint64_t)(record[i * step + 2] & kept & -two);
-        const int64_t scale = ((e & kept) + 1023) << 52;
-        const uint64_t first = upper >> 11, below = (upper & 0x3FF) | lower;
-        const uint64_t up = upper >> 10 & 1 & (first | (below != 0));
-        side->high[i] =
-            SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)first *
-                                              SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) |
-                              sign);
-        side->nearest[i] =
-            SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)(first + up) *
-                                              SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) |
-                              sign);
-        side->middle[i] = SUFFIX(from_bits)(
-            SUFFIX(to_bits)((double)(int64_t)((upper & 0x7FF) << 42 | lower >> 22) *
-                            SUFFIX(from_bits)(scale - ((int64_t)106 << 52))) |
-            sign);
-        side->low[i] =
-            SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)(lower & 0x3FFFFF) *
-                                              SUFFIX(from_bits)(scale - ((int64_t)128 << 52))) |
-                              sign);
-        side->hard[i] = ~(zero | kept);
-        any |= ~(zero | kept);
-    }
-    return any == 0;
-}
-
-/* A pair's two doubles are the first parts. */
+/* A pair's two doubles are the parts. */
 static TARGET void SUFFIX(open_pairs)(struct ulp_metrics_side *restrict side,
                                       const struct ulp_double_pair *restrict pairs, size_t count)
 {
@@ -69,13 +27,12 @@ static TARGET void SUFFIX(open_pairs)(struct ulp_metrics_side *restrict side,
         side->nearest[i] = high;
         side->high[i] = easy ? high : 0;
         side->middle[i] = easy ? low : 0;
-        side->low[i] = 0;
         side->hard[i] = -(int64_t)!easy;
     }
 }
 
-/* The highest parts are subtracted exactly (Knuth's two-sum); all that is left is t up to u (four
- * roundings of sums of those magnitudes, doubled; none where t is one number), and the sum is
+/* The higher parts are subtracted exactly (Knuth's two-sum); all that is left is t up to u (two
+ * roundings of sums of those magnitudes, and more; none where t is one number), and the sum is
  * decided when both ends of t +- u round to one number, its own; of equal sides it is 0, decided or
  * not. */
 static inline __attribute__((always_inline)) TARGET bool SUFFIX(subtract_sides)(
@@ -84,13 +41,11 @@ static inline __attribute__((always_inline)) TARGET bool SUFFIX(subtract_sides)(
 {
     int64_t any = 0;
     for (size_t i = 0; i < count; i++) {
-        const double x = high[i], y = b->high[i], middle = a ? a->middle[i] : 0,
-                     low = a ? a->low[i] : 0;
+        const double x = high[i], y = b->high[i], middle = a ? a->middle[i] : 0;
         const double sum = x - y, back = sum - x, rest = (x - (sum - back)) - (y + back);
-        const double t = rest + (middle - b->middle[i]) + (low - b->low[i]);
-        const bool one = (rest == 0) & (middle == 0) & (low == 0) & (b->low[i] == 0);
-        const double u = (one ? 0 : 0x1p-50) * (fabs(rest) + fabs(middle) + fabs(b->middle[i]) +
-                                                fabs(low) + fabs(b->low[i]));
+        const double t = rest + (middle - b->middle[i]);
+        const bool one = (rest == 0) & (middle == 0);
+        const double u = (one ? 0 : 0x1p-50) * (fabs(rest) + fabs(middle) + fabs(b->middle[i]));
         const double below = sum + (t - u), above = sum + (t + u);
         const int64_t open = -(int64_t) !(below == above) | (a ? a->hard[i] : 0) | b->hard[i];
         difference[i] = sum + t;
@@ -249,7 +204,7 @@ static TARGET void SUFFIX(widen)(double *restrict out, const float *restrict x, 
         out[i] = (double)x[i];
 }
 
-/* The first parts are added exactly (Knuth's two-sum). */
+/* The higher parts are added exactly (Knuth's two-sum). */
 static TARGET void SUFFIX(move)(struct ulp_metrics_side *restrict side,
                                 const struct ulp_metrics_side *restrict from,
                                 const double *restrict by, size_t count)
@@ -259,8 +214,7 @@ static TARGET void SUFFIX(move)(struct ulp_metrics_side *restrict side,
                      rest = (x - (sum - back)) + (y - back), middle = rest + from->middle[i];
         side->high[i] = sum;
         side->middle[i] = middle;
-        side->low[i] = from->low[i];
-        side->nearest[i] = sum + (middle + from->low[i]);
+        side->nearest[i] = sum + middle;
         side->hard[i] = 0;
     }
 }

@@ -5,15 +5,10 @@
 
 #include "kernels/contract.h"
 
-/* How an output is found. All give the same bits; the slower ones are what the faster fall back
- * on. */
+/* How an output is found, to the same bits. */
 enum ulp_wide_method {
-    ULP_WIDE_AUTO,    /* by size */
+    ULP_WIDE_KULISCH, /* exact fixed point, or by mpfr_sum where exponents lie too far apart */
     ULP_WIDE_SUM,     /* mpfr_mul and mpfr_sum: any exponents */
-    ULP_WIDE_KULISCH, /* exact fixed point, one output at a time */
-    /* and + i: the digit method on tile i (digit/digit_tile.h) where it has a plan, else exact
-     * fixed point */
-    ULP_WIDE_DIGITS,
 };
 
 /* Computes the contraction when arithmetic->accumulator is mpfr:P. Factors are F32, F64 or WIDE
@@ -25,15 +20,8 @@ enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
                                   struct ulp_error *error);
 
-/* How many outputs the digit method rounded, and how many it had to leave to exact summation. */
-struct ulp_wide_counts {
-    _Atomic size_t digits, exact;
-};
-
-/* The same by a given method, for tests and benchmarks. Adds to *counts (may be NULL). A tile that
- * this processor cannot run: ULP_ERROR_UNSUPPORTED. */
+/* The same by a given method, for tests. */
 enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
                                      const struct ulp_arithmetic *arithmetic,
-                                     const struct ulp_contraction *problem,
-                                     struct ulp_wide_counts *counts, struct ulp_pool *pool,
+                                     const struct ulp_contraction *problem, struct ulp_pool *pool,
                                      struct ulp_error *error);

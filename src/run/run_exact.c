@@ -1,5 +1,5 @@
 /* R(p) of sums and products of two tensors of floats, in FP64 where that is exact: the same numbers
- * as at 128 bits, in a quarter of the memory. Sums are where no number of either tensor is so
+ * as in pairs, in half of the memory. Sums are where no number of either tensor is so
  * large, and none has a last bit so small, that a sum of two may have more than 53 bits; products
  * of 24 bits by 24 always are, and stay within doubles' range. */
 #include <stdatomic.h>
@@ -15,7 +15,7 @@ struct span {
     atomic_int least, most;
 };
 #define EXPONENT_END 255 /* of what is not finite */
-/* Fewer results take no time at 128 bits, and their node is compiled once more. */
+/* Fewer results take no time in pairs, and their node is compiled once more. */
 #define RESULTS_MIN ((size_t)1 << 15)
 
 static ULP_VECTORISE void find_exponents(const float *x, size_t count, int *least_out,
@@ -64,7 +64,6 @@ enum ulp_status ulp_evaluate_exact(struct ulp_lane *reference, const struct ulp_
     *done = false;
     if (!from->moved || op->domain || !(product || sum) || step->input_count != 2 ||
         from->results->count < RESULTS_MIN || !ulp_evaluates_plainly(reference, step, from, out) ||
-        (from->results->element == ULP_ELEMENT_WIDE && from->results->precision < 53) ||
         inputs[0]->element != ULP_ELEMENT_F32 || inputs[1]->element != ULP_ELEMENT_F32)
         return ULP_OK;
     for (int i = 0; i < 2; i++) {

@@ -1,15 +1,15 @@
 /* R(p) of a Conv or MatMul with constant weights w, from R(r) and d = p - r: for it is linear in
- * what it reads, R(p) = R(r) + w d. Digits of p cost several products each at 128 bits. Those of d,
- * which is smaller than p by as many bits as the lane's arithmetic has, cost one in FP64, and the
- * error of their sum is as much smaller. With u = 2^-53, K products in a result, and W, D, R the
- * largest |w|, |d|, |r|, a result errs by less than
+ * what it reads, R(p) = R(r) + w d. Products of p in pairs cost several of doubles each. Those of
+ * d, which is smaller than p by as many bits as the lane's arithmetic has, cost one in FP64, and
+ * the error of their sum is as much smaller. With u = 2^-53, K products in a result, and W, D, R
+ * the largest |w|, |d|, |r|, a result errs by less than
  *
- *   B = K (K + 8) u W D + 2^-102 K W R.
+ *   B = K (K + 8) u W D + 2^-91 K W R.
  *
- * r is the sum of its first 53 bits, of the next 53, and of less than 2^-105 |r|. Two subtractions
- * make of them d within 3 u |d| + 2^-103 |r|; K products and their sum err by (K + 2) u of the sum
- * of their magnitudes, K W D at most. What 128 bits round, and what is cut off where both parts are
- * added, is less than 2^-123 of the larger one, which must not be more than B.
+ * r is a pair. Two subtractions make of it d within 3 u |d| + 2^-103 |r|; K products and their sum
+ * err by (K + 2) u of the sum of their magnitudes, K W D at most; sums of R(r) itself by
+ * 2^-91 K W R (number/README.md, section 9.3). What is cut off where both parts are added is less
+ * than 2^-104 of the larger one, which must not be more than B.
  *
  * So it is taken where a quarter of the results have introduced 2^24 B or more, and have carried as
  * much: then the rms of either is 2^23 B or more. Figures of single results ask for more: the
@@ -17,16 +17,13 @@
  * to be so, or to be zero where nothing moves. Shares in wide storages and of directed roundings
  * round R(p) to the lane's format, so few R(p) may be within B of where that turns: a tie, or a
  * value of the format, which has one bit less. To the others R(p) - R(r) is enough, and what
- * measuring rounds is less than 2^-102 of the larger of both. Else the node is computed at 128
- * bits, as where some result is not finite.
- *
- * Where R(r) are pairs their sums err by 2^-91 K W R themselves (number/README.md, section 9.3),
- * which B has instead of the 2^-102; what is added to them is rounded by 2^-104.
+ * measuring rounds is less than 2^-102 of the larger of both. Else the node is computed in pairs,
+ * as where some result is not finite.
  *
  * A BatchNormalization of constants is taken as one product, with w = scale / sqrt(var + epsilon):
  * K is 1. In FP64 sum, root, quotient and product err by less than 4 u, which B's 9 u hold with d's
- * 3. At 128 bits r - mean is rounded, too, so R is the largest |r| and the largest |mean|: each of
- * six roundings is less than 2^-128 W R, or of the result. */
+ * 3. In pairs r - mean is rounded, too, so R is the largest |r| and the largest |mean|: each of
+ * six steps errs by less than 2^-101 W R, or of the result. */
 #include <math.h>
 #include <string.h>
 
@@ -36,13 +33,9 @@
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
 #include "number/double_pair.h"
-#include "number/mpfr_record.h"
 #include "run/walk.h"
 
-#define PRECISION 128
-/* Doubles made of records, and products of them, are far from double's ends. */
-#define EXPONENT_MAX 300
-/* Fewer products take no time at 128 bits; a normalised result takes as long as so many. */
+/* Fewer products take no time in pairs; a normalised result takes as long as so many. */
 #define PRODUCTS_MIN 0x1p20
 #define NORM_PRODUCTS 32
 #define CLEAR 0x1p24
@@ -52,12 +45,6 @@
 #define INFINITE ((int64_t)0x7FF << 52)
 /* Without branches, and of patterns, so that compilers make vectors. */
 #define LOOP static inline __attribute__((always_inline))
-
-struct record {
-    int64_t exponent, kind;
-    uint64_t limbs[2];
-};
-__extension__ typedef unsigned __int128 limbs;
 
 /* Errors of the results: what was introduced, or what was carried. */
 struct errors {
@@ -121,33 +108,7 @@ LOOP int64_t larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Of an integer below 2^53: both halves as the last bits of a double. */
-LOOP double convert(uint64_t integer)
-{
-    return (ulp_double_from(integer >> 32 | 0x4530000000000000) - 0x1p84) +
-           (ulp_double_from((integer & UINT32_MAX) | 0x4330000000000000) - 0x1p52);
-}
-
-/* x is high + low and less than 2^-105 |x|; false: one is not finite, or far from 1. */
-LOOP bool split(double *restrict high, double *restrict low, const struct record *restrict x,
-                size_t count)
-{
-    int64_t far = 0;
-    for (size_t i = 0; i < count; i++) {
-        const int64_t e = x[i].exponent, kind = x[i].kind, sign = kind & INT64_MIN;
-        const int64_t zero = mask((kind == MPFR_ZERO_KIND) | (kind == -MPFR_ZERO_KIND)),
-                      kept = mask((kind == MPFR_REGULAR_KIND) | (kind == -MPFR_REGULAR_KIND)) &
-                             mask((e >= -EXPONENT_MAX) & (e <= EXPONENT_MAX));
-        const uint64_t upper = x[i].limbs[1], rest = (upper & 0x7FF) << 42 | x[i].limbs[0] >> 22;
-        const int64_t power = (e & kept) + 1022,
-                      first = power << 52 | (int64_t)(upper >> 11 & 0xFFFFFFFFFFFFF);
-        high[i] = number(sign | (kept & first));
-        low[i] = convert(rest) * number(sign | (kept & (power - 105) << 52));
-        far |= ~(zero | kept);
-    }
-    return far == 0;
-}
-
+/* False: one is not finite, or far from 1, where products of doubles may leave their range. */
 LOOP bool split_pairs(double *restrict high, double *restrict low,
                       const struct ulp_double_pair *restrict x, size_t count)
 {
@@ -166,9 +127,6 @@ LOOP bool open_strip(struct strip *strip, const struct work *work, size_t first,
 {
     strip->count = ulp_size_min(last - first, STRIP);
     read_plain(strip->p, work->p, first, strip->count);
-    if (work->r->element == ULP_ELEMENT_WIDE)
-        return split(strip->high, strip->low, (const struct record *)work->r->data + first,
-                     strip->count);
     if (work->r->element == ULP_ELEMENT_PAIR)
         return split_pairs(strip->high, strip->low,
                            (const struct ulp_double_pair *)work->r->data + first, strip->count);
@@ -242,41 +200,7 @@ LOOP enum ulp_status subtract(void *context, size_t first, size_t last, int work
     return ULP_OK;
 }
 
-/* x + y, of which at most the last two bits are cut off, or y's, and nothing where y is 0; neither
- * is far from 1. */
-static inline void add_double(struct record *out, const struct record *x, double y)
-{
-    const uint64_t bits = ulp_double_bits(y), y_top = (bits << 11) | (uint64_t)1 << 63;
-    const int64_t y_exponent = (int64_t)(bits >> 52 & 0x7FF) - 1022;
-    const bool x_zero = x->limbs[1] == 0, y_zero = y == 0;
-    const int64_t from_x = x_zero ? y_exponent : x->exponent, from_y = y_zero ? from_x : y_exponent,
-                  exponent = (from_x > from_y ? from_x : from_y) + 2;
-    const int64_t shift_x = exponent - from_x, shift_y = exponent - from_y;
-    const limbs a = shift_x > 127 ? 0 : ((limbs)x->limbs[1] << 64 | x->limbs[0]) >> shift_x,
-                b = shift_y > 127 || y_zero ? 0 : (limbs)y_top << 64 >> shift_y;
-    limbs sum = (x->kind < 0 ? -a : a) + (y < 0 ? -b : b);
-    const bool negative = sum >> 127;
-    sum = negative ? -sum : sum;
-    const uint64_t top = (uint64_t)(sum >> 64);
-    const int shift = top ? __builtin_clzll(top) : 64 + (sum ? __builtin_clzll((uint64_t)sum) : 0);
-    const int64_t kind = sum ? MPFR_REGULAR_KIND : MPFR_ZERO_KIND;
-    sum <<= shift;
-    *out = (struct record){.exponent = sum ? exponent - shift : 0,
-                           .kind = negative ? -kind : kind,
-                           .limbs = {(uint64_t)sum, (uint64_t)(sum >> 64)}};
-    if (y_zero)
-        *out = *x;
-}
-
-/* Is a number of so many bits, less than 64, within the bound of x? */
-static inline bool is_near(const struct record *x, int bits, double bound)
-{
-    const uint64_t rest = x->limbs[1] << bits | x->limbs[0] >> (64 - bits);
-    const double scale = ulp_double_from((uint64_t)(x->exponent - bits - 64 + 1023) << 52);
-    return fabs((double)(int64_t)rest) * scale <= bound;
-}
-
-/* The same of pairs. */
+/* x + y, cut off below 2^-104 of the larger one, or of x; and nothing where y is 0. */
 static inline void add_to_pair(struct ulp_double_pair *out, const struct ulp_double_pair *x,
                                double y)
 {
@@ -286,6 +210,8 @@ static inline void add_to_pair(struct ulp_double_pair *out, const struct ulp_dou
     if (y == 0)
         *out = *x;
 }
+
+/* Is a number of so many bits, less than 53, within the bound of x? */
 static inline bool is_pair_near(const struct ulp_double_pair *x, int bits, double bound)
 {
     int exponent;
@@ -343,22 +269,14 @@ LOOP void note_strip(struct seen *seen, const struct strip *strip, const double 
 LOOP enum ulp_status add(void *context, size_t first, size_t last, int worker)
 {
     const struct work *work = context;
-    const struct record *r = work->r->data;
-    struct record *out = work->out ? work->out->data : NULL;
     struct seen all = nothing;
     struct strip strip;
     for (size_t begin = first; begin < last; begin += strip.count) {
         all.failed |= !open_strip(&strip, work, begin, last);
         note_strip(&all, &strip, work->moved + begin, work->bound);
     }
-    if (work->out && work->out->element == ULP_ELEMENT_PAIR) {
+    if (work->out)
         all.turns += add_pairs(work, first, last);
-        out = NULL;
-    }
-    for (size_t i = first; i < last && out; i++) {
-        add_double(&out[i], &r[i], work->moved[i]);
-        all.turns += work->moved[i] != 0 && is_near(&out[i], work->digits + 1, work->bound);
-    }
     join_seen(seen_by(work, worker), &all);
     return ULP_OK;
 }
@@ -405,10 +323,9 @@ static bool is_plain(const struct ulp_tensor *x)
     return x->element == ULP_ELEMENT_F32 || x->element == ULP_ELEMENT_F64;
 }
 
-static bool is_wide(const struct ulp_tensor *x)
+static bool is_pairs(const struct ulp_tensor *x)
 {
-    return x->element == ULP_ELEMENT_PAIR ||
-           (x->element == ULP_ELEMENT_WIDE && x->precision == PRECISION);
+    return x->element == ULP_ELEMENT_PAIR;
 }
 
 /* Not with the statistics of what it reads. */
@@ -457,9 +374,7 @@ static enum ulp_status allocate(struct ulp_tensor *out, const struct ulp_tensor 
                                 enum ulp_element element, struct ulp_budget *budget,
                                 struct ulp_error *error)
 {
-    ULP_TRY(ulp_tensor_describe(out, like->type, element,
-                                element == ULP_ELEMENT_WIDE ? PRECISION : 0, like->rank, like->dims,
-                                error));
+    ULP_TRY(ulp_tensor_describe(out, like->type, element, 0, like->rank, like->dims, error));
     return ulp_tensor_allocate(out, budget, error);
 }
 
@@ -496,8 +411,7 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
                          ? (double)w->count / (double)w->dims[0]
                          : (double)from->inputs[0]->dims[from->inputs[0]->rank - 1];
     struct ulp_pool *pool = reference->pool;
-    const bool pairs = results->element == ULP_ELEMENT_PAIR;
-    const double cut = from->moved ? 0x1p-102 : pairs ? 0x1p-104 : 0x1p-123;
+    const double cut = from->moved ? 0x1p-102 : 0x1p-104;
     struct work work = {.p = p, .r = r, .out = &parts->difference};
     struct ulp_format stored;
     void *seen;
@@ -521,8 +435,7 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
         norm ? find_factors(step, from->inputs) : go_over(&work, find_largest, pool);
     const double largest = number(d.largest[1]) + number(weights.largest[1]),
                  bound = k * number(weights.largest[0]) *
-                         ((k + 8) * 0x1p-53 * number(d.largest[0]) +
-                          (pairs ? 0x1p-91 : 0x1p-102) * largest);
+                         ((k + 8) * 0x1p-53 * number(d.largest[0]) + 0x1p-91 * largest);
     if (weights.failed || !(bound > 0x1p-500))
         return ULP_OK;
     const struct ulp_tensor *at[5] = {w, w}; /* and no bias */
@@ -562,9 +475,8 @@ bool ulp_evaluates_plainly(const struct ulp_lane *reference, const struct ulp_st
     const struct ulp_fusion *fusion = from->lane->mix->fusion;
     return ulp_lane_is_uniform(reference) && !(fusion && fusion->nodes[step->number].leaves) &&
            !reference->trace && !reference->probe && step->output_count == 1 &&
-           (from->results->element == ULP_ELEMENT_WIDE ||
-            from->results->element == ULP_ELEMENT_PAIR) &&
-           is_plain(out->entire) && ulp_tensor_same_shape(from->results, out->entire);
+           is_pairs(from->results) && is_plain(out->entire) &&
+           ulp_tensor_same_shape(from->results, out->entire);
 }
 
 enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
@@ -573,11 +485,11 @@ enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp
 {
     struct parts parts = {.seen = NULL};
     *done = false;
-    if (!ulp_evaluates_plainly(reference, step, from, out) || !is_wide(from->results))
+    if (!ulp_evaluates_plainly(reference, step, from, out))
         return ULP_OK;
     const int varies = find_linear(step, reference, from->inputs);
     if (varies < 0 || !is_plain(from->inputs[varies]) ||
-        !(is_plain(from->reference_inputs[varies]) || is_wide(from->reference_inputs[varies])) ||
+        !(is_plain(from->reference_inputs[varies]) || is_pairs(from->reference_inputs[varies])) ||
         !ulp_tensor_same_shape(from->inputs[varies], from->reference_inputs[varies]))
         return ULP_OK;
     enum ulp_status status = move(reference, step, from, varies, &parts, out, done, error);

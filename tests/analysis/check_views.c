@@ -9,7 +9,7 @@
 #include "analysis/measure/metrics.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
-#include "number/mpfr_record.h"
+#include "number/double_pair.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
 #include "tests/analysis/wide.h"
@@ -17,14 +17,14 @@
 
 enum { TENSORS = 5, PAIRS = ULP_VIEW_COUNT };
 
-/* Two of floats, two of 128 bits, one of doubles: near one another, with what is not finite and
- * what no double holds in between. */
+/* Two of floats, two of pairs (or one of them and one of 128 bits), one of doubles: near one
+ * another, with what is not finite and what no double holds in between. */
 static void make_tensors(struct ulp_tensor tensors[TENSORS], const int64_t counts[TENSORS],
-                         bool specials)
+                         bool specials, bool records)
 {
-    static const enum ulp_element elements[TENSORS] = {ULP_ELEMENT_F32, ULP_ELEMENT_F32,
-                                                       ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE,
-                                                       ULP_ELEMENT_F64};
+    const enum ulp_element elements[TENSORS] = {ULP_ELEMENT_F32, ULP_ELEMENT_F32, ULP_ELEMENT_PAIR,
+                                                records ? ULP_ELEMENT_WIDE : ULP_ELEMENT_PAIR,
+                                                ULP_ELEMENT_F64};
     static const double odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 0x1p-140};
     for (size_t t = 0; t < TENSORS; t++) {
         ck_ok(ulp_tensor_create(&tensors[t], t == TENSORS - 1 ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT,
@@ -40,6 +40,9 @@ static void make_tensors(struct ulp_tensor tensors[TENSORS], const int64_t count
                 ((float *)tensors[t].data)[i] = (float)x;
             else if (elements[t] == ULP_ELEMENT_F64)
                 ((double *)tensors[t].data)[i] = x;
+            else if (elements[t] == ULP_ELEMENT_PAIR)
+                ((struct ulp_double_pair *)tensors[t].data)[i] =
+                    (struct ulp_double_pair){x, isfinite(x) && x != 0 ? x * 0x1p-80 : 0};
             else
                 test_set_wide(&tensors[t], i, x, isfinite(x) ? x * 0x1p-80 : 0);
         }
@@ -66,7 +69,7 @@ TEST(pairs_are_as_each_alone)
                           counts[TENSORS] = {kind == 2 ? few : count, count, count,
                                              kind == 3 ? few : count, kind == 3 ? few : count};
             struct ulp_tensor tensors[TENSORS];
-            make_tensors(tensors, counts, kind > 0);
+            make_tensors(tensors, counts, kind > 0, true);
             struct ulp_pool *pool = test_pool(3);
             for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
                 struct ulp_metrics got[PAIRS], alone;
@@ -91,14 +94,14 @@ TEST(pairs_are_as_each_alone)
         }
 }
 
-/* ---- sums that are no records ---- */
+/* ---- sums that are no pairs ---- */
 
 static bool is_near(double x, double y)
 {
     return x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= 0x1p-48 * fabs(y);
 }
 
-/* Wide elements and doubles that are added to them are measured as the tensor of their sums is:
+/* Pairs and doubles that are added to them are measured as the tensor of their sums is:
  * what is rounded on the way is 2^-105 of an element, and each difference 2^-53. The errors are
  * 2^-10 of their elements, but for those that nothing is added to: a few, or most, so that a median
  * is 0. */
@@ -115,24 +118,26 @@ TEST_LOOP(moved_elements_are_as_their_sums, 0, 6)
     const bool most = _i % 2;
     atomic_store(&ulp_cpu_found, ulp_cpu_features() & ~without[_i / 2]);
     ck_ok(ulp_format_find("fp16", &format, &why));
-    make_tensors(tensors, counts, true);
-    make_tensors(finite, counts, false);
+    make_tensors(tensors, counts, true, false);
+    make_tensors(finite, counts, false, false);
     const struct ulp_tensor odd = tensors[2];
     tensors[2] = finite[2];
     finite[2] = odd;
     ck_ok(ulp_tensor_create(&tensors[MOVED], ULP_TYPE_FLOAT, ULP_ELEMENT_F64, 0, 1, &count, &why));
-    ck_ok(ulp_tensor_create(&tensors[SUM], ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count, &why));
+    ck_ok(ulp_tensor_create(&tensors[SUM], ULP_TYPE_FLOAT, ULP_ELEMENT_PAIR, 0, 1, &count, &why));
+    mpfr_t sum;
+    mpfr_init2(sum, 256);
     for (size_t i = 0; i < COUNT; i++) {
-        mpfr_t x, sum;
+        const struct ulp_double_pair x = ((const struct ulp_double_pair *)tensors[2].data)[i];
         double *moved = (double *)tensors[MOVED].data + i;
-        ulp_record_open_const(x, ulp_record_at_const(tensors[2].data, i, 128), 128);
-        *moved = (i % 11 == 0) == most
-                     ? mpfr_get_d(x, MPFR_RNDN) * 1e-3 * (ulp_random_uniform(9, i) - 0.5)
-                     : 0;
-        ulp_record_begin(sum, ulp_record_at(tensors[SUM].data, i, 128), 128);
-        mpfr_add_d(sum, x, *moved, MPFR_RNDN);
-        ulp_record_close(ulp_record_at(tensors[SUM].data, i, 128), sum);
+        bool exact;
+        *moved = (i % 11 == 0) == most ? x.high * 1e-3 * (ulp_random_uniform(9, i) - 0.5) : 0;
+        ulp_pair_get(sum, x.high, x.low);
+        mpfr_add_d(sum, sum, *moved, MPFR_RNDN);
+        ck_expect(ulp_pair_set((struct ulp_double_pair *)tensors[SUM].data + i, sum, &exact),
+                  "element %zu", i);
     }
+    mpfr_clear(sum);
     for (int shown = 0; shown < 2; shown++) {
         for (size_t p = 0; p < PAIRS; p++) {
             const size_t s[] = {sides[p][0], sides[p][1]};

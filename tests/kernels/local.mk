@@ -15,11 +15,9 @@ test_programs += check_unit_vectors
 check_unit_vectors_SOURCES = %D%/check_unit_vectors.c
 test_programs += check_cublas
 check_cublas_SOURCES = %D%/check_cublas.c
-test_programs += check_digits
 test_programs += check_scaled
 check_scaled_SOURCES = %D%/check_scaled.c
-check_digits_SOURCES = %D%/check_digits.c
-check_wide_SOURCES = %D%/check_wide.c %D%/exact/check_kept.c %D%/exact/world.c %D%/exact/world.h
+check_wide_SOURCES = %D%/check_wide.c %D%/exact/world.c %D%/exact/world.h
 TESTS += %D%/check_contract_cpu.sh
 $(also)%D%/check_contract_cpu.sh.log: check_contract$(EXEEXT) check_scaled$(EXEEXT)
 dist_check_SCRIPTS += %D%/check_contract_cpu.sh

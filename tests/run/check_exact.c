@@ -55,8 +55,7 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
 static void walk(struct seen *seen, const char *arithmetic, const struct ulp_model *model,
                  const struct ulp_tensor_set *inputs, bool mixed)
 {
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
-                                           test_arithmetic(arithmetic)};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("pair"), test_arithmetic(arithmetic)};
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     const struct ulp_keep keep = {.pattern = "last", .arithmetic = test_arithmetic("fp64")};

@@ -76,7 +76,7 @@ static struct ulp_program *plan_all(const struct ulp_model *model,
 static struct ulp_program *plan_lanes(const struct ulp_model *model,
                                       const struct ulp_tensor_set *inputs, size_t lane_count)
 {
-    return plan_all(model, inputs, (const char *const[]){"mpfr:128", "fp16", "fp32"}, lane_count);
+    return plan_all(model, inputs, (const char *const[]){"pair", "fp16", "fp32"}, lane_count);
 }
 
 static struct ulp_program *plan_named(const struct ulp_model *model,
@@ -126,7 +126,7 @@ static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims
 }
 
 /* The first and the last node have the same weights, between them a large tensor lives for a
- * moment: with the memory it just needs, the weights' digits are given up for it and made again. */
+ * moment: with the memory it just needs, the weights' panels are given up for it and made again. */
 TEST(tensors_come_first)
 {
     struct proto graph = {0};
@@ -145,7 +145,7 @@ TEST(tensors_come_first)
     struct ulp_model *model = load(&graph, 2, (const int64_t[]){48, 64}, &inputs);
     struct ulp_program *program = plan_lanes(model, &inputs, 3);
     ck_ok(hash_run(program, &inputs, true, 0, &wanted, &cost, &why));
-    /* the digits of R(r), R(fp16), R(fp32) of both; of each other lane P(p) of both and P(r) of the
+    /* the panels of R(r), R(fp16), R(fp32) of both; of each other lane P(p) of both and P(r) of the
      * last, whose inputs differ */
     ck_assert_uint_eq(cost.packed_count, 3);
     ck_assert_uint_eq(cost.packed_use_count, 5 + 2 + 2);
@@ -179,13 +179,10 @@ TEST(tensors_come_first)
     ulp_model_free(model);
 }
 
-/* A run meets weights once and keeps no digits or panels of them, but those of a recurrent cell's
- * state from step to step. With AVX2 a vector's product with FP32 weights cuts them in registers,
- * so that there are none; without, the form that serves the first step, whose state is zeros, does
- * not serve the others, and is made once more. */
+/* A run meets weights once and keeps no panels of them, but those of a recurrent cell's state from
+ * step to step. */
 TEST_LOOP(recurrent_cells_pack_once, 0, 2)
 {
-    const bool in_registers = !_i && ulp_cpu_features() & ULP_CPU_AVX2;
     enum { STEPS = 5, INPUT = 16, HIDDEN = 64 };
     struct proto graph = {0}, node = proto_node("GRU", "cell", "x w r", "y"), attribute = {0};
     struct ulp_tensor_set inputs;
@@ -202,10 +199,10 @@ TEST_LOOP(recurrent_cells_pack_once, 0, 2)
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4,
                 (const int64_t[]){STEPS, 1, 1, HIDDEN});
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
-    struct ulp_program *program = plan_named(model, &inputs, _i ? "fp32" : "mpfr:128");
+    struct ulp_program *program = plan_named(model, &inputs, _i ? "fp32" : "pair");
     ck_ok(hash_run(program, &inputs, false, 0, &hash, &cost, &why));
-    ck_assert_uint_eq(cost.packed_count, in_registers ? 0 : _i ? 1 : 2);
-    ck_assert_uint_eq(cost.packed_use_count, in_registers ? 0 : STEPS - 1);
+    ck_assert_uint_eq(cost.packed_count, 1);
+    ck_assert_uint_eq(cost.packed_use_count, STEPS - 1);
     /* With the least memory that it works in. */
     size_t fails = 0, works = budget.peak_bytes - budget.used_bytes;
     for (int turn = 0; turn < 12; turn++) {
@@ -246,12 +243,12 @@ END_TEST
 
 /* The first run of a program leaves nothing, the second leaves packed and converted weights, which
  * the third only uses, with the first one's bits: in chains (several blocks of k, in pairs, in
- * slices), on units and by digits, for matrices, batches of them, transposed ones, convolutions
+ * slices), on units and in pairs, for matrices, batches of them, transposed ones, convolutions
  * with padding. With less memory than they take, too. */
 TEST(runs_leave_weights)
 {
     static const char *const names[] = {
-        "mpfr:128",  "fp32",          "fp32,order=pairwise", "fp32,split-k=3",
+        "pair",      "fp32",          "fp32,order=pairwise", "fp32,split-k=3",
         "fp64",      "fp16-strict",   "bf16-strict",         "fp16@h200",
         "tf32@h200", "fp8-e4m3@h200", "fp16@h200,split-k=2", "tf32-strict"};
     enum { COUNT = sizeof names / sizeof *names };

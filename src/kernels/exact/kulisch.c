@@ -1,7 +1,6 @@
 /* One output by exact fixed-point summation, Kulisch's long accumulator: products of limbs are
  * added into a window that holds every bit from the highest to the lowest any of them can have,
- * positive and negative ones apart. The sum is exact, so it is what the digit kernels fall back on,
- * and the method for small problems. Infinities and NaN are settled here too. */
+ * positive and negative ones apart. Infinities and NaN are settled here too. */
 #include "kernels/exact/number.h"
 #include "kernels/exact/parts.h"
 
@@ -193,6 +192,6 @@ enum ulp_status ulp_wide_kulisch_element(struct ulp_wide_kulisch *kulisch,
         mpn_sub_n(kulisch->positive, kulisch->negative, kulisch->positive, (mp_size_t)count);
     else
         mpn_sub_n(kulisch->positive, kulisch->positive, kulisch->negative, (mp_size_t)count);
-    ulp_wide_round(call, element, kulisch->positive, count, outlook.lowest, negative, 0);
+    ulp_wide_round(call, element, kulisch->positive, count, outlook.lowest, negative);
     return ULP_OK;
 }

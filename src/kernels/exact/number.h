@@ -45,37 +45,22 @@ static inline void ulp_wide_read_double(struct ulp_wide_number *x, double value)
     }
 }
 
-/* Element `index` of data that is of that kind; with a constant kind, code for it only. */
-static inline __attribute__((always_inline)) void ulp_wide_read_as(struct ulp_wide_number *x,
-                                                                   enum ulp_element element,
-                                                                   const void *data, int precision,
-                                                                   int64_t index)
-{
-    if (element == ULP_ELEMENT_WIDE) {
-        const struct ulp_record *record = ulp_record_at_const(data, (size_t)index, precision);
-        x->negative = record->kind < 0;
-        x->kind = abs((int)record->kind);
-        x->exponent = record->exponent;
-        x->limb_count = (precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
-        x->limbs = record->limbs;
-    } else if (element == ULP_ELEMENT_F32) {
-        ulp_wide_read_double(x, (double)((const float *)data)[index]);
-    } else {
-        ulp_wide_read_double(x, ((const double *)data)[index]);
-    }
-}
-
 static inline void ulp_wide_read(struct ulp_wide_number *x, const struct ulp_tensor *tensor,
                                  int64_t index)
 {
-    ulp_wide_read_as(x, tensor->element, tensor->data, tensor->precision, index);
-}
-
-/* The exponent of the lowest set bit of a regular number. */
-static inline int64_t ulp_wide_lowest_bit(const struct ulp_wide_number *x)
-{
-    int i = 0;
-    while (x->limbs[i] == 0)
-        i++;
-    return x->exponent - 64 * (int64_t)(x->limb_count - i) + __builtin_ctzll(x->limbs[i]);
+    if (tensor->element == ULP_ELEMENT_F32) {
+        ulp_wide_read_double(x, (double)((const float *)tensor->data)[index]);
+        return;
+    }
+    if (tensor->element == ULP_ELEMENT_F64) {
+        ulp_wide_read_double(x, ((const double *)tensor->data)[index]);
+        return;
+    }
+    const struct ulp_record *record =
+        ulp_record_at_const(tensor->data, (size_t)index, tensor->precision);
+    x->negative = record->kind < 0;
+    x->kind = abs((int)record->kind);
+    x->exponent = record->exponent;
+    x->limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
+    x->limbs = record->limbs;
 }

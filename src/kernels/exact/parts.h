@@ -1,4 +1,4 @@
-/* Declarations shared by the files of kernels/exact and kernels/digit. */
+/* Declarations shared by the files of kernels/exact. */
 #pragma once
 
 #include <string.h>
@@ -7,24 +7,14 @@
 #include "number/double_pair.h"
 #include "number/mpfr_record.h"
 
-struct ulp_wide_form;
-
 /* One call: the problem and how its outputs are rounded and written. Const while workers run. */
 struct ulp_wide_call {
     const struct ulp_arithmetic *arithmetic;
     struct ulp_contraction problem;
-    struct ulp_wide_counts *counts;
     struct ulp_pool *pool;
-    /* By side, a and b: it stays as it is after the call, and its digits that stay too
-     * (digit/digit_form.h), NULL: none. */
-    bool kept[2];
-    /* no infinity or NaN is looked for: there is none, or its outputs are found one by one */
-    bool regular;
-    struct ulp_wide_form *forms[2];
     int precision;     /* P */
     bool nearest;      /* the rounding is to nearest even */
     bool same_storage; /* storage is mpfr:P: storing rounds nothing more */
-    bool as_records;   /* both, and out has P bits: records are written without MPFR */
 };
 
 /* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the
@@ -62,11 +52,9 @@ void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpf
 
 /* The same for a sum that is NaN, Inf or 0 (an MPFR kind, negative for -Inf). */
 void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind);
-/* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten), known to within `error` units
- * of 2^lsb. false: nothing is stored because numbers within the error round differently; never when
- * error is 0. */
-bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
-                    int64_t lsb, bool negative, uint64_t error);
+/* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten). */
+void ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
+                    int64_t lsb, bool negative);
 /* x was rounded toward zero and lost something: set its last bit. */
 static inline void ulp_wide_make_odd(mpfr_t x)
 {

@@ -2,7 +2,7 @@
  * rounds as a step does; the order of combinations depends only on the elements' positions, never
  * on how they were cut into strips. The loops below that do not call the primitive compute the same
  * bits faster. */
-#include "number/fixed/fixed_function.h"
+#include "number/strip.h"
 #include "number/round/round.h"
 
 #include <stdalign.h>
@@ -111,14 +111,8 @@ static void chain(const struct ulp_reduction_state *state, void *sum, const unsi
             add_doubles(rule, *(const double *)sum, (const double *)(const void *)x, n);
     } else {
         const size_t bytes = state->element_bytes;
-        const bool wide = state->kind == ULP_REDUCTION_SUM && rule->carrier == ULP_STRIP_MPFR &&
-                          !rule->each_step && !rule->bounded;
-        for (size_t i = 0; i < n; i++) {
-            if (wide)
-                i += ulp_wide_add_chain(rule->precision, sum, x + i * bytes, n - i);
-            if (i < n)
-                combine(state, sum, sum, x + i * bytes, state->stream, index + i);
-        }
+        for (size_t i = 0; i < n; i++)
+            combine(state, sum, sum, x + i * bytes, state->stream, index + i);
     }
 }
 

@@ -1,16 +1,15 @@
 /* The MPFR carrier: flat records of the rule's precision. each_step false: every primitive rounded
- * by MPFR, or by the fast path to the same bits (fixed/fixed_function.h), to nearest even at that
- * precision. each_step true: computed to odd with guard bits, then rounded once to the format. */
-#include "base/machine/cpu.h"
+ * by MPFR to nearest even at that precision. each_step true: computed to odd with guard bits, then
+ * rounded once to the format. */
 #include "number/function/function.h"
 #include "base/machine/thread.h"
 #include "number/double_pair.h"
-#include "number/record_batch.h"
+#include "number/mpfr_record.h"
 #include "number/round/round.h"
 #include "number/strip/access.h"
 #include "number/strip/move.h"
+#include "number/strip.h"
 #include "number/strip/strip_bound.h"
-#include "number/fixed/fixed_function.h"
 
 #include <string.h>
 
@@ -84,19 +83,12 @@ static void run_primitive(compute_fn *compute, enum ulp_primitive primitive, int
     const size_t step = ulp_record_bytes(precision);
     const char *const operands[3] = {a, arity > 1 ? b : a, arity > 2 ? c : a};
     const bool plain = !rule->each_step && !rule->bounded;
-    ulp_wide_fn *const fast = !plain ? NULL : ulp_wide_function(primitive, precision);
-    ulp_strip_fn *const move = !plain || fast ? NULL : ulp_strip_move(primitive);
+    ulp_strip_fn *const move = plain ? ulp_strip_move(primitive) : NULL;
     if (move) {
         move(rule, out, a, b, c, n, place);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        if (fast) {
-            const size_t skip = i * step;
-            i += fast(precision, (char *)out + skip, operands[0] + skip, operands[1] + skip, n - i);
-            if (i == n)
-                break;
-        }
         struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
         if (rule->bounded) {
             const struct ulp_record *from[3];
@@ -308,68 +300,6 @@ static inline double double_at(const struct ulp_tensor *tensor, size_t at)
                                                 : (double)ulp_strip_get_int(tensor, at);
 }
 
-/* Eight neighbours of a tensor of FP32 or FP64 as records of two limbs, by AVX-512; false: one is
- * subnormal, infinite or NaN. */
-#ifdef __x86_64__
-__attribute__((target("avx512f,avx512dq"))) static bool load_eight(char *out,
-                                                                   const struct ulp_tensor *tensor,
-                                                                   size_t at)
-{
-    const __m512d x = tensor->element == ULP_ELEMENT_F32
-                          ? _mm512_cvtps_pd(_mm256_loadu_ps((const float *)tensor->data + at))
-                          : _mm512_loadu_pd((const double *)tensor->data + at);
-    const __m512i bits = _mm512_castpd_si512(x), zero = _mm512_setzero_si512(),
-                  most = _mm512_set1_epi64(0x7FF), fraction = _mm512_slli_epi64(bits, 11),
-                  biased = _mm512_and_si512(_mm512_srli_epi64(bits, 52), most);
-    const __mmask8 regular = _mm512_test_epi64_mask(biased, biased);
-    const __m512i kind = _mm512_mask_mov_epi64(_mm512_set1_epi64(MPFR_ZERO_KIND), regular,
-                                               _mm512_set1_epi64(MPFR_REGULAR_KIND)),
-                  top = _mm512_set1_epi64(INT64_MIN);
-    ulp_records_store(
-        out, (const __m512i[]){_mm512_maskz_sub_epi64(regular, biased, _mm512_set1_epi64(1022)),
-                               _mm512_mask_sub_epi64(kind, _mm512_movepi64_mask(bits), zero, kind),
-                               zero, _mm512_maskz_or_epi64(regular, fraction, top)});
-    return (__mmask8)(_mm512_mask_test_epi64_mask((__mmask8)~regular, fraction, fraction) |
-                      _mm512_cmpeq_epi64_mask(biased, most)) == 0;
-}
-#else
-static bool load_eight(char *out, const struct ulp_tensor *tensor, size_t at)
-{
-    (void)out, (void)tensor, (void)at;
-    return false;
-}
-#endif
-
-/* Doubles as records of two limbs: ulp_record_set_double without a branch where some are zeros. */
-static void load_doubles(char *out, const struct ulp_tensor *tensor, int64_t base, int64_t stride,
-                         size_t n)
-{
-    const bool eight = stride == 1 && ulp_cpu_features() & ULP_CPU_AVX512 &&
-                       (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64);
-    for (size_t i = 0; i < n; i++, out += 32) {
-        if (eight && n - i >= 8 && load_eight(out, tensor, (size_t)base + i)) {
-            i += 7;
-            out += 7 * 32;
-            continue;
-        }
-        const double value = double_at(tensor, (size_t)(base + (int64_t)i * stride));
-        const uint64_t bits = ulp_double_bits(value), biased = bits >> 52 & 0x7FF,
-                       fraction = bits & (((uint64_t)1 << 52) - 1);
-        const uint64_t regular = -(uint64_t)(biased != 0), negative = -(bits >> 63);
-        const uint64_t kind = (regular & MPFR_REGULAR_KIND) | (~regular & MPFR_ZERO_KIND);
-        struct ulp_record *const record = (struct ulp_record *)(void *)out;
-        if (biased == 0x7FF || (biased == 0 && fraction)) {
-            ulp_record_set_double(record, value, 128);
-            continue;
-        }
-        /* number by number: whole from an array of them, each would be waited for */
-        record->exponent = (int64_t)((biased - 1022) & regular);
-        record->kind = (int64_t)((kind ^ negative) - negative);
-        record->limbs[0] = 0;
-        record->limbs[1] = (fraction << 11 | (uint64_t)1 << 63) & regular;
-    }
-}
-
 static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor,
                  int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
@@ -380,19 +310,12 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         memcpy(out, (const char *)tensor->data + (size_t)base * step, n * step);
         return;
     }
-    if (doubles && !offset && step == 32) {
-        load_doubles(out, tensor, base, stride, n);
-        return;
-    }
     for (size_t i = 0; i < n; i++) {
         const size_t at = ulp_strip_at(base, offset, stride, i);
         struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
         if (same) {
             const char *from = (const char *)tensor->data + at * step;
-            if (step == 32) /* 128 bits */
-                memcpy(record, from, 32);
-            else
-                memcpy(record, from, step);
+            memcpy(record, from, step);
             continue;
         }
         if (doubles) {

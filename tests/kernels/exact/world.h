@@ -9,9 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Names of every enum ulp_wide_method, the digit method's four tiles included. */
-#define WORLD_METHODS (ULP_WIDE_DIGITS + 4)
-extern const char *const world_methods[WORLD_METHODS];
+#define WORLD_METHODS (ULP_WIDE_SUM + 1)
 
 /* What the factors' elements are like. */
 enum kind {
@@ -24,10 +22,7 @@ enum kind {
     TIES,       /* sums that lie on or beside the middle between neighbours of P bits */
     /* the ends of the element's range: subnormals and huge numbers; records at 2^(+-2^40) */
     EDGES,
-    /* every significand bit is set, signs change with the line: the largest sums of digits */
-    FULL,
-    /* 1..1 0 1..1 0 ...: signed digits of 20 + seed % 5 bits are all as large as they can be */
-    PATTERN,
+    FULL,     /* every significand bit is set, signs change with the line */
     SPECIALS, /* now and then NaN, Inf, -Inf, -0 */
     KIND_COUNT
 };
@@ -52,11 +47,6 @@ struct side {
     int64_t *batch_offset, *line_offset, *k_offset;
     uint8_t *padding;
 };
-/* Side 0 (a) or 1 (b) of the setup. Elements lie as [k][batch][line], so that every stride is
- * unlike a dense matrix's. */
-void side_create(struct side *side, const struct setup *setup, int which, struct stream *stream);
-void side_free(struct side *side);
-struct ulp_factor side_factor(const struct side *side);
 
 /* A contraction that owns everything it points to, and what it should give. */
 struct world {
@@ -71,13 +61,9 @@ void world_create(struct world *world, struct setup setup);
 void world_free(struct world *world);
 /* Again, after a change of the factors: mpfr_dot, one output at a time; a zero is +0. */
 void world_find_expected(struct world *world);
-/* Returns the share of outputs that were not left to exact summation, 1 when there are none; -1: no
- * such tile here. */
-double world_compare(struct world *world, enum ulp_wide_method method, int thread_count);
+void world_compare(struct world *world, enum ulp_wide_method method, int thread_count);
 
 /* Element i, rounded to the tensor's element or to value's precision. */
 void world_put(struct ulp_tensor *tensor, size_t i, const mpfr_t value);
 void world_get(mpfr_t value, const struct ulp_tensor *tensor, size_t i);
 bool world_same_record(const struct ulp_record *x, const struct ulp_record *y, int precision);
-
-/* Factors that are kept between calls (check_kept.c). */
