@@ -3,8 +3,8 @@
 
     python3 lab/record_ort_cpu.py tests/data/ort_cpu
 
-model.onnx, inputs.npz, outputs.npz. The graph is not optimised, on one thread. QEMU plays other processors (qemu-x86_64 -cpu Haswell, or SandyBridge, which has no fused
-multiply-add and other functions). Needs numpy, onnx and onnxruntime."""
+model.onnx, inputs.npz, outputs.npz. As users run it, on one thread: convolutions of images are laid out in blocks of channels, 16 with AVX-512, else 8. QEMU plays other processors
+(qemu-x86_64 -cpu Haswell, or SandyBridge, which has no fused multiply-add and other functions). Needs numpy, onnx and onnxruntime, and a processor with AVX-512 for what the test reads."""
 import pathlib
 import sys
 
@@ -49,13 +49,34 @@ def main():
     for level in (0, 4):
         outputs.append(f"MatMulNBits_{level}")
         nodes.append(h.make_node("MatMulNBits", ["h", "b", "s"], outputs[-1:], domain="com.microsoft", K=256, N=24, bits=4, block_size=32, accuracy_level=level))
-    types = {name: T.FLOAT16 if name.startswith("MatMulNBits") else T.FLOAT for name in outputs}
-    graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT16 if n == "h" else T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, t, None) for n, t in types.items()],
+    # products: by a matrix of weights and by one that is computed, of few columns, by weights in other rows; convolutions of few channels, of many, of one position, in groups, of signals
+    inputs |= {"m": random.standard_normal((5, 300)).astype(f32), "t": random.standard_normal((5, 130)).astype(f32), "n": random.standard_normal((130, 65)).astype(f32), "i": random.standard_normal((1, 40, 6, 5)).astype(f32), "l": random.standard_normal((1, 60, 9)).astype(f32)}
+    weights = {"mw": (300, 5), "gw": (5, 300), "gb": (5,), "few": (3, 5, 3, 3), "many": (3, 40, 3, 3), "wide": (3, 320, 1, 1), "points": (3, 5, 1, 1), "halves": (4, 20, 3, 3), "line": (3, 60, 3)}
+    constants |= {name: random.standard_normal(shape) for name, shape in weights.items()} | {"five": np.array([5]), "zero": np.array([0]), "one": np.array([1])}
+    for name, op, operands, attributes in [
+            ("MatMul", "MatMul", "m mw", {}), ("MatMul_computed", "MatMul", "t n", {}), ("Gemm", "Gemm", "m gw gb", {"transB": 1, "beta": 0.0}),
+            ("Conv_few", "Conv", "five_channels few", {"pads": [1] * 4}), ("Conv_many", "Conv", "i many", {"pads": [1] * 4}), ("Conv_point", "Conv", "wider wide", {}),
+            ("Conv_points", "Conv", "five_channels points", {}), ("Conv_groups", "Conv", "i halves", {"group": 2, "pads": [1] * 4}), ("Conv_line", "Conv", "l line", {"pads": [1, 1]})]:
+        outputs.append(name)
+        nodes.append(h.make_node(op, operands.split(), [name], **attributes))
+    nodes[:0] = [h.make_node("Slice", ["i", "zero", "five", "one"], ["five_channels"]), h.make_node("Concat", ["i"] * 8, ["wider"], axis=1)]
+    add("LayerNormalization", "far g o")
+    inputs["far"] = (30 + random.standard_normal((16, 128))).astype(f32)
+    constants |= {"g": random.standard_normal(128), "o": random.standard_normal(128)}
+    # attention in FP16: ai.onnx's, and com.microsoft's
+    half = [random.standard_normal(shape).astype(np.float16) for shape in [(1, 2, 6, 32)] + [(1, 2, 20, 32)] * 2 + [(1, 6, 64)] * 3 + [(1, 2, 0, 32)] * 2]
+    inputs |= dict(zip("aq ak av gq gk gv pk pv".split(), half))
+    constants |= {"last": np.array([5], np.int32), "total": np.array(6, np.int32)}
+    add("Attention", "aq ak av")
+    outputs.append("GroupQueryAttention")
+    nodes.append(h.make_node(outputs[-1], "gq gk gv pk pv last total".split(), [outputs[-1], "past", "values"], domain="com.microsoft", num_heads=2, kv_num_heads=2))
+    types = {name: T.FLOAT16 if name.startswith(("MatMulNBits", "Attention", "Group")) else T.FLOAT for name in outputs}
+    graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT16 if a.dtype == np.float16 else T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, t, None) for n, t in types.items()],
                          [numpy_helper.from_array(a.astype(f32) if a.dtype == np.float64 else a, n) for n, a in constants.items()])
-    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 18), h.make_opsetid("com.microsoft", 1)], ir_version=8)
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 23), h.make_opsetid("com.microsoft", 1)], ir_version=10)
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")

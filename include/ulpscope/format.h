@@ -209,6 +209,7 @@ enum ulp_conv {
     ULP_CONV_SEARCHED,
     /* private, of steps=: in scalar chains over the positions, in each of them the channels */
     ULP_CONV_NHWC,
+    ULP_CONV_NCHWC, /* private, too: the same in blocks of 16 channels */
 };
 
 /* How the scale of a block follows from m, its largest magnitude (doc/scales.md). */

@@ -5,6 +5,7 @@
 
 #include "base/text/text.h"
 #include "ops/call.h"
+#include "ops/spatial/window.h"
 
 enum ulp_steps_rule {
     STRICT,  /* every step, also of sums, is rounded to storage, as in NAME-strict */
@@ -18,11 +19,16 @@ enum ulp_steps_rule {
     DOTS,   /* the same, where transB is 1 products added by fours, and these to the sum */
     FUSED,  /* the epilogue is added to the sum before its rounding */
     SLICED, /* products are added in slices of k, whose sums are stored */
+    PANELS, /* products are added in blocks of k as MLAS cuts it, and these one after the other */
+    IMAGES, /* the same of a Conv, of images in blocks of channels */
     SINGLE, /* products are added in FP32: another provider's kernel has it */
+    WIDE,   /* rows are added in FP64, the formula may be another */
     IN_FOURS, /* rows are added in four partial sums */
     IN_ORDER, /* and in increasing index */
     WRITTEN,  /* the formula alone is another */
-    SIZED     /* the same, whose errors have the size of the runtime's */
+    STORED,   /* what is stored inside: ops/attention/scores.h */
+    INSIDE,
+    SIZED /* the same, whose errors have the size of the runtime's */
 };
 
 static const struct row {
@@ -97,6 +103,61 @@ static bool is_matrix(const struct ulp_call *call)
     return changes <= 1;
 }
 
+/* MLAS (core/mlas/lib/sgemm.cpp) goes through 128 k of a product on one thread, through more where
+ * there are few columns. */
+static int find_panel(int64_t columns, int64_t k)
+{
+    enum { K = 128, COLUMNS = 128, COLUMNS_LEAST = 16 };
+    int block = K;
+    for (int n = COLUMNS; columns < k && n > COLUMNS_LEAST && n / 2 >= columns; n /= 2)
+        block *= 2;
+    return block;
+}
+
+/* Through 256 of a matrix of weights, which it has packed. A row alone by another is added four
+ * products at a time, which are rounded. */
+static void find_matrix_panel(const struct ulp_call *call, struct ulp_arithmetic *out)
+{
+    enum { PACKED = 256, ROW = 4 };
+    const struct ulp_tensor *a = ulp_call_in(call, 0), *b = ulp_call_in(call, 1);
+    const int turned = strcmp(call->bound->op->name, "MatMul") != 0 && ulp_call_int(call, "transB");
+    const bool packed = b->rank < 2 || (b->rank == 2 && call->constants >> 1 & 1);
+    out->order = ULP_ORDER_BLOCKED;
+    out->order_block =
+        packed ? PACKED : find_panel(b->dims[b->rank - 1 - turned], b->dims[b->rank - 2 + turned]);
+    if (!packed && !turned && a->rank > 1 && a->dims[a->rank - 2] == 1) {
+        out->order_block = ROW;
+        out->schedule.fused = false;
+    }
+}
+
+/* Images with constant weights are laid out in blocks of channels (core/mlas/lib/snchwc.cpp, 16
+ * with AVX-512), and each block's sum is added to those before; so is each channel's of fewer. */
+static void find_conv_panel(const struct ulp_call *call, struct ulp_arithmetic *out)
+{
+    enum { CHANNELS = 16, POINTWISE = 128 };
+    const struct ulp_tensor *w = ulp_call_in(call, 1);
+    struct ulp_error refused; /* by the call itself */
+    struct ulp_windows windows;
+    const int64_t groups = ulp_call_int(call, "group");
+    if (groups < 1 || ulp_windows_read(call, ulp_call_in(call, 0), w, &windows, &refused) != ULP_OK)
+        return;
+    const int64_t channels = w->dims[1], positions = ulp_product(windows.kernel, windows.rank);
+    out->order = ULP_ORDER_BLOCKED;
+    const bool whole =
+        groups == 1 || (channels % CHANNELS == 0 && w->dims[0] / groups % CHANNELS == 0);
+    if (w->rank != 4 || !(call->constants >> 1 & 1) || !whole) {
+        out->order_block = find_panel(ulp_product(windows.out, windows.rank), channels * positions);
+    } else if (channels < CHANNELS) {
+        out->order_block = (int)positions;
+    } else if (positions == 1) {
+        out->order_block = POINTWISE;
+    } else {
+        out->order_block = (int)(CHANNELS * positions);
+        out->conv = ULP_CONV_NCHWC;
+    }
+}
+
 static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct ulp_arithmetic *out)
 {
     static const int threads[] = {[THREADS] = 64, [VECTORS] = 256, [POOLED] = -128};
@@ -112,6 +173,8 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         out->steps = ULP_STEPS_ALIKE;
     if (rule == SLICED)
         out->schedule.split_k = ULP_SPLIT_RKNN;
+    if (rule == WIDE)
+        ulp_format_find("fp64", &out->rows, NULL);
     if (rule == SINGLE)
         ulp_format_find("fp32", &out->accumulator, NULL);
     const struct ulp_arithmetic own = *out;
@@ -128,6 +191,10 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
     if (rule == DOTS && ulp_call_int(call, "transB") == 1) {
         out->order = ULP_ORDER_BLOCKED;
         out->order_block = 4;
+    } else if (rule == PANELS) {
+        find_matrix_panel(call, out);
+    } else if (rule == IMAGES) {
+        find_conv_panel(call, out);
     } else if (rule <= POOLED && threads[rule]) {
         out->reduce = ULP_ORDER_WARP;
         out->reduce_block = threads[rule];

@@ -29,22 +29,52 @@ static const char *find_step_type(const struct ulp_bound *bound,
                                        : "fp32";
 }
 
+/* Bit i: its input i is a constant of the model; folded: as a runtime knows them that computes what
+ * follows from constants, unless a caller may give another value. */
+static uint32_t list_constants(const struct ulp_step *step, const struct ulp_lane *lane,
+                               bool folded)
+{
+    const struct ulp_block *block = lane->block;
+    uint32_t constants = 0;
+    for (size_t i = 0; i < step->own_input_count && i < 32; i++) {
+        if (step->inputs[i] < 0)
+            continue;
+        const struct ulp_program_slot *slot = &block->slots[step->inputs[i]];
+        const struct ulp_step *from = ulp_block_producer(block, step->inputs[i]);
+        if (slot->constant ? !folded || !slot->overridable : folded && from && from->settled)
+            constants |= (uint32_t)1 << i;
+    }
+    return constants;
+}
+
+/* "model": the arithmetic of a float type. A processor has no matrix unit. */
+static enum ulp_status find_of_type(const struct ulp_arithmetic *lane, enum ulp_type type,
+                                    struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    const char *format = ulp_type_format(lane, type);
+    const bool half = strcmp(format, "fp16") == 0 && lane->steps == ULP_STEPS_ORT_CPU;
+    return ulp_arithmetic_find(half ? "fp16,unit=none" : format, out, error);
+}
+
 /* By the step's own rule (steps=). */
 static const struct ulp_arithmetic *find_own(const struct ulp_arithmetic *arithmetic,
                                              const struct ulp_step *step,
+                                             const struct ulp_lane *lane,
                                              const struct ulp_tensor *const *inputs,
                                              struct ulp_arithmetic *room)
 {
     return ulp_steps_arithmetic(arithmetic,
                                 &(struct ulp_call){.bound = &step->bound,
                                                    .input_count = step->own_input_count,
-                                                   .in = inputs},
+                                                   .in = inputs,
+                                                   .constants = list_constants(step, lane, true)},
                                 room);
 }
 
 /* "model": the arithmetic of the first float input's type, still obeying declared types. Nodes
  * that "ort-cpu" widens compute in FP32. */
-static enum ulp_status find_declared(const struct ulp_step *step, const struct ulp_arithmetic *lane,
+static enum ulp_status find_declared(const struct ulp_step *step, const struct ulp_lane *of,
+                                     const struct ulp_arithmetic *lane,
                                      const struct ulp_tensor *const *inputs,
                                      struct ulp_arithmetic *out, struct ulp_error *error)
 {
@@ -56,15 +86,15 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
         if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) ||
             ulp_type_rows[inputs[i]->type].file_bits <= 8)
             continue;
-        ULP_TRY(ulp_arithmetic_find(steps ? steps : ulp_type_format(lane, inputs[i]->type), out,
-                                    error));
+        ULP_TRY(steps ? ulp_arithmetic_find(steps, out, error)
+                      : find_of_type(lane, inputs[i]->type, out, error));
         out->as_declared = true;
         out->half_as_float = lane->half_as_float;
         out->schedule.qdq_integer = lane->schedule.qdq_integer;
         out->schedule.integers_saturate = lane->schedule.integers_saturate;
         out->schedule.levels_obeyed = lane->schedule.levels_obeyed;
         out->steps = lane->steps;
-        if (find_own(out, step, inputs, &room) != out)
+        if (find_own(out, step, of, inputs, &room) != out)
             *out = room;
         return ULP_OK;
     }
@@ -77,8 +107,8 @@ enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ul
 {
     const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
     if (arithmetic->as_declared)
-        return find_declared(step, arithmetic, inputs, out, error);
-    const struct ulp_arithmetic *own = find_own(arithmetic, step, inputs, out);
+        return find_declared(step, lane, arithmetic, inputs, out, error);
+    const struct ulp_arithmetic *own = find_own(arithmetic, step, lane, inputs, out);
     if (own != out)
         *out = *own;
     return ULP_OK;
@@ -102,7 +132,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
 {
     const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
     if (!arithmetic->as_declared)
-        arithmetic = find_own(arithmetic, step, inputs, &out->declared);
+        arithmetic = find_own(arithmetic, step, lane, inputs, &out->declared);
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
@@ -123,10 +153,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .probe = lane->probe,
                                   .host = &out->host,
                                   .scratch = lane->scratch,
+                                  .constants = form ? 0 : list_constants(step, lane, false),
                                   .lowering = find_as_model(lane, step)};
-    for (size_t i = 0; !form && i < step->own_input_count && i < 32; i++)
-        if (step->inputs[i] >= 0 && lane->block->slots[step->inputs[i]].constant)
-            out->call.constants |= (uint32_t)1 << i;
     out->host = (struct ulp_host){.run = run_body, .lane = lane};
     if (lane->probe) {
         out->outer = lane->probe->node;
@@ -136,7 +164,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
     out->lane = lane;
     enum ulp_status status = ULP_OK;
     if (arithmetic->as_declared &&
-        (status = find_declared(step, arithmetic, inputs, &out->declared, error)) == ULP_OK)
+        (status = find_declared(step, lane, arithmetic, inputs, &out->declared, error)) == ULP_OK)
         out->call.arithmetic = &out->declared;
     if (status == ULP_OK && !lane->scratch)
         return ulp_arena_create(&out->call.scratch, lane->budget, error);

@@ -56,6 +56,8 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_POOLED SAYS_STRICT ", few long rows are summed by 128 threads"
 #define SAYS_NHWC SAYS_STRICT ", in the order of channels-last data"
 #define SAYS_DOTS SAYS_STRICT ", with transB=1 four products at once"
+#define SAYS_PANELS "products are added in blocks of 256 k where a factor is a constant, else of 128 or, of few columns, more"
+#define SAYS_IMAGES "products are added in blocks of 16 channels (1x1: 128; of fewer: each by itself), as with AVX-512"
 #define SAYS_SINGLE "products are added in FP32"
 #define SAYS_SLICED "of k above 1536 so much at a time is added in FP32, whose sums are rounded to storage and added in it"
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
@@ -64,6 +66,9 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_FEW " behind a product of fewer rows or of more dimensions"
 #define SAYS_SIZED "errors of this size, not the bits"
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
+#define SAYS_STORED "in FP16 scores and probabilities are stored, sums in FP32"
+#define SAYS_INSIDE "in FP16 the result alone is stored, all inside in FP32"
+#define SAYS_WIDE "rows are added in FP64"
 #define SAYS_IN_FOURS "rows are added in four partial sums"
 #define SAYS_IN_ORDER "rows are added one after the other"
 static const struct {

@@ -103,8 +103,13 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k->length};
     const struct ulp_heads scores = ulp_heads_first(dims[0], dims[1], dims[2], dims[3]);
     ULP_TRY(make_sums(call, type, &scores, &acc, error));
-    ULP_TRY(ulp_call_describe_tensor(call, &probabilities, type, 4, dims, error));
-    ULP_TRY(ulp_call_temporary(call, &probabilities, error));
+    if (ulp_attention_is_wide(call)) {
+        ULP_TRY(ulp_call_temporary_in(call, &probabilities, &call->arithmetic->accumulator, 4, dims,
+                                      error));
+    } else {
+        ULP_TRY(ulp_call_describe_tensor(call, &probabilities, type, 4, dims, error));
+        ULP_TRY(ulp_call_temporary(call, &probabilities, error));
+    }
     ULP_TRY(ulp_attention_allowed(call, a, k, &allowed, error));
     const struct ulp_attention_product first = {.a = a->query,
                                                 .b = keys,

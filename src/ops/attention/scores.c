@@ -46,6 +46,11 @@ enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_a
     return ulp_call_contract(call, &problem, error);
 }
 
+bool ulp_attention_is_wide(const struct ulp_call *call)
+{
+    return call->arithmetic->steps == ULP_STEPS_ORT_CPU && call->bound->op->domain;
+}
+
 enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_attention *a,
                                      int64_t total, const struct ulp_tensor *acc,
                                      const struct ulp_tensor *allowed, const char *wanted,
@@ -55,17 +60,20 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
     char text[512], number[40], cap[40], filter[40];
     struct ulp_operand bias, hidden, sink;
     const bool has_sink = a->sink || a->smooth, scaled = !isnan(a->scale);
+    const bool stored = call->arithmetic->steps == ULP_STEPS_ORT_CPU &&
+                        call->arithmetic->storage.precision == 11 && !ulp_attention_is_wide(call);
     snprintf(number, sizeof number, scaled ? "%a" : "%.0f",
              scaled ? (double)a->scale : (double)a->q.size);
     snprintf(cap, sizeof cap, "%a", (double)a->softcap);
     snprintf(filter, sizeof filter, "%a", (double)a->filter);
     snprintf(text, sizeof text,
-             "raw = acc * %s; capped = %s; masked = allowed ? capped + bias%s : -inf; top = %s; "
-             "sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = row_sum(e)%s; p = "
-             "sees ? e / all : 0; %s",
+             "raw = acc * %s; capped = %s; u = capped + bias%s; %smasked = allowed ? %s : -inf; "
+             "top = %s; sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = "
+             "row_sum(e)%s; p = sees ? e / all : 0; %s",
              scaled ? "number" : "(1 / sqrt(number))",
              a->softcap > 0 ? "cap * tanh(raw / cap)" : "raw",
-             a->hidden ? " + (hidden == 0 ? 0 : filter)" : "",
+             a->hidden ? " + (hidden == 0 ? 0 : filter)" : "", stored ? "c = 8193 * u; " : "",
+             stored ? "(is_inf(u) ? u : c - (c - u))" : "u",
              has_sink ? "max(row_max(masked), sink)" : "row_max(masked)",
              has_sink ? " + exp(sink - top)" : "", wanted);
     ULP_TRY(ulp_attention_lay_mask(call, a, total, a->mask, &bias, error));
@@ -91,6 +99,8 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
         {"all", {.tensor = sums, .row_stride = 1, .storage = &call->arithmetic->rows}},
         {a->show, full}};
     outputs[0].operand.tensor = out;
+    if (ulp_attention_is_wide(call))
+        outputs[0].operand.storage = &call->arithmetic->accumulator;
     outputs[2].operand.tensor = a->shown;
     return ulp_call_text(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
                          operands, a->shown ? 3 : 2, outputs, error);

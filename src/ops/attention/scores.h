@@ -16,6 +16,9 @@ struct ulp_attention_product {
 enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p,
                                        struct ulp_error *error);
 
+/* Between the products, ONNX Runtime's CPU provider: what com.microsoft's reads in FP16 it computes
+ * in FP32, while ai.onnx's stores scores and probabilities. */
+bool ulp_attention_is_wide(const struct ulp_call *call);
 /* Of scores as sums of products: rows are queries, positions keys. wanted: "p", probabilities,
  * zeros where a query sees no key; "e", not yet divided by their sums (one a row, as sums are
  * held); "masked", scores with scale, cap and masks. */

@@ -53,6 +53,8 @@ static int64_t count_tile_channels(const struct ulp_arithmetic *arithmetic, int6
     const int bits = arithmetic->factor.storage_bits;
     const bool all =
         bits <= 8 || ulp_scaling_is_used(arithmetic) || arithmetic->conv == ULP_CONV_NHWC;
+    if (arithmetic->conv == ULP_CONV_NCHWC)
+        return 16;
     return all ? channels : bits == 16 && channels % 64 == 0 ? 64 : 32;
 }
 
@@ -60,7 +62,7 @@ static int64_t count_tile_channels(const struct ulp_arithmetic *arithmetic, int6
 static bool keeps_positions(const struct ulp_arithmetic *arithmetic)
 {
     return *arithmetic->schedule.unit_class || ulp_scaling_is_used(arithmetic) ||
-           arithmetic->conv == ULP_CONV_NHWC;
+           arithmetic->conv == ULP_CONV_NHWC || arithmetic->conv == ULP_CONV_NCHWC;
 }
 
 /* Are all channels of a position neighbours in k? */

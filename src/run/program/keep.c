@@ -145,6 +145,7 @@ static enum ulp_status declare_halves(const struct ulp_program *program, struct 
     declared.schedule.qdq_integer = mix->items[0].schedule.qdq_integer;
     declared.schedule.integers_saturate = mix->items[0].schedule.integers_saturate;
     declared.schedule.levels_obeyed = true;
+    declared.steps = mix->items[0].steps;
     const size_t arithmetic = add_arithmetic(mix, &declared);
     for (size_t n = 0; n < program->node_count; n++)
         if (half[n])
