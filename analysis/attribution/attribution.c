@@ -167,6 +167,24 @@ static void measure_course(struct ulp_course *course)
  * every one is asked for. */
 #define NEAR_WORST 0.5
 
+/* Integers that differ, and values of another shape, have no error: their course is of the decision
+ * that they follow, one course of each. */
+static void explain_decisions(struct ulp_course *courses, size_t count)
+{
+    const struct ulp_attributor *attributor = courses->attributor;
+    for (size_t g = 0; g < count && !attributor->output; g++) {
+        size_t targets;
+        const struct ulp_attributed_value *target = find_targets(&courses[g], &targets);
+        for (size_t t = 0; t < targets && !courses[g].decides; t++)
+            courses[g].decides = ulp_attribution_follows(attributor, courses[g].lane,
+                                                         target[t].slot, &courses[g].root);
+        for (size_t before = 0; before < g && courses[g].decides; before++)
+            courses[g].decides =
+                !courses[before].decides || courses[before].root != courses[g].root;
+        courses[g].any |= courses[g].decides;
+    }
+}
+
 /* Which courses are swept, and the worst of them. */
 static size_t choose_courses(struct ulp_course *courses, size_t count)
 {
@@ -178,6 +196,7 @@ static size_t choose_courses(struct ulp_course *courses, size_t count)
     }
     for (size_t g = 0; g < count && !courses->attributor->every; g++)
         courses[g].any &= !(courses[g].scale < NEAR_WORST * courses[worst].scale);
+    explain_decisions(courses, count);
     return worst;
 }
 
@@ -190,7 +209,7 @@ static enum ulp_status seed_targets(const struct ulp_course *course,
     size_t count;
     const struct ulp_attributed_value *targets = find_targets(course, &count);
     enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < count && course->any && status == ULP_OK; t++) {
+    for (size_t t = 0; t < count && course->any && !course->decides && status == ULP_OK; t++) {
         const struct ulp_attributed_value *target = &targets[t];
         const double size = measure_target(lane, target), *e = lane->errors[target->slot];
         const size_t elements = lane->values[target->slot].count;
@@ -254,15 +273,17 @@ static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *c
     to->share += course->share[n];
     to->gain += course->gain[n];
     to->decision += course->decision[n];
+    to->shows += course->shows[n];
     to->missing += course->missing[n];
     for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
         to->causes[c] += course->causes[n][c];
     to->condition += sqrt(course->condition[n]) * course->scale;
     if (fabs(course->share[n]) > fabs(to->share_worst))
         to->share_worst = course->share[n];
-    to->stops |= !course->passed[n] && (course->stopped[n] || fabs(course->decision[n]) > DECIDED ||
-                                        (course->lane->decided[n] && course->condition[n] > 0) ||
-                                        (bound->stops && course->condition[n] > 0));
+    to->stops |= !course->passed[n] && course->shows[n] == 0 &&
+                 (course->stopped[n] || fabs(course->decision[n]) > DECIDED ||
+                  (course->lane->decided[n] && course->condition[n] > 0) ||
+                  (bound->stops && course->condition[n] > 0));
 }
 
 static void add_sample(const struct ulp_course *course)
@@ -274,6 +295,7 @@ static void add_sample(const struct ulp_course *course)
         return;
     for (size_t n = 0; n < course->attributor->program->node_count; n++)
         add_node_sums(&to->nodes[n], course, n);
+    to->of_decisions |= course->decides;
     to->sum += sum;
     to->inputs += course->inputs;
     to->decisions += decisions;
@@ -293,7 +315,7 @@ static void add_courses(struct ulp_attributed *lane, const struct ulp_course *co
             lane->reason = ulp_attribution_nonfinite;
     }
     if (!any)
-        lane->reason = no_error;
+        lane->reason = lane->parted == SIZE_MAX ? no_error : ulp_attribution_parted;
     for (size_t g = 0; g < count && !lane->reason; g++)
         add_sample(&courses[g]);
 }
@@ -329,8 +351,8 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
 static bool take_course(struct ulp_course *course, struct ulp_arena *arena)
 {
     const size_t nodes = course->attributor->program->node_count + 1;
-    double **const figures[] = {&course->share, &course->gain, &course->condition,
-                                &course->decision, &course->missing};
+    double **const figures[] = {&course->share,    &course->gain,  &course->condition,
+                                &course->decision, &course->shows, &course->missing};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         if (!(*figures[i] = ulp_arena_take(arena, nodes, sizeof **figures[i])))
             return false;
@@ -360,12 +382,16 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   .node = add_node_shares,
                                   .introduced = show_introduced,
                                   .told = ulp_causes_visit,
+                                  .decided = ulp_attribution_decide,
                                   .open = open_step,
                                   .close = close_step,
                                   .context = course};
     ULP_TRY(sweep->cotangents && sweep->remainders ? seed_targets(course, sweep, error)
                                                    : ulp_out_of_memory(error));
-    add_borders(course, sweep->cotangents);
+    if (course->decides)
+        course->decision[course->root] = 1;
+    else
+        add_borders(course, sweep->cotangents);
     return ULP_OK;
 }
 
@@ -387,10 +413,6 @@ static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
         struct ulp_course *course = sweeps[s].context;
         if (!course || !sweeps[s].cotangents) /* memory ended before it was opened */
             continue;
-        if (status == ULP_OK)
-            status = ulp_attribution_decisions(attributor, course->lane, sweeps[s].stopped,
-                                               sweeps[s].remainders, course->decision,
-                                               course->missing, error);
         course->inputs = sum_inputs(attributor, course->lane, sweeps[s].cotangents);
         free_cotangents(&sweeps[s]);
     }
@@ -462,7 +484,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     if (!lane->reason)
         ULP_TRY(
             ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error));
-    if (courses[worst].any && attributor->verify_count)
+    if (courses[worst].any && !courses[worst].decides && attributor->verify_count)
         ULP_TRY(verify_lane(&courses[worst], error));
     add_courses(lane, courses, groups);
     return ULP_OK;

@@ -58,6 +58,19 @@ struct ulp_owed {
     struct ulp_owed *first; /* NULL: it is not looked at */
 };
 
+/* What margins of a node's decisions that come out otherwise in the lane are made of: their errors
+ * are the sums of each error[slot][element] times its weight, divided by the root of `squares`. */
+struct ulp_moved {
+    struct ulp_moved_term {
+        int slot;
+        size_t element;
+        double weight; /* by the margin's error */
+    } * terms;
+    size_t count, capacity;
+    double squares;     /* of the margins' errors */
+    size_t turned, own; /* margins: by the errors of what it reads; by the node's own arithmetic */
+};
+
 /* One lane in the current sample. */
 struct ulp_attributed {
     /* By slot of the main graph: the lane's value P; of integers that are no amounts, the
@@ -70,15 +83,17 @@ struct ulp_attributed {
     struct ulp_attributed_settled *settled;
     struct ulp_owed **owed; /* by node */
     bool owed_any;
-    double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
-    double *norms;      /* by slot, of these: the norm of R */
-    double **borders;   /* by slot, of these: what handing it out of the graph rounds off a value
-                         * that its kernel holds; NULL: nothing */
-    bool *decided;      /* by node: an integer is not the reference's */
-    size_t room;        /* bytes that a sweep of this lane may keep in memory */
-    bool leaving;       /* what the sweep has passed is not read again */
-    const char *reason; /* why this sample has no shares */
-    bool nonfinite;     /* somewhere only one of P and R is finite */
+    double **errors;  /* by slot: P - R of what is explained and of the model's inputs */
+    double *norms;    /* by slot, of these: the norm of R */
+    double **borders; /* by slot, of these: what handing it out of the graph rounds off a value
+                       * that its kernel holds; NULL: nothing */
+    bool *decided;    /* by node: an integer is not the reference's */
+    struct ulp_moved *moved; /* by node of the main graph */
+    size_t parted; /* the node from which on nothing is kept, as a shape is another; SIZE_MAX */
+    size_t room;   /* bytes that a sweep of this lane may keep in memory */
+    bool leaving;  /* what the sweep has passed is not read again */
+    const char *reason;             /* why this sample has no shares */
+    bool nonfinite;                 /* somewhere only one of P and R is finite */
     struct ulp_output_shares *sums; /* over samples, by group */
     struct ulp_verified *verified;
     size_t verified_count, verified_group;
@@ -89,12 +104,14 @@ struct ulp_course {
     struct ulp_attributor *attributor;
     struct ulp_attributed *lane;
     size_t group;
-    bool any;                         /* there is an error to explain */
+    bool any;     /* there is an error to explain */
+    bool decides; /* what is explained is the decision of node `root`, not an error */
+    size_t root;
     double scale, inputs;             /* the error, relative; what the model's inputs make of it */
     double whole;                     /* the error of a difference */
     size_t erring;                    /* targets that have an error */
     double *share, *gain, *condition; /* condition: a sum of squares */
-    double *decision, *missing;
+    double *decision, *shows, *missing; /* shows: of the decisions, what is followed back */
     double (*causes)[ULP_SHARE_CAUSES];
     bool *stopped, *passed;
 };
@@ -179,7 +196,7 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
 
 /* store.c. The limit of what is kept in memory. */
 void ulp_attribution_limit(struct ulp_attributor *attributor);
-extern const char ulp_attribution_too_large[]; /* a reason */
+extern const char ulp_attribution_too_large[], ulp_attribution_parted[]; /* reasons */
 /* Memory for what is to be kept. NULL with status OK: there is no room, and the lane has a reason.
  */
 enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
@@ -206,11 +223,19 @@ enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributo
 /* Bytes that were settled, for another who has the same. */
 void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept);
 
-/* decide.c: decisions[node], and what derivatives miss elsewhere, from the sweep's remainders. */
-enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributor,
-                                          const struct ulp_attributed *lane, const bool *stopped,
-                                          const double *remainders, double *decisions,
-                                          double *missing, struct ulp_error *error);
+/* decide.c. While collecting: what has moved a node of the main graph to decide otherwise in lane l
+ * of the program. */
+enum ulp_status ulp_attribution_moved(struct ulp_attributor *attributor, size_t l,
+                                      const struct ulp_event *event, struct ulp_error *error);
+/* While going back: the step's remainder is of the node that decided, or missing; and what the node
+ * decided is owed by what moved it. */
+struct ulp_reverse;
+enum ulp_status ulp_attribution_decide(const struct ulp_reverse *sweep, const struct ulp_step *step,
+                                       struct ulp_error *error);
+/* Whether the value of the main graph has no error that can be compared, for it has another shape
+ * or other integers than the reference's, and the node that decided so. */
+bool ulp_attribution_follows(const struct ulp_attributor *attributor,
+                             const struct ulp_attributed *lane, int slot, size_t *node);
 
 /* alone.c: lane l of the program by itself, or as lane 1 beside the reference, with the nodes that
  * it keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */

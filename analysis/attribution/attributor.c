@@ -26,13 +26,14 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
     lane->owed = ulp_arena_take(memory, nodes, sizeof *lane->owed);
     lane->decided = ulp_arena_take(memory, nodes, sizeof *lane->decided);
+    lane->moved = ulp_arena_take(memory, nodes, sizeof *lane->moved);
     lane->sums = ulp_arena_take(memory, groups, sizeof *lane->sums);
     for (size_t g = 0; g < groups && lane->sums; g++)
         if (!(lane->sums[g].nodes = ulp_arena_take(memory, nodes, sizeof *lane->sums->nodes)))
             return false;
     return lane->values && lane->kept && lane->differences && lane->as_held && lane->errors &&
            lane->norms && lane->borders && lane->introduced && lane->owed && lane->decided &&
-           lane->sums;
+           lane->moved && lane->sums;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_program *program, const char *output,

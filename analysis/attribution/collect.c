@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "run/lane.h"
 
-static const char diverged[] = "a value has another shape than the reference's";
+const char ulp_attribution_parted[] = "a value has another shape than the reference's";
 
 /* ---- differences ---- */
 
@@ -83,6 +83,7 @@ void ulp_attribution_show(const struct ulp_attributed *lane, int slot)
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
     lane->owed_any = false;
+    lane->parted = SIZE_MAX;
     const struct ulp_program *program = attributor->program;
     for (size_t s = 0; lane->values && s < program->main->slot_count; s++) {
         ulp_attribution_forget(&lane->kept[s]);
@@ -100,13 +101,16 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
         ulp_free(item);
     }
     lane->settled = NULL;
-    for (size_t n = 0; lane->introduced && lane->owed && n < program->node_count; n++) {
+    for (size_t n = 0; lane->introduced && lane->moved && n < program->node_count; n++) {
         for (struct ulp_introduced *item = lane->introduced[n], *next; item; item = next) {
             next = item->next;
             ulp_attribution_forget(&item->kept);
             ulp_free(item);
         }
         lane->introduced[n] = NULL;
+        lane->decided[n] = false;
+        ulp_free(lane->moved[n].terms);
+        lane->moved[n] = (struct ulp_moved){0};
         ulp_causes_drop(lane, n);
     }
 }
@@ -395,7 +399,8 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
         ULP_TRY(find_settled(attributor, lane, event, o, slot, &settled, error));
     if (!ulp_tensor_same_shape(value->entire, reference) ||
         !ulp_tensor_same_shape(value->entire, value->here)) {
-        lane->reason = diverged;
+        lane->parted = main ? event->index : lane->parted;
+        lane->reason = main ? NULL : ulp_attribution_parted;
         return ULP_OK;
     }
     if (!ulp_element_is_float(reference->element) && !(main && attributor->amounts[slot]))
@@ -502,8 +507,14 @@ enum ulp_status ulp_attribution_collect(void *context, const struct ulp_event *e
         if (event->output_count && !event->values[l * event->output_count].entire)
             continue; /* inside a branch or iteration the lane does not take */
         const size_t refusals = ulp_budget_refusals(attributor->budget);
-        for (size_t o = 0; o < event->output_count && status == ULP_OK && !lane->reason; o++)
+        for (size_t o = 0; o < event->output_count && status == ULP_OK && !lane->reason &&
+                           lane->parted == SIZE_MAX;
+             o++)
             status = collect_output(attributor, l, event, o, error);
+        if (status == ULP_OK && !lane->reason &&
+            (lane->parted == SIZE_MAX || lane->parted == event->index) &&
+            attributor->program->nodes[event->index].block == attributor->program->main)
+            status = ulp_attribution_moved(attributor, l, event, error);
         status = go_on(attributor, lane, refusals, status);
     }
     return status;

@@ -104,6 +104,9 @@ static enum ulp_status add_sample_node(struct ulp_auditor *auditor, size_t l, si
     node->reads_overflow |= from->reads_overflow;
     node->absorbs |= from->absorbs;
     node->decided |= from->decided;
+    node->choices.count += from->choices.count;
+    node->choices.differing += from->choices.differing;
+    node->choices.near += from->choices.near;
     node->zeroes |= from->zeroes;
     if (from->zeroed && !node->zeroed) {
         node->zeroed_by = from->zeroed_by;
@@ -164,7 +167,8 @@ static enum ulp_status add_shares(const struct ulp_audit *audit, struct ulp_audi
                                      .sum = one->sum,
                                      .worst = one->worst,
                                      .inputs = one->inputs,
-                                     .decisions = one->decisions};
+                                     .decisions = one->decisions,
+                                     .of_decisions = one->of_decisions};
     ULP_TRY(prepare_shares(audit, lane, one, error));
     for (size_t o = 0; o < to->output_count; o++)
         ulp_shares_add(&to->outputs[o], &one->outputs[o], lane->node_count);

@@ -38,7 +38,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->source = node->zeroed_by = node->zero_from = node->faint_by = -1;
         node->grew = NAN;
         node->share = node->gain = node->condition = node->share_worst = node->decision =
-            node->missing = NAN;
+            node->shows = node->missing = NAN;
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name

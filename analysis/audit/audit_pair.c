@@ -1,6 +1,8 @@
 /* An input of a node as the reference and as a lane have it. */
 #include "analysis/audit/audit_pair.h"
 
+#include "analysis/audit/divergence/turned.h"
+
 struct ulp_pair ulp_pair_find(const struct ulp_program *program, const struct ulp_event *event,
                               size_t lane, size_t i)
 {
@@ -18,4 +20,29 @@ struct ulp_pair ulp_pair_find(const struct ulp_program *program, const struct ul
         return (struct ulp_pair){NULL, NULL};
     return (struct ulp_pair){event->inputs[at].entire,
                              event->inputs[(lane + 1) * event->input_count + at].entire};
+}
+
+size_t ulp_pair_element(const struct ulp_tensor *term, const struct ulp_tensor *sum, size_t i)
+{
+    size_t at = 0, stride = 1;
+    for (int d = sum->rank - 1, t = term->rank - 1; d >= 0; d--, t--) {
+        const size_t index = i % (size_t)sum->dims[d];
+        i /= (size_t)sum->dims[d];
+        if (t >= 0 && term->dims[t] != 1) {
+            at += index * stride;
+            stride *= (size_t)term->dims[t];
+        }
+    }
+    return at;
+}
+
+struct ulp_pair ulp_deciding_input(const struct ulp_deciding *deciding, size_t i)
+{
+    struct ulp_pair pair = ulp_pair_find(deciding->program, deciding->event, deciding->lane, i);
+    const struct ulp_program_node *node = &deciding->program->nodes[deciding->event->index];
+    const int slot = i < node->step->input_count ? node->step->inputs[i] : -1;
+    if (deciding->original && pair.reference && !node->block->slots[slot].constant)
+        pair.reference = ulp_truth_find(deciding->original, node->block->slots[slot].name,
+                                        deciding->event->execution, pair.reference);
+    return pair;
 }

@@ -18,6 +18,20 @@ static bool is_worse(const struct ulp_audit_output *output, const struct ulp_aud
             output->entire.sqnr_db < than->entire.sqnr_db);
 }
 
+/* Of what shares explain: decisions before errors of outputs that are finite. */
+static bool is_named_before(const struct ulp_output_shares *one,
+                            const struct ulp_audit_output *output,
+                            const struct ulp_output_shares *other,
+                            const struct ulp_audit_output *than)
+{
+    if (!other)
+        return true;
+    if (one->of_decisions == other->of_decisions)
+        return is_worse(output, than);
+    return one->of_decisions ? !(than && than->entire.nonfinite)
+                             : output && output->entire.nonfinite;
+}
+
 const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node)
 {
     const struct ulp_audit_output *worst = NULL;
@@ -57,6 +71,7 @@ void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count)
         node->share /= count;
         node->gain /= count;
         node->decision /= count;
+        node->shows /= count;
         node->missing /= count;
         node->condition /= count;
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
@@ -69,6 +84,7 @@ static void sum_node_shares(struct ulp_node_shares *to, const struct ulp_node_sh
     to->share += from->share;
     to->gain += from->gain;
     to->decision += from->decision;
+    to->shows += from->shows;
     to->missing += from->missing;
     to->condition += from->condition;
     for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
@@ -91,6 +107,7 @@ void ulp_shares_add(struct ulp_output_shares *sums, const struct ulp_output_shar
     sums->sum += sample->sum;
     sums->inputs += sample->inputs;
     sums->decisions += sample->decisions;
+    sums->of_decisions |= sample->of_decisions;
     if (!sums->sample_count || fabs(sample->worst) > fabs(sums->worst))
         sums->worst = sample->worst;
     sums->sample_count += sample->sample_count;
@@ -103,6 +120,7 @@ struct ulp_node_shares ulp_shares_of(const struct ulp_audit_node *node)
                                   .condition = node->condition,
                                   .share_worst = node->share_worst,
                                   .decision = node->decision,
+                                  .shows = node->shows,
                                   .missing = node->missing,
                                   .stops = node->stops};
     memcpy(out.causes, node->causes, sizeof out.causes);
@@ -116,6 +134,7 @@ void ulp_shares_give(struct ulp_audit_node *node, struct ulp_node_shares shares)
     node->condition = shares.condition;
     node->share_worst = shares.share_worst;
     node->decision = shares.decision;
+    node->shows = shares.shows;
     node->missing = shares.missing;
     node->stops = shares.stops;
     memcpy(node->causes, shares.causes, sizeof node->causes);
@@ -131,6 +150,7 @@ void ulp_shares_take(struct ulp_audit_lane *lane, const struct ulp_output_shares
     to->worst = shares->worst;
     to->inputs = shares->inputs;
     to->decisions = shares->decisions;
+    to->of_decisions = shares->of_decisions;
     for (size_t n = 0; n < lane->node_count && to->given; n++)
         ulp_shares_give(&lane->nodes[n], shares->nodes[n]);
 }
@@ -146,7 +166,7 @@ void ulp_shares_name(struct ulp_audit_lane *lane)
         for (size_t i = 0; i < lane->outputs.output_count && shares->sample_count; i++)
             if (strcmp(lane->outputs.outputs[i].name, shares->output) == 0)
                 output = &lane->outputs.outputs[i];
-        if (!shares->sample_count || (named && !is_worse(output, worst)))
+        if (!shares->sample_count || !is_named_before(shares, output, named, worst))
             continue;
         named = shares;
         worst = output;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/audit/audit_pair.h"
 #include "analysis/audit/certify.h"
 #include "base/error.h"
 #include "number/function/math.h"
@@ -62,21 +63,6 @@ static bool read_term(const struct ulp_lost *lost, const struct ulp_event *event
     return true;
 }
 
-/* The element of a term that is broadcast to element i of the sum. */
-static size_t find_element(const struct ulp_tensor *term, const struct ulp_tensor *sum, size_t i)
-{
-    size_t at = 0, stride = 1;
-    for (int d = sum->rank - 1, t = term->rank - 1; d >= 0; d--, t--) {
-        const size_t index = i % (size_t)sum->dims[d];
-        i /= (size_t)sum->dims[d];
-        if (t >= 0 && term->dims[t] != 1) {
-            at += index * stride;
-            stride *= (size_t)term->dims[t];
-        }
-    }
-    return at;
-}
-
 /* What happens to some element: a term is below the last bit of the sum; the sum is what is left
  * of terms that cancel. */
 static void look_at_elements(const struct term terms[2], const struct ulp_tensor *sum, int bits,
@@ -84,9 +70,9 @@ static void look_at_elements(const struct term terms[2], const struct ulp_tensor
 {
     for (size_t i = 0; i < sum->count; i++) {
         const double a = fabs(
-                         ulp_tensor_read(terms[0].value, find_element(terms[0].value, sum, i))),
+                         ulp_tensor_read(terms[0].value, ulp_pair_element(terms[0].value, sum, i))),
                      b = fabs(
-                         ulp_tensor_read(terms[1].value, find_element(terms[1].value, sum, i))),
+                         ulp_tensor_read(terms[1].value, ulp_pair_element(terms[1].value, sum, i))),
                      most = ulp_math_max(a, b), least = ulp_math_min(a, b);
         *drops |= least > 0 && isfinite(most) && ilogb(most) - ilogb(least) >= bits;
         *cancels |=

@@ -263,6 +263,31 @@ static enum ulp_status keep_looked(struct ulp_auditor *auditor, const struct ulp
                                  error);
 }
 
+/* What chooses is looked at in any case, what rounds where it has come out otherwise. decides: its
+ * inputs have not diverged. */
+static enum ulp_status count_choices(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                     size_t l, bool decides, struct ulp_error *error)
+{
+    struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[event->index];
+    struct ulp_divergence *divergence = NULL;
+    struct ulp_choices choices;
+    for (size_t o = 0; o < event->output_count && !divergence; o++)
+        divergence = node->outputs[o].divergence;
+    if (!divergence && !ulp_is_word(event->op, "TopK QMoE"))
+        return ULP_OK;
+    const struct ulp_deciding deciding = {.program = auditor->program,
+                                          .event = event,
+                                          .lane = l,
+                                          .original = auditor->truth,
+                                          .turned = ulp_divergence_margin,
+                                          .context = decides ? divergence : NULL};
+    ULP_TRY(ulp_choices_look(&deciding, &choices, error));
+    node->choices.count += choices.count;
+    node->choices.differing += choices.differing;
+    node->choices.near += choices.near;
+    return ULP_OK;
+}
+
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
                                   size_t l, const struct observed *observed,
                                   struct ulp_error *error)
@@ -292,7 +317,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         diverged |= taint.diverged;
         if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
             status = ulp_divergence_look(&node->outputs[o], auditor->program, event, l, o,
-                                         !from.diverged, auditor->audit.memory, error);
+                                         auditor->audit.memory, error);
         if (from.relative > 0)
             node->grew =
                 ulp_math_max(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
@@ -305,6 +330,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     }
     auditor->diverged |= diverged;
     node->executions++;
+    if (status == ULP_OK)
+        status = count_choices(auditor, event, l, !from.diverged, error);
     if (status == ULP_OK)
         ulp_zero_look(auditor, event, l);
     if (status == ULP_OK && own && !from.nonfinite && fits)

@@ -360,21 +360,13 @@ void ulp_doctor_find_decision(struct ulp_doctoring *x)
     bool diverged = false;
     for (size_t o = 0; o < lane->outputs.output_count; o++)
         diverged |= lane->outputs.outputs[o].entire.diverged;
-    if (!diverged || lane->first_decided < 0)
+    if (!diverged || lane->first_decided < 0 || ulp_report_find_cause(lane))
         return;
     const struct ulp_audit_node *node = &lane->nodes[lane->first_decided];
-    const struct ulp_divergence *divergence = NULL;
-    for (size_t o = 0; o < node->output_count && !divergence; o++)
-        divergence = node->outputs[o].divergence;
     struct ulp_text text = {0};
     add_node(&text, node);
     ulp_text_add(&text, " decides otherwise than the reference");
-    if (divergence && divergence->count)
-        ulp_text_add(&text, " in %zu of %zu elements", divergence->differing, divergence->count);
-    if (divergence && !isnan(divergence->margin) && !isnan(divergence->margin_error))
-        ulp_text_add(&text,
-                     ": what the reference takes is ahead by %.3g, and the error of that is %.3g",
-                     divergence->margin, divergence->margin_error);
+    ulp_report_decided(&text, node);
     ulp_doctor_add(x, ULP_DOCTOR_DECISION, node, NULL, &text);
 }
 
@@ -454,7 +446,7 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
     /* shares are of what is left when no value overflows: another fault, where that is not fine */
     const bool kept = lane->attribution.kept_count > 0;
-    if (!lane->attribution.given || !worst || x->doctor->grade == ULP_GRADE_FINE ||
+    if (!lane->attribution.given || x->doctor->grade == ULP_GRADE_FINE ||
         x->doctor->grade == ULP_GRADE_NOT ||
         (kept && !(lane->attribution.kept_output &&
                    lane->attribution.kept_sqnr_db < ulp_doctor_tolerance(x))))
@@ -473,11 +465,16 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         struct ulp_text text = {0};
         if (part_of(lane, most) < SHARE_NAMED)
             ulp_text_add(&text, "many nodes, and none alone causes a fifth of it: ");
-        ulp_report_cause(&text, lane, most, kept ? lane->attribution.kept_output : worst->name,
+        ulp_report_cause(&text, x->doctor->audit, lane, most,
+                         kept    ? lane->attribution.kept_output
+                         : worst ? worst->name
+                                 : "",
                          kept ? "what is left with the nodes that overflow in FP32"
                               : "the error of its output");
         add_small(&text, lane, most);
-        ulp_doctor_add(x, ULP_DOCTOR_ERROR, most, NULL, &text);
+        ulp_doctor_add(x,
+                       ulp_report_find_shows(lane, most) ? ULP_DOCTOR_DECISION : ULP_DOCTOR_ERROR,
+                       most, NULL, &text);
         struct ulp_text remedy = {0};
         ulp_scaled_remedy(&remedy, x->doctor->audit, lane, most->name);
         x->failed |= remedy.failed;

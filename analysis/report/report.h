@@ -35,8 +35,9 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
                        const struct ulp_audit_lane *lane, const struct ulp_audit_output *worst);
 /* "node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained, which
  * --output may have asked for. `what` it is of the output of that name. */
-void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                      const struct ulp_audit_node *cause, const char *output, const char *what);
+void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause,
+                      const char *output, const char *what);
 /* verdict_original.c, where there is a reference model. Which pair costs most; the node where the
  * graph begins to be as far off as the worst output, though nodes introduce less: false where there
  * is none, and nothing was said. */
@@ -52,10 +53,16 @@ void ulp_report_stored(struct ulp_text *out, const struct ulp_audit *audit,
 bool ulp_report_change(struct ulp_text *out, const struct ulp_audit_lane *lane,
                        const struct ulp_audit_output *worst, double introduced);
 /* verdict_decided.c. What a node introduces there against its reference's rms; 0: nothing that can
- * be told. And of the first node that decides otherwise: by how much, and from whose error. */
+ * be told. The node at whose decisions what the cause (NULL: any) does shows; NULL: at none. And of
+ * a node that decides otherwise: in how many, by how much; and what outputs are when it does not.
+ */
 double ulp_report_introduced(const struct ulp_audit_output *output);
-void ulp_report_decided(struct ulp_text *out, const struct ulp_audit *audit,
-                        const struct ulp_audit_lane *lane, const struct ulp_audit_node *decided);
+const struct ulp_audit_node *ulp_report_find_shows(const struct ulp_audit_lane *lane,
+                                                   const struct ulp_audit_node *cause);
+void ulp_report_shows(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause);
+void ulp_report_decided(struct ulp_text *out, const struct ulp_audit_node *decided);
+void ulp_report_followed(struct ulp_text *out, const struct ulp_audit_node *outputs);
 /* hint.c: what to try next, a command as a shell takes it, and what that gives; empty: there is
  * nothing to try. */
 void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
@@ -71,6 +78,6 @@ struct ulp_hint_nodes {
     size_t count, kept;
     struct ulp_hint_node (*get)(const void *lane, size_t n);
 };
-/* " --keep 'NAME=fp32'" for each that is kept, which keep just these: while they are few and named by
- * their names; else by their indexes. */
+/* " --keep 'NAME=fp32'" for each that is kept, which keep just these: while they are few and named
+ * by their names; else by their indexes. */
 void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes);

@@ -166,52 +166,30 @@ static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane
     return constant != NULL;
 }
 
-/* Does it decide by rounding to steps of a scale, by enough to be shown? Sums of shares leave
- * residues, which are no decisions. */
-static bool quantises(const struct ulp_audit_node *node)
+/* What the shares are of: `what` it is of the output of that name. */
+static void add_explained(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                          const char *output, const char *what)
 {
-    return strstr(node->op, "QuantizeLinear") && node->decision > node->share &&
-           node->decision >= ULP_DECISION_SHOWN;
+    const char *explained = lane->attribution.output;
+    const bool other = explained && strcmp(explained, output) != 0;
+    if (lane->attribution.of_decisions)
+        ulp_text_add(out, "the errors by which outputs follow other decisions");
+    else
+        ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? explained : "");
 }
 
-/* "; 98 % of the error are quantised values that come out a step otherwise, most at node 4 q
- * (QuantizeLinear)": errors below a step, which arrive from everywhere, decide these. */
-static void add_steps(struct ulp_text *out, const struct ulp_audit *audit,
-                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *most)
-{
-    double steps = 0;
-    size_t count = 0;
-    for (size_t n = 0; n < lane->node_count; n++)
-        if (quantises(&lane->nodes[n])) {
-            steps += lane->nodes[n].decision;
-            count++;
-        }
-    ulp_text_show(
-        out,
-        "; quantised values that come out a step otherwise cause %.0f %% of the error, most at "
-        "node %zu %s (%s), one of %zu such nodes",
-        100 * ulp_math_min(steps, 1), most->index, most->name, most->op, count);
-    for (size_t l = 0; l < audit->lane_count; l++) {
-        const struct ulp_audit_output *floor = ulp_audit_worst(&audit->lanes[l].outputs);
-        if (strcmp(audit->lanes[l].name, "fp32") == 0 && &audit->lanes[l] != lane && floor)
-            ulp_text_show(out, " (fp32 has %.1f dB: what is near it is chance)",
-                          ulp_tenths(floor->entire.sqnr_db));
-    }
-}
-
-void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                      const struct ulp_audit_node *cause, const char *output, const char *what)
+void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause,
+                      const char *output, const char *what)
 {
     const double part = largest_part(cause);
     const bool decides = cause->decision > cause->share;
-    const char *explained = lane->attribution.output;
-    const bool other = explained && strcmp(explained, output) != 0;
     ulp_text_show(out, "node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
     if (part <= MANY)
         ulp_text_show(out, "%.0f %% of ", 100 * part);
     else
         ulp_text_add(out, "more than ");
-    ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? explained : "");
+    add_explained(out, lane, output, what);
     if (decides)
         ulp_text_add(out, ", by deciding otherwise");
     else if (!add_constant(out, lane, cause))
@@ -219,6 +197,7 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
     add_part(out, lane, part);
     if (part <= 1.005 && !decides && part < CAUSE_OF_ALL)
         add_common_cause(out, lane);
+    ulp_report_shows(out, audit, lane, cause);
 }
 
 /* Does rounding the model's inputs cause most of it? */
@@ -249,22 +228,23 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
                        const struct ulp_audit_lane *lane, const struct ulp_audit_output *worst)
 {
     double most;
+    const char *output = worst ? worst->name : "";
     const char *only = find_only_input(audit);
     const struct ulp_audit_node *cause = ulp_report_find_cause(lane),
                                 *source = find_source(lane, &most);
     if (ulp_report_pair(out, audit, lane))
         return;
-    if (rounds_inputs(lane, cause))
-        ulp_text_show(out, "; the rounding of %s%s to %s causes %.0f %% of the error",
+    if (rounds_inputs(lane, cause)) {
+        ulp_text_show(out, "; the rounding of %s%s to %s causes %.0f %% of ",
                       only ? "input " : "the model's inputs", only ? only : "",
                       lane->arithmetic.storage.name,
                       100 * ulp_math_min(lane->attribution.inputs, 1));
-    else if (cause && quantises(cause))
-        add_steps(out, audit, lane, cause);
-    else if (cause) {
+        add_explained(out, lane, output, "the error");
+        ulp_report_shows(out, audit, lane, NULL);
+    } else if (cause) {
         ulp_text_add(out, "; ");
-        ulp_report_cause(out, lane, cause, worst->name, "the error");
-    } else if (!ulp_report_change(out, lane, worst, most) && source)
+        ulp_report_cause(out, audit, lane, cause, output, "the error");
+    } else if (!(worst && ulp_report_change(out, lane, worst, most)) && source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);
 }

@@ -101,7 +101,8 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
 }
 
 /* ". With 2 nodes in FP32 y is at 44.4 dB; node 52 sum (ReduceSum) causes 48 % of the error" */
-static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
+static void add_fixed(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane)
 {
     const struct ulp_attribution *attribution = &lane->attribution;
     const struct ulp_audit_node *cause = ulp_report_find_cause(lane);
@@ -113,7 +114,7 @@ static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
     if (!cause)
         return;
     ulp_text_add(out, "; ");
-    ulp_report_cause(out, lane, cause, attribution->kept_output, "what is left");
+    ulp_report_cause(out, audit, lane, cause, attribution->kept_output, "what is left");
 }
 
 /* Do inputs hold what is not finite, and nobody said that this is meant? */
@@ -153,6 +154,13 @@ static void add_vacant(struct ulp_text *out, const struct ulp_audit *audit,
     }
 }
 
+/* Do outputs follow other decisions, of which no share says what moved them? */
+static bool is_unfollowed(const struct ulp_audit_lane *lane)
+{
+    return find_diverged(&lane->outputs) && lane->first_decided >= 0 &&
+           !ulp_report_find_cause(lane);
+}
+
 /* What is said behind the grade and the error: "; node 4 fc (Gemm) causes 97 % of the error"; of
  * what is not finite or decided otherwise the error, too. */
 static void add_reasons(struct ulp_text *out, const struct ulp_audit *audit,
@@ -161,20 +169,23 @@ static void add_reasons(struct ulp_text *out, const struct ulp_audit *audit,
     const struct ulp_audit_output *diverged = find_diverged(&lane->outputs);
     if (lane->first_born >= 0) {
         add_overflow(out, lane, worst);
-        add_fixed(out, lane);
-    } else if (diverged && lane->first_decided >= 0) {
+        add_fixed(out, audit, lane);
+    } else if (is_unfollowed(lane)) {
         const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
         ulp_text_show(out,
                       "diverges from the reference at node %zu %s (%s): output %s "
                       "follows other indices or branches",
                       decided->index, decided->name, decided->op, diverged->name);
-        ulp_report_decided(out, audit, lane, decided);
+        ulp_report_decided(out, decided);
+        ulp_report_followed(out, &lane->outputs);
         if (worst) {
             ulp_text_add(out, "; ");
             add_error(out, worst);
         }
-    } else if (worst && worst->entire.rms > 0) {
+    } else if ((worst && worst->entire.rms > 0) || diverged) {
         ulp_report_source(out, audit, lane, worst);
+        if (diverged)
+            ulp_report_followed(out, &lane->outputs);
     }
 }
 
@@ -315,8 +326,7 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_free(&inputs);
         return;
     }
-    if (lane->first_born >= 0 || (find_diverged(&lane->outputs) &&
-                                  lane->first_decided >= 0)) /* whose verb is the first word */
+    if (lane->first_born >= 0 || is_unfollowed(lane)) /* whose verb is the first word */
         ulp_text_add(&reasons, "it ");
     add_reasons(&reasons, audit, lane, ulp_audit_worst(&lane->outputs));
     add_stored(&stored, audit, lane);

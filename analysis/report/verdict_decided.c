@@ -1,7 +1,7 @@
-/* What a verdict says of a decision that came out otherwise than the reference's: by how much, from
- * whose error, and what outputs are when it is taken as the reference takes it. */
+/* What a verdict says of a decision that came out otherwise than the reference's: where, by how
+ * much, and what outputs are when it is taken as the reference takes it. */
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "analysis/report/report.h"
 #include "number/function/math.h"
@@ -15,7 +15,7 @@ double ulp_report_introduced(const struct ulp_audit_output *output)
 }
 
 /* Of outputs that have diverged the one that is worst with the reference's decisions. */
-static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outputs)
+void ulp_report_followed(struct ulp_text *out, const struct ulp_audit_node *outputs)
 {
     const struct ulp_metrics *worst = NULL;
     const char *name = NULL;
@@ -36,55 +36,102 @@ static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outp
         ulp_text_add(out, "; with the reference's decisions they are equal");
 }
 
-/* The nodes that its inputs come from, and itself. */
-static void mark_before(const struct ulp_audit *audit, size_t node, bool *before)
+/* What it decides, in so many of so many. */
+static const char *find_unit(const struct ulp_audit_node *node)
 {
-    before[node] = true;
-    for (size_t n = node + 1; n-- > 0;)
-        for (size_t i = 0; before[n] && n < audit->place_count && i < audit->places[n].input_count;
-             i++)
-            if (audit->places[n].inputs[i].node >= 0 &&
-                audit->places[n].inputs[i].node < (ptrdiff_t)n)
-                before[audit->places[n].inputs[i].node] = true;
+    return strcmp(node->op, "TopK") == 0                ? "sets"
+           : strcmp(node->op, "QMoE") == 0              ? "sets of experts"
+           : strcmp(node->op, "NonMaxSuppression") == 0 ? "boxes"
+                                                        : "elements";
 }
 
-/* ", for its choice is ahead by 0.0106, and the error of that is 0.013; before it node 0 fc (Gemm)
- * introduces most" */
-void ulp_report_decided(struct ulp_text *out, const struct ulp_audit *audit,
-                        const struct ulp_audit_lane *lane, const struct ulp_audit_node *decided)
+/* " in 9 of 16 sets: what the reference takes is ahead by 0.0024 there, and the error of that is
+ * 0.003" */
+void ulp_report_decided(struct ulp_text *out, const struct ulp_audit_node *decided)
 {
-    const struct ulp_audit_node *source = NULL;
-    bool *before = calloc(lane->node_count + 1, sizeof *before);
-    double most = 0;
-    if (!before) {
-        out->failed = true;
-        return;
-    }
+    const struct ulp_choices *choices = &decided->choices;
+    if (choices->differing && strcmp(decided->op, "NonMaxSuppression") == 0)
+        ulp_text_add(out, " in %zu boxes, where it has %zu", choices->differing, choices->count);
+    else if (choices->differing)
+        ulp_text_add(out, " in %zu of %zu %s", choices->differing, choices->count,
+                     find_unit(decided));
+    else if (choices->count)
+        ulp_text_add(out, " in the order alone");
     for (size_t o = 0; o < decided->output_count; o++) {
         const struct ulp_divergence *divergence = decided->outputs[o].divergence;
         if (divergence && isfinite(divergence->margin) && isfinite(divergence->margin_error)) {
-            ulp_text_show(out,
-                          ", for what the reference decides is ahead by %.3g there, and the "
-                          "error of that is %.3g",
-                          divergence->margin, divergence->margin_error);
-            break;
+            ulp_text_add(out,
+                         ": what the reference decides is ahead by %.3g in the first, and the "
+                         "error of that is %.3g",
+                         divergence->margin, divergence->margin_error);
+            return;
         }
     }
-    mark_before(audit, decided->index, before);
-    before[decided->index] = false;
-    for (size_t n = 0; n < decided->index; n++) {
-        double introduced = 0;
-        for (size_t o = 0; o < lane->nodes[n].output_count && before[n]; o++)
-            introduced =
-                ulp_math_max(introduced, ulp_report_introduced(&lane->nodes[n].outputs[o]));
-        if (introduced > most) {
-            most = introduced;
-            source = &lane->nodes[n];
-        }
+}
+
+/* From this part of the error on. */
+#define SHOWS_NAMED 0.2
+
+static bool quantises(const struct ulp_audit_node *node)
+{
+    return strstr(node->op, "QuantizeLinear") != NULL;
+}
+
+const struct ulp_audit_node *ulp_report_find_shows(const struct ulp_audit_lane *lane,
+                                                   const struct ulp_audit_node *cause)
+{
+    const struct ulp_audit_node *most = NULL;
+    for (size_t n = cause ? cause->index + 1 : 0; n < lane->node_count; n++)
+        if (lane->nodes[n].shows >= SHOWS_NAMED && !quantises(&lane->nodes[n]) &&
+            (!most || lane->nodes[n].shows > most->shows))
+            most = &lane->nodes[n];
+    return most;
+}
+
+/* "; 93 % of it shows in quantised values that come out a step otherwise, most at node 4 q
+ * (QuantizeLinear), one of 3 such nodes" */
+static void add_steps(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *most = NULL;
+    double steps = 0;
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        if (!quantises(node) || !(node->shows >= ULP_DECISION_SHOWN))
+            continue;
+        steps += node->shows;
+        count++;
+        if (!most || node->shows > most->shows)
+            most = node;
     }
-    if (source)
-        ulp_text_show(out, "; before it node %zu %s (%s) introduces most", source->index,
-                      source->name, source->op);
-    free(before);
-    add_followed(out, &lane->outputs);
+    if (!(steps >= SHOWS_NAMED))
+        return;
+    ulp_text_show(
+        out,
+        "; %.0f %% of the error shows in quantised values that come out a step otherwise, "
+        "most at node %zu %s (%s), one of %zu such node%s",
+        100 * ulp_math_min(steps, 1), most->index, most->name, most->op, count,
+        count == 1 ? "" : "s");
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_audit_output *floor = ulp_audit_worst(&audit->lanes[l].outputs);
+        if (strcmp(audit->lanes[l].name, "fp32") == 0 && &audit->lanes[l] != lane && floor)
+            ulp_text_show(out, " (fp32 has %.1f dB: what is near it is chance)",
+                          ulp_tenths(floor->entire.sqnr_db));
+    }
+}
+
+/* "; it shows at node 81 top (TopK), which decides otherwise than the reference in 9 of 16 sets" */
+void ulp_report_shows(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause)
+{
+    const struct ulp_audit_node *shows = ulp_report_find_shows(lane, cause);
+    if (shows) {
+        ulp_text_show(out,
+                      "; it shows at node %zu %s (%s), which decides otherwise than the reference",
+                      shows->index, shows->name, shows->op);
+        ulp_report_decided(out, shows);
+    } else {
+        add_steps(out, audit, lane);
+    }
 }

@@ -140,15 +140,21 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     return ulp_fail_at(error, status, "the reference model");
 }
 
-/* Once more along the reference's decisions, where a lane has left them. */
+/* Once more along the reference's decisions, where a lane has left them; beside an original along
+ * the original's, which the reference takes of its values. */
 static enum ulp_status follow(const struct one *one, struct ulp_observer *observers,
                               struct ulp_error *error)
 {
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set values = {0};
+    const struct ulp_truth *truth = one->session->truth;
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .follow = true,
+                                        .given = truth ? &values : NULL,
                                         .departure = one->departure};
     if (!one->session->follows || !ulp_auditor_has_diverged(one->auditor))
         return ULP_OK;
+    if (truth)
+        ULP_TRY(ulp_twin_values(truth, one->program, one->inputs, &one->weights, &values, error));
     observers[0] = ulp_auditor_follower(one->auditor);
     return ulp_program_run(one->program, one->inputs, &run, observers,
                            one->options->progress ? 2 : 1, NULL, NULL, error);

@@ -209,6 +209,13 @@ struct ulp_audit_node {
     ptrdiff_t constant;
     /* some output diverges (ulp_metrics.diverged), although no input has */
     bool decided;
+    /* of what decides, over all executions and samples: sets of TopK and QMoE, boxes of
+     * NonMaxSuppression, else elements; how many are others than the reference's, whatever their
+     * order; and in how many sets the reference's margin is less than the rms of the margins'
+     * errors. count 0: it decides nothing, or by what is not known */
+    struct ulp_choices {
+        size_t count, differing, near;
+    } choices;
     /* index of the node that computes its first non-constant input; -1: none does [node] */
     ptrdiff_t source;
     /* the node's part in the error of the outputs that ulp_attribution explains, means over
@@ -221,8 +228,11 @@ struct ulp_audit_node {
     double share_worst;              /* the share of the sample where it is largest in magnitude */
     /* the part of the outputs' error that no derivative explains because here a rounding to
      * integers, a comparison or an order comes out otherwise than in the reference, for the errors
-     * of the node's inputs: what its results carry less what derivatives make of these */
-    double decision;
+     * of the node's inputs: what its results carry less what derivatives make of these. Of
+     * decisions whose margin is known (TopK, ArgMax, ArgMin, QMoE, NonMaxSuppression, comparisons,
+     * roundings to whole numbers and to steps) that part is `shows`: it is in the shares of what
+     * moved the margins that turned; `decision` is the rest */
+    double decision, shows;
     /* the same where nothing is decided: its inputs' errors are too large for its derivatives. What
      * the sum of shares and decisions lacks is the sum of these */
     double missing;
@@ -266,15 +276,19 @@ struct ulp_attribution {
     struct ulp_output_shares {
         char *output;
         size_t sample_count;
-        double sum, worst, inputs, decisions; /* as below */
+        bool of_decisions;                    /* as below */
+        double sum, worst, inputs, decisions; /* likewise */
         size_t node_count;                    /* [apart] */
         struct ulp_node_shares {
-            double share, gain, condition, share_worst, decision, missing;
+            double share, gain, condition, share_worst, decision, shows, missing;
             double causes[ULP_SHARE_CAUSES]; /* [by ulp_share_cause] */
             bool stops;
         } * nodes; /* by node, as in struct ulp_audit_node [apart] */
     } * outputs;
-    size_t sample_count;  /* [whole] */
+    size_t sample_count; /* [whole] */
+    /* in some sample what is explained is no error but the decision that an output follows, which
+     * has another shape than the reference's, or other integers */
+    bool of_decisions;
     double sum, residual; /* means over samples; residual = 1 - sum */
     double worst;         /* the residual of the sample where it is largest in magnitude */
     double inputs;        /* share of rounding the model's inputs */

@@ -31,90 +31,27 @@ static void count_differing(struct ulp_divergence *out, const struct ulp_tensor 
 
 /* ---- how near a decision was ---- */
 
-/* How far the reference's winner is ahead of the lane's, and the error of that. */
-static void set_gap(struct ulp_divergence *out, double winner, double other, double lane_winner,
-                    double lane_other)
+/* ulp_turned: the first. */
+enum ulp_status ulp_divergence_margin(void *context, const struct ulp_turned *turned,
+                                      struct ulp_error *error)
 {
-    out->margin = fabs(winner - other);
-    out->margin_error = fabs((lane_winner - lane_other) - (winner - other));
+    struct ulp_divergence *out = context;
+    (void)error;
+    if (!out || !isnan(out->margin) || isnan(turned->margin))
+        return ULP_OK;
+    out->margin = turned->margin;
+    out->margin_error = fabs(turned->error);
+    return ULP_OK;
 }
 
-/* TopK, ArgMax and ArgMin: what the two picked, in the values they picked from. */
-static void measure_pick(struct ulp_divergence *out, const struct ulp_program *program,
-                         const struct ulp_event *event, size_t lane, const struct ulp_tensor *value,
-                         const struct ulp_tensor *truth)
+/* Where NonMaxSuppression's lists part, also when one is longer. */
+static size_t find_parting(const struct ulp_tensor *value, const struct ulp_tensor *truth)
 {
-    const bool is_list = strcmp(event->op, "TopK") == 0;
-    const struct ulp_attribute *attribute =
-        ulp_node_attribute(program->nodes[event->index].step->bound.node, "axis");
-    const struct ulp_pair in = ulp_pair_find(program, event, lane, 0);
-    if (!in.reference || !in.lane || in.lane->count != in.reference->count || !in.lane->rank)
-        return;
-    const int rank = in.reference->rank;
-    const int64_t given = attribute ? attribute->i : is_list ? -1 : 0;
-    const int axis = (int)(given < 0 ? given + rank : given);
-    const size_t size = (size_t)in.reference->dims[axis],
-                 picks = is_list ? (size_t)truth->dims[axis] : 1;
-    size_t inner = 1;
-    for (int d = axis + 1; d < rank; d++)
-        inner *= (size_t)in.reference->dims[d];
-    const size_t base = out->first / (picks * inner) * size * inner + out->first % inner;
-    const size_t winner = base + (size_t)ulp_tensor_get_int(truth, out->first) * inner,
-                 other = base + (size_t)ulp_tensor_get_int(value, out->first) * inner;
-    if (winner < in.reference->count && other < in.reference->count)
-        set_gap(out, ulp_tensor_read(in.reference, winner), ulp_tensor_read(in.reference, other),
-                ulp_tensor_read(in.lane, winner), ulp_tensor_read(in.lane, other));
-}
-
-/* Of as many elements as the output, or of one. */
-static bool has_place(const struct ulp_pair *in, size_t count)
-{
-    return in->reference && in->lane && in->lane->count == in->reference->count &&
-           (in->reference->count == count || in->reference->count == 1);
-}
-
-static void measure_comparison(struct ulp_divergence *out, const struct ulp_program *program,
-                               const struct ulp_event *event, size_t lane)
-{
-    const struct ulp_pair a = ulp_pair_find(program, event, lane, 0),
-                          b = ulp_pair_find(program, event, lane, 1);
-    if (!has_place(&a, out->count) || !has_place(&b, out->count))
-        return;
-    const size_t i = a.reference->count == 1 ? 0 : out->first,
-                 j = b.reference->count == 1 ? 0 : out->first;
-    set_gap(out, ulp_tensor_read(a.reference, i), ulp_tensor_read(b.reference, j),
-            ulp_tensor_read(a.lane, i), ulp_tensor_read(b.lane, j));
-}
-
-/* A Cast to integers, Floor and Ceil turn where their input is near a whole number, Round half way
- * between two. Of a Cast of whole numbers, what made them decided. */
-static void measure_whole(struct ulp_divergence *out, const struct ulp_program *program,
-                          const struct ulp_event *event, size_t lane)
-{
-    const struct ulp_pair in = ulp_pair_find(program, event, lane, 0);
-    if (!has_place(&in, out->count) || in.reference->count != out->count)
-        return;
-    const double r = ulp_tensor_read(in.reference, out->first), off = fabs(r - nearbyint(r));
-    if (off == 0 && strcmp(event->op, "Cast") == 0)
-        return;
-    out->margin = strcmp(event->op, "Round") == 0 ? 0.5 - off : off;
-    out->margin_error = fabs(ulp_tensor_read(in.lane, out->first) - r);
-}
-
-static void measure_margin(struct ulp_divergence *out, const struct ulp_program *program,
-                           const struct ulp_event *event, size_t lane,
-                           const struct ulp_tensor *value, const struct ulp_tensor *truth)
-{
-    if (strcmp(event->op, "NonMaxSuppression") == 0)
-        ulp_divergence_suppression(out, program, event, lane, value, truth);
-    if (out->reshaped)
-        return;
-    if (ulp_is_word(event->op, "TopK ArgMax ArgMin"))
-        measure_pick(out, program, event, lane, value, truth);
-    if (ulp_is_word(event->op, "Greater Less GreaterOrEqual LessOrEqual Equal"))
-        measure_comparison(out, program, event, lane);
-    if (strcmp(event->op, "Cast") == 0 || ulp_rounds_to_whole(event->op))
-        measure_whole(out, program, event, lane);
+    size_t at = 0;
+    while (at < value->count && at < truth->count &&
+           ulp_tensor_get_int(value, at) == ulp_tensor_get_int(truth, at))
+        at++;
+    return at / 3 * 3;
 }
 
 /* ---- lists in another order ---- */
@@ -220,7 +157,7 @@ static bool is_graph_output(const struct ulp_program *program, const char *name)
 enum ulp_status ulp_divergence_look(struct ulp_audit_output *output,
                                     const struct ulp_program *program,
                                     const struct ulp_event *event, size_t lane, size_t o,
-                                    bool decides, struct ulp_arena *memory, struct ulp_error *error)
+                                    struct ulp_arena *memory, struct ulp_error *error)
 {
     const struct ulp_tensor *value = event->values[(lane + 1) * event->output_count + o].entire,
                             *truth = event->values[o].entire;
@@ -233,8 +170,8 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output,
     out->reshaped = !ulp_tensor_same_shape(value, truth);
     if (!out->reshaped && (!ulp_element_is_float(truth->element) || ulp_rounds_to_whole(event->op)))
         count_differing(out, value, truth);
-    if (decides && (out->differing || out->reshaped))
-        measure_margin(out, program, event, lane, value, truth);
+    if (strcmp(event->op, "NonMaxSuppression") == 0)
+        out->first = find_parting(value, truth);
     return !out->reshaped && is_graph_output(program, event->output_names[o])
                ? measure_list(&out->matched, value, truth, error)
                : ULP_OK;

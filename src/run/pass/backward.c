@@ -364,6 +364,8 @@ static enum ulp_status visit_step(struct course *course, const struct ulp_step *
             status = reverse_step(course, step, handed, owing, error);
         sweep->close(sweep->context, step);
     }
+    for (size_t g = 0; g < course->count && status == ULP_OK && sweep->decided; g++)
+        status = sweep->decided(&sweep[g], step, error);
     for (size_t g = 0; g < course->count; g++)
         for (size_t o = 0; o < step->output_count; o++)
             if (step->outputs[o] >= 0) {

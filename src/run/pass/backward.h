@@ -39,6 +39,10 @@ struct ulp_reverse {
     /* `node` has been told all of the step's outputs, whose cotangents stay until this returns; of
      * bodies' nodes it is told later. NULL: no one asks */
     enum ulp_status (*told)(void *context, const struct ulp_step *step, struct ulp_error *error);
+    /* The step has been gone back over, or no one owes it anything: its remainder is known, and
+     * more may be owed to what it reads (ulp_reverse_cotangents). NULL: no one asks */
+    enum ulp_status (*decided)(const struct ulp_reverse *sweep, const struct ulp_step *step,
+                               struct ulp_error *error);
     /* Before a step is gone back over, and after: its values are brought into memory, and may leave
      * it. Their shapes are always there. */
     enum ulp_status (*open)(void *context, const struct ulp_step *step, struct ulp_error *error);
