@@ -53,7 +53,7 @@ struct ulp_members {
      * members have there (enum ulp_value_kind); NULL: all are finite */
     unsigned char *kinds;
     unsigned stored_formats; /* ulp_stored_formats_of what some member gives */
-    bool unstored; /* some member gives what its own storage does not hold, such as scaled codes */
+    bool unstored;  /* some member gives what its own storage does not hold, such as scaled codes */
     size_t *equal;  /* by recording: elements with its bits, or those of one of its schedules */
     size_t varied;  /* the most elements in which another schedule differs from the arithmetic */
     bool open;      /* it follows a decision that some member turns */
@@ -107,7 +107,7 @@ struct ulp_comparing {
     /* names of values that follow a decision that some member of an arithmetic turns, by arithmetic
      */
     struct ulp_names *open;
-    size_t told;                  /* tensors that the run has come to */
+    size_t told; /* tensors that the run has come to */
     size_t part, part_count;
 };
 
@@ -267,6 +267,21 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
+
+/* How far the tensor of that name is from what was recorded, in a run of the program on these
+ * inputs with other values given (NULL: none); infinite: it is not computed. */
+struct ulp_program;
+enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_program *program,
+                                   const struct ulp_tensor_set *inputs,
+                                   const struct ulp_tensor_set *given, const char *name,
+                                   const struct ulp_tensor *recorded, double *distance,
+                                   struct ulp_error *error);
+/* cause/cause_constant.c: whether a quantised constant among the suspects, with its signs lost, its
+ * codes read in another type or as another bias, explains the tensor; else cause->text stays NULL.
+ */
+enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                     const struct ulp_suspects *suspects, struct ulp_cause *cause,
+                                     struct ulp_error *error);
 
 /* comparison_text.c: the output of the recording that is worst by what it is for; NULL: none. */
 const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,

@@ -272,6 +272,10 @@ pair = [node("Mul", "x x", "q", "square"), node("Sqrt", "q", "r"), node("Add", "
         node("Add", "r e", "y")]
 write_model("pair.onnx", pair, {"x": (8, 64)}, ["y"], {"large": np.float32(30000), "up": np.float32(8)}, opset=17)
 np.savez("wide64.npz", x=(300 + 9 * random.standard_normal((8, 64))).astype("f4"))
+signed = np.clip(np.rint(w * 40), -127, 127).astype("i1")
+for name, held in ("signed", signed), ("lost_signs", np.maximum(signed, 0)), ("unsigned", signed.view("u1")):
+    write_model(f"{name}.onnx", [node("DequantizeLinear", "c s", "v", "weights"), node("MatMul", "x v", "y", "product")], {"x": (8, 64)}, ["y"],
+                {"c": held, "s": np.float32(1 / 40)}, opset=17)
 np.savez("x64.npz", x=random.standard_normal((8, 64)).astype("f4"))
 END
 named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements .0 in 0., and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
@@ -280,6 +284,17 @@ named cut x64 biased "1 of 4 INT32 codes of 'c' are the largest there is" -a fp3
 expect 1 "beside the original" "$program" doctor shifted.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q --json said.json
 fields said.json '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "biased")] and "another zero point" not in r["verdict"]' "beside the original"
 expect 0 "as the original" "$program" doctor cut_mended.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q
+
+# What a runtime has otherwise, or the graph, is told from a recording: signs, types of codes, a bias.
+said() { # MODEL RECORDED WORDS
+    expect 0 "$2, recorded" "$program" run $2.onnx -i x64.npz -a fp32 -q -o recorded.npz
+    expect 1 "$1 and $2" "$program" compare $1.onnx recorded.npz -i x64.npz --task signal -q --json said.json
+    fields said.json "r['files'][0]['cause']['nodes'] in [['weights', 'product'], ['biased', 'added']] and '$3' in r['files'][0]['cause']['text'].replace(chr(39), '')" "$1 and $2"
+}
+said signed lost_signs "the negative ones of its weights c as 0, y is explained"
+said signed unsigned "the codes of its weights c read as unsigned"
+said unsigned signed "the codes of its weights c read as signed"
+said cut float "in 1 of 4 channels, y is explained. Of these codes 1 are an end of INT32: the graphs bias was cut"
 
 # Who mends only the first of two faults is still wrong: both are named.
 expect 1 "two faults" "$program" doctor pair.onnx -i wide64.npz -a fp16 --task signal --no-plan -q --json said.json

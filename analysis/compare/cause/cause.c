@@ -171,6 +171,8 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
     ULP_TRY(ulp_explain_order(comparing, file, cause, error));
     if (!cause->text)
         ULP_TRY(ulp_explain_format(comparing, file, tensor, true, cause, error));
+    if (!cause->text)
+        ULP_TRY(ulp_explain_constant(comparing, file, tensor, &suspects, cause, error));
     if (!cause->text && !(off < PREPROCESSING_MIN))
         ULP_TRY(guess(comparing, file, tensor, &suspects, cause, error));
     if (!cause->text)

@@ -129,7 +129,6 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
 /* Looks at one tensor of a run and ends it there. */
 struct looking {
     const char *name;
-    size_t execution;
     const struct ulp_tensor *recorded;
     double distance; /* rms; infinite until it is known */
     bool done;
@@ -143,8 +142,7 @@ static enum ulp_status measure_distance(void *context, const struct ulp_event *e
     (void)error;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
-        if (event->execution != looking->execution ||
-            strcmp(event->output_names[o], looking->name) != 0 ||
+        if (event->execution != 0 || strcmp(event->output_names[o], looking->name) != 0 ||
             value->count != looking->recorded->count)
             continue;
         double sum = 0;
@@ -185,34 +183,44 @@ static enum ulp_status change_inputs(const struct ulp_tensor_set *inputs, const 
     return status;
 }
 
+enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_program *program,
+                                   const struct ulp_tensor_set *inputs,
+                                   const struct ulp_tensor_set *given, const char *name,
+                                   const struct ulp_tensor *recorded, double *distance,
+                                   struct ulp_error *error)
+{
+    struct looking looking = {.name = name, .recorded = recorded, .distance = INFINITY};
+    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count,
+                                        .given = given};
+    const struct ulp_observer observer = {.context = &looking,
+                                          .node_done = measure_distance,
+                                          .cancelled = is_done};
+    ulp_comparing_begins(comparing);
+    const enum ulp_status status =
+        ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, error);
+    *distance = looking.distance;
+    return status == ULP_ERROR_CANCELLED && looking.done ? ULP_OK : status;
+}
+
 struct guessing {
     struct ulp_comparing *comparing;
-    size_t file;
+    size_t file, tensor;
     const char *input;
     struct ulp_picture picture;
     struct ulp_program *program; /* of the first arithmetic alone */
-    struct looking looking;
 };
 
 static enum ulp_status try_change(struct guessing *guessing, const struct ulp_input_change *change,
                                   double *distance, struct ulp_error *error)
 {
     struct ulp_comparing *comparing = guessing->comparing;
-    struct ulp_tensor_set inputs;
-    struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
-    const struct ulp_observer observer = {.context = &guessing->looking,
-                                          .node_done = measure_distance,
-                                          .cancelled = is_done};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     ULP_TRY(change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, &inputs,
                           error));
-    guessing->looking.distance = INFINITY;
-    guessing->looking.done = false;
-    ulp_comparing_begins(comparing);
-    enum ulp_status status =
-        ulp_program_run(guessing->program, &inputs, &run, &observer, 1, NULL, NULL, error);
-    ulp_tensor_set_free(&inputs);
-    *distance = guessing->looking.distance;
-    return status == ULP_ERROR_CANCELLED && guessing->looking.done ? ULP_OK : status;
+    return ulp_guess_distance(comparing, guessing->program, &inputs, NULL,
+                              comparing->out->tensors[guessing->tensor].name,
+                              ulp_recorded(&comparing->work[guessing->tensor], guessing->file),
+                              distance, error);
 }
 
 /* With the change, is everything that was recorded explained? */
@@ -261,16 +269,14 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     struct changes *changes = ulp_arena_take(comparing->arena, 1, sizeof *changes);
     struct guessing guessing = {.comparing = comparing,
                                 .file = file,
-                                .input = input,
-                                .looking = {.name = target->name,
-                                            .recorded =
-                                                ulp_recorded(&comparing->work[tensor], file)}};
+                                .tensor = tensor,
+                                .input = input};
     const struct ulp_program_options options = {.inputs = comparing->inputs};
     double least = INFINITY;
     size_t best = 0;
     *sure = false;
     enum ulp_status status = ulp_taken(changes, error);
-    if (status == ULP_OK && !is_constant(guessing.looking.recorded))
+    if (status == ULP_OK && !is_constant(ulp_recorded(&comparing->work[tensor], file)))
         status = ulp_program_create(comparing->model, comparing->options->arithmetics, 1, &options,
                                     &guessing.program, error);
     if (status == ULP_OK && guessing.program) {
