@@ -34,6 +34,25 @@ static void take_worse(struct ulp_error_size *all, const struct ulp_error_size *
     all->nonfinite = one->nonfinite > all->nonfinite ? one->nonfinite : all->nonfinite;
 }
 
+/* How far rows are that rounding to the recording's type moves. */
+static enum ulp_status match_stored(const struct ulp_comparing *comparing, size_t number,
+                                    size_t file, const struct ulp_format *format,
+                                    struct ulp_error *error)
+{
+    const struct ulp_compared_work *work = &comparing->work[number];
+    const struct ulp_compared_tensor *tensor = &comparing->out->tensors[number];
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor rounded = {0};
+    if (!work->chosen)
+        return ULP_OK;
+    ULP_TRY(ulp_tensor_create(&rounded, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, tensor->rank,
+                              tensor->dims, error));
+    for (size_t i = 0; i < work->count; i++)
+        ((double *)rounded.data)[i] =
+            ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, work->reference[i], 0, 0);
+    return ulp_matched_distance(comparing, number, &rounded, NULL, &work->matched_stored[file],
+                                error);
+}
+
 /* The error of each element of `reference` rounded to the format. */
 static struct ulp_error_size rounding_error(const double *reference, size_t count,
                                             const struct ulp_format *format)
@@ -149,6 +168,8 @@ static enum ulp_status describe_tensor(struct ulp_comparing *comparing, size_t n
     work->reference = values;
     if (event) {
         work->floor = find_floor(comparing, event);
+        work->chosen = ulp_is_chosen(comparing, tensor->name) &&
+                       (ulp_type_is_float(tensor->type) || ulp_matched_width(tensor) > 1);
         tensor->index = (ptrdiff_t)event->index;
         tensor->node = ulp_comparing_text(comparing, event->name);
         tensor->op = ulp_comparing_text(comparing, event->op);
@@ -227,7 +248,7 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
     work->stored[file] = rounding_error(work->reference, work->count, &format);
     work->stored[file].rms = ulp_math_hypot(work->stored[file].rms, of_doubles.rms);
     work->stored[file].max_abs += of_doubles.max_abs;
-    return ULP_OK;
+    return match_stored(comparing, number, file, &format, error);
 }
 
 static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t number,
@@ -247,6 +268,10 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
         tensor->values[f].turned = comparing->work[number].turned[f].data;
         if (status == ULP_OK)
             status = liken(&alike[f], ulp_recorded(&comparing->work[number], f), reference, error);
+        if (status == ULP_OK && comparing->work[number].chosen)
+            status =
+                ulp_matched_distance(comparing, number, ulp_recorded(&comparing->work[number], f),
+                                     NULL, &tensor->values[f].matched, error);
         tensor->values[f].recorded = true;
         tensor->values[f].reshaped = !alike[f].data;
         if (status == ULP_OK && alike[f].data)
@@ -267,8 +292,7 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
     return status;
 }
 
-/* Elements of what was recorded that have the bits of `value`, in the recording's type. */
-static size_t count_equal(const struct ulp_tensor *recorded, const struct ulp_tensor *value)
+size_t ulp_compare_count_equal(const struct ulp_tensor *recorded, const struct ulp_tensor *value)
 {
     const char *name = ulp_type_rows[recorded->type].format;
     struct ulp_format format;
@@ -294,7 +318,7 @@ static void count_member(struct ulp_comparing *comparing, size_t number, size_t 
             out->recorded ? ulp_recorded(&comparing->work[number], f) : NULL;
         if (!recorded || out->reshaped || recorded->count != value->count)
             continue;
-        const size_t equal = count_equal(recorded, value);
+        const size_t equal = ulp_compare_count_equal(recorded, value);
         members->equal[f] = equal > members->equal[f] ? equal : members->equal[f];
     }
     size_t varied = 0;
@@ -324,6 +348,13 @@ static enum ulp_status measure_output(const struct collecting *collecting,
         for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1]; l++) {
             const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
             struct ulp_metrics metrics;
+            double matched;
+            if (value && work->chosen) {
+                ULP_TRY(
+                    ulp_matched_distance(comparing, (size_t)number, value, NULL, &matched, error));
+                work->members[a].matched.actual =
+                    ulp_math_max(work->members[a].matched.actual, matched);
+            }
             if (!value || !ulp_tensor_same_shape(value, reference)) {
                 work->members[a].shapeless = true;
                 continue;
@@ -394,21 +425,17 @@ static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ul
     return ULP_OK;
 }
 
-/* Reference, then of each arithmetic itself and, of those asked about, its schedules; first[a] is
+/* Reference, then of each arithmetic itself and its schedules; first[a] is
  * where a's begin. */
-static size_t make_lanes(const struct ulp_compare_options *options, size_t asked,
-                         struct ulp_arithmetic *lanes, struct ulp_keeps *keeps,
-                         struct ulp_groups *groups, size_t *first)
+static size_t make_lanes(const struct ulp_compare_options *options, struct ulp_arithmetic *lanes,
+                         struct ulp_keeps *keeps, struct ulp_groups *groups, size_t *first)
 {
     size_t count = 0;
     lanes[count++] = options->reference;
     for (size_t a = 0; a < options->arithmetic_count; a++) {
         ptrdiff_t ignored;
         first[a] = count;
-        if (a < asked)
-            count += ulp_schedules_make(&options->arithmetics[a], lanes + count, &ignored);
-        else
-            lanes[count++] = options->arithmetics[a];
+        count += ulp_schedules_make(&options->arithmetics[a], lanes + count, &ignored);
         for (size_t l = first[a]; options->keeps && l < count; l++)
             keeps[l] = options->keeps[a];
         for (size_t l = first[a]; options->groups && l < count; l++)
@@ -433,8 +460,8 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
                                                      .groups = options->groups ? groups : NULL};
     ULP_TRY(ulp_taken(lanes && keeps && groups && first, error));
     ULP_TRY(ulp_program_create(comparing->model, lanes,
-                               make_lanes(options, comparing->asked, lanes, keeps, groups, first),
-                               &plan_options, &comparing->program, error));
+                               make_lanes(options, lanes, keeps, groups, first), &plan_options,
+                               &comparing->program, error));
     ULP_TRY(ulp_places_make(comparing->program, comparing->out->memory, &comparing->out->places,
                             error));
     comparing->out->place_count = comparing->program->node_count;

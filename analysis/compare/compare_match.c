@@ -144,9 +144,10 @@ static enum ulp_status add_tensor(struct ulp_comparing *comparing, char *name, s
         .recorded = ulp_arena_take(comparing->arena, files, sizeof *work->recorded),
         .turned = ulp_arena_take(comparing->arena, files, sizeof *work->turned),
         .stored = ulp_arena_take(comparing->arena, files, sizeof *work->stored),
+        .matched_stored = ulp_arena_take(comparing->arena, files, sizeof *work->matched_stored),
         .members = ulp_arena_take(comparing->arena, lanes, sizeof *work->members)};
     bool whole = tensor->expected && tensor->values && work->recorded && work->turned &&
-                 work->stored && work->members &&
+                 work->stored && work->matched_stored && work->members &&
                  ulp_names_add(&comparing->numbers, name, (int)*number);
     for (size_t f = 0; whole && f < files; f++) {
         struct ulp_compared_value *value = &tensor->values[f];

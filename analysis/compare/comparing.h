@@ -7,6 +7,7 @@
  *   compare_collect.c   the run on the inputs: reference, arithmetics and their schedules side by
  *                       side
  *   trials.c            runs of problems close by
+ *   matched.c           tensors behind a choice of rows, row by row
  *   expected.c          from both: how large errors of an arithmetic are at a tensor, and the
  *                       judgement
  *   ranking.c           which arithmetic fits best, and whether that excludes those asked about
@@ -39,6 +40,19 @@ struct ulp_error_size {
     size_t nonfinite;
 };
 
+/* Distances of members' matched rows from the reference's, behind a choice. */
+struct ulp_row_distances {
+    double actual;            /* on the inputs themselves, of the worst schedule */
+    double squares;           /* of trials' distances, */
+    double logs, log_squares; /* and of the logarithms of those that are not 0 */
+    size_t count, log_count;
+};
+
+/* A node that decides otherwise in some member though nothing before it did. */
+struct ulp_turning {
+    const char *node, *op, *reads; /* reads: a float that the decision is made of */
+};
+
 /* What is known of an arithmetic's errors at one tensor. */
 struct ulp_members {
     struct ulp_error_size actual; /* on the inputs themselves, of the worst schedule */
@@ -58,6 +72,7 @@ struct ulp_members {
     size_t varied;  /* the most elements in which another schedule differs from the arithmetic */
     bool open;      /* it follows a decision that some member turns */
     bool shapeless; /* some member gives another shape */
+    struct ulp_row_distances matched;
 };
 enum ulp_value_kind {
     ULP_VALUE_FINITE = 1,
@@ -82,9 +97,12 @@ struct ulp_compared_work {
     double *reference;                  /* its values */
     float *previous;                    /* errors of the trial before */
     size_t count;                       /* of elements */
-    double floor; /* error of this size is its operator's in any library; find_floor in
-                     compare_collect.c */
-    size_t order; /* in which the run came to it; SIZE_MAX: it did not */
+    double
+        *matched_stored; /* by recording: distance that rounding to its type makes, of a choice */
+    double floor;        /* error of this size is its operator's in any library; find_floor in
+                            compare_collect.c */
+    bool chosen;         /* behind a choice of rows, which are matched before they are compared */
+    size_t order;        /* in which the run came to it; SIZE_MAX: it did not */
 };
 
 struct ulp_comparing {
@@ -102,11 +120,14 @@ struct ulp_comparing {
     struct ulp_compared_work *work; /* of out->tensors */
     struct ulp_names numbers;       /* of out->tensors by name */
     struct ulp_names decided;       /* decisions by name */
+    struct ulp_names chosen;        /* values behind a choice, by name */
     struct ulp_tensor *decisions;   /* by number */
     size_t decision_count, decision_capacity;
     /* names of values that follow a decision that some member of an arithmetic turns, by arithmetic
      */
     struct ulp_names *open;
+    struct ulp_turning turnings[4]; /* of those asked about, in the order in which they were met */
+    size_t turning_count;
     size_t told; /* tensors that the run has come to */
     size_t part, part_count;
 };
@@ -190,6 +211,8 @@ enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
                                        const struct ulp_compared_work *work,
                                        struct ulp_members *members, const struct ulp_tensor *value,
                                        struct ulp_error *error);
+/* Elements of what was recorded that have the bits of `value`, in the recording's type. */
+size_t ulp_compare_count_equal(const struct ulp_tensor *recorded, const struct ulp_tensor *value);
 enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error);
 
 /* decisions.c: look at a node in a run, in lane 0, which stands for the truth, and in the lanes of
@@ -200,11 +223,20 @@ enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t ari
                                      bool keep, struct ulp_error *error);
 bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const char *name);
 
-/* A neighbour's are fewer: they only rank it. */
-static inline size_t ulp_trial_count(const struct ulp_comparing *comparing, size_t arithmetic)
-{
-    return arithmetic < comparing->asked || comparing->trials < 3 ? comparing->trials : 3;
-}
+bool ulp_is_chosen(const struct ulp_comparing *comparing, const char *name);
+/* matched.c: how many numbers a row has: those along the last axis, where another one has several
+ * places, too. */
+size_t ulp_matched_width(const struct ulp_compared_tensor *tensor);
+/* The median distance of rows of a value from those of truth (NULL: of the reference)
+ * that they match, of a tensor of the comparison. */
+enum ulp_status ulp_matched_distance(const struct ulp_comparing *comparing, size_t tensor,
+                                     const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                                     double *out, struct ulp_error *error);
+double ulp_matched_expected(const struct ulp_row_distances *matched);
+void ulp_matched_add(struct ulp_row_distances *all, double distance); /* of a trial */
+/* The distance that a further one exceeds with that probability, of those of trials. */
+double ulp_matched_limit(const struct ulp_row_distances *matched, double probability);
+
 /* trials.c: the arithmetic of that index on problems close by. */
 enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,
                                 struct ulp_error *error);
@@ -221,6 +253,8 @@ static inline bool ulp_has_all_bits(const struct ulp_ranked *ranked)
     return ranked->elements && ranked->equal == ranked->elements;
 }
 /* ranking.c: files[].ranked and better, once tensors are judged by those asked about. */
+/* What ranked[].blind says, of the verdict. */
+void ulp_compare_weigh_power(struct ulp_comparing *comparing, size_t file);
 enum ulp_status ulp_compare_rank(struct ulp_comparing *comparing, size_t file,
                                  struct ulp_error *error);
 
@@ -235,7 +269,14 @@ bool ulp_is_stored_in(const struct ulp_tensor *values, const struct ulp_format *
 struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *work,
                                              size_t arithmetic);
 void ulp_compare_judge(struct ulp_comparing *comparing);
-/* The value beside one arithmetic's expected error; `probability` of a false alarm. */
+/* The value beside one arithmetic's expected error; `probability` of a false alarm. Of a value that
+ * was not recorded its sizes alone, and what a recording's type rounds off. */
+struct ulp_compared_value ulp_compare_judge_value(const struct ulp_comparing *comparing,
+                                                  size_t tensor, size_t file, size_t arithmetic,
+                                                  double probability,
+                                                  const struct ulp_compared_value *value);
+/* How far beyond its limits an error is: at most 1 is within. */
+double ulp_compared_excess(const struct ulp_compared_value *value);
 struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *comparing, size_t tensor,
                                                size_t file, size_t arithmetic, double probability);
 /* The expected error with the rounding to the recording's type, and the tensor's floor. */
@@ -289,6 +330,8 @@ const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparis
 /* comparison_json.c: the result as a document; NULL: out of memory. */
 json_t *ulp_comparison_document(const struct ulp_comparison *comparison);
 
+/* cause/power.c: fills in power and ranked[].blind of every file. */
+enum ulp_status ulp_compare_power(struct ulp_comparing *comparing, struct ulp_error *error);
 /* cause/cause.c: fills in out->files[file].cause. */
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error);

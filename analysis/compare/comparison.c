@@ -102,6 +102,8 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
         status = ulp_comparing_measure(&comparing, error);
     if (status == ULP_OK && found.memory)
         status = ulp_compare_keep_slices(&comparing, &found, error);
+    if (status == ULP_OK && !options->no_cause)
+        status = ulp_compare_power(&comparing, error);
     for (size_t f = 0; f < recording_count && !options->no_cause && status == ULP_OK; f++)
         status = ulp_compare_cause(&comparing, f, error);
     if (status == ULP_OK && !options->no_cause)

@@ -156,6 +156,27 @@ static void say_qualified(struct ulp_headline *head, const struct ulp_comparison
     add_inaccurate(head, comparison, f);
 }
 
+/* "; it would notice 'images' with wrong scale (0.1 % of it), channels (10 % of it)" */
+static void add_power(struct ulp_text *out, const struct ulp_compared_file *file)
+{
+    const char *input = NULL;
+    for (size_t p = 0; p < file->power_count; p++) {
+        const struct ulp_power *power = &file->power[p];
+        if (!(power->least > 0))
+            continue;
+        if (!input)
+            ulp_text_add(out, "; it would notice ");
+        if (!input || strcmp(input, power->input) != 0)
+            ulp_text_show(out, "%s'%s' with wrong ", input ? "; " : "", power->input);
+        else
+            ulp_text_add(out, ", ");
+        ulp_text_add(out, "%s", power->kind);
+        if (power->least < 1)
+            ulp_text_add(out, " (%g %% of it)", 100 * power->least);
+        input = power->input;
+    }
+}
+
 /* What is explained, by what, and how narrowly. */
 static void say_explained(struct ulp_headline *head, const struct ulp_comparison *comparison,
                           size_t f)
@@ -167,6 +188,7 @@ static void say_explained(struct ulp_headline *head, const struct ulp_comparison
     say_qualified(head, comparison, f);
     ulp_text_show(&head->why, "at '%s' ", nearest->name);
     add_measure(&head->why, comparison, &nearest->values[f]);
+    add_power(&head->why, file);
     if (!head->todo.length)
         ulp_text_add(&head->todo, "nothing");
 }
@@ -179,6 +201,7 @@ static const char *const todo[] = {
     [ULP_CAUSE_FORMAT] = "where that arithmetic is meant, ask about it: --arith ",
     [ULP_CAUSE_NODE] = "look at what the runtime makes of these nodes: weights, fusions",
     [ULP_CAUSE_SHAPE] = "record the tensor as the graph computes it",
+    [ULP_CAUSE_POWER] = "record what is named, and compare again",
     [ULP_CAUSE_UNJUDGED] = "give samples whose outputs have elements to compare",
 };
 
@@ -188,6 +211,12 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     const struct ulp_compared_tensor *tensor = &comparison->tensors[file->first_unexplained];
+    if (file->hidden) {
+        ulp_text_add(&head->what, "cannot tell");
+        ulp_text_show(&head->why, "%s", file->cause.text);
+        ulp_text_add(&head->todo, "%s", todo[file->cause.kind]);
+        return;
+    }
     ulp_text_show(&head->what, "NOT explained, first '%s'", tensor->name);
     if (tensor->node)
         ulp_text_show(&head->what, " (node %td, %s)", tensor->index, tensor->op);
@@ -217,7 +246,10 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
         const bool asked = ranked->arithmetic < comparison->asked;
         if (i >= RANKED_SHOWN && !asked)
             continue;
-        ulp_text_add(out, "  %-9s", ranked->explains ? "all" : "not all");
+        ulp_text_add(out, "  %-9s",
+                     !ranked->explains ? "not all"
+                     : ranked->blind   ? "hides"
+                                       : "all");
         ulp_text_add(out, " %8.4g %% %7s %7s  ",
                      100 * (double)ranked->equal / (double)ranked->elements,
                      ULP_FIGURE("%.2g", ranked->ratio), ULP_FIGURE("%.2g", ranked->misfit));
@@ -225,8 +257,9 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
         ulp_text_add(out, "%s\n", asked ? " (asked)" : "");
     }
     ulp_text_add(out,
-                 "%s  all: no error is too large for it; misfit counts those that are too small, "
-                 "too: least is best%s\n",
+                 "%s  all: no error is too large for it (hides: nor would be a usual mistake's in "
+                 "preparing the input);\n  misfit counts errors that are too small, too: least is "
+                 "best%s\n",
                  page->dim, page->off);
 }
 

@@ -54,6 +54,31 @@ static bool is_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
     return true;
 }
 
+bool ulp_is_chosen(const struct ulp_comparing *comparing, const char *name)
+{
+    return ulp_names_find(&comparing->chosen, name) >= 0;
+}
+
+/* What reads a choice is behind it; a number that is rounded to a step stays in its place. */
+static enum ulp_status follow_choice(struct ulp_comparing *comparing, const struct ulp_event *event,
+                                     struct ulp_error *error)
+{
+    bool chosen = false;
+    for (size_t i = 0; i < event->input_count; i++)
+        chosen |= ulp_is_chosen(comparing, event->input_names[i]);
+    for (size_t o = 0; o < event->output_count; o++)
+        chosen |= is_decision(event, event->values[o].entire) &&
+                  !ulp_element_is_float(event->values[o].entire->element) && !event->quantizes &&
+                  !ulp_is_word(event->op, "Cast DynamicQuantizeLinear");
+    for (size_t o = 0; o < event->output_count && chosen; o++) {
+        const char *copy = ulp_arena_copy(comparing->arena, event->output_names[o]);
+        if (!ulp_is_chosen(comparing, event->output_names[o]) &&
+            (!copy || !ulp_names_add(&comparing->chosen, copy, 0)))
+            return ulp_out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
 static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char *name,
                                      size_t execution, const struct ulp_tensor *value,
                                      struct ulp_error *error)
@@ -95,17 +120,42 @@ static enum ulp_status look_at_decisions(struct ulp_comparing *comparing,
     return ULP_OK;
 }
 
+static enum ulp_status keep_turning(struct ulp_comparing *comparing, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    const size_t most = sizeof comparing->turnings / sizeof *comparing->turnings;
+    size_t i = 0;
+    while (i < event->input_count &&
+           !(event->inputs[i].entire && ulp_element_is_float(event->inputs[i].entire->element)))
+        i++;
+    bool is_new = i < event->input_count && comparing->turning_count < most;
+    for (size_t t = 0; t < comparing->turning_count; t++)
+        is_new = is_new && strcmp(comparing->turnings[t].node, event->name) != 0;
+    if (!is_new)
+        return ULP_OK;
+    struct ulp_turning *turning = &comparing->turnings[comparing->turning_count++];
+    *turning = (struct ulp_turning){ulp_comparing_text(comparing, event->name),
+                                    ulp_comparing_text(comparing, event->op),
+                                    ulp_comparing_text(comparing, event->input_names[i])};
+    return ulp_taken(turning->node && turning->op && turning->reads, error);
+}
+
 enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t arithmetic,
                                      const struct ulp_event *event, size_t first, size_t last,
                                      bool keep, struct ulp_error *error)
 {
     bool open = false;
+    if (keep)
+        ULP_TRY(follow_choice(comparing, event, error));
     for (size_t i = 0; i < event->input_count; i++)
         open |= ulp_is_open(comparing, arithmetic, event->input_names[i]);
     for (size_t l = first; l < last && event->apart; l++)
         open |= event->apart[l];
+    const bool before = open;
     for (size_t o = 0; o < event->output_count; o++)
         ULP_TRY(look_at_decisions(comparing, event, o, first, last, keep, &open, error));
+    if (open && !before && arithmetic < comparing->asked)
+        ULP_TRY(keep_turning(comparing, event, error));
     for (size_t o = 0; o < event->output_count && open; o++)
         ULP_TRY(add_open(comparing, arithmetic, event->output_names[o], error));
     return ULP_OK;

@@ -26,6 +26,8 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
         .open = m->open,
         .shapeless = m->shapeless,
     };
+    if (work->chosen)
+        expected.matched = ulp_matched_expected(&m->matched);
     if (m->open) {
         expected.rms = ulp_math_max(expected.rms, m->moved_rms);
         expected.max_abs = ulp_math_max(expected.max_abs, m->moved_max);
@@ -58,7 +60,7 @@ static struct limits find_limits(const struct ulp_expected_error *expected, doub
 }
 
 /* How far beyond its limits an error is: at most 1 is within. */
-static double excess(const struct ulp_compared_value *value)
+double ulp_compared_excess(const struct ulp_compared_value *value)
 {
     return ulp_math_max(value->ratio / value->limit, value->max_ratio / value->max_limit);
 }
@@ -166,13 +168,25 @@ double ulp_expected_rms(const struct ulp_comparing *comparing, size_t tensor, si
     return ulp_math_hypot(expected->rms, comparing->work[tensor].stored[file].rms);
 }
 
-struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *comparing, size_t t,
-                                               size_t file, size_t arithmetic, double probability)
+/* By the rows that match: in their places rows of another order are compared. */
+static void judge_matched(struct ulp_compared_value *judged, const struct ulp_members *members,
+                          const struct ulp_expected_error *expected, double stored,
+                          double probability)
 {
-    const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+    judged->rows_matched = true;
+    judged->limit = judged->max_limit = ulp_matched_limit(&members->matched, probability);
+    judged->ratio = judged->max_ratio =
+        divide_by_expected(judged->matched, expected->matched + stored);
+    judged->explained = !judged->nonfinite && judged->ratio <= judged->limit;
+}
+
+struct ulp_compared_value ulp_compare_judge_value(const struct ulp_comparing *comparing, size_t t,
+                                                  size_t file, size_t arithmetic,
+                                                  double probability,
+                                                  const struct ulp_compared_value *value)
+{
     const struct ulp_compared_work *work = &comparing->work[t];
-    const struct ulp_compared_value *value = &tensor->values[file];
-    const struct ulp_expected_error *expected = &tensor->expected[arithmetic];
+    const struct ulp_expected_error *expected = &comparing->out->tensors[t].expected[arithmetic];
     const struct ulp_error_size *stored = &work->stored[file];
     struct ulp_compared_value judged = *value;
     const struct ulp_metrics *truth = &value->truth;
@@ -188,11 +202,25 @@ struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *compa
                                                        expected->floor / limits.max_abs));
     judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
     judged.explained =
-        !judged.nonfinite && (expected->shapeless || (!value->reshaped && excess(&judged) <= 1));
-    judged.stored = judged.explained && !value->reshaped && !comparing->options->keeps
-                        ? find_stored(work, file, &comparing->options->arithmetics[arithmetic],
-                                      &work->members[arithmetic], probability)
-                        : NULL;
+        !judged.nonfinite &&
+        (expected->shapeless || (!value->reshaped && ulp_compared_excess(&judged) <= 1));
+    if (work->chosen && (expected->open || expected->shapeless))
+        judge_matched(&judged, &work->members[arithmetic], expected, work->matched_stored[file],
+                      probability);
+    return judged;
+}
+
+struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *comparing, size_t t,
+                                               size_t file, size_t arithmetic, double probability)
+{
+    const struct ulp_compared_value *value = &comparing->out->tensors[t].values[file];
+    struct ulp_compared_value judged =
+        ulp_compare_judge_value(comparing, t, file, arithmetic, probability, value);
+    judged.stored =
+        judged.explained && !value->reshaped && !comparing->options->keeps
+            ? find_stored(&comparing->work[t], file, &comparing->options->arithmetics[arithmetic],
+                          &comparing->work[t].members[arithmetic], probability)
+            : NULL;
     judged.explained &= !judged.stored;
     return judged;
 }
@@ -214,7 +242,7 @@ static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, 
     for (size_t a = 0; a < comparing->asked && !best.explained; a++) {
         struct ulp_compared_value judged = ulp_compare_judge_by(comparing, t, file, a, probability);
         judged.by = a;
-        if (a == 0 || judged.explained || excess(&judged) < excess(&best))
+        if (a == 0 || judged.explained || ulp_compared_excess(&judged) < ulp_compared_excess(&best))
             best = judged;
     }
     tensor->values[file] = best;

@@ -12,10 +12,9 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
     struct ulp_budget *const budget = ulp_model_budget(comparing->model);
     ULP_TRY(ulp_arena_create(&out->memory, budget, error));
     ULP_TRY(ulp_arena_create(&comparing->arena, budget, error));
-    comparing->numbers.budget = comparing->decided.budget = budget;
+    comparing->numbers.budget = comparing->decided.budget = comparing->chosen.budget = budget;
     comparing->part_count = 1;
-    for (size_t a = 0; a < options->arithmetic_count; a++)
-        comparing->part_count += ulp_trial_count(comparing, a);
+    comparing->part_count += options->arithmetic_count * comparing->trials;
     out->trials = comparing->trials;
     out->asked = comparing->asked;
     out->arithmetic_count = options->arithmetic_count;
@@ -57,6 +56,7 @@ void ulp_comparing_free(struct ulp_comparing *comparing)
         ulp_names_free(&comparing->open[a]);
     ulp_names_free(&comparing->numbers);
     ulp_names_free(&comparing->decided);
+    ulp_names_free(&comparing->chosen);
     ulp_program_free(comparing->program);
     ulp_pool_free(comparing->pool);
     ulp_arena_free(comparing->arena);

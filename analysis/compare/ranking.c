@@ -30,7 +30,8 @@ static bool is_ranked(const struct ranking *r, size_t t, size_t a)
     const struct ulp_compared_tensor *tensor = &r->comparing->out->tensors[t];
     const struct ulp_compared_value *value = &tensor->values[r->file];
     return tensor->node && value->recorded && !value->reshaped && value->truth.count &&
-           !tensor->expected[a].open && !tensor->expected[a].shapeless;
+           (r->comparing->work[t].chosen ||
+            (!tensor->expected[a].open && !tensor->expected[a].shapeless));
 }
 
 static double far(double ratio)
@@ -62,6 +63,11 @@ static struct ulp_ranked rank_one(const struct ranking *r, size_t a)
                      apart = value->arithmetics[a].count ? value->arithmetics[a].rms : 0,
                      error = value->truth.rms;
         r->ratios[count++] = judged.ratio;
+        if (judged.rows_matched) { /* it may give them in another order */
+            ranked.misfit +=
+                judged.ratio > 0 || out->tensors[t].expected[a].matched > 0 ? far(judged.ratio) : 0;
+            continue;
+        }
         ranked.misfit +=
             error == 0 && expected == 0
                 ? 0
@@ -80,6 +86,8 @@ static int by_fit(const void *a, const void *b)
     const bool x_equal = ulp_has_all_bits(x), y_equal = ulp_has_all_bits(y);
     if (x->explains != y->explains)
         return x->explains ? -1 : 1;
+    if (x->blind != y->blind)
+        return x->blind ? 1 : -1;
     if (x_equal != y_equal)
         return x_equal ? -1 : 1;
     if (x->misfit != y->misfit)
@@ -278,4 +286,39 @@ enum ulp_status ulp_compare_rank(struct ulp_comparing *comparing, size_t file,
     if (result->by >= 0)
         look_for_better(&ranking);
     return ULP_OK;
+}
+
+/* The best of those asked about that explain all and hide no mistake; -1: there is none. */
+static ptrdiff_t find_seeing(const struct ulp_comparing *comparing,
+                             const struct ulp_compared_file *file)
+{
+    for (size_t i = 0; i < file->ranked_count; i++)
+        if (file->ranked[i].arithmetic < comparing->asked && file->ranked[i].explains &&
+            !file->ranked[i].blind)
+            return (ptrdiff_t)file->ranked[i].arithmetic;
+    return -1;
+}
+
+void ulp_compare_weigh_power(struct ulp_comparing *comparing, size_t file)
+{
+    struct ulp_comparison *out = comparing->out;
+    struct ulp_compared_file *result = &out->files[file];
+    bool blind = false;
+    for (size_t r = 0; r < result->ranked_count; r++) {
+        struct ulp_ranked *ranked = &result->ranked[r];
+        ranked->blind |= ranked->missed && !ranked->saw;
+        blind |= ranked->arithmetic < comparing->asked && ranked->blind &&
+                 (ranked->explains || result->by < 0);
+    }
+    qsort(result->ranked, result->ranked_count, sizeof *result->ranked, by_fit);
+    if (!result->explained || !blind)
+        return;
+    result->by = find_seeing(comparing, result);
+    if (result->by >= 0)
+        return;
+    result->explained = false;
+    result->hidden = true;
+    for (size_t t = out->tensor_count; t-- > 0;)
+        if (out->tensors[t].node && out->tensors[t].values[file].recorded)
+            result->first_unexplained = (ptrdiff_t)t;
 }

@@ -114,6 +114,18 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
     return ULP_OK;
 }
 
+static enum ulp_status match_trial(const struct trying *trying, size_t number,
+                                   const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                                   struct ulp_error *error)
+{
+    struct ulp_row_distances *all =
+        &trying->comparing->work[number].members[trying->arithmetic].matched;
+    double distance;
+    ULP_TRY(ulp_matched_distance(trying->comparing, number, value, truth, &distance, error));
+    ulp_matched_add(all, distance);
+    return ULP_OK;
+}
+
 static enum ulp_status try_node(void *context, const struct ulp_event *event,
                                 struct ulp_error *error)
 {
@@ -131,6 +143,8 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
         struct ulp_compared_work *work = &comparing->work[number];
         work->members[trying->arithmetic].open |=
             ulp_is_open(comparing, trying->arithmetic, event->output_names[o]);
+        if (value && work->chosen)
+            ULP_TRY(match_trial(trying, (size_t)number, value, truth, error));
         if (!value || value->count != work->count || truth->count != work->count)
             work->members[trying->arithmetic].shapeless = true;
         else
@@ -176,7 +190,7 @@ enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmet
                                 struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < ulp_trial_count(comparing, arithmetic) && status == ULP_OK; t++) {
+    for (size_t t = 0; t < comparing->trials && status == ULP_OK; t++) {
         const struct trying trying = {comparing, arithmetic, t};
         ulp_comparing_begins(comparing);
         status = run_trial(&trying, error);

@@ -27,8 +27,12 @@ struct ulp_expected_error {
     /* the tensor depends on a decision (an index, a comparison, a rounding to steps) that other
      * roundings change: the change counts as error of the arithmetic */
     bool open;
-    /* its shape depends on such a decision, so no size can be given: anything is explained */
+    /* its shape depends on such a decision, so no size can be given */
     bool shapeless;
+    /* behind a choice (TopK, NonMaxSuppression, a comparison) rows are compared with those of the
+     * reference that they match: the median of their distances, each column over its spread in the
+     * reference; 0: no choice is before it */
+    double matched;
 };
 
 /* One tensor in one recording. */
@@ -46,6 +50,10 @@ struct ulp_compared_value {
     /* elements that are not finite, or are finite, as neither the reference nor that arithmetic is
      * there: an infinity explains itself, of its sign and at its place, and no other value */
     size_t nonfinite;
+    /* the median distance of rows from those of the reference that they match, of a tensor behind a
+     * choice; and whether that was judged, so that ratio and limit are its */
+    double matched;
+    bool rows_matched;
     /* a format that is not the arithmetic's storage, of which all values are numbers although
      * those of the reference, or of the storage, are not: they were stored in it, and not by that
      * arithmetic; NULL: none */
@@ -77,8 +85,9 @@ enum ulp_cause_kind {
     ULP_CAUSE_NODE,          /* one of the nodes listed computes something else */
     ULP_CAUSE_SHAPE,         /* a recorded tensor has another shape */
     ULP_CAUSE_UNJUDGED,      /* nothing differs, but an output has nothing to compare */
+    ULP_CAUSE_POWER,         /* nothing differs, but mistakes would not be noticed */
 };
-/* "none", "preprocessing", "inputs", "format", "node", "shape", "unjudged". */
+/* "none", "preprocessing", "inputs", "format", "node", "shape", "unjudged", "power". */
 ULP_API const char *ulp_cause_name(enum ulp_cause_kind kind);
 
 /* Why the first unexplained tensor is not explained. */
@@ -91,10 +100,23 @@ struct ulp_cause {
     char **nodes; /* of NODE, in graph order; the last computes the first unexplained tensor */
 };
 
+/* A usual mistake in preparing an input, run and judged as if it had been recorded. */
+struct ulp_power {
+    char *kind;   /* "channels", "mean", "scale", "layout", "resize" (a pixel's shift), "order" */
+    char *input;  /* name of the graph's input */
+    char *what;   /* the mistake in words */
+    bool harms;   /* it moves what was recorded by 5 % and more, of the rms or a column's spread */
+    double least; /* part of the mistake that is noticed: 1, 0.1, 0.01 or 0.001; 0: not even all */
+};
+
 /* How well an arithmetic fits a recording. */
 struct ulp_ranked {
     size_t arithmetic; /* [in arithmetics] */
     bool explains;     /* every tensor */
+    /* its own errors hide mistakes in preparing the input that do harm: a usual one of a picture,
+     * or of other inputs every one, so that it explains nothing */
+    bool blind;
+    bool saw, missed; /* private: of mistakes that do harm, some */
     /* elements of tensors that nodes compute, and of them those with the bits that it gives, itself
      * or under another schedule of its sums */
     size_t elements, equal;
@@ -112,12 +134,18 @@ struct ulp_compared_file {
     /* of the arithmetics that were asked about and explain every tensor, the one that fits best;
      * -1: none alone [in arithmetics] */
     ptrdiff_t by;
+    /* nothing is too large, but those asked about are blind, or err as much as mistakes in
+     * preparing the inputs do: it cannot be told, and counts as unexplained */
+    bool hidden;
     /* one that was not asked about, of other formats, and fits so much better that those that were
      * are excluded, which makes the file unexplained; -1: none [in arithmetics] */
     ptrdiff_t better;
     size_t ranked_count;
     struct ulp_ranked *ranked;   /* every arithmetic, the one that fits best first */
     ptrdiff_t first_unexplained; /* -1: none [in tensors] */
+    size_t power_count; /* what the comparison could have found, in the arithmetic that explains it
+                           (none: the first): mistakes in inputs that were not recorded */
+    struct ulp_power *power;
     size_t unmatched_count;
     char **unmatched; /* arrays that match no computed value of the graph */
     struct ulp_cause cause;

@@ -5,6 +5,7 @@
 
 #include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
+#include "analysis/measure/row_match.h"
 #include "pictures.h"
 #include "tensor/tensor.h"
 #include "tests/support/test.h"
@@ -96,6 +97,51 @@ TEST(layouts)
         ulp_tensor_free(&recorded);
         ulp_tensor_free(&like);
     }
+}
+
+/* Rows in another order, each k / 64 off in every column; columns are permutations of 0 to 36,
+ * whose spread is known. A distance has a root and a quotient more than exact sums. */
+TEST(rows_are_matched)
+{
+    enum { ROWS = 37, COLUMNS = 4 };
+    double base[ROWS][COLUMNS], rows[ROWS][COLUMNS], found;
+    struct ulp_match matches[ROWS];
+    for (size_t r = 0; r < ROWS; r++) /* columns of one spread, rows far apart */
+        for (size_t c = 0; c < COLUMNS; c++)
+            base[r][c] = (double)((r + c * 9) % ROWS);
+    double squares = 0;
+    for (size_t r = 0; r < ROWS; r++)
+        squares += ((double)r - 18) * ((double)r - 18);
+    const double spread = sqrt(squares / ROWS);
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t c = 0; c < COLUMNS; c++)
+            rows[r][c] = base[r * 5 % ROWS][c] + (double)(r % 3) / 64;
+    ulp_match_rows(rows[0], ROWS, base[0], ROWS, COLUMNS, matches);
+    for (size_t r = 0; r < ROWS; r++) {
+        ck_assert_uint_eq(matches[r].of, r * 5 % ROWS);
+        ck_assert_double_eq_tol(matches[r].distance, (double)(r % 3) / 64 / spread, 1e-15);
+    }
+    ck_ok(ulp_match_median(rows[0], ROWS, base[0], ROWS, COLUMNS, NULL, &found, &why));
+    ck_assert_double_eq_tol(found, 1.0 / 64 / spread, 1e-15);
+    /* fewer rows, and numbers by their order */
+    ck_ok(ulp_match_median(rows[0], 5, base[0], ROWS, COLUMNS, NULL, &found, &why));
+    ck_assert_double_eq_tol(found, 1.0 / 64 / spread, 1e-15);
+    double up[ROWS], down[ROWS];
+    for (size_t r = 0; r < ROWS; r++) {
+        up[r] = (double)r;
+        down[ROWS - 1 - r] = (double)r + 2;
+    }
+    ck_ok(ulp_match_median(down, ROWS, up, ROWS, 1, NULL, &found, &why));
+    ck_assert_double_eq_tol(found, 2 / spread, 1e-15);
+    /* NaN matches nothing; of no rows nothing is apart */
+    rows[3][1] = (double)NAN;
+    ulp_match_rows(rows[0], ROWS, base[0], ROWS, COLUMNS, matches);
+    ck_assert_uint_eq(matches[3].of, SIZE_MAX);
+    ck_assert(isinf(matches[3].distance));
+    ck_ok(ulp_match_median(NULL, 0, NULL, 0, COLUMNS, NULL, &found, &why));
+    ck_assert_double_eq(found, 0);
+    ck_ok(ulp_match_median(NULL, 0, base[0], ROWS, COLUMNS, NULL, &found, &why));
+    ck_assert(isinf(found));
 }
 
 TEST_SUITE("compare: parts", 0)

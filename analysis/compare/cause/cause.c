@@ -17,8 +17,8 @@
 
 const char *ulp_cause_name(enum ulp_cause_kind kind)
 {
-    static const char *const names[] = {"none", "preprocessing", "inputs",  "format",
-                                        "node", "shape",         "unjudged"};
+    static const char *const names[] = {"none", "preprocessing", "inputs",   "format",
+                                        "node", "shape",         "unjudged", "power"};
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
@@ -247,12 +247,49 @@ static enum ulp_status explain_unjudged(const struct ulp_comparing *comparing, s
     return ulp_cause_set(comparing, cause, ULP_CAUSE_UNJUDGED, &text, NULL, error);
 }
 
+/* Which mistakes are hidden, by what, and what would show them. */
+static enum ulp_status explain_hidden(const struct ulp_comparing *comparing, size_t file,
+                                      struct ulp_cause *cause, struct ulp_error *error)
+{
+    const struct ulp_compared_file *out = &comparing->out->files[file];
+    const char *input = NULL;
+    struct ulp_text text = {0};
+    for (size_t p = 0; p < out->power_count; p++) {
+        const struct ulp_power *power = &out->power[p];
+        if (!power->harms || power->least > 0)
+            continue;
+        ulp_text_show(&text, "%s", input ? "; " : "these would not be noticed: ");
+        ulp_text_show(&text, "'%s' with %s", power->input, power->what);
+        input = power->input;
+    }
+    if (!input) /* of an arithmetic that explains, if not of the first */
+        ulp_text_show(&text, "%s", "mistakes in preparing the inputs would not be noticed");
+    ulp_text_show(&text, ". ");
+    if (comparing->turning_count)
+        ulp_text_show(&text,
+                      "What was recorded lies behind %s (%s), which decides otherwise by a "
+                      "rounding. ",
+                      comparing->turnings[0].node, comparing->turnings[0].op);
+    else
+        ulp_text_show(&text, "What they do to it is no more than what %s's roundings do. ",
+                      comparing->out->arithmetics[0]);
+    input = input ? input : comparing->inputs->count ? comparing->inputs->items[0].name : NULL;
+    ulp_text_show(&text, "%s", "Record ");
+    for (size_t t = 0; t < comparing->turning_count && t < 2; t++)
+        ulp_text_show(&text, "'%s', ", comparing->turnings[t].reads);
+    ulp_text_show(&text, "%s'%s' as it was given.", comparing->turning_count ? "or " : "",
+                  input ? input : "");
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_POWER, &text, input, error);
+}
+
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error)
 {
     struct ulp_compared_file *out = &comparing->out->files[file];
     if (out->explained)
         return explain_nothing(comparing, file, &out->cause, error);
+    if (out->hidden)
+        return explain_hidden(comparing, file, &out->cause, error);
     const size_t first = (size_t)out->first_unexplained;
     const struct ulp_compared_tensor *tensor = &comparing->out->tensors[first];
     if (ulp_is_unjudged(tensor, file))

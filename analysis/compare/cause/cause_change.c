@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "number/function/math.h"
 #include "tensor/tensor.h"
@@ -54,6 +55,25 @@ struct ulp_input_change ulp_change_none(void)
     return change;
 }
 
+struct ulp_input_change ulp_change_scaled(double factor)
+{
+    struct ulp_input_change change = ulp_change_none();
+    for (int c = 0; c < ULP_CHANNELS_MAX; c++)
+        change.factor[c] = factor;
+    return change;
+}
+
+void ulp_change_reverse(struct ulp_input_change *change)
+{
+    change->from[0] = 2;
+    change->from[2] = 0;
+    const double factor = change->factor[0], offset = change->offset[0];
+    change->factor[0] = change->factor[2];
+    change->offset[0] = change->offset[2];
+    change->factor[2] = factor;
+    change->offset[2] = offset;
+}
+
 struct ulp_picture_steps ulp_picture_steps(const struct ulp_picture *p, enum ulp_axis_order layout)
 {
     const bool other = layout == ULP_LAYOUT_OTHER || layout == ULP_LAYOUT_OTHER_TRANSPOSED,
@@ -94,6 +114,17 @@ static void set_value(struct ulp_tensor *tensor, size_t i, double x,
         return;
     }
     x = ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+    if (tensor->element == ULP_ELEMENT_F32)
+        ((float *)tensor->data)[i] = (float)x;
+    else
+        ((double *)tensor->data)[i] = x;
+}
+
+/* So far from what was given to what stands there, which is a float: its element holds more than
+ * the format it is of, which no run needs. */
+static void mix_value(struct ulp_tensor *tensor, size_t i, double given, double part)
+{
+    const double x = given + part * (ulp_tensor_get(tensor, i) - given);
     if (tensor->element == ULP_ELEMENT_F32)
         ((float *)tensor->data)[i] = (float)x;
     else
@@ -141,6 +172,30 @@ enum ulp_status ulp_change_apply(const struct ulp_tensor *given, const struct ul
             for (size_t x = 0; x < picture->width; x++)
                 change_pixel(given, picture, change, image, y, x, out, is_float ? &format : NULL);
     return ULP_OK;
+}
+
+enum ulp_status ulp_change_inputs(const struct ulp_tensor_set *inputs, const char *name,
+                                  const struct ulp_picture *picture,
+                                  const struct ulp_input_change *change, double part,
+                                  struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *out = (struct ulp_tensor_set){0};
+    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
+        const struct ulp_tensor *given = &inputs->items[i].tensor;
+        struct ulp_tensor tensor = ulp_tensor_view(given);
+        if (strcmp(inputs->items[i].name, name) == 0) {
+            status = ulp_change_apply(given, picture, change, &tensor, error);
+            for (size_t e = 0; e < given->count && part < 1 && status == ULP_OK; e++)
+                mix_value(&tensor, e, ulp_tensor_get(given, e), part);
+        }
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(out, inputs->items[i].name, &tensor, error);
+        ulp_tensor_free(&tensor);
+    }
+    if (status != ULP_OK)
+        ulp_tensor_set_free(out);
+    return status;
 }
 
 /* ---- words ---- */

@@ -38,6 +38,9 @@ struct ulp_input_change {
     double factor[ULP_CHANNELS_MAX], offset[ULP_CHANNELS_MAX];
 };
 struct ulp_input_change ulp_change_none(void);
+struct ulp_input_change ulp_change_scaled(double factor);
+/* RGB and BGR swapped, with the mean and the deviation that belong to the colour. */
+void ulp_change_reverse(struct ulp_input_change *change);
 
 /* Distances in memory between neighbours. */
 struct ulp_picture_steps {
@@ -56,6 +59,11 @@ ptrdiff_t ulp_change_column(const struct ulp_picture *picture,
 enum ulp_status ulp_change_apply(const struct ulp_tensor *given, const struct ulp_picture *picture,
                                  const struct ulp_input_change *change, struct ulp_tensor *out,
                                  struct ulp_error *error);
+/* The inputs with that part (1: all) of the change to one of them; the others are views. */
+enum ulp_status ulp_change_inputs(const struct ulp_tensor_set *inputs, const char *name,
+                                  const struct ulp_picture *picture,
+                                  const struct ulp_input_change *change, double part,
+                                  struct ulp_tensor_set *out, struct ulp_error *error);
 /* "channels in reverse order (RGB and BGR swapped), 255 times as large": what was done. */
 void ulp_change_describe(const struct ulp_picture *picture, const struct ulp_input_change *change,
                          struct ulp_text *out);

@@ -28,14 +28,6 @@ static void add_change(struct changes *changes, struct ulp_input_change change)
         changes->items[changes->count++] = change;
 }
 
-static struct ulp_input_change scaled(double factor)
-{
-    struct ulp_input_change change = ulp_change_none();
-    for (int c = 0; c < ULP_CHANNELS_MAX; c++)
-        change.factor[c] = factor;
-    return change;
-}
-
 /* v = scale (deviation u + mean), or (scale u - mean) / deviation. */
 static struct ulp_input_change normalised(const struct ulp_normalisation *n, double scale,
                                           bool left_out)
@@ -53,8 +45,8 @@ static struct ulp_input_change normalised(const struct ulp_normalisation *n, dou
 static void add_scales(struct changes *changes, double low, double high)
 {
     const bool signed_values = low<-0.01, bytes = high> 4;
-    add_change(changes, scaled(255));
-    add_change(changes, scaled(1 / 255.0));
+    add_change(changes, ulp_change_scaled(255));
+    add_change(changes, ulp_change_scaled(1 / 255.0));
     for (size_t n = 0; n < ulp_normalisation_count; n++) {
         const struct ulp_normalisation *one = &ulp_normalisations[n];
         if (signed_values && !bytes) {
@@ -64,18 +56,6 @@ static void add_scales(struct changes *changes, double low, double high)
             add_change(changes, normalised(one, bytes ? 1 / 255.0 : 1, false));
         }
     }
-}
-
-static void reverse_channels(struct ulp_input_change *change)
-{
-    change->from[0] = 2;
-    change->from[2] = 0;
-    /* a mean and a deviation belong to the colour that is there */
-    const double factor = change->factor[0], offset = change->offset[0];
-    change->factor[0] = change->factor[2];
-    change->offset[0] = change->offset[2];
-    change->factor[2] = factor;
-    change->offset[2] = offset;
 }
 
 static void add_places(struct changes *changes)
@@ -115,11 +95,11 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
     const size_t scales = out->count;
     if (picture->channels >= 3) {
         struct ulp_input_change change = ulp_change_none();
-        reverse_channels(&change);
+        ulp_change_reverse(&change);
         add_change(out, change);
         for (size_t i = 0; i < scales; i++) {
             change = out->items[i];
-            reverse_channels(&change);
+            ulp_change_reverse(&change);
             add_change(out, change);
         }
     }
@@ -132,19 +112,32 @@ struct looking {
     const struct ulp_tensor *recorded;
     double distance; /* rms; infinite until it is known */
     bool done;
+    /* behind a choice: rows are matched */
+    const struct ulp_comparing *comparing;
+    size_t tensor;
+    bool chosen;
 };
+
+static enum ulp_status measure_rows(struct looking *looking, const struct ulp_tensor *value,
+                                    struct ulp_error *error)
+{
+    return ulp_matched_distance(looking->comparing, looking->tensor, looking->recorded, value,
+                                &looking->distance, error);
+}
 
 static enum ulp_status measure_distance(void *context, const struct ulp_event *event,
                                         struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct looking *looking = context;
-    (void)error;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
         if (event->execution != 0 || strcmp(event->output_names[o], looking->name) != 0 ||
-            value->count != looking->recorded->count)
+            (!looking->chosen && value->count != looking->recorded->count))
             continue;
+        looking->done = true;
+        if (looking->chosen)
+            return measure_rows(looking, value, error);
         double sum = 0;
         for (size_t i = 0; i < value->count; i++) {
             const double d = ulp_tensor_get(value, i) - ulp_tensor_get(looking->recorded, i);
@@ -152,7 +145,6 @@ static enum ulp_status measure_distance(void *context, const struct ulp_event *e
         }
         looking->distance =
             isfinite(sum) ? sqrt(sum / (double)(value->count ? value->count : 1)) : INFINITY;
-        looking->done = true;
     }
     return ULP_OK;
 }
@@ -162,34 +154,19 @@ static bool is_done(void *context)
     return ((struct looking *)context)->done;
 }
 
-/* The inputs with one of them changed; the others are views. */
-static enum ulp_status change_inputs(const struct ulp_tensor_set *inputs, const char *name,
-                                     const struct ulp_picture *picture,
-                                     const struct ulp_input_change *change,
-                                     struct ulp_tensor_set *out, struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    *out = (struct ulp_tensor_set){0};
-    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
-        struct ulp_tensor tensor = ulp_tensor_view(&inputs->items[i].tensor);
-        if (strcmp(inputs->items[i].name, name) == 0)
-            status = ulp_change_apply(&inputs->items[i].tensor, picture, change, &tensor, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, inputs->items[i].name, &tensor, error);
-        ulp_tensor_free(&tensor);
-    }
-    if (status != ULP_OK)
-        ulp_tensor_set_free(out);
-    return status;
-}
-
 enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_program *program,
                                    const struct ulp_tensor_set *inputs,
                                    const struct ulp_tensor_set *given, const char *name,
                                    const struct ulp_tensor *recorded, double *distance,
                                    struct ulp_error *error)
 {
-    struct looking looking = {.name = name, .recorded = recorded, .distance = INFINITY};
+    const ptrdiff_t number = ulp_compared_find(comparing, name, 0);
+    struct looking looking = {.name = name,
+                              .recorded = recorded,
+                              .distance = INFINITY,
+                              .comparing = comparing,
+                              .tensor = number < 0 ? 0 : (size_t)number,
+                              .chosen = number >= 0 && comparing->work[number].chosen};
     const struct ulp_run_options run = {.thread_count = comparing->options->thread_count,
                                         .given = given};
     const struct ulp_observer observer = {.context = &looking,
@@ -215,8 +192,8 @@ static enum ulp_status try_change(struct guessing *guessing, const struct ulp_in
 {
     struct ulp_comparing *comparing = guessing->comparing;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-    ULP_TRY(change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, &inputs,
-                          error));
+    ULP_TRY(ulp_change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, 1,
+                              &inputs, error));
     return ulp_guess_distance(comparing, guessing->program, &inputs, NULL,
                               comparing->out->tensors[guessing->tensor].name,
                               ulp_recorded(&comparing->work[guessing->tensor], guessing->file),
@@ -230,8 +207,8 @@ static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_
     const struct ulp_comparing *comparing = guessing->comparing;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
-    ULP_TRY(change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, &inputs,
-                          error));
+    ULP_TRY(ulp_change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, 1,
+                              &inputs, error));
     ULP_TRY(ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
                               comparing->asked, &again, error));
     *sure = again.files[0].explained;
@@ -293,8 +270,11 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
         }
     }
     if (status == ULP_OK && isfinite(least))
-        status = name_best(&guessing, &changes->items[best], least / target->values[file].truth.rms,
-                           text, sure, error);
+        status =
+            name_best(&guessing, &changes->items[best],
+                      least / (comparing->work[tensor].chosen ? target->values[file].matched
+                                                              : target->values[file].truth.rms),
+                      text, sure, error);
     ulp_program_free(guessing.program);
     return status;
 }

@@ -1,0 +1,27 @@
+/* Rows that stand behind a decision, such as a detector's boxes: another order, or another choice
+ * among near ones, is no error of those that are in both. Rows are matched before they are
+ * compared. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct ulp_budget;
+
+struct ulp_match {
+    size_t of;       /* row of the base; SIZE_MAX: none is finite */
+    double distance; /* rms over the columns, each over its spread in the base; or infinite */
+};
+
+/* The nearest row of the base for each of `count` rows, all of `width` numbers. A column that is
+ * constant in the base counts as it is. */
+void ulp_match_rows(const double *rows, size_t count, const double *base, size_t base_count,
+                    size_t width, struct ulp_match *out);
+
+/* The median of the rows' distances, of which those of one number are matched by their order where
+ * there are as many: another order, and fewer than half of them chosen otherwise, leave it as
+ * it is. 0 without rows, infinite where one side alone has some. */
+enum ulp_status ulp_match_median(const double *rows, size_t count, const double *base,
+                                 size_t base_count, size_t width, struct ulp_budget *budget,
+                                 double *out, struct ulp_error *error);
