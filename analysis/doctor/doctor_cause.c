@@ -258,33 +258,16 @@ static const char *find_stored(const struct ulp_doctoring *x, const struct ulp_a
     return NULL;
 }
 
-/* Is a divisor's error, by the few digits of subnormal numbers or by none, as large as one that an
- * output may not have? */
-#define FAINT_ERROR 0.01
-static double faint_error(const struct ulp_doctoring *x, const struct ulp_audit_node *node)
-{
-    const struct ulp_audit_node *by = node->faint_by >= 0 ? &x->lane->nodes[node->faint_by] : NULL;
-    return by && by->output_count ? by->outputs[0].introduced.rms / by->outputs[0].range.ref_rms
-                                  : 0;
-}
-
 static void find_faint(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
-    for (size_t n = 0; n < lane->node_count && x->doctor->grade != ULP_GRADE_FINE; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n];
-        struct ulp_text text = {0}, fix = {0};
-        if (!(faint_error(x, node) > FAINT_ERROR) || is_named(x, &lane->nodes[node->faint_by]) ||
-            count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
-            continue;
+    const struct ulp_audit_node *node = NULL;
+    while (x->doctor->grade != ULP_GRADE_FINE && (node = ulp_report_find_faint(lane, node))) {
         const struct ulp_audit_node *by = &lane->nodes[node->faint_by];
-        add_node(&text, by);
-        ulp_text_show(&text, " is subnormal or 0 in %s in %zu of %zu elements (0 in %zu), and ",
-                      ulp_audit_node_format(lane, by).name, node->faint_count, node->faint_of,
-                      node->faint_zeros);
-        add_node(&text, node);
-        ulp_text_show(&text, " divides by it: of that divisor %.2g %% is error",
-                      100 * faint_error(x, node));
+        struct ulp_text text = {0}, fix = {0};
+        if (is_named(x, by) || count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
+            continue;
+        ulp_report_faint(&text, lane, node);
         ulp_doctor_add(x, ULP_DOCTOR_ZERO, by, by->outputs[0].name, &text);
         ulp_text_show_whole(&fix, "compute ");
         ulp_text_show_whole(&fix, by->name);

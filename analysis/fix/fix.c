@@ -376,6 +376,7 @@ static struct ulp_lint_options looking(const struct ulp_fixing *x)
     return (struct ulp_lint_options){.targets = x->target ? x->target->bit : 0,
                                      .dims = x->options->dims,
                                      .dim_count = x->options->dim_count,
+                                     .original = x->options->original,
                                      .inputs = x->samples[0].inputs};
 }
 
@@ -391,7 +392,8 @@ static enum ulp_status say_refused(struct ulp_fixing *x, bool *refuses, struct u
         return ULP_OK;
     x->fix->met = false;
     x->fix->refused = ulp_arena_copy(x->fix->memory, found.what);
-    return ulp_taken(x->fix->refused, error);
+    x->fix->refused_fix = ulp_arena_copy(x->fix->memory, found.fix);
+    return ulp_taken(x->fix->refused && x->fix->refused_fix, error);
 }
 
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,

@@ -178,16 +178,6 @@ static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
     add_line(page, "looked at", &text);
 }
 
-static void say_refused(struct ulp_headline *head, const struct ulp_fix *fix)
-{
-    if (!fix->refused)
-        return;
-    ulp_text_add(&head->todo, "ulpscope lint");
-    ulp_word_add(&head->todo, fix->path ? fix->path : fix->model_path);
-    ulp_text_add(&head->todo, " --for");
-    ulp_word_add(&head->todo, fix->target);
-}
-
 /* What of it is short: the grade and the way there; what was, what is; the file. */
 void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
 {
@@ -201,9 +191,8 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
                   !nothing && before->grade == ULP_GRADE_FINE ? " but missed the tolerance" : "");
     ulp_text_show(&head->why, "%s", before->text);
     if (nothing) {
-        say_refused(head, fix);
         ulp_headline_drawn(head, fix->drawn);
-        ulp_text_add(&head->todo, fix->refused ? "" : "nothing");
+        ulp_text_show_whole(&head->todo, fix->refused ? fix->refused_fix : "nothing");
         return;
     }
     add_miss(&head->why, before);
@@ -212,14 +201,15 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
         add_done(&head->what, fix);
         ulp_text_show(&head->why, "; now %s", after->text);
     }
-    say_refused(head, fix);
     ulp_headline_drawn(head, fix->drawn);
     if (!fix->met && (fix->made_count || fix->plan))
         add_miss(&head->why, after);
     if (fix->plan)
         ulp_search_say_draws(&head->why, fix->plan);
-    if (fix->refused)
+    if (fix->refused) {
+        ulp_text_show_whole(&head->todo, fix->refused_fix);
         return;
+    }
     const char *forbids =
         fix->plan && ulp_tf32_is_forbidden(fix->plan) ? fix->plan->tf32_forbidden_by : NULL;
     if (fix->path)

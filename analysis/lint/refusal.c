@@ -28,6 +28,14 @@ void ulp_lint_say_error(struct ulp_text *out, const struct ulp_finding *finding,
                       finding->rule);
 }
 
+static const struct ulp_finding *find_rule(const struct ulp_lint_result *lint, const char *id)
+{
+    for (size_t f = 0; f < lint->finding_count; f++)
+        if (strcmp(lint->findings[f].rule, id) == 0)
+            return &lint->findings[f];
+    return NULL;
+}
+
 enum ulp_status ulp_lint_refusal(const struct ulp_model *model, const char *target,
                                  const struct ulp_lint_options *sizes, struct ulp_refusal *out,
                                  struct ulp_error *error)
@@ -37,19 +45,27 @@ enum ulp_status ulp_lint_refusal(const struct ulp_model *model, const char *targ
     ULP_SCOPED(ulp_lint_free) struct ulp_lint_result lint = {0};
     struct ulp_text what = {0}, why = {0}, fix = {0};
     *out = (struct ulp_refusal){0};
-    if (!target || !ulp_target_read(target, &named))
+    const bool known = target && ulp_target_read(target, &named);
+    if (!known && !wanted.original)
         return ULP_OK;
-    wanted.targets = named.target->bit;
+    wanted.targets = known ? named.target->bit : 0;
     ULP_TRY(ulp_lint_run(model, &wanted, &lint, error));
-    const struct ulp_finding *finding = ulp_lint_find_error(&lint, NULL);
-    if (!finding)
+    const struct ulp_finding *finding = known ? ulp_lint_find_error(&lint, NULL) : NULL,
+                             *other = find_rule(&lint, "constant-off");
+    const bool refused = ulp_lint_refuses(finding);
+    if (!refused && other) {
+        finding = other;
+        ulp_text_show(&what, "the model is not its original: %s (%s)", other->what, other->rule);
+    } else if (finding) {
+        ulp_lint_say_error(&what, finding, target);
+    } else {
         return ULP_OK;
-    ulp_lint_say_error(&what, finding, target);
+    }
     if (finding->node)
         ulp_text_show(&why, "node %s: ", finding->node);
     ulp_text_show(&why, "%s", finding->text);
     ulp_text_show_whole(&fix, finding->fix);
-    *out = (struct ulp_refusal){ulp_lint_refuses(finding), what.data, why.data, fix.data};
+    *out = (struct ulp_refusal){refused || other, what.data, why.data, fix.data};
     if (!what.failed && !why.failed && !fix.failed)
         return ULP_OK;
     ulp_refusal_free(out);

@@ -28,6 +28,12 @@ void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_l
                          struct ulp_headline *verdict);
 void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict);
+/* The next node behind `after` (NULL: the first) that divides by what has an error worth naming, as
+ * it is below the normal numbers of its format, or 0; NULL: there is none. And that as a clause. */
+const struct ulp_audit_node *ulp_report_find_faint(const struct ulp_audit_lane *lane,
+                                                   const struct ulp_audit_node *after);
+void ulp_report_faint(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *node);
 /* report_cause.c. The node of the largest share in the error of the outputs, or of the largest
  * decision; NULL: they are not known. What the worst output's error comes from: "; node 4 ...". */
 const struct ulp_audit_node *ulp_report_find_cause(const struct ulp_audit_lane *lane);

@@ -308,10 +308,45 @@ static void add_begun(struct ulp_text *out, struct ulp_text *text)
     ulp_text_free(text);
 }
 
+/* An error as large as one that an output may not have. */
+#define FAINT_ERROR 0.01
+
+static double faint_error(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_node *by = node->faint_by >= 0 ? &lane->nodes[node->faint_by] : NULL;
+    return by && by->output_count ? by->outputs[0].introduced.rms / by->outputs[0].range.ref_rms
+                                  : 0;
+}
+
+const struct ulp_audit_node *ulp_report_find_faint(const struct ulp_audit_lane *lane,
+                                                   const struct ulp_audit_node *after)
+{
+    for (size_t n = after ? after->index + 1 : 0; n < lane->node_count; n++)
+        if (faint_error(lane, &lane->nodes[n]) > FAINT_ERROR)
+            return &lane->nodes[n];
+    return NULL;
+}
+
+void ulp_report_faint(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_node *by = &lane->nodes[node->faint_by];
+    ulp_text_show(out, "node %zu %s (%s) is subnormal or 0 in %s in %zu of %zu elements", by->index,
+                  by->name, by->op, ulp_audit_node_format(lane, by).name, node->faint_count,
+                  node->faint_of);
+    if (node->faint_zeros)
+        ulp_text_add(out, " (0 in %zu)", node->faint_zeros);
+    ulp_text_show(out, ", and node %zu %s (%s) divides by it: of that divisor %.2g %% is error",
+                  node->index, node->name, node->op, 100 * faint_error(lane, node));
+}
+
 static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
                     const struct ulp_audit_lane *lane)
 {
-    struct ulp_text born = {0}, inputs = {0}, reasons = {0}, stored = {0}, vacant = {0};
+    struct ulp_text born = {0}, inputs = {0}, faint = {0}, reasons = {0}, stored = {0},
+                    vacant = {0};
+    const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
+    const struct ulp_audit_node *divides = fine ? NULL : ulp_report_find_faint(lane, NULL);
     const struct ulp_birth *birth = find_birth(audit, lane);
     if (birth)
         add_birth(&born, audit, lane, birth);
@@ -326,6 +361,8 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_free(&inputs);
         return;
     }
+    if (divides)
+        ulp_report_faint(&faint, lane, divides);
     if (lane->first_born >= 0 || is_unfollowed(lane)) /* whose verb is the first word */
         ulp_text_add(&reasons, "it ");
     add_reasons(&reasons, audit, lane, ulp_audit_worst(&lane->outputs));
@@ -334,7 +371,10 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
     if (is_unmeant(audit)) /* before all that may follow from it */
         add_begun(out, &inputs);
     add_begun(out, &born);
+    if (lane->first_born < 0)
+        add_begun(out, &faint);
     add_begun(out, &reasons);
+    add_begun(out, &faint);
     add_begun(out, &stored);
     add_begun(out, &vacant);
     add_begun(out, &inputs);

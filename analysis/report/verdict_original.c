@@ -25,8 +25,9 @@ static void add_worst(struct ulp_text *out, const struct ulp_qdq_pair *pair)
 }
 
 /* "; without the pair of node 4 q (QuantizeLinear), which clips 51 of 640 elements, it gains 12.3
- * dB"; of weights ", and with a scale for each of their channels 3.7 dB"; what is exact then is
- * said to be; of several samples in which, and what all gain. */
+ * dB", or by its steps, where it clips none; of weights ", and with a scale for each of their
+ * channels 3.7 dB"; what is exact then is said to be; of several samples in which, and what all
+ * gain. */
 bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
@@ -40,6 +41,8 @@ bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit *audit,
                   node->name, node->op);
     if (pair->clipped)
         ulp_text_add(out, ", which clips %zu of %zu elements,", pair->clipped, pair->elements);
+    else if (pair->quantizer >= 0)
+        ulp_text_add(out, ", by its steps (its range clips nothing),");
     if (isfinite(pair->gained_db))
         ulp_text_add(out, " it gains %.1f dB", pair->gained_db);
     else

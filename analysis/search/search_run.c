@@ -148,15 +148,19 @@ static enum ulp_status check_search_options(const struct ulp_search_options *opt
     return ULP_OK;
 }
 
-/* A plan for a target that refuses the model is none. */
+/* A plan for a target that refuses the model is none, nor one of another model than its original.
+ */
 static enum ulp_status find_refusal(const struct ulp_searcher *search,
                                     const struct ulp_emulated *given, struct ulp_search *out,
                                     struct ulp_error *error)
 {
-    for (size_t t = 0; t < search->options->target_count && !out->refused; t++) {
-        const struct ulp_lint_options sizes = {.inputs = given->samples[0].inputs};
+    const struct ulp_search_options *options = search->options;
+    for (size_t t = 0; t == 0 || (t < options->target_count && !out->refused); t++) {
+        const char *target = options->target_count ? options->targets[t] : NULL;
+        const struct ulp_lint_options sizes = {.inputs = given->samples[0].inputs,
+                                               .original = options->original};
         ULP_SCOPED(ulp_refusal_free) struct ulp_refusal found = {0};
-        ULP_TRY(ulp_lint_refusal(given->model, search->options->targets[t], &sizes, &found, error));
+        ULP_TRY(ulp_lint_refusal(given->model, target, &sizes, &found, error));
         if (!found.refuses)
             continue;
         ULP_TRY(ulp_search_copy(out->memory, found.what, &out->refused, error));

@@ -77,6 +77,9 @@ struct ulp_fix_options {
     void (*plans)(void *plans_context, double seconds);
     void *plans_context;
     enum ulp_task task; /* of the outputs; UNKNOWN: each is recognised */
+    /* what the model was made of: where a constant is not its, nothing is tried; NULL: they are not
+     * compared */
+    const struct ulp_model *original;
 };
 
 /* Strings and arrays belong to the result. */
@@ -85,10 +88,11 @@ struct ulp_fix {
     char *target;            /* NULL: none */
     char *arithmetic;        /* that it is judged in */
     char *reference;
-    bool met;     /* the goal, with what was done */
-    bool types;   /* the file has types and Casts of its own, not the model\'s */
-    /* an error that the lint finds of what comes of it at the target, which no figure shows; NULL */
-    char *refused;
+    bool met;   /* the goal, with what was done */
+    bool types; /* the file has types and Casts of its own, not the model\'s */
+    /* an error that the lint finds of what comes of it at the target, or beside the original, which
+     * no figure shows, and what to do; NULL */
+    char *refused, *refused_fix;
     bool lowered; /* the target lowers every model itself, whatever its types */
     size_t tolerance_count;
     char **tolerances;

@@ -88,7 +88,9 @@ ULP_API void ulp_lint_free(struct ulp_lint_result *result);
 /* What stands before every figure of a model at a target: that its parser refuses the graph, or
  * else what the lint calls an error there. No figure shows it. */
 struct ulp_refusal {
-    bool refuses;    /* the parser does; else it is another error */
+    /* the parser does, or a constant is not that of sizes->original: no edit and no kept node mends
+     * that; false: it is another error */
+    bool refuses;
     char *what;      /* "trt10 refuses the model: a zero point is not zero (qdq-asymmetric)"; NULL:
                         nothing */
     char *why, *fix; /* at which node, and what to do; NULL without `what` */

@@ -91,6 +91,9 @@ struct ulp_search_options {
     bool tensorrt;
     enum ulp_task task; /* of float outputs; ULP_TASK_UNKNOWN: each is recognised */
     const struct ulp_factor_ranges *ranges; /* of arithmetics with scales=static; else NULL */
+    /* what the model was made of: where a constant is not its, nothing is searched; NULL: they are
+     * not compared */
+    const struct ulp_model *original;
 };
 
 struct ulp_search_format {
@@ -193,8 +196,8 @@ struct ulp_search {
     size_t tolerance_count;
     char **tolerances;
     bool by_default; /* none was asked for */
-    /* nothing was searched, as a target refuses the model: what and where, and what to do; NULL:
-     * none is known to */
+    /* nothing was searched, as a target refuses the model or it is not its original: what and
+     * where, and what to do; NULL: none is known to */
     char *refused, *refused_why, *refused_fix;
     /* With the widest format everywhere, too, something is decided otherwise than by the reference
      * (scores that are nearly equal, say): all runs take the reference's decisions

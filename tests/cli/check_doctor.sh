@@ -117,7 +117,7 @@ expect 1 "refused" "$program" doctor asymmetric.onnx -i x.npz --for trt10 -q --j
 fields said.json 'r["grade"] == "broken" and [(c["reason"], c["rule"]) for c in r["causes"]] == [("graph", "qdq-asymmetric")] and r["causes"][0]["fix"].startswith("Quantise again with symmetric") and r["verdict"].startswith("trt10 refuses the model: ")' "refused"
 expect 1 "refused, fix" "$program" fix asymmetric.onnx -i x.npz --for trt10 -q -o fixed.onnx --json said.json
 fields said.json 'not r.get("met") and r["refused"].endswith(" (qdq-asymmetric)") and r["refused"] in r["verdict"]' "refused, fix"
-shows out "  do    ulpscope lint asymmetric.onnx --for trt10" "refused, fix, what to do"
+shows out "  do    Quantise again with symmetric activations" "refused, fix, what to do"
 expect 1 "refused, plan" "$program" plan asymmetric.onnx -i x.npz --for trt10 -q --json said.json
 fields said.json 'not r.get("met") and r["runs"] == 0 and r["refused"].endswith(" (qdq-asymmetric)") and r["verdict"].startswith(r["refused"])' "refused, plan"
 expect 1 "refused, audit" "$program" audit asymmetric.onnx -i x.npz --for trt10 -q
@@ -278,11 +278,17 @@ for name, held in ("signed", signed), ("lost_signs", np.maximum(signed, 0)), ("u
                 {"c": held, "s": np.float32(1 / 40)}, opset=17)
 np.savez("x64.npz", x=random.standard_normal((8, 64)).astype("f4"))
 END
-named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements .0 in 0., and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
+named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements, and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
 fields said.json 'r["causes"][0]["fix"].startswith("compute scale and quotient in FP32")' "what to do, with its nodes"
+expect 0 "a faint divisor, audited" "$program" audit faint.onnx -i faint.npz -a fp16 --task signal -q --json said.json
+fields said.json '"node 3 scale (Div) is subnormal or 0 in fp16 in 8 of 8 elements" in r["lanes"][0]["verdict"]' "a faint divisor, audited"
 named cut x64 biased "1 of 4 INT32 codes of 'c' are the largest there is" -a fp32 --task signal
 expect 1 "beside the original" "$program" doctor shifted.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q --json said.json
 fields said.json '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "biased")] and "another zero point" not in r["verdict"]' "beside the original"
+expect 1 "no plan of another model" "$program" plan shifted.onnx -i x64.npz -a fp16 --reference-model float.onnx -q --json said.json
+fields said.json 'r["runs"] == 0 and r["refused"].startswith("the model is not its original: ") and r["refused_why"].startswith("node biased: ")' "no plan of another model"
+expect 1 "no fix of another model" "$program" fix shifted.onnx -i x64.npz -a fp16 --reference-model float.onnx -q -o none.onnx
+[[ $(head -1 out) == "the model is not its original: "* ]] && [ ! -e none.onnx ] || fail "no fix of another model: $(head -1 out)"
 expect 0 "as the original" "$program" doctor cut_mended.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q
 
 # What a runtime has otherwise, or the graph, is told from a recording: signs, types of codes, a bias.

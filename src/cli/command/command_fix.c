@@ -9,7 +9,7 @@ struct fix_options {
     struct common_options common;
     struct ulp_fix_options fix;
     struct texts tolerances, only, without;
-    const char *reference, *html;
+    const char *reference, *reference_model, *html;
 };
 
 static void add_words(struct argp_state *state, const char *option, struct texts *words, char *list)
@@ -53,7 +53,7 @@ static const char documentation[] =
 /* One fix while it is made. */
 struct making {
     const struct fix_options *options;
-    struct ulp_model *model;
+    struct ulp_model *model, *original;
     struct search_samples samples;
     struct progress progress;
 };
@@ -77,6 +77,9 @@ static enum ulp_status mend(struct making *making, struct ulp_fix *out, struct u
     struct ulp_fix_options wanted = options->fix;
     ULP_TRY(ulp_arithmetic_find(options->reference, &wanted.reference, error));
     ULP_TRY(load_with_shapes(common, NULL, &making->model, error));
+    if (options->reference_model)
+        ULP_TRY(load_model(options->reference_model, common->budget, &making->original, error));
+    wanted.original = making->original;
     ULP_TRY(read_search_samples(making->model, common, NULL, 0, &making->samples, error));
     progress_init(&making->progress, common->quiet, making->samples.given.count);
     const struct ulp_observer observer = progress_observer(&making->progress);
@@ -105,6 +108,7 @@ WRITES(write_fix, ulp_fix_write)
 static void finish_fix(struct making *making)
 {
     free_search_samples(&making->samples);
+    ulp_model_free(making->original);
     ulp_model_free(making->model);
 }
 

@@ -17,7 +17,7 @@ struct plan_options {
     double seconds;
     bool lower_io;
     enum ulp_task task;
-    const char *arithmetic, *keep_in, *apply;
+    const char *arithmetic, *keep_in, *apply, *reference_model;
     double budget, bits, confidence;
     bool frontier;
     const char *targets[TARGETS_MAX];
@@ -88,6 +88,7 @@ static void refuse_beside_apply(const struct argp_state *state, const struct pla
                 {options->always.count, "--always"},
                 {options->never.count, "--never"},
                 {options->reference, "--reference"},
+                {options->reference_model, "--reference-model"},
                 {options->validate.count, "--validate"},
                 {options->seconds > 0, "--stop-after"},
                 {options->task, "--task"},
@@ -282,8 +283,12 @@ static enum ulp_status run_search(const struct plan_options *options,
                                   struct ulp_search_options *search, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *original = NULL;
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
     ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
+    if (options->reference_model)
+        ULP_TRY(load_model(options->reference_model, options->common.budget, &original, error));
+    search->original = original;
     ULP_TRY(find_plans(options, search, model, &found, error));
     return report(options, &found, error);
 }
