@@ -1,6 +1,19 @@
 /* Numbers of MPFR as pairs of doubles. */
 #include "number/double_pair.h"
 
+static _Thread_local size_t settled;
+
+void ulp_pairs_settled(size_t count)
+{
+    settled += count;
+}
+size_t ulp_pairs_settled_take(void)
+{
+    const size_t count = settled;
+    settled = 0;
+    return count;
+}
+
 bool ulp_pair_set(struct ulp_double_pair *out, const mpfr_t x, bool *exact)
 {
     *exact = true;

@@ -19,10 +19,16 @@ struct ulp_double_pair {
  * open, twice as many, up to so many, which hold any pair exactly. */
 #define ULP_PAIR_RECORD_BITS 256
 #define ULP_PAIR_RECORD_BITS_MAX 2048
+/* In ulp_note, beside the number of elements that are open: one that no pair holds. */
+#define ULP_NOTE_OUTSIDE ((size_t)1 << 32)
+/* How many elements the calling thread had settled by MPFR, in formulas, since it last asked. */
+void ulp_pairs_settled(size_t count);
+size_t ulp_pairs_settled_take(void);
 /* Of records whose sums are of triples of doubles. */
 #define ULP_TRIPLE_RECORD_BITS 192
-/* So many leading bits of a value that is not exact hold. */
+/* So many leading bits of a value that is not exact hold in pairs, and of one that MPFR settled. */
 #define ULP_PAIR_CERTAIN_BITS 30
+#define ULP_PAIR_SETTLED_BITS 60
 
 /* Is a tensor of pairs allowed it: zero, not finite, or a number within the ends? */
 static inline bool ulp_pair_holds(double high)

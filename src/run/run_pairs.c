@@ -142,6 +142,36 @@ static int find_precision(const struct ulp_step *step, const struct ulp_tensor *
     return precision;
 }
 
+/* A formula whose results no pairs hold in steps of pairs still, but into records. False: something
+ * is open even so, or the step has more to it. */
+static enum ulp_status run_into_records(ulp_step_fn *run, const struct ulp_step *step,
+                                        const struct ulp_lane *lane,
+                                        const struct ulp_tensor *const *inputs,
+                                        struct ulp_tensor *outputs, bool *settled,
+                                        struct ulp_error *error)
+{
+    struct ulp_arithmetic records, pairs = *ulp_lane_arithmetic(lane, step);
+    struct ulp_lane other = *lane;
+    const struct ulp_mix mix = {.count = 1, .items = &pairs};
+    *settled = false;
+    for (size_t i = 0; i < step->input_count; i++)
+        if (!ulp_takes_mixed(step, i))
+            return ULP_OK;
+    char name[24];
+    snprintf(name, sizeof name, "mpfr:%d", ULP_PAIR_RECORD_BITS);
+    ULP_TRY(ulp_arithmetic_find(name, &records, error));
+    pairs.storage = records.storage;
+    other.mix = &mix;
+    ULP_TRY(run(step, &other, inputs, outputs, error));
+    enum ulp_status status = ULP_OK;
+    *settled = !ulp_notes_take();
+    for (size_t o = 0; o < step->output_count && *settled && status == ULP_OK; o++)
+        status = settle(&outputs[o], lane, error);
+    for (size_t o = 0; o < step->output_count && (!*settled || status != ULP_OK); o++)
+        ulp_tensor_free(&outputs[o]);
+    return status;
+}
+
 /* More bits, until nothing is open or ULP_PAIR_RECORD_BITS_MAX are not enough. */
 static enum ulp_status settle_in_records(ulp_step_fn *run, const struct ulp_step *step,
                                          const struct ulp_lane *lane,
@@ -177,18 +207,29 @@ enum ulp_status ulp_pairs_run(ulp_step_fn *run, const struct ulp_step *step, str
                               const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
                               struct ulp_error *error)
 {
-    const size_t before = ulp_notes_take();
+    const size_t before = ulp_notes_take(), settled_before = ulp_pairs_settled_take();
     bool records = !step->bound.blocks && needs_records(step, inputs);
     enum ulp_status status = records ? ULP_OK : run(step, lane, inputs, outputs, error);
-    if (status == ULP_OK && !step->bound.blocks && ulp_notes_take()) {
-        records = true;
+    const size_t noted = status == ULP_OK && !step->bound.blocks ? ulp_notes_take() : 0;
+    if (noted) {
+        bool settled = false;
         for (size_t o = 0; o < step->output_count; o++)
             ulp_tensor_free(&outputs[o]);
+        (void)ulp_pairs_settled_take();
+        if (noted >= ULP_NOTE_OUTSIDE)
+            status = run_into_records(run, step, lane, inputs, outputs, &settled, error);
+        records = !settled;
     }
     if (status == ULP_OK && records)
         status = settle_in_records(run, step, lane, inputs, outputs, error);
-    if (status == ULP_OK && !step->bound.blocks)
-        *(records ? &by_mpfr : &by_pairs) += count_numbers(step, outputs);
+    if (status == ULP_OK && !step->bound.blocks) {
+        const size_t count = count_numbers(step, outputs), settled = ulp_pairs_settled_take(),
+                     here = records || settled > count ? count : settled;
+        by_mpfr += here;
+        by_pairs += count - here;
+    }
+    (void)ulp_pairs_settled_take();
+    ulp_pairs_settled(settled_before);
     ulp_notes_take();
     ulp_note(before);
     return status;

@@ -5,10 +5,13 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "base/tuning.h"
+#include "number/double_pair.h"
 
 /* ---- tiles ---- */
 
@@ -68,6 +71,22 @@ static void run_classes(struct ulp_tape_worker *worker, size_t first, size_t cou
     }
 }
 
+/* Is none of these items to be computed? */
+static bool is_settled(const struct ulp_open_items *open, size_t first, size_t count)
+{
+    return open->again && !memchr(open->marks + first, 1, count);
+}
+
+/* After items: what their stores noted. */
+static void mark(const struct ulp_open_items *open, size_t first, size_t count, size_t *noted)
+{
+    if (!open->marks)
+        return;
+    const size_t found = ulp_notes_take();
+    memset(open->marks + first, found != 0, count);
+    *noted += found;
+}
+
 /* Rows [first, last). */
 ULP_WORK(run_tiles)
 {
@@ -75,8 +94,11 @@ ULP_WORK(run_tiles)
     const struct ulp_tape_plan *plan = run->plan;
     struct ulp_tape_worker *own;
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
+    size_t noted = 0;
     for (size_t row = first; row < last; row += plan->tile_rows) {
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
+        if (is_settled(run->open, row, count))
+            continue;
         if (run->rows->window && plan->tiles && !plan->reduce_windows) {
             run_classes(own, row, count);
         } else if (run->rows->window && !plan->tiles) {
@@ -86,7 +108,52 @@ ULP_WORK(run_tiles)
             own->row_count = count;
             ulp_evaluate_tile(own);
         }
+        mark(run->open, row, count, &noted);
     }
+    ulp_note(noted);
+    return ULP_OK;
+}
+
+/* A strip with open elements once more, to find the pieces that have them. */
+static void mark_pieces(struct ulp_tape_worker *worker, size_t strip_begin, size_t count,
+                        size_t *noted)
+{
+    const struct ulp_tape_run *run = worker->run;
+    const size_t pieces = ulp_size_divide_up(run->rows->row_length, ULP_OPEN_WIDTH),
+                 first = worker->first_row * pieces + strip_begin / ULP_OPEN_WIDTH;
+    if (!run->open->marks)
+        return;
+    const bool some = ulp_notes_take() != 0;
+    memset(run->open->marks + first, 0, ulp_size_divide_up(count, ULP_OPEN_WIDTH));
+    for (size_t at = 0; some && at < count; at += ULP_OPEN_WIDTH) {
+        ulp_evaluate_strip(worker, strip_begin + at, ulp_size_min(ULP_OPEN_WIDTH, count - at));
+        mark(run->open, first + at / ULP_OPEN_WIDTH, 1, noted);
+    }
+}
+
+/* Open pieces alone. */
+ULP_WORK(run_open_pieces)
+{
+    const struct ulp_tape_run *run = context;
+    const size_t length = run->rows->row_length,
+                 pieces = ulp_size_divide_up(length, ULP_OPEN_WIDTH);
+    size_t noted = 0;
+    struct ulp_tape_worker *own;
+    ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
+    for (size_t item = first; item < last; item++) {
+        if (!run->open->marks[item])
+            continue;
+        const size_t begin = item % pieces * ULP_OPEN_WIDTH,
+                     end = ulp_size_min(begin + ULP_OPEN_WIDTH, length);
+        own->first_row = item / pieces;
+        ulp_evaluate_prepare(own, own->first_row + 1);
+        for (size_t at = begin; at < end; at += run->plan->width)
+            ulp_evaluate_strip(own, at, ulp_size_min(run->plan->width, end - at));
+        if (begin == 0)
+            ulp_evaluate_store_rows(own);
+        mark(run->open, item, 1, &noted);
+    }
+    ulp_note(noted);
     return ULP_OK;
 }
 
@@ -121,7 +188,7 @@ ULP_WORK(run_strips)
         run_batches(own, first, last);
         return ULP_OK;
     }
-    size_t row = first / strips, strip = first % strips, prepared = SIZE_MAX;
+    size_t row = first / strips, strip = first % strips, prepared = SIZE_MAX, noted = 0;
     const size_t row_last = (last - 1) / strips + 1;
     for (size_t item = first; item < last; item++) {
         const size_t rest = length - strip * width;
@@ -130,6 +197,7 @@ ULP_WORK(run_strips)
             ulp_evaluate_prepare(own, row_last);
         prepared = row;
         ulp_evaluate_strip(own, strip * width, rest < width ? rest : width);
+        mark_pieces(own, strip * width, rest < width ? rest : width, &noted);
         if (strip == 0)
             ulp_evaluate_store_rows(own);
         if (++strip == strips) {
@@ -137,6 +205,7 @@ ULP_WORK(run_strips)
             row++;
         }
     }
+    ulp_note(noted);
     return ULP_OK;
 }
 
@@ -148,10 +217,31 @@ static enum ulp_status run_plan(const struct ulp_tape_run *run, struct ulp_pool 
     const struct ulp_rows *rows = run->rows;
     const bool strips = !run->plan->has_reductions && !rows->window && rows->row_length > 0;
     size_t count = rows->row_count;
+    if (strips && run->open->again)
+        return ulp_parallel_for(pool, run->open->count, 1, run_open_pieces, (void *)(uintptr_t)run,
+                                error);
     if (strips && !ulp_size_mul(count, count_strips(run), &count))
         return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");
     return ulp_parallel_for(pool, count, run->plan->grain, strips ? run_strips : run_tiles,
                             (void *)(uintptr_t)run, error);
+}
+
+/* In pairs, room for marks of the run's items. */
+static enum ulp_status take_marks(struct ulp_open_items *open, const struct ulp_tape_plan *plan,
+                                  const struct ulp_rows *rows, struct ulp_budget *budget,
+                                  struct ulp_error *error)
+{
+    void *memory;
+    const bool strips = !plan->has_reductions && !rows->window && rows->row_length > 0;
+    if (plan->rule.carrier != ULP_STRIP_PAIR || plan->batch)
+        return ULP_OK;
+    open->pieces = strips;
+    const size_t per_row = strips ? ulp_size_divide_up(rows->row_length, ULP_OPEN_WIDTH) : 1;
+    if (!ulp_size_mul(rows->row_count, per_row, &open->count))
+        return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");
+    ULP_TRY(ulp_allocate(&memory, open->count, 1, budget, "which rows are open", error));
+    open->marks = memory;
+    return ULP_OK;
 }
 
 /* Streams of different instructions and nodes must not meet. */
@@ -161,7 +251,7 @@ static uint64_t make_stream(uint64_t node_key, int number)
 }
 
 static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
-                                struct ulp_error *error)
+                                struct ulp_open_items *open, struct ulp_error *error)
 {
     enum { FEW_STREAMS = 48, FEW_WORKERS = 8, NEAR_BYTES = 1 << 14 };
     alignas(64) unsigned char near[NEAR_BYTES];
@@ -170,7 +260,8 @@ static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct u
                  worker_count = (size_t)plan->made_for.worker_count;
     uint64_t few_streams[FEW_STREAMS];
     struct ulp_tape_worker *few_workers[FEW_WORKERS];
-    struct ulp_tape_run run = {.plan = plan,
+    struct ulp_tape_run run = {.open = open,
+                               .plan = plan,
                                .rows = call->rows,
                                .operands = call->operands,
                                .outputs = call->outputs,
@@ -178,6 +269,8 @@ static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct u
                                .near = plan->worker_bytes <= NEAR_BYTES ? near : NULL};
     void *memory = NULL;
     enum ulp_status status = ULP_OK;
+    if (!open->again)
+        ULP_TRY(take_marks(open, plan, call->rows, run.scratch, error));
     run.streams = few_streams;
     run.workers = few_workers;
     if (stream_count > FEW_STREAMS || worker_count > FEW_WORKERS) {
@@ -266,7 +359,8 @@ void ulp_tape_plans_free(struct ulp_tape_plans *plans)
 /* Accesses of this many operands and outputs lie on the stack. */
 #define ACCESSES_MAX 48
 
-enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
+static enum ulp_status run_call(const struct ulp_tape_call *call, struct ulp_open_items *open,
+                                struct ulp_error *error)
 {
     struct ulp_tape_access few[ACCESSES_MAX], *accesses = few;
     struct ulp_tape_case wanted;
@@ -293,9 +387,67 @@ enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error 
     if (made && keeps)
         keep_plan(call->plans, made);
     if (status == ULP_OK && call->rows->row_count > 0 && plan->output_count > 0)
-        status = run_with(plan, call, error);
+        status = run_with(plan, call, open, error);
     if (made && !keeps)
         ulp_arena_free(made->arena);
     ulp_free(many);
+    return status;
+}
+
+/* The arithmetic in records whose values carry bounds. */
+static enum ulp_status as_bounded(struct ulp_arithmetic *out, const struct ulp_arithmetic *pairs,
+                                  int precision, struct ulp_error *error)
+{
+    struct ulp_format records, *const formats[] = {&out->storage, &out->factor, &out->accumulator,
+                                                   &out->compute, &out->rows};
+    char name[24];
+    snprintf(name, sizeof name, "mpfr:%d", precision);
+    ULP_TRY(ulp_format_find(name, &records, error));
+    records.bounded = true;
+    *out = *pairs;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i]->pairs)
+            *formats[i] = records;
+    return ULP_OK;
+}
+
+/* Items that pairs leave open, again by MPFR, with more bits while some are open; those with
+ * values that no pair holds are left to the caller. */
+static enum ulp_status settle(const struct ulp_tape_call *call, struct ulp_open_items *open,
+                              size_t *noted, struct ulp_error *error)
+{
+    struct ulp_arithmetic records;
+    struct ulp_tape_call again = *call;
+    const size_t length = open->pieces ? ULP_OPEN_WIDTH : call->rows->row_length;
+    size_t items = 0;
+    again.arithmetic = &records;
+    again.plans = NULL;
+    open->again = true;
+    for (size_t i = 0; i < open->count; i++)
+        items += open->marks[i];
+    ulp_pairs_settled(items * length);
+    for (int precision = ULP_PAIR_RECORD_BITS; *noted && *noted < ULP_NOTE_OUTSIDE;
+         precision *= 2) {
+        ULP_TRY(as_bounded(&records, call->arithmetic, precision, error));
+        ULP_TRY(run_call(&again, open, error));
+        *noted = ulp_notes_take();
+        if (precision == ULP_PAIR_RECORD_BITS_MAX)
+            break;
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
+{
+    struct ulp_open_items open = {0};
+    if (!call->arithmetic->compute.pairs)
+        return run_call(call, &open, error);
+    const size_t before = ulp_notes_take();
+    enum ulp_status status = run_call(call, &open, error);
+    size_t noted = ulp_notes_take();
+    if (status == ULP_OK && open.marks && noted)
+        status = settle(call, &open, &noted, error);
+    ulp_free(open.marks);
+    ulp_note(before + noted);
     return status;
 }

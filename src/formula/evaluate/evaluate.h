@@ -135,8 +135,18 @@ struct ulp_tape_plan {
     size_t worker_bytes;
 };
 
+/* Which items of a run in pairs are open, to be computed again: rows, or without reductions pieces
+ * of ULP_OPEN_WIDTH positions, row by row. */
+#define ULP_OPEN_WIDTH 8
+struct ulp_open_items {
+    unsigned char *marks; /* NULL: all are computed, and nothing is marked */
+    size_t count;
+    bool pieces, again; /* the marked ones alone */
+};
+
 /* One call with a plan. */
 struct ulp_tape_run {
+    const struct ulp_open_items *open;
     const struct ulp_tape_plan *plan;
     const struct ulp_rows *rows;
     const struct ulp_operand *operands, *outputs;

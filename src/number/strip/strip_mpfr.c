@@ -326,10 +326,13 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         mpfr_t x, y;
         open_element(x, limbs, tensor, at);
         ulp_record_begin(y, record, rule->precision);
-        if (mpfr_set(y, x, MPFR_RNDN) != 0 && rule->each_step)
+        const int ternary = mpfr_set(y, x, MPFR_RNDN);
+        if (ternary != 0 && rule->each_step)
             ulp_round_mpfr(&rule->format, rule->rounding, y, x, rule->seed, ULP_STRIP_LOAD_STREAM,
                            at);
         ulp_record_close(record, y);
+        if (ternary != 0 && rule->bounded) /* a pair whose parts lie far apart */
+            set_error(record, mpfr_get_exp(y) - rule->precision);
     }
 }
 
@@ -337,7 +340,8 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
 static void store_pair(struct ulp_tensor *tensor, size_t at, const mpfr_t x)
 {
     bool exact;
-    ulp_note(!ulp_pair_set((struct ulp_double_pair *)tensor->data + at, x, &exact));
+    if (!ulp_pair_set((struct ulp_double_pair *)tensor->data + at, x, &exact))
+        ulp_note(ULP_NOTE_OUTSIDE);
 }
 
 /* x into element `at` of a float tensor, rounded once to storage. */
@@ -417,7 +421,7 @@ static bool rounds_alike(const struct ulp_strip_rule *rule, const struct ulp_for
     return values[0] == values[1];
 }
 
-/* Does a record's error leave open what is stored: fewer bits than are asked of pairs, or which
+/* Does a record's error leave open what is stored: too few bits, or which
  * number of a format, integer or truth? */
 static bool is_open(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
                     const struct ulp_tensor *tensor, const struct ulp_record *record)
@@ -426,6 +430,8 @@ static bool is_open(const struct ulp_strip_rule *rule, const struct ulp_format *
     mpfr_t x;
     const mpfr_srcptr operands[3] = {x, x, x};
     const int64_t errors[3] = {error, error, error};
+    if (rule->precision >= ULP_PAIR_RECORD_BITS_MAX) /* what is open even so stays */
+        return false;
     if (error == ULP_BOUND_NONE || error == ULP_BOUND_UNKNOWN)
         return error != ULP_BOUND_NONE;
     ulp_record_open_const(x, record, rule->precision);
@@ -435,7 +441,7 @@ static bool is_open(const struct ulp_strip_rule *rule, const struct ulp_format *
                             x, 0, operands, errors, 1) != ULP_BOUND_NONE;
     if ((storage && storage->carrier != ULP_CARRIER_MPFR) || tensor->element <= ULP_ELEMENT_F64)
         return !rounds_alike(rule, storage, tensor, x, error);
-    return !mpfr_regular_p(x) || error > mpfr_get_exp(x) - 1 - ULP_PAIR_CERTAIN_BITS;
+    return !mpfr_regular_p(x) || error > mpfr_get_exp(x) - 1 - ULP_PAIR_SETTLED_BITS;
 }
 
 static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage,

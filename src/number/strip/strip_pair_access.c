@@ -1,5 +1,6 @@
 /* Loads and stores of the pair carrier. A store notes what is unknown, what no pair holds, and what
- * is certain to fewer bits than ULP_PAIR_CERTAIN_BITS: ulp_step_run then has the step computed by MPFR. */
+ * is certain to fewer bits than ULP_PAIR_CERTAIN_BITS: ulp_step_run then has the step computed by
+ * MPFR. */
 #include "base/machine/thread.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"
@@ -7,7 +8,7 @@
 
 /* An error of more leaves fewer leading bits than ULP_PAIR_CERTAIN_BITS. */
 #define CERTAIN 0x1p-30
-_Static_assert(CERTAIN * (1 << ULP_PAIR_CERTAIN_BITS) == 1, "the same");
+_Static_assert(CERTAIN *(1 << ULP_PAIR_CERTAIN_BITS) == 1, "the same");
 
 static struct ulp_strip_pair of_integer(__int128 x)
 {
@@ -161,7 +162,7 @@ void ulp_strip_pair_store(const struct ulp_strip_rule *rule, const struct ulp_fo
             continue;
         }
         pairs[at] = (struct ulp_double_pair){x[i].high, x[i].low};
-        unknown += !(sure && ulp_pair_holds(x[i].high));
+        unknown += !sure ? 1 : ulp_pair_holds(x[i].high) ? 0 : ULP_NOTE_OUTSIDE;
     }
     if (unknown)
         ulp_note(unknown);
