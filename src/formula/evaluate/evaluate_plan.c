@@ -309,6 +309,19 @@ static bool choose_lanes(struct ulp_tape_plan *plan)
     return true;
 }
 
+/* Sums of pairs have no order of their own: so many parts that vectors are full. */
+static bool choose_parts(struct ulp_tape_plan *plan)
+{
+    enum { PARTS = 64 };
+    const struct ulp_tape_case *made_for = &plan->made_for;
+    if (plan->sum_rule.carrier != ULP_STRIP_PAIR || made_for->windows || made_for->row_length < 16)
+        return false;
+    plan->order = (struct ulp_reduction_order){.order = ULP_ORDER_WARP, .parts = 8, .group = 1};
+    while (plan->order.parts < PARTS && 4 * (size_t)plan->order.parts <= made_for->row_length)
+        plan->order.parts *= 2;
+    return true;
+}
+
 /* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is
  * summed by one thread, in order. */
 static void choose_order(struct ulp_tape_plan *plan)
@@ -316,7 +329,7 @@ static void choose_order(struct ulp_tape_plan *plan)
     const struct ulp_tape *tape = plan->made_for.tape;
     const bool integers =
         plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
-    if (choose_lanes(plan) || plan->order.order != ULP_ORDER_WARP)
+    if (choose_lanes(plan) || choose_parts(plan) || plan->order.order != ULP_ORDER_WARP)
         return;
     const int threads = plan->order.block < 0 ? -plan->order.block : plan->order.block;
     if (plan->order.block < 0 &&

@@ -283,12 +283,18 @@ void ulp_reduction_join(const struct ulp_strip_rule *rule, enum ulp_reduction ki
     }
     const uint64_t sums = (count + group - 1) / group;
     const size_t rest = order.rest > 1 ? (size_t)order.rest : 1;
-    for (size_t half = threads / 2; half >= rest; half /= 2, level++)
-        for (size_t t = 0; t < half && t + half < sums; t++) {
+    for (size_t half = threads / 2; half >= rest; half /= 2, level++) {
+        /* those of one row are neighbours, and numbers are drawn one by one */
+        const bool together = n == 1 && rule->rounding != ULP_ROUND_STOCHASTIC && sums > half;
+        if (together)
+            add(rule, values, values, values + half * bytes, NULL,
+                sums - half < half ? sums - half : half, at);
+        for (size_t t = 0; t < half && t + half < sums && !together; t++) {
             at.stream = place.stream ^ (LEVEL_STREAM + (size_t)order.parts * (level + 1) + t);
             add(rule, values + t * bytes, values + t * bytes, values + (t + half) * bytes, NULL, n,
                 at);
         }
+    }
     for (size_t t = 1; t < rest && t < sums; t++) {
         at.stream = place.stream ^ (LEVEL_STREAM + (size_t)order.parts * (level + 1) + t);
         add(rule, values, values, values + t * bytes, NULL, n, at);

@@ -421,8 +421,8 @@ static bool rounds_alike(const struct ulp_strip_rule *rule, const struct ulp_for
     return values[0] == values[1];
 }
 
-/* Does a record's error leave open what is stored: too few bits, or which
- * number of a format, integer or truth? */
+/* Does a record's error leave open what is stored: too few bits, or which number of a format,
+ * integer or truth? */
 static bool is_open(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
                     const struct ulp_tensor *tensor, const struct ulp_record *record)
 {

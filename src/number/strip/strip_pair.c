@@ -119,15 +119,17 @@ static struct ulp_strip_pair at(const struct planes *x, size_t i)
  * bits: a least low part is 2^-1074. */
 enum { LIMBS = ULP_PAIR_RECORD_BITS / 64, MORE_BITS = 1280, RECORD_MAX = 16 + MORE_BITS / 8 };
 
-/* A pair as a record; adds what this has no room for to the pair's error. */
-static void to_record(char *out, int precision, struct ulp_strip_pair *x)
+/* A pair as a record; adds what this has no room for to the pair's error. False: there was such. */
+static bool to_record(char *out, int precision, struct ulp_strip_pair *x)
 {
     mpfr_t y;
     struct ulp_record *record = (struct ulp_record *)(void *)out;
     ulp_record_begin(y, record, precision);
-    if (ulp_pair_get(y, x->high, x->low) != 0)
-        x->error += 0x1p-250 * fabs(x->high);
+    const bool exact = ulp_pair_get(y, x->high, x->low) == 0;
+    if (!exact)
+        x->error += ldexp(fabs(x->high), -precision) + TINY;
     ulp_record_close(record, y);
+    return exact;
 }
 
 /* The elements at `places` by MPFR with that many bits; returns how many, first in places, these
@@ -141,12 +143,13 @@ static size_t compute_places(enum ulp_primitive primitive, bool one, struct plan
     _Alignas(8) char a[CHUNK * RECORD_MAX] = {0}, b[CHUNK * RECORD_MAX] = {0};
     _Alignas(8) char out[CHUNK * RECORD_MAX];
     struct ulp_strip_pair operands[2][CHUNK];
+    bool whole[CHUNK];
     size_t unclear = 0;
     for (size_t k = 0; k < count; k++) {
         operands[0][k] = at(x, places[k]);
         operands[1][k] = at(y, places[k]);
-        to_record(a + k * bytes, precision, &operands[0][k]);
-        to_record(b + k * bytes, precision, &operands[1][k]);
+        whole[k] = to_record(a + k * bytes, precision, &operands[0][k]);
+        whole[k] &= to_record(b + k * bytes, precision, &operands[1][k]);
     }
     ulp_strip_mpfr.primitive[primitive](&rule, out, a, b, NULL, count, (struct ulp_strip_place){0});
     for (size_t k = 0; k < count; k++) {
@@ -159,13 +162,13 @@ static size_t compute_places(enum ulp_primitive primitive, bool one, struct plan
         if (!isfinite(pair.high)) /* itself, if it is that for all that the operands may be */
             pair.error = pair.error > 0 || !(most < INFINITY) ? INFINITY : 0;
         else
-            pair.error =
-                pair.error + (pair.high == 0 ? 0 : ldexp(fabs(pair.high), 1 - precision) + TINY) + most;
+            pair.error = pair.error +
+                         (pair.high == 0 ? 0 : ldexp(fabs(pair.high), 1 - precision) + TINY) + most;
         z->high[i] = pair.high;
         z->low[i] = pair.low;
         z->error[i] = pair.error;
-        if (most == 0 && isfinite(pair.high) && fabs(pair.low) < 0x1p-200 * fabs(pair.high) &&
-            precision < MORE_BITS)
+        const bool beside = most == 0 && fabs(pair.low) < 0x1p-200 * fabs(pair.high);
+        if (precision < MORE_BITS && isfinite(pair.high) && (beside || !whole[k]))
             places[unclear++] = i;
     }
     return unclear;
