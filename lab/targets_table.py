@@ -6,7 +6,7 @@
 
 A file of tests/data/targets is one comparison of an arithmetic with a runtime, as `keep` writes it for the scripts that compare (their option --record FILE): by network
 the outputs as [decibels foreseen, decibels recorded, elements] (null: no error; false: not finite), nodes or tensors as [within the limits, compared], and equal elements
-as [equal, compared]; of single operators the share of equal bits.
+as [equal, compared], pairs of nodes as [in one kernel or not as there, compared]; of single operators the share of equal bits.
 --again: what PROGRAM foresees now for the outputs of two small networks of each file is what the file says, to a tenth of a decibel (DATA/models, DATA/pretrained)."""
 import json
 import math
@@ -49,11 +49,12 @@ def row(recorded):
     networks = recorded.get("networks", {})
     outputs = [output for network in networks.values() for output in network.get("outputs", [])]
     large = [output for output in outputs if output[2] >= LARGE]
-    sums = {key: [sum(network[key][i] for network in networks.values() if key in network) for i in (0, 1)] for key in ("nodes", "bits")}
+    sums = {key: [sum(network[key][i] for network in networks.values() if key in network) for i in (0, 1)] for key in ("nodes", "bits", "pairs")}
     operators = recorded.get("operators", {})
     exact = sum(value >= 99 for value in operators.values())
+    kernels = f"{share(*sums['pairs'])} of pairs in one kernel or not" if sums["pairs"][1] else ""
     return [f"`{recorded['target']}`" if recorded["target"] else "–", f"`{recorded['arithmetic']}`", recorded["runtime"], str(len(networks)) if networks else "–",
-            share(*sums["nodes"]) + (" within {} to {}".format(*recorded["limits"]) if sums["nodes"][1] else ""),
+            kernels or share(*sums["nodes"]) + (" within {} to {}".format(*recorded["limits"]) if sums["nodes"][1] else ""),
             share(within(outputs, 1), len(outputs)), share(within(outputs, 2), len(outputs)), share(within(large, 1), len(large)),
             share(*sums["bits"]) if sums["bits"][1] else f"{exact} of {len(operators)} operators" if operators else "–", f"`{recorded['script']}`"]
 

@@ -9,7 +9,7 @@
 #include "base/options.h"
 
 #define ULP_LINT_WEAK (ULP_TARGET_TRT8 | ULP_TARGET_TRT10)
-#define ULP_LINT_TRT (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11)
+#define ULP_LINT_TRT (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11 | ULP_TARGET_TRT_RTX)
 #define RULE_node(function) .node = function
 #define RULE_once(function) .once = function
 #define RULE_harmless(function) .once = function, .harmless = true

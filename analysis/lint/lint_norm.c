@@ -5,7 +5,9 @@
 #include "analysis/lint/proposal.h"
 
 /* Targets whose arithmetics fold it by themselves (batchnorm=folded). */
-#define FOLDING (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11 | ULP_TARGET_OPENVINO_CPU)
+#define FOLDING                                                                   \
+    (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11 | ULP_TARGET_TRT_RTX | \
+     ULP_TARGET_OPENVINO_CPU)
 
 enum { SCALE = 1, BIAS, MEAN, VARIANCE, NORM_INPUTS };
 enum { DATA, WEIGHTS, ADDED, PRODUCT_INPUTS };

@@ -126,7 +126,7 @@ struct ulp_schedule {
     int split_k;
     int rows; /* of ULP_SPLIT_CUBLAS: products are cut as if they had that many times their rows */
     bool slices_stored; /* private: sums of slices are rounded to storage, and theirs */
-    int slice_tile; /* private: slices are whole multiples of so many k; 0: as they come */
+    int slice_tile;     /* private: slices are whole multiples of so many k; 0: as they come */
     /* products that have one row or one column (a matrix times a vector, a depthwise Conv) are
      * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
      * matrix unit for them */
@@ -153,9 +153,10 @@ enum ulp_fuse {
     /* trees of elementwise work; and a contraction with what follows it, where the epilogue is
      * fused */
     ULP_FUSE_POINTWISE,
-    ULP_FUSE_REDUCE, /* with them reductions of rows (LayerNormalization, Softmax, ...) */
-    ULP_FUSE_GROUPS, /* those that the plan is given (struct ulp_groups) */
-    ULP_FUSE_BIAS,   /* a contraction with Adds of constants and BatchNormalizations behind it */
+    ULP_FUSE_REDUCE,   /* with them reductions of rows (LayerNormalization, Softmax, ...) */
+    ULP_FUSE_GROUPS,   /* those that the plan is given (struct ulp_groups) */
+    ULP_FUSE_BIAS,     /* a contraction with Adds of constants and BatchNormalizations behind it */
+    ULP_FUSE_TENSORRT, /* as ULP_FUSE_REDUCE, by the rules of TensorRT's compiler */
 };
 
 /* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
@@ -193,8 +194,9 @@ enum ulp_steps {
     /* ONNX Runtime's CPU provider in FP32: rows whose elements are neighbours are added to eight
      * partial sums, but for the table's operators; sigmoid, tanh and BatchNormalization its own */
     ULP_STEPS_ORT_CPU,
-    ULP_STEPS_HTP, /* Qualcomm's HTP in FP16: errors of that size, not its bits */
+    ULP_STEPS_HTP,      /* Qualcomm's HTP in FP16: errors of that size, not its bits */
     ULP_STEPS_RKNN,     /* Rockchip's RKNN in FP16 */
+    ULP_STEPS_TENSORRT, /* TensorRT's kernels, where values inside are FP16 or BF16 */
 };
 
 /* How a Conv is summed beside a matrix unit. */
@@ -354,11 +356,12 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, integers=exact|saturating16,
- * fuse=none|pointwise|reduce|groups|bias, fuse-inner=FORMAT (default: that of compute),
+ * fuse=none|pointwise|reduce|groups|bias|tensorrt, fuse-inner=FORMAT (default: that of compute),
  * fuse-constants=stored|inner, fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a
  * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,
- * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu|htp|rknn,
+ * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu|htp|rknn|
+ * tensorrt,
  * conv=plain|cudnn|torch|searched, norms=plain|torch (beside a matrix unit that sums in
  * FP32), constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
  * qdq-scales=declared|lowered. compute=F implies result-only. subnormals= and overflow= apply to

@@ -25,7 +25,8 @@ enum ulp_target_bit {
     ULP_TARGET_COREML_GPU = 4096,
     ULP_TARGET_QNN = 8192,
     ULP_TARGET_RKNN = 16384,
-    ULP_TARGET_ALL = 32767
+    ULP_TARGET_TRT_RTX = 32768,
+    ULP_TARGET_ALL = 65535
 };
 
 /* What keeps single nodes in FP32 there. */

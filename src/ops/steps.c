@@ -23,6 +23,7 @@ enum ulp_steps_rule {
     IMAGES, /* the same of a Conv, of images in blocks of channels */
     SINGLE, /* products are added in FP32: another provider's kernel has it */
     WIDE,   /* rows are added in FP64, the formula may be another */
+    APART,  /* every step and row is FP32, sums of products aside, where a kernel's are not */
     IN_FOURS, /* rows are added in four partial sums */
     IN_ORDER, /* and in increasing index */
     WRITTEN,  /* the formula alone is another */
@@ -177,6 +178,10 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         ulp_format_find("fp64", &out->rows, NULL);
     if (rule == SINGLE)
         ulp_format_find("fp32", &out->accumulator, NULL);
+    if (rule == APART) {
+        ulp_format_find("fp32", &out->compute, NULL);
+        out->rows = out->compute;
+    }
     const struct ulp_arithmetic own = *out;
     if (rule <= DOTS)
         make_strict(out);

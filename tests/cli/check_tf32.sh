@@ -47,6 +47,7 @@ done <<'TABLE'
 trt8|--noTF32|config.clear_flag(trt.BuilderFlag.TF32)
 trt10|--noTF32|config.clear_flag(trt.BuilderFlag.TF32)
 trt11|--noTF32|config.clear_flag(trt.BuilderFlag.TF32)
+trt-rtx|config.clear_flag(trt.BuilderFlag.TF32)|config.clear_flag(trt.BuilderFlag.TF32)
 ort-cuda|use_tf32=0|providers = [("CUDAExecutionProvider", {"use_tf32": "0"})]
 TABLE
 # PyTorch allows it to cuDNN alone: a MatMul is FP32 there, and nothing is forbidden
@@ -99,6 +100,7 @@ done <<'TABLE'
 trt8 trt8:tf32
 trt10 trt10:tf32
 trt11 trt11:tf32
+trt-rtx trt-rtx:tf32
 torch torch:tf32-convs
 torch-compile torch:tf32-convs
 ort-cuda ort-cuda:tf32

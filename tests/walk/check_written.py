@@ -24,7 +24,7 @@ import onnx
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cut_networks  # noqa: E402
 
-TARGETS = ["ort", "trt8", "trt10", "trt11", "torch", "torch-compile", "ort-cuda", "ort-webgpu", "ort-dml", "openvino-cpu", "openvino-gpu",
+TARGETS = ["ort", "trt8", "trt10", "trt11", "trt-rtx", "torch", "torch-compile", "ort-cuda", "ort-webgpu", "ort-dml", "openvino-cpu", "openvino-gpu",
            "coreml-ane", "coreml-gpu", "qnn", "rknn"]
 OPSETS = [None, 20, 23]
 RULES = ["decomposed-layernorm", "decomposed-rmsnorm", "decomposed-gelu,decomposed-softmax", "decomposed-attention", "scale-after-product",

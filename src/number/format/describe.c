@@ -164,6 +164,8 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
         [ULP_FUSE_GROUPS] = "The groups of nodes that a plan is given are one kernel each",
         [ULP_FUSE_BIAS] =
             "Adds of constants and BatchNormalizations behind a product are one kernel",
+        [ULP_FUSE_TENSORRT] = "Elementwise operators, the reductions of rows between them and "
+                              "attention are one kernel, as TensorRT's compiler groups them",
     };
     char storage[24], inner[24];
     if (a->fuse == ULP_FUSE_NONE)

@@ -59,7 +59,9 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_PANELS "products are added in blocks of 256 k where a factor is a constant, else of 128 or, of few columns, more"
 #define SAYS_IMAGES "products are added in blocks of 16 channels (1x1: 128; of fewer: each by itself), as with AVX-512"
 #define SAYS_SINGLE "products are added in FP32"
-#define SAYS_SLICED "of k above 1536 so much at a time is added in FP32, whose sums are rounded to storage and added in it"
+#define SAYS_SLICED                                                                              \
+    "of k above 1536 so much at a time is added in FP32, whose sums are rounded to storage and " \
+    "added in it"
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
 #define SAYS_MANY " behind a product of more than 64 rows"
 #define SAYS_ODD SAYS_MANY ", no multiple of 8"
@@ -70,6 +72,7 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_INSIDE "in FP16 the result alone is stored, all inside in FP32"
 #define SAYS_WIDE "rows are added in FP64"
 #define SAYS_IN_FOURS "rows are added in four partial sums"
+#define SAYS_APART "steps and rows in FP32"
 #define SAYS_IN_ORDER "rows are added one after the other"
 static const struct {
     enum ulp_steps runtime;
@@ -107,7 +110,8 @@ static const struct ulp_target_tf32 tf32[] = {
 };
 
 /* Of the part steps=, as enum ulp_steps. */
-const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu", "ort-cpu", "htp", "rknn", NULL};
+const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu",   "ort-cpu",
+                                       "htp",   "rknn",     "tensorrt", NULL};
 
 const char *const ulp_floats_names[] = {"fp32",
 #define FLOATS(name, ...) name,

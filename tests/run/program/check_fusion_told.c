@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/run/program/fusion_test.h"
+#include "tests/support/onnx_text.h"
 
 /* ---- what a program says ---- */
 
@@ -44,6 +45,58 @@ TEST(kernels_are_told)
     ck_assert_uint_eq(square.kernel, sum.kernel);
     ck_assert_uint_eq(product_kernel.kernel, 0);
     ck_assert(!square.unstored && !sum.unstored);
+    ulp_program_free(program);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+
+/* What TensorRT-RTX 1.7.1 built of these in FP16 (lab/compare_rtx.py), as of each node the number
+ * of its kernel, the first node's being 1. */
+#define HEADS(size)                                                                      \
+    "(float[1,2,16," size "] q, float[1,2," size ",16] k, float[1,2,16," size "] v) => " \
+    "(float[1,2,16," size "] y) { s = MatMul(q, k)\n p = Softmax(s)\n y = MatMul(p, v) }"
+#define ROWS(outputs)                                                 \
+    "(float[32,64] x) => (" outputs ") <float[64,64] w = {1, 2...}, " \
+    "float[64] b = {3, 1...}> "
+#define IMAGE(output)                                                           \
+    "(float[1,16,16,16] x, float[1,16,16,16] r) => (float[1,16," output "] y) " \
+    "<float[16,16,3,3] w = {1, 2...}> "
+#define CONV "Conv<pads=[1, 1, 1, 1]>"
+static const struct {
+    const char *text;
+    int kernels[6];
+} built[] = {
+    {ROWS("float[32,64] y") "{ m = MatMul(x, w)\n y = Add(m, b) }", {1, 1}},
+    {ROWS("float[32,64] y, float[32,64] z") "{ m = MatMul(x, w)\n n = MatMul(x, w)\n y = Add(m, "
+                                            "b)\n z = Add(n, b) }",
+     {1, 2, 3, 4}},
+    {ROWS("float[32,64] y") "{ m = MatMul(x, w)\n a = Add(m, b)\n y = Softmax(a) }", {1, 2, 2}},
+    {HEADS("16"), {1, 1, 1}},
+    {HEADS("8"), {1, 2, 3}},
+    {IMAGE("16,16") "{ c = " CONV "(x, w)\n a = Add(c, r)\n b = Relu(a)\n y = " CONV "(b, w) }",
+     {1, 1, 1, 2}},
+    {IMAGE("1,1") "{ c = " CONV "(x, w)\n b = Relu(c)\n y = GlobalAveragePool(b) }", {1, 1, 2}},
+    {IMAGE("1,1") "{ c = " CONV "(x, w)\n b = HardSwish(c)\n y = GlobalAveragePool(b) }",
+     {1, 2, 2}},
+};
+
+TEST_LOOP(kernels_are_as_tensorrt_builds_them, 0, sizeof built / sizeof *built)
+{
+    const struct ulp_arithmetic lane = test_arithmetic("trt-rtx:fp16");
+    struct ulp_model *model = onnx_text_load(17, built[_i].text);
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_node_kernel kernels[6];
+    struct ulp_program *program;
+    ck_ok(ulp_model_random_inputs(model, NULL, &inputs, &why));
+    const struct ulp_program_options options = {.inputs = &inputs};
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    for (size_t n = 0; built[_i].kernels[n]; n++) {
+        ulp_program_node_kernel(program, 0, n, &kernels[n]);
+        for (size_t m = 0; m < n; m++)
+            ck_assert_msg((kernels[m].kernel && kernels[m].kernel == kernels[n].kernel) ==
+                              (built[_i].kernels[m] == built[_i].kernels[n]),
+                          "nodes %zu and %zu", m, n);
+    }
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

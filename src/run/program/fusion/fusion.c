@@ -173,12 +173,13 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
 static void fill_item(struct ulp_fused_arithmetic *out, const struct ulp_arithmetic *item)
 {
     out->inner = out->library = *item;
-    if (item->steps != ULP_STEPS_HTP) /* the others were recorded of kernels of one node */
+    /* the others were recorded of kernels of one node */
+    if (item->steps != ULP_STEPS_HTP && item->steps != ULP_STEPS_TENSORRT)
         out->inner.steps = ULP_STEPS_ALIKE;
     if (item->inner.carrier == item->storage.carrier &&
         ulp_format_holds(&item->inner, &item->storage)) {
         out->inner.storage = out->inner.compute = item->inner;
-        out->inner.rows = *ulp_wider_format(&item->inner, &item->accumulator);
+        out->inner.rows = *ulp_wider_format(&item->inner, &item->rows);
     }
     out->both = out->inner;
     out->library.schedule.epilogue_rounded = out->both.schedule.epilogue_rounded = false;

@@ -58,6 +58,7 @@ struct ulp_kernels {
     /* by step: who reads it, in readers[first_reader[s] .. first_reader[s + 1]) */
     int *readers;
     size_t *first_reader;
+    int *products; /* by slot: weighted products of it; NULL: unless fuse=tensorrt */
 };
 
 /* groups.c: how many groups the node is in; and whether the source is in every group of the
@@ -69,6 +70,8 @@ bool ulp_grouping_shares(const struct ulp_grouping *grouping, size_t reader, siz
 enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_error *error);
 /* Parts, readers, what is kept. */
 enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *error);
+/* Is it in the kernel of TensorRT's Conv before it: what is added, or its activation? */
+bool ulp_kernel_activates(const struct ulp_kernels *kernels, int step);
 /* kernels.c: all of it. */
 enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *error);
 int ulp_kernel_root(const struct ulp_kernels *kernels, int step);
@@ -84,6 +87,11 @@ static inline bool ulp_part_is_computed(enum ulp_kernel_part part)
 }
 /* Does it take what it reads from memory? */
 bool ulp_part_reads_memory(enum ulp_kernel_part part);
+/* Are kernels as TensorRT's compiler makes them? */
+static inline bool ulp_kernels_compiled(const struct ulp_kernels *kernels)
+{
+    return kernels->mix->items->fuse == ULP_FUSE_TENSORRT;
+}
 /* Which of the lane's arithmetics the step has. */
 static inline size_t ulp_kernel_item(const struct ulp_kernels *kernels, int step)
 {

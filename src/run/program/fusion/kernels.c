@@ -1,10 +1,13 @@
 /* Which kernels of a block become one, once the parts of its steps are known. */
 #include "base/error.h"
+#include "run/idiom/idiom.h"
+#include "run/idiom/idiom_read.h"
 #include "run/program/fusion/fusion.h"
 
 /* So many kernels are looked through for a circle before it is taken for one: a bound on the time
  * for graphs of many thousand nodes. */
 enum { KERNELS_MET = 4096 };
+enum { HEAD_SMALL = 8, HEAD_LARGE = 256 }; /* of TensorRT's _gemm_mha_v2, as it was recorded */
 
 struct search {
     struct ulp_kernels *kernels;
@@ -134,13 +137,69 @@ static void join_kernels(struct ulp_kernels *kernels, int a, int b)
     from->kernel = a;
 }
 
+/* Attention of several heads is one kernel of TensorRT's, where a head fits its tiles. */
+static bool is_attention(const struct ulp_kernels *kernels, const struct ulp_idiom *idiom)
+{
+    const struct ulp_tensor *q = &kernels->block->slots[idiom->holes[ULP_IDIOM_Q]].shape;
+    const int64_t head = q->rank >= 3 ? q->dims[q->rank - 1] : 0;
+    return idiom->kind == ULP_IDIOM_ATTENTION && head > HEAD_SMALL && head <= HEAD_LARGE &&
+           (int64_t)q->count > head * q->dims[q->rank - 2];
+}
+
+static enum ulp_status join_attention(struct ulp_kernels *kernels, struct ulp_error *error)
+{
+    struct ulp_idiom *idioms;
+    size_t count;
+    ULP_TRY(ulp_idioms_find(kernels->block, kernels->memory, &idioms, &count, error));
+    for (size_t i = 0; i < count; i++) {
+        int first = -1;
+        for (size_t at = 0; is_attention(kernels, &idioms[i]) && at < idioms[i].step_count; at++) {
+            const int s = idioms[i].steps[at];
+            const bool begins = kernels->steps[s].part == ULP_PART_CONTRACTION;
+            if (!kernels->steps[s].kept || (first < 0 && !begins))
+                continue;
+            if (first >= 0)
+                join_kernels(kernels, first, s);
+            first = first < 0 ? s : first;
+        }
+    }
+    return ULP_OK;
+}
+
 static bool can_begin(enum ulp_kernel_part part)
 {
     return ulp_part_is_computed(part) || part == ULP_PART_MEMORY || part == ULP_PART_CONTRACTION;
 }
 
+/* TensorRT's compiler gives elementwise work to a product's kernel in three turns: what a Conv's
+ * own kernel has and, of a MatMul, what is no part of rows alone; then rows take what is before
+ * them; then products take the rest. */
+enum turn { TURN_OWN, TURN_ROWS, TURN_REST, TURN_COUNT };
+
+static bool has_rows(const struct ulp_kernels *kernels, int s)
+{
+    bool rows = false;
+    for (size_t r = kernels->first_reader[s]; r < kernels->first_reader[s + 1]; r++)
+        rows |= kernels->steps[kernels->readers[r]].rows > 0;
+    return rows;
+}
+
+static bool has_turn(const struct ulp_kernels *kernels, int s, int source, enum turn turn)
+{
+    const struct ulp_kernel_step *here = &kernels->steps[ulp_kernel_root(kernels, s)],
+                                 *there = &kernels->steps[ulp_kernel_root(kernels, source)];
+    if (turn == TURN_REST)
+        return true;
+    if (turn == TURN_ROWS)
+        return !here->contracts && !there->contracts;
+    return kernels->steps[s].part == ULP_PART_ELEMENTWISE && there->contracts &&
+           (ulp_kernel_activates(kernels, s) ||
+            (!ulp_step_is(&kernels->block->steps[source], "Conv") &&
+             kernels->steps[s].reader_count > 1 && !has_rows(kernels, s)));
+}
+
 /* Step s joins the kernels whose results it reads, the nearest first. */
-static void join_sources(struct search *search, int s)
+static void join_sources(struct search *search, int s, enum turn turn)
 {
     struct ulp_kernels *kernels = search->kernels;
     if (!kernels->steps[s].kept || !ulp_part_is_computed(kernels->steps[s].part))
@@ -155,7 +214,8 @@ static void join_sources(struct search *search, int s)
             return;
         nearest = search->sources[at];
         const int here = ulp_kernel_root(kernels, s), there = ulp_kernel_root(kernels, nearest);
-        if (here != there && can_begin(kernels->steps[nearest].part) && !search->indexed[at] &&
+        if (here != there && has_turn(kernels, s, nearest, turn) &&
+            can_begin(kernels->steps[nearest].part) && !search->indexed[at] &&
             may_join(&kernels->steps[here], &kernels->steps[there]) &&
             !depends_otherwise(search, here, there))
             join_kernels(kernels, there, here);
@@ -194,8 +254,12 @@ enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *
     ULP_TRY(ulp_taken(search.first_source && search.stack && search.seen, error));
     ULP_TRY(ulp_kernels_part(kernels, error));
     ULP_TRY(find_sources(&search, error));
-    for (size_t s = 0; s < steps; s++)
-        join_sources(&search, (int)s);
+    if (ulp_kernels_compiled(kernels))
+        ULP_TRY(join_attention(kernels, error));
+    for (enum turn turn = ulp_kernels_compiled(kernels) ? TURN_OWN : TURN_REST; turn < TURN_COUNT;
+         turn++)
+        for (size_t s = 0; s < steps; s++)
+            join_sources(&search, (int)s, turn);
     for (size_t s = steps; s-- > 0;)
         if (!kernels->steps[s].kept)
             kernels->steps[s].kernel = find_computed(kernels, (int)s);

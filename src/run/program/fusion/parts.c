@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "number/round/round.h"
+#include "run/idiom/idiom_read.h"
 #include "run/program/fusion/fusion.h"
 
 /* A value that several read is kept rather than computed again when it reads more tensors or takes
@@ -87,6 +88,26 @@ static bool is_all_library(const struct ulp_kernels *kernels, const struct ulp_s
     return kernels->grouping && ulp_grouping_count(kernels->grouping, step->number) == 1;
 }
 
+/* Is it a product by a constant matrix? */
+static bool is_weighted(const struct ulp_block *block, const struct ulp_step *step)
+{
+    return (ulp_step_is(step, "MatMul") || ulp_step_is(step, "Gemm")) && step->inputs[0] >= 0 &&
+           ulp_slot_known(block, step->inputs[1]);
+}
+
+/* Those of one value are one product for TensorRT's compiler, which stores its sums. */
+static enum ulp_status count_products(struct ulp_kernels *kernels, struct ulp_error *error)
+{
+    const struct ulp_block *block = kernels->block;
+    if (!ulp_kernels_compiled(kernels))
+        return ULP_OK;
+    ULP_TAKE(kernels->products, kernels->memory, block->slot_count + 1, error);
+    for (size_t s = 0; s < block->step_count; s++)
+        if (!block->steps[s].folded && is_weighted(block, &block->steps[s]))
+            kernels->products[block->steps[s].inputs[0]]++;
+    return ULP_OK;
+}
+
 static enum ulp_kernel_part find_contraction(const struct ulp_kernels *kernels,
                                              const struct ulp_step *step)
 {
@@ -94,6 +115,9 @@ static enum ulp_kernel_part find_contraction(const struct ulp_kernels *kernels,
     const struct ulp_arithmetic *arithmetic = ulp_mix_arithmetic(kernels->mix, step->number);
     const bool biased = op->epilogue && step->own_input_count > 2 && step->inputs[2] >= 0;
     if (op->formulas || op->integer_sums) /* attention, recurrent cells; integers */
+        return ULP_PART_LIBRARY;
+    if (kernels->products && is_weighted(kernels->block, step) &&
+        kernels->products[step->inputs[0]] > 1)
         return ULP_PART_LIBRARY;
     return !arithmetic->schedule.epilogue_rounded || is_all_library(kernels, step)
                ? ULP_PART_CONTRACTION
@@ -182,8 +206,9 @@ static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
     if (!reduces_rows(step->bound.tape))
         return ULP_PART_ELEMENTWISE;
     if (ulp_bound_attribute(&step->bound, "kernel_shape"))
-        return ULP_PART_MEMORY;
-    if (!kernels->grouping && count_row(kernels->block, step) < ROW_UNROLLED)
+        return ulp_kernels_compiled(kernels) ? ULP_PART_LIBRARY : ULP_PART_MEMORY;
+    if (!kernels->grouping && !ulp_kernels_compiled(kernels) &&
+        count_row(kernels->block, step) < ROW_UNROLLED)
         return ULP_PART_COPY;
     return kernels->mix->items->fuse == ULP_FUSE_POINTWISE ? ULP_PART_LIBRARY : ULP_PART_REDUCTION;
 }
@@ -209,7 +234,8 @@ static void describe_step(const struct ulp_kernels *kernels, int s)
     if (out->reduces && tape->outputs[0] >= 0 && tape->instructions[tape->outputs[0]].per_row) {
         out->rows = made;
         out->total = count_elements(kernels->block, step->inputs[0]);
-        out->split = !kernels->grouping && is_split(kernels->block, step, out->total, out->rows);
+        out->split = !kernels->grouping && !ulp_kernels_compiled(kernels) &&
+                     is_split(kernels->block, step, out->total, out->rows);
     }
     if (out->split) {
         out->reduces = false;
@@ -326,8 +352,9 @@ static void count_readers(struct ulp_kernels *kernels, int s)
             cast || (view ? reader->read_elementwise : reader->part == ULP_PART_ELEMENTWISE);
         step->reader_count += view ? reader->reader_count : 1;
         /* a row that is read twice, and a value that is spread over more elements */
-        step->reader_count +=
-            reads_again(&kernels->block->steps[kernels->readers[r]]) || reader->total > step->total;
+        step->reader_count += !ulp_kernels_compiled(kernels) &&
+                              (reads_again(&kernels->block->steps[kernels->readers[r]]) ||
+                               reader->total > step->total);
     }
     if (kernels->block->steps[s].bound.op->route == ULP_ROUTE_JOINED &&
         step->part == ULP_PART_COPY && !joins_elementwise(kernels, s))
@@ -410,14 +437,40 @@ static void find_price(const struct pricing *pricing, int s)
     }
 }
 
+bool ulp_kernel_activates(const struct ulp_kernels *kernels, int s)
+{
+    static const char *const names[] = {"Relu", "Clip", "Sigmoid", "Tanh"};
+    const struct ulp_block *block = kernels->block;
+    const struct ulp_step *step = &block->steps[s];
+    bool activation = false, indexed = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        activation |= ulp_step_is(step, names[i]);
+    if (!ulp_kernels_compiled(kernels) || (!activation && !ulp_step_is(step, "Add")))
+        return false;
+    for (size_t i = 0; i < (activation ? 1 : 2); i++) {
+        const int p = ulp_kernel_source(kernels, s, i, &indexed);
+        const bool conv = p >= 0 && ulp_step_is(&block->steps[p], "Conv");
+        if (conv && (activation || !ulp_slot_known(block, step->inputs[1 - i])))
+            return true;
+        if (activation && p >= 0 && ulp_step_is(&block->steps[p], "Add") &&
+            ulp_kernel_activates(kernels, p))
+            return true;
+    }
+    return false;
+}
+
 static void decide_kept(const struct pricing *pricing, int s)
 {
     struct ulp_kernel_step *step = &pricing->kernels->steps[s];
     if (step->part == ULP_PART_VIEW)
         return;
-    step->kept = !is_inlinable(step->part);
+    step->kept = !is_inlinable(step->part) || ulp_kernel_activates(pricing->kernels, s);
     if (step->kept)
         return;
+    if (ulp_kernels_compiled(pricing->kernels)) { /* it computes nothing twice */
+        step->kept = step->read_from_memory || step->reader_count > 1;
+        return;
+    }
     find_price(pricing, s);
     const struct price *price = &pricing->prices[s];
     step->kept = step->read_from_memory || price->read_count > READS_MAX ||
@@ -440,6 +493,7 @@ enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *
     const struct pricing pricing = {kernels, ulp_arena_take(kernels->memory, steps + 1,
                                                             sizeof *pricing.prices)};
     ULP_TRY(list_readers(kernels, error));
+    ULP_TRY(count_products(kernels, error));
     ULP_TRY(pricing.prices ? ulp_kernels_describe(kernels, error) : ulp_out_of_memory(error));
     for (size_t s = steps; s-- > 0;)
         count_readers(kernels, (int)s);
