@@ -6,8 +6,6 @@
 #include "kernels/operand/pack.h"
 #include "number/round/round.h"
 
-ULP_FREES(ulp_wide_kulisch_free, struct ulp_wide_kulisch)
-
 /* Rows (batch, i), each with all its columns. */
 ULP_WORK(sum_rows)
 {
@@ -20,20 +18,6 @@ ULP_WORK(sum_rows)
                                  (struct ulp_wide_place){row / call->problem.m,
                                                          row % call->problem.m, j});
     ulp_wide_sum_free(sum);
-    return ULP_OK;
-}
-
-ULP_WORK(sum_rows_exactly)
-{
-    const struct ulp_wide_call *call = context;
-    ULP_SCOPED(ulp_wide_kulisch_free_of) struct ulp_wide_kulisch *kulisch = NULL;
-    ULP_TRY(ulp_wide_kulisch_create(&kulisch, ulp_pool_scratch(call->pool), error));
-    for (size_t row = first; row < last; row++)
-        for (size_t j = 0; j < call->problem.n; j++)
-            ULP_TRY(ulp_wide_kulisch_element(kulisch, call,
-                                             (struct ulp_wide_place){row / call->problem.m,
-                                                                     row % call->problem.m, j},
-                                             error));
     return ULP_OK;
 }
 
@@ -103,10 +87,9 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
     return ulp_parallel_for(pool, in->count, 256, round_elements, &rounding, error);
 }
 
-enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
-                                     const struct ulp_arithmetic *arithmetic,
-                                     const struct ulp_contraction *problem, struct ulp_pool *pool,
-                                     struct ulp_error *error)
+enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                  struct ulp_error *error)
 {
     ULP_TRY(check_contraction(arithmetic, problem, error));
     struct ulp_wide_call call = {
@@ -128,17 +111,8 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
     }
     const size_t rows = problem->n ? problem->batch_count * problem->m : 0;
     if (status == ULP_OK)
-        status =
-            ulp_parallel_for(pool, rows, 1, method == ULP_WIDE_SUM ? sum_rows : sum_rows_exactly,
-                             &call, error);
+        status = ulp_parallel_for(pool, rows, 1, sum_rows, &call, error);
     ulp_tensor_free(&rounded[0]);
     ulp_tensor_free(&rounded[1]);
     return status;
-}
-
-enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
-                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
-                                  struct ulp_error *error)
-{
-    return ulp_contract_wide_by(ULP_WIDE_KULISCH, arithmetic, problem, pool, error);
 }

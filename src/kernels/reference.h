@@ -1,15 +1,9 @@
 /* Contractions of the reference: accumulator mpfr:P. Every output is the correctly rounded exact
  * sum of exact products, so results depend on nothing but the operands: not on threads, instruction
- * set, or which of the methods below ran. */
+ * set. */
 #pragma once
 
 #include "kernels/contract.h"
-
-/* How an output is found, to the same bits. */
-enum ulp_wide_method {
-    ULP_WIDE_KULISCH, /* exact fixed point, or by mpfr_sum where exponents lie too far apart */
-    ULP_WIDE_SUM,     /* mpfr_mul and mpfr_sum: any exponents */
-};
 
 /* Computes the contraction when arithmetic->accumulator is mpfr:P. Factors are F32, F64 or WIDE
  * tensors of any precision, rounded to arithmetic->factor first when that is another format than
@@ -19,9 +13,3 @@ enum ulp_wide_method {
 enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
                                   struct ulp_error *error);
-
-/* The same by a given method, for tests. */
-enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
-                                     const struct ulp_arithmetic *arithmetic,
-                                     const struct ulp_contraction *problem, struct ulp_pool *pool,
-                                     struct ulp_error *error);

@@ -1,5 +1,5 @@
 /* Elementwise formulas of the reference on one core, through a tape over a tensor, each beside a
- * loop of plain MPFR calls on the same operands in the same run.
+ * loop of plain MPFR calls at 106 bits on the same operands in the same run.
  *
  *   bench_elementwise [--json] [WORD]     rows whose name contains WORD
  *
@@ -14,10 +14,11 @@
 #include "bench.h"
 #include "formula/tape.h"
 #include "number/function/function.h"
-#include "number/mpfr_record.h"
+#include "number/double_pair.h"
 
 #define COUNT 16384
 #define RUNS 7
+#define PAIR_BITS 106
 
 static const struct row {
     const char *formula;
@@ -41,32 +42,24 @@ static const struct row {
     {"a - b", ULP_PRIMITIVE_SUB, false},
     {"max(a, b)", ULP_PRIMITIVE_MAX, false},
 };
-static const int precisions[] = {128, 256};
 
-static void create(struct ulp_tensor *tensor, int precision)
+static void create(struct ulp_tensor *tensor)
 {
     struct ulp_error error = {0};
     const int64_t dim = COUNT;
-    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precision, 1, &dim, &error) !=
-        ULP_OK)
+    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_PAIR, 0, 1, &dim, &error) != ULP_OK)
         bench_stop(error.message);
 }
 
-static void fill(struct ulp_tensor *tensor, int precision, bool positive, uint64_t key)
+static void fill(struct ulp_tensor *tensor, bool positive, uint64_t key)
 {
-    create(tensor, precision);
+    create(tensor);
     for (size_t i = 0; i < COUNT; i++) {
         const double u = ulp_random_uniform(key, 2 * i), v = ulp_random_uniform(key, 2 * i + 1);
         const double value =
             positive ? 0.5 + 3.5 * u : 2 * sqrt(-2 * log(1 - u)) * cos(6.28318530717958648 * v);
-        struct ulp_record *record = ulp_record_at(tensor->data, i, precision);
-        mpfr_t x;
-        ulp_record_begin(x, record, precision);
-        mpfr_set_d(x, value, MPFR_RNDN);
-        for (size_t limb = 0; limb < (size_t)precision / 64; limb++)
-            record->limbs[limb] |= ulp_random_bits(key + 1, 8 * i + limb) >>
-                                   (limb + 1 == (size_t)precision / 64 ? 53 : 0);
-        ulp_record_close(record, x);
+        ((struct ulp_double_pair *)tensor->data)[i] =
+            (struct ulp_double_pair){value, value * 0x1p-54 * (2 * u - 1)};
     }
 }
 
@@ -84,38 +77,37 @@ static void call(const struct row *row, mpfr_t z, mpfr_t x, mpfr_t y)
 
 /* Nanoseconds an element: MPFR's on an array of mpfr_t. */
 static double time_mpfr(const struct row *row, const struct ulp_tensor *a,
-                        const struct ulp_tensor *b, int precision)
+                        const struct ulp_tensor *b)
 {
     mpfr_t *x = malloc(3 * COUNT * sizeof *x), *y = x + COUNT, *z = y + COUNT;
     if (!x)
         bench_stop("out of memory");
     for (size_t i = 0; i < COUNT; i++) {
-        ulp_record_open_const(x[i],
-                              ulp_record_at_const((row->positive ? b : a)->data, i, precision),
-                              precision);
-        ulp_record_open_const(y[i], ulp_record_at_const(b->data, i, precision), precision);
-        mpfr_init2(z[i], precision);
+        const struct ulp_double_pair p = ((struct ulp_double_pair *)(row->positive ? b : a)
+                                              ->data)[i],
+                                     q = ((struct ulp_double_pair *)b->data)[i];
+        mpfr_inits2(PAIR_BITS, x[i], y[i], z[i], (mpfr_ptr)NULL);
+        ulp_pair_get(x[i], p.high, p.low);
+        ulp_pair_get(y[i], q.high, q.low);
     }
     struct bench_timer timer = {.run_max = 3};
     while (bench_next(&timer))
         for (size_t i = 0; i < COUNT; i++)
             call(row, z[i], x[i], y[i]);
     for (size_t i = 0; i < COUNT; i++)
-        mpfr_clear(z[i]);
+        mpfr_clears(x[i], y[i], z[i], (mpfr_ptr)NULL);
     free(x);
     return timer.best * 1e9 / COUNT;
 }
 
 static double time_tape(const struct row *row, const struct ulp_tensor *a,
-                        const struct ulp_tensor *b, struct ulp_tensor *out, int precision)
+                        const struct ulp_tensor *b, struct ulp_tensor *out)
 {
     static const char *const names[] = {"a", "b"}, *const results[] = {"y"};
     struct ulp_error error = {0};
     struct ulp_tape *tape;
     struct ulp_arithmetic arithmetic;
-    char name[32];
-    snprintf(name, sizeof name, "mpfr:%d", precision);
-    if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK ||
+    if (ulp_arithmetic_find("pair", &arithmetic, &error) != ULP_OK ||
         ulp_tape_create(&tape, row->formula, names, 2, results, 1, NULL, &error) != ULP_OK)
         bench_stop(error.message);
     const struct ulp_rows shape = {.row_count = 1, .row_length = COUNT};
@@ -139,33 +131,26 @@ int main(int argc, char **argv)
 {
     bool json;
     const char *word = bench_word(argc, argv, &json);
-    printf(json ? "[" : "%-14s %5s %12s %12s %8s\n", "formula", "bits", "ns/element", "MPFR's ns",
-           "ratio");
+    printf(json ? "[" : "%-14s %12s %12s %8s\n", "formula", "ns/element", "MPFR's ns", "ratio");
     int printed = 0;
-    for (size_t p = 0; p < sizeof precisions / sizeof precisions[0]; p++) {
-        const int precision = precisions[p];
-        struct ulp_tensor a, b, out;
-        fill(&a, precision, false, 1);
-        fill(&b, precision, true, 11);
-        create(&out, precision);
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            if (!strstr(rows[i].formula, word))
-                continue;
-            const double own = time_tape(&rows[i], &a, &b, &out, precision),
-                         peer = time_mpfr(&rows[i], &a, &b, precision);
-            if (json)
-                printf("%s\n  {\"formula\": \"%s\", \"bits\": %d, \"ns\": %.2f, \"mpfr_ns\": %.2f, "
-                       "\"ratio\": %.2f}",
-                       printed++ ? "," : "", rows[i].formula, precision, own, peer, peer / own);
-            else
-                printf("%-14s %5d %12.1f %12.1f %8.1f\n", rows[i].formula, precision, own, peer,
-                       peer / own);
-            fflush(stdout);
-        }
-        ulp_tensor_free(&a);
-        ulp_tensor_free(&b);
-        ulp_tensor_free(&out);
+    struct ulp_tensor a, b, out;
+    fill(&a, false, 1);
+    fill(&b, true, 11);
+    create(&out);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!strstr(rows[i].formula, word))
+            continue;
+        const double own = time_tape(&rows[i], &a, &b, &out), peer = time_mpfr(&rows[i], &a, &b);
+        if (json)
+            printf("%s\n  {\"formula\": \"%s\", \"ns\": %.2f, \"mpfr_ns\": %.2f, \"ratio\": %.2f}",
+                   printed++ ? "," : "", rows[i].formula, own, peer, peer / own);
+        else
+            printf("%-14s %12.1f %12.1f %8.1f\n", rows[i].formula, own, peer, peer / own);
+        fflush(stdout);
     }
+    ulp_tensor_free(&a);
+    ulp_tensor_free(&b);
+    ulp_tensor_free(&out);
     printf(json ? "\n]\n" : "");
     return 0;
 }

@@ -11,7 +11,7 @@
 #include "analysis/measure/metrics.h"
 #include "base/random.h"
 #include "bench.h"
-#include "number/mpfr_record.h"
+#include "number/double_pair.h"
 #include "tensor/tensor.h"
 
 #define COUNT ((size_t)1 << 20)
@@ -20,43 +20,37 @@
 static const struct row {
     const char *name;
     enum ulp_element value, base;
-    int precision;
     const char *format;
     enum { MEASURE, RANGE, VIEWS, LANES } what;
 } rows[] = {
-    {"fp32 against fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, 0, "fp32", MEASURE},
-    {"fp64 against fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp16", MEASURE},
-    {"fp32 against fp32", ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, "fp16", MEASURE},
-    {"fp32 against mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", MEASURE},
-    {"mpfr:128 against mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", MEASURE},
-    {"four views, fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, 0, "fp32", VIEWS},
-    {"four views, mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", VIEWS},
-    {"two lanes' views, mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", LANES},
-    {"range of fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp32", RANGE},
-    {"range of mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", RANGE},
+    {"fp32 against fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, "fp32", MEASURE},
+    {"fp64 against fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, "fp16", MEASURE},
+    {"fp32 against fp32", ULP_ELEMENT_F32, ULP_ELEMENT_F32, "fp16", MEASURE},
+    {"fp32 against pair", ULP_ELEMENT_F32, ULP_ELEMENT_PAIR, "fp32", MEASURE},
+    {"pair against pair", ULP_ELEMENT_PAIR, ULP_ELEMENT_PAIR, "fp32", MEASURE},
+    {"four views, fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, "fp32", VIEWS},
+    {"four views, pair", ULP_ELEMENT_F32, ULP_ELEMENT_PAIR, "fp32", VIEWS},
+    {"two lanes' views, pair", ULP_ELEMENT_F32, ULP_ELEMENT_PAIR, "fp32", LANES},
+    {"range of fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, "fp32", RANGE},
+    {"range of pair", ULP_ELEMENT_PAIR, ULP_ELEMENT_PAIR, "fp32", RANGE},
 };
 
 static void put(struct ulp_tensor *tensor, size_t i, double x)
 {
-    mpfr_t wide;
     if (tensor->element == ULP_ELEMENT_F32)
         ((float *)tensor->data)[i] = (float)x;
     else if (tensor->element == ULP_ELEMENT_F64)
         ((double *)tensor->data)[i] = x;
-    else {
-        struct ulp_record *record = ulp_record_at(tensor->data, i, tensor->precision);
-        ulp_record_begin(wide, record, tensor->precision);
-        mpfr_set_d(wide, x, MPFR_RNDN);
-        ulp_record_close(record, wide);
-    }
+    else
+        ((struct ulp_double_pair *)tensor->data)[i] = (struct ulp_double_pair){x, 0x1p-60 * x};
 }
 
 /* Normal deviates, with relative errors up to `error` below the units of a double. */
-static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precision, double error)
+static void fill(struct ulp_tensor *tensor, enum ulp_element element, double error)
 {
     struct ulp_error message;
     const int64_t dim = (int64_t)COUNT;
-    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, precision, 1, &dim, &message) != ULP_OK)
+    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, 0, 1, &dim, &message) != ULP_OK)
         bench_stop(message.message);
     for (size_t i = 0; i < COUNT; i++) {
         const double u = ulp_random_uniform(1, 2 * i), v = ulp_random_uniform(1, 2 * i + 1);
@@ -105,12 +99,12 @@ static void measure_once(const struct row *row, const struct measured *m)
 
 static void fill_all(struct measured *m, const struct row *row)
 {
-    fill(&m->base, row->base, row->precision, 0);
+    fill(&m->base, row->base, 0);
     for (size_t l = 0; l < LANES_MAX; l++) {
         const double error = 1e-6 * (double)(l + 1);
-        fill(&m->lanes[l].value, row->value, row->precision, error);
-        fill(&m->lanes[l].single, row->value, row->precision, error / 2);
-        fill(&m->lanes[l].here, row->base, row->precision, error / 3);
+        fill(&m->lanes[l].value, row->value, error);
+        fill(&m->lanes[l].single, row->value, error / 2);
+        fill(&m->lanes[l].here, row->base, error / 3);
     }
 }
 

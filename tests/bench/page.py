@@ -3,7 +3,7 @@
 
     tests/bench/page.py [--build FOLDER] [--only WORD] [--networks N] [--out FILE]     (make -C build performance)
 
-Every bench program runs once with all instruction sets of the processor and once without AVX-512 IFMA, without AVX-512 and in portable C
+Every bench program runs once with all instruction sets of the processor and once without AVX-512 and in portable C
 (instruction_sets.py), then the networks of ULPSCOPE_TEST_DATA beside ONNX Runtime in N turns (networks.py; without the folder they are
 left out, and the page says so). Take a quiet machine: the page gives its load before the first program and after the last. --only: rows of
 programs with WORD in their names, and no networks, to try the page.
@@ -23,10 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SECTIONS = (
     ("bench_contract", "Sums of products, GMAC/s of one core", "`of sgemm`: of the same run's OpenBLAS, in single precision",
      (("of_sgemm", "of sgemm"),)),
-    ("bench_wide", "The reference's sums of products, GMAC/s of one core",
-     "How many times as fast as a loop of `mpfr_fma`, and as FLINT's `arb_dot` and `arb_approx_dot`",
-     (("of_mpfr_fma", "x mpfr_fma"), ("of_arb_dot", "x arb_dot"), ("of_arb_approx_dot", "x arb_approx_dot"))),
-    ("bench_elementwise", "Formulas in the reference, ns an element of one core", "`MPFR's ns`: MPFR's own functions, one after the other, element by element",
+    ("bench_elementwise", "Formulas in the reference, ns an element of one core", "`MPFR's ns`: MPFR's own functions at 106 bits, one after the other, element by element",
      (("mpfr_ns", "MPFR's ns"),)),
     ("bench_measure", "Measures of errors, ns an element of one core", "", ()),
 )
@@ -97,11 +94,11 @@ def networks(build, turns):
             return "## Whole networks\n\nNot measured: Python has no onnxruntime, or the folder no models.\n"
         with open(path, encoding="utf-8") as file:
             rows = json.load(file)["networks"]
-    columns = ("onnxruntime.1", "onnxruntime.2", "fp32.1", "fp32.2", "fp16.2", "mpfr:128.2")
+    columns = ("onnxruntime.1", "onnxruntime.2", "fp32.1", "fp32.2", "fp16.2", "pair.2")
     lines = [[row["model"]] + [f"{1e3 * row[key]:.3g}" if key in row else "" for key in columns] +
              [f"{row['audit.2']:.3g}" if "audit.2" in row else "", f"{row['audit.peak_bytes'] / 2**20:.0f}" if "audit.peak_bytes" in row else ""]
              for row in rows]
-    titles = ("", "ONNX Runtime 1t", "2t", "fp32 1t", "2t", "fp16 2t", "mpfr:128 2t", "audit, s", "MiB")
+    titles = ("", "ONNX Runtime 1t", "2t", "fp32 1t", "2t", "fp16 2t", "pair 2t", "audit, s", "MiB")
     return ("## Whole networks\n\nMilliseconds of one inference, the fastest of the turns, with one and two threads; seconds and the largest memory of an "
             f"audit of `{rows[0]['audited'] if rows else ''}` with shares, two threads.\n\n") + table(titles, lines)
 

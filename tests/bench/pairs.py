@@ -28,7 +28,7 @@ import page
 import process
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COMMANDS = {"fp32": ["run", "-a", "fp32"], "fp16": ["run", "-a", "fp16"], "mpfr:128": ["run", "-a", "mpfr:128"],
+COMMANDS = {"fp32": ["run", "-a", "fp32"], "fp16": ["run", "-a", "fp16"], "pair": ["run", "-a", "pair"],
             "audit": ["audit", "-a", "fp16,tf32"], "audit without shares": ["audit", "-a", "fp16,tf32", "--no-attribute"]}
 NETWORKS = "mnist_8,tinybert_1l,self_attention_ezkl,nanogpt_4l,gtcrn_simple,silero_vad_16k,fsanet_1x1,ultraface_rfb_320"
 MADE = "depthwise,wave,looped"  # by scripts/make_networks.py

@@ -1,6 +1,6 @@
 /* Wide contractions: every output, bit for bit, against mpfr_dot, over kinds of operands chosen to
  * break them: spread exponents, cancellation, exact ties, zeros, subnormals, specials; every
- * method, thread count and precision. */
+ * thread count and precision. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,11 @@
 
 static const int precisions[] = {2, 24, 53, 64, 113, 128, 256, 500, 1024, 4096};
 
-/* Every method on one setup. */
 static void check_setup(struct setup setup, int thread_count)
 {
     struct world world;
     world_create(&world, setup);
-    for (size_t method = 0; method < WORLD_METHODS; method++)
-        world_compare(&world, (enum ulp_wide_method)method, thread_count);
+    world_compare(&world, thread_count);
     world_free(&world);
 }
 
@@ -59,8 +57,7 @@ TEST_LOOP(rounds_up_to_powers_of_two, 0, 8)
     }
     mpfr_clears(x, tiny, (mpfr_ptr)NULL);
     world_find_expected(&world);
-    for (int method = 0; method < WORLD_METHODS; method++)
-        world_compare(&world, (enum ulp_wide_method)method, 1);
+    world_compare(&world, 1);
     world_free(&world);
 }
 

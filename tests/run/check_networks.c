@@ -18,7 +18,7 @@
 enum agreement {
     CLOSE,    /* fp32 within rtol 1e-3 and atol 1e-5, the bound the data's makers give */
     DECLARED, /* `model` within that: the graph's own FP16 types were obeyed */
-    /* mpfr:128 within that: integer kernels made it, whose sums are exact (doc/accuracy.md) */
+    /* pair within that: integer kernels made it, whose sums are exact (doc/accuracy.md) */
     INTEGERS,
 };
 
@@ -161,7 +161,7 @@ static enum ulp_status check_cast(void *context, const struct ulp_event *event,
 TEST_LOOP(every_network_audits, 0, ROW_COUNT)
 {
     const struct row *row = &rows[_i];
-    const char *const names[] = {"mpfr:128", row->agreement == DECLARED ? "model" : "fp32", "fp16"};
+    const char *const names[] = {"pair", row->agreement == DECLARED ? "model" : "fp32", "fp16"};
     const struct ulp_run_options options = {.thread_count = 2, .audit = true};
     const size_t lanes = _i >= MIXED ? 2 : 3;
     struct ulp_model *model;
@@ -213,7 +213,7 @@ static void compare_recording(const struct row *row, const struct ulp_tensor_set
 TEST_LOOP(every_recording_agrees, 0, MIXED)
 {
     static const char *const arithmetics[] = {
-        [CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "mpfr:128"};
+        [CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "pair"};
     const struct row *row = &rows[_i];
     struct ulp_model *model;
     if (!load_row(row, &model))
@@ -293,7 +293,7 @@ static double largest_difference(const struct ulp_tensor *a, const double *b)
  * amplifies. */
 static double *extrapolate(struct ulp_model *model, const struct ulp_tensor_set *inputs, size_t i)
 {
-    const char *const reference = "mpfr:128";
+    const char *const reference = "pair";
     struct ulp_tensor_set at, next;
     run_model(model, inputs, &reference, 1, &at);
     const size_t count = at.items[i].tensor.count;
@@ -328,7 +328,7 @@ TEST_LOOP(the_reference_agrees_with_fp64, GENERATED, MIXED)
 {
     const struct row *row = &rows[_i];
     const bool folded = strstr(row->path, "resnet");
-    const char *const fp64 = "fp64", *const reference = "mpfr:128";
+    const char *const fp64 = "fp64", *const reference = "pair";
     char path[512];
     struct ulp_model *model;
     struct ulp_tensor_set inputs, want, near;
@@ -355,13 +355,13 @@ TEST_LOOP(the_reference_agrees_with_fp64, GENERATED, MIXED)
         const double effect = largest_difference(&near.items[i].tensor, plain),
                      error64 = largest_difference(recorded, y);
         const double bound = folded ? 4 * effect : 8 * effect + 0x1p-52 * largest;
-        ck_assert_msg(error64 <= bound, "%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g",
+        ck_assert_msg(error64 <= bound, "%s output %zu: ref64 is %.3g from pair, allowed %.3g",
                       row->path, i, error64, bound);
         ck_assert_msg(folded || bound <= 1e-12 * largest, "%s: %.3g is no FP64 accuracy", row->path,
                       bound);
         if (getenv("ULPSCOPE_TEST_VERBOSE"))
-            printf("%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g\n", row->path, i,
-                   error64, bound);
+            printf("%s output %zu: ref64 is %.3g from pair, allowed %.3g\n", row->path, i, error64,
+                   bound);
         ulp_tensor_set_free(&near);
         free(plain);
         free(y);

@@ -43,7 +43,7 @@ WIDER = {
                "--threads=2", "--max-memory=1M"],
 }
 # Instruction sets that the processor does as if it did not have.
-DISABLED = ["", "", "avx512ifma", "avx512", "avx512,avx2"]
+DISABLED = ["", "", "avx512", "avx512,avx2"]
 
 
 def without(arith, *options):

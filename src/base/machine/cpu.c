@@ -20,7 +20,6 @@ static const struct {
     {"avx2", ULP_CPU_AVX2, 0},
     {"f16c", ULP_CPU_F16C, ULP_CPU_AVX2},
     {"avx512", ULP_CPU_AVX512, ULP_CPU_AVX2 | ULP_CPU_F16C},
-    {"avx512ifma", ULP_CPU_AVX512IFMA, ULP_CPU_AVX512},
     {"avx512fp16", ULP_CPU_AVX512FP16, ULP_CPU_AVX512},
     {"neon", ULP_CPU_NEON, 0},
 };
@@ -51,8 +50,6 @@ static unsigned detect(void)
         return present;
     if (has(ebx, 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31)) /* F, DQ, BW, VL */
         present |= ULP_CPU_AVX512;
-    if (has(ebx, 1U << 21 | 1U << 28)) /* IFMA, CD */
-        present |= ULP_CPU_AVX512IFMA;
     if (has(edx, 1U << 23))
         present |= ULP_CPU_AVX512FP16;
     return present;

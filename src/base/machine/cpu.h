@@ -9,13 +9,11 @@
 #include <stdbool.h>
 
 enum ulp_cpu_feature {
-    ULP_CPU_AVX2 = 1 << 0,   /* avx2: AVX2 and FMA3 */
-    ULP_CPU_F16C = 1 << 1,   /* f16c: FP16 conversions; builds on avx2 */
-    ULP_CPU_AVX512 = 1 << 2, /* avx512: AVX-512 F, BW, DQ, VL; builds on avx2 and f16c */
-    /* avx512ifma: 52-bit integer multiply-add, and CD; builds on avx512 */
-    ULP_CPU_AVX512IFMA = 1 << 3,
-    ULP_CPU_AVX512FP16 = 1 << 4, /* avx512fp16: arithmetic on FP16; builds on avx512 */
-    ULP_CPU_NEON = 1 << 5,       /* neon: of aarch64, which always has it */
+    ULP_CPU_AVX2 = 1 << 0,       /* avx2: AVX2 and FMA3 */
+    ULP_CPU_F16C = 1 << 1,       /* f16c: FP16 conversions; builds on avx2 */
+    ULP_CPU_AVX512 = 1 << 2,     /* avx512: AVX-512 F, BW, DQ, VL; builds on avx2 and f16c */
+    ULP_CPU_AVX512FP16 = 1 << 3, /* avx512fp16: arithmetic on FP16; builds on avx512 */
+    ULP_CPU_NEON = 1 << 4,       /* neon: of aarch64, which always has it */
     ULP_CPU_UNKNOWN = 1 << 30,   /* they were not looked for yet */
 };
 

@@ -51,33 +51,3 @@ void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpf
         ulp_record_close(record, x);
     }
 }
-
-void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind)
-{
-    mpfr_t sum;
-    mp_limb_t limb = 0;
-    mpfr_custom_init_set(sum, kind, 0, GMP_NUMB_BITS, &limb);
-    ulp_wide_store(call, element, sum);
-}
-
-void ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
-                    int64_t lsb, bool negative)
-{
-    struct local sum;
-    mpfr_t all;
-    while (count && x[count - 1] == 0)
-        count--;
-    if (!count) {
-        ulp_wide_store_special(call, element, MPFR_ZERO_KIND);
-        return;
-    }
-    const int shift = __builtin_clzll(x[count - 1]);
-    if (shift)
-        mpn_lshift(x, x, (mp_size_t)count, (unsigned)shift);
-    mpfr_custom_init_set(all, negative ? -MPFR_REGULAR_KIND : MPFR_REGULAR_KIND,
-                         lsb + 64 * (int64_t)count - shift, (mpfr_prec_t)count * GMP_NUMB_BITS, x);
-    local_begin(&sum, call->precision + ULP_WIDE_EXTRA_BITS);
-    if (mpfr_set(sum.value, all, MPFR_RNDZ))
-        ulp_wide_make_odd(sum.value);
-    ulp_wide_store(call, element, sum.value);
-}

@@ -17,7 +17,7 @@ struct ulp_wide_call {
     bool same_storage; /* storage is mpfr:P: storing rounds nothing more */
 };
 
-/* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the
+/* Exact sums come with this many bits more than P, rounded to odd (cut off, and the
  * last bit set when anything was lost): rounding that to P in any mode, stochastic with 64 bits
  * too, is a single rounding of the exact sum. */
 #define ULP_WIDE_EXTRA_BITS 64
@@ -46,15 +46,10 @@ struct ulp_wide_view {
 void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor,
                            int64_t element);
 
-/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or of P bits; or NaN, Inf, 0) and
+/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or NaN, Inf, 0) and
  * write it to an element of out. */
 void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpfr_t sum);
 
-/* The same for a sum that is NaN, Inf or 0 (an MPFR kind, negative for -Inf). */
-void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind);
-/* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten). */
-void ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
-                    int64_t lsb, bool negative);
 /* x was rounded toward zero and lost something: set its last bit. */
 static inline void ulp_wide_make_odd(mpfr_t x)
 {
@@ -62,17 +57,7 @@ static inline void ulp_wide_make_odd(mpfr_t x)
     *(mp_limb_t *)mpfr_custom_get_significand(x) |= (mp_limb_t)1 << unused;
 }
 
-/* ULP_WIDE_KULISCH. One worker's memory. */
-struct ulp_wide_kulisch;
-enum ulp_status ulp_wide_kulisch_create(struct ulp_wide_kulisch **out, struct ulp_budget *scratch,
-                                        struct ulp_error *error);
-void ulp_wide_kulisch_free(struct ulp_wide_kulisch *kulisch);
-/* Computes and stores one output. */
-enum ulp_status ulp_wide_kulisch_element(struct ulp_wide_kulisch *kulisch,
-                                         const struct ulp_wide_call *call,
-                                         struct ulp_wide_place place, struct ulp_error *error);
-
-/* ULP_WIDE_SUM. One worker's memory. */
+/* One worker's memory. */
 struct ulp_wide_sum;
 enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_wide_call *call,
                                     struct ulp_error *error);

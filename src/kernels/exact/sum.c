@@ -1,6 +1,5 @@
 /* The exact path of wide contractions: products without rounding by mpfr_mul, their sum by
- * mpfr_sum, one rounding. It takes any values and exponents, and every other method is tested
- * against it. */
+ * mpfr_sum, one rounding. It takes any values and exponents. */
 #include "kernels/exact/parts.h"
 
 #include "base/error.h"

@@ -50,14 +50,14 @@ enum { BASE_COUNT = sizeof bases / sizeof bases[0] };
 
 const char *ulp_arithmetic_preset(size_t index)
 {
-    static const char *const others[] = {"model", "ort-cpu", "mpfr:128", NULL};
+    static const char *const others[] = {"model", "ort-cpu", "pair", "mpfr:128"};
     for (int i = 0; i < BASE_COUNT; i++) {
         if (bases[i].preset && index-- == 0)
             return bases[i].name;
         if (bases[i].strict_preset && index-- == 0)
             return bases[i].strict;
     }
-    return index < 3 ? others[index] : NULL;
+    return index < sizeof others / sizeof others[0] ? others[index] : NULL;
 }
 
 const char *ulp_base_of_storage(const char *storage, size_t index)
@@ -75,7 +75,7 @@ static void list_bases(char text[400])
     for (int i = 0; i < BASE_COUNT; i++)
         snprintf(text + strlen(text), 400 - strlen(text), "%s, ", bases[i].name);
     snprintf(text + strlen(text), 400 - strlen(text),
-             "eXmY (as e5m7), each of these but tf32-trunc with -strict, mpfr:P (as mpfr:128)");
+             "eXmY (as e5m7), each of these but tf32-trunc with -strict, pair, mpfr:P (as mpfr:128)");
 }
 
 static enum ulp_status fail_storage(const char *name, struct ulp_error *error)
@@ -112,7 +112,7 @@ static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
                                                  {"float16", "fp16"}, {"bfloat16", "bf16"},
                                                  {"fp8", "fp8-e4m3"}, {"e4m3", "fp8-e4m3"},
                                                  {"mpfr", "mpfr:128"}};
-    const char *near = word, *words[2 * BASE_COUNT + 2];
+    const char *near = word, *words[2 * BASE_COUNT + 3];
     char hint[64], known[400];
     size_t count = 0;
     const struct ulp_target *target = ulp_target_find(word);
@@ -133,6 +133,7 @@ static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
         if (bases[i].strict)
             words[count++] = bases[i].strict;
     }
+    words[count++] = "pair";
     words[count++] = "mpfr:128";
     words[count] = NULL;
     for (size_t i = 0; i < sizeof other_names / sizeof other_names[0]; i++)

@@ -7,7 +7,6 @@
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 #include "number/strip/access.h"
-#include "number/strip/move.h"
 #include "number/strip.h"
 #include "number/strip/strip_bound.h"
 
@@ -82,12 +81,6 @@ static void run_primitive(compute_fn *compute, enum ulp_primitive primitive, int
     const int precision = rule->precision;
     const size_t step = ulp_record_bytes(precision);
     const char *const operands[3] = {a, arity > 1 ? b : a, arity > 2 ? c : a};
-    const bool plain = !rule->each_step && !rule->bounded;
-    ulp_strip_fn *const move = plain ? ulp_strip_move(primitive) : NULL;
-    if (move) {
-        move(rule, out, a, b, c, n, place);
-        return;
-    }
     for (size_t i = 0; i < n; i++) {
         struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
         if (rule->bounded) {

@@ -299,12 +299,12 @@ bool world_same_record(const struct ulp_record *x, const struct ulp_record *y, i
            memcmp(x->limbs, y->limbs, ulp_record_bytes(precision) - sizeof(struct ulp_record)) == 0;
 }
 
-void world_compare(struct world *world, enum ulp_wide_method method, int thread_count)
+void world_compare(struct world *world, int thread_count)
 {
     const struct setup *setup = &world->setup;
     struct ulp_pool *pool = thread_count > 1 ? test_pool(thread_count) : NULL;
     memset(world->out.data, 0x5a, world->out.count * world->out.element_bytes);
-    ck_ok(ulp_contract_wide_by(method, &world->arithmetic, &world->problem, pool, &why));
+    ck_ok(ulp_contract_wide(&world->arithmetic, &world->problem, pool, &why));
     ulp_pool_free(pool);
     for (size_t i = 0; i < world->out.count; i++) {
         const struct ulp_record *found = ulp_record_at_const(world->out.data, i, setup->precision);
@@ -316,10 +316,10 @@ void world_compare(struct world *world, enum ulp_wide_method method, int thread_
         ulp_record_open_const(x, found, setup->precision);
         ulp_record_open_const(y, right, setup->precision);
         mpfr_printf("found %Ra\nright %Ra\n", x, y);
-        ck_abort_msg("method %d, %s, P %d, %zux%zux%zux%zu, elements %d:%d %d:%d, padding %d, "
+        ck_abort_msg("%s, P %d, %zux%zux%zux%zu, elements %d:%d %d:%d, padding %d, "
                      "threads %d, seed %llu: output %zu",
-                     (int)method, kind_names[setup->kind], setup->precision, setup->batch_count,
-                     setup->m, setup->n, setup->k, (int)setup->a, setup->a_precision, (int)setup->b,
+                     kind_names[setup->kind], setup->precision, setup->batch_count, setup->m,
+                     setup->n, setup->k, (int)setup->a, setup->a_precision, (int)setup->b,
                      setup->b_precision, (int)setup->padding, thread_count,
                      (unsigned long long)setup->seed, i);
     }

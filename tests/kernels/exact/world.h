@@ -9,8 +9,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-#define WORLD_METHODS (ULP_WIDE_SUM + 1)
-
 /* What the factors' elements are like. */
 enum kind {
     NORMAL,     /* full significands, exponents within 8 */
@@ -61,7 +59,7 @@ void world_create(struct world *world, struct setup setup);
 void world_free(struct world *world);
 /* Again, after a change of the factors: mpfr_dot, one output at a time; a zero is +0. */
 void world_find_expected(struct world *world);
-void world_compare(struct world *world, enum ulp_wide_method method, int thread_count);
+void world_compare(struct world *world, int thread_count);
 
 /* Element i, rounded to the tensor's element or to value's precision. */
 void world_put(struct ulp_tensor *tensor, size_t i, const mpfr_t value);
