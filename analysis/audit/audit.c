@@ -7,6 +7,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/audit/auditor.h"
+#include "analysis/audit/listed.h"
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/place.h"
@@ -75,6 +76,7 @@ static enum ulp_status prepare_audit(struct ulp_auditor *auditor, struct ulp_err
     audit->opset = ulp_model_opset(program->model, "");
     ULP_TAKE(auditor->taints, auditor->arena, lanes, error);
     ULP_TAKE(auditor->sampled, auditor->arena, lanes, error);
+    ULP_TAKE(auditor->listed, auditor->arena, lanes + 1, error);
     ULP_TRY(ulp_taken(audit->lanes && audit->model_path && audit->arguments && audit->reference,
                       error));
     for (audit->lane_count = 0; audit->lane_count < lanes; audit->lane_count++) {
@@ -133,8 +135,10 @@ enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_coun
 
 static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
 {
-    for (size_t l = 0; auditor->taints && l < lane_count; l++)
+    for (size_t l = 0; auditor->listed && l < lane_count; l++) {
         ulp_taint_clear(&auditor->taints[l]);
+        ulp_listed_clear(&auditor->listed[l]);
+    }
     ulp_arena_free(auditor->arena);
     auditor->arena = NULL;
     ulp_birth_forget(&auditor->births);
@@ -142,6 +146,7 @@ static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
     ulp_given_free(&auditor->given);
     auditor->sampled = NULL;
     auditor->taints = NULL;
+    auditor->listed = NULL;
 }
 
 void ulp_auditor_free(struct ulp_auditor *auditor)
@@ -166,8 +171,10 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
         return ulp_out_of_memory(error);
     auditor->sample = audit->sample_count++;
     auditor->diverged = false;
-    for (size_t l = 0; l < audit->lane_count; l++)
+    for (size_t l = 0; l < audit->lane_count; l++) {
         ulp_taint_clear(&auditor->taints[l]);
+        ulp_listed_clear(&auditor->listed[l]);
+    }
     ulp_birth_forget(&auditor->births);
     ulp_lost_start(&auditor->lost);
     auditor->births.sample = auditor->sample;

@@ -6,6 +6,7 @@
 #include <ulpscope/verdict.h>
 
 #include "analysis/audit/auditor.h"
+#include "analysis/audit/listed.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/measure/judged.h"
@@ -105,10 +106,14 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
         return ULP_OK;
     struct ulp_purpose purpose =
         ulp_audit_purpose(auditor->program, (size_t)index, auditor->task, truth);
+    struct ulp_budget *budget = ulp_model_budget(auditor->program->model);
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor ordered = {0};
     if (amounts && purpose.task == ULP_TASK_INTEGER)
         purpose.task = ULP_TASK_SIGNAL;
-    ULP_TRY(ulp_judged_measure(value, truth, purpose, ulp_model_budget(auditor->program->model),
-                               &judged, error));
+    ULP_TRY(ulp_listed_order(&auditor->listed[lane], value, budget, &ordered, error));
+    ULP_TRY(ulp_judged_measure(ordered.data ? &ordered : value, truth, purpose, budget, &judged,
+                               error));
+    judged.listed = ordered.data != NULL;
     ulp_judged_add(&output->judged, &judged);
     return ULP_OK;
 }
@@ -158,9 +163,11 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
         judged->grade = grade_birth(birth, &text);
     else
         judged->grade = grade_kind(output, &text);
-    if (!text.length && judged->task != ULP_TASK_UNKNOWN)
+    if (!text.length && judged->task != ULP_TASK_UNKNOWN) {
         judged->grade = ulp_judged_grade(judged, &text);
-    else if (!text.length) {
+        if (judged->listed)
+            ulp_text_add(&text, ", rows of one index compared");
+    } else if (!text.length) {
         judged->grade = ULP_GRADE_NOT;
         ulp_text_add(&text, "%s", ulp_judge_reason(ULP_CROSSED_NOTHING));
     }

@@ -223,6 +223,7 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
         return;
     }
     sum->varies |= sum->task != more->task;
+    sum->listed |= more->listed;
     if (more->task < sum->task)
         sum->task = more->task, sum->basis = more->basis;
     if (is_less(more->group_db, sum->group_db))

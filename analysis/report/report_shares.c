@@ -9,6 +9,7 @@
 #include "number/function/math.h"
 
 #define SHARES_SHOWN 10
+#define CHOICES_SHOWN 40 /* a model has so many layers */
 
 /* In tenths of a percent, and without a sign where that is nothing. */
 static double percent(double part)
@@ -71,6 +72,35 @@ static void add_stops(const struct ulp_page *page, const struct ulp_audit_lane *
         }
     if (count > ULP_PAGE_RANKED)
         ulp_text_add(page->out, "    nor %zu more\n", count - ULP_PAGE_RANKED);
+}
+
+/* What sets of TopK and QMoE are, layer by layer, and where the error shows first. */
+static void add_choices(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        const struct ulp_choices *choices = &node->choices;
+        char near[24] = "-";
+        if ((!choices->differing && !(fabs(node->shows) >= ULP_DECISION_SHOWN)) ||
+            count++ >= CHOICES_SHOWN)
+            continue;
+        if (count == 1)
+            ulp_text_add(page->out,
+                         "  %swhat comes out otherwise: sets, boxes, elements; near: sets whose "
+                         "margin in the reference is below the rms of its error%s\n"
+                         "  %s%10s %9s %9s %9s  %-14s %s%s\n",
+                         page->bold, page->off, page->dim, "shows", "others", "near", "of", "op",
+                         "node", page->off);
+        if (ulp_is_word(node->op, "TopK QMoE ArgMax ArgMin"))
+            snprintf(near, sizeof near, "%zu", choices->near);
+        ulp_text_add(page->out, "  %10s %9zu %9s %9zu  %-14.14s ", PERCENT(node->shows),
+                     choices->differing, near, choices->count, node->op);
+        ulp_page_name(page, node->name, 58);
+        ulp_text_add(page->out, "\n");
+    }
+    if (count > CHOICES_SHOWN)
+        ulp_text_add(page->out, "    %zu more nodes in report.json\n", count - CHOICES_SHOWN);
 }
 
 static void add_groups(const struct ulp_page *page, const struct ulp_attribution *attribution)
@@ -280,6 +310,7 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
                  columns.decided ? " with decisions" : "");
     if (fabs(attribution->residual) >= MISSING_FROM)
         add_missing(page, lane, order);
+    add_choices(page, lane);
     add_groups(page, attribution);
     add_verified(page, lane);
     add_stops(page, lane);
@@ -295,7 +326,8 @@ void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *la
     if (!lane->qdq_pair_count)
         return;
     ulp_text_add(page->out,
-                 "  %sQ/DQ: what the worst output of the first sample gains when the floats pass by a pair%s\n"
+                 "  %sQ/DQ: what the worst output of the first sample gains when the floats pass "
+                 "by a pair%s\n"
                  "  %s%10s %9s %9s %9s %9s  %s%s\n",
                  page->bold, page->off, page->dim, "gains dB", "channels", "clipped", "of", "steps",
                  "read as", page->off);

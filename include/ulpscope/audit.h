@@ -118,6 +118,9 @@ struct ulp_judged {
     enum ulp_task task;   /* UNKNOWN: of a value that is no output of the graph */
     enum ulp_basis basis; /* why */
     bool varies;          /* samples are of several tasks: it is judged as each, and as a signal */
+    /* in some sample its rows, which a TopK or NonMaxSuppression lists beside boxes, stood in other
+     * places than the reference's: those of one index are compared */
+    bool listed;
     enum ulp_grade grade; /* by the rules, of the figures below and of sqnr_db [whole] */
     char *text;           /* why [whole] */
     /* of the worst sample; of an output that has diverged with the reference's decisions [whole] */
@@ -643,10 +646,10 @@ struct ulp_audit_options {
     /* what is explained: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
      * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output */
     const char *output;
-    size_t verify;      /* nodes of the largest shares, and as many random ones, to try in runs */
-    const char *group;  /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
-    bool certify;       /* the reference at twice its precision, which is mpfr:P, 2P <= 4096, or pair */
-    bool schedules;     /* struct ulp_spreads of every lane, on the first sample */
+    size_t verify;     /* nodes of the largest shares, and as many random ones, to try in runs */
+    const char *group; /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
+    bool certify;   /* the reference at twice its precision, which is mpfr:P, 2P <= 4096, or pair */
+    bool schedules; /* struct ulp_spreads of every lane, on the first sample */
     enum ulp_task task; /* of the graph's float outputs; UNKNOWN: each is recognised */
     /* Another model's values as the truth, for a model that was rewritten (converted to FP16,
      * quantised, fused); NULL: the model's own. A value is then compared with the value r of the

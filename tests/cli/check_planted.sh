@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Faults in scales, planted in ten networks: lint names what stands in the file, audit beside the float network what it costs, scales the outlier. Beside networks in which a
-# product is FP16 audit names the Cast or the product, whichever costs most.
+# product is FP16 audit names the Cast or the product, whichever costs most. Then decisions that a planted rounding has moved (planted_decisions.py).
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: nothing is planted"; exit 77; }
 
@@ -75,4 +75,5 @@ done
 look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
 fields choices.json 'not any("smooth scales" in c["words"] for c in r["choices"])' "scales without an outlier"
 python3 "$source/tests/cli/planted_borders.py" "$program" >out || fail "borders beside an original: $(grep -a MISSED out; tail -1 out)"
+python3 "$source/tests/cli/planted_decisions.py" "$program" >out || fail "decisions that a rounding has moved: $(cat out)"
 exit $failed
