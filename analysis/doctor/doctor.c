@@ -109,6 +109,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     const struct ulp_audit_options wanted = {.plan = &planning,
                                              .shares = true,
                                              .original = options->original,
+                                             .no_pairs = true,
                                              .task = options->task,
                                              .allow_nonfinite_inputs =
                                                  options->allow_nonfinite_inputs,
@@ -524,8 +525,8 @@ static void say_next(struct ulp_doctoring *x)
         if (x->options->original) {
             ulp_text_add(&text, " --reference-model");
             ulp_word_add(&text, ulp_model_path(x->options->original));
-        }
-        add_keeps(&text, doctor);
+        } else
+            add_keeps(&text, doctor);
         ulp_text_add(&text, " --html audit.html");
     }
     x->doctor->next = keep(x, &text);

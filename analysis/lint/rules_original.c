@@ -17,9 +17,12 @@ struct source {
     const struct ulp_tensor *values;   /* as stored: floats, or codes */
     const struct ulp_tensor *zero;     /* of codes; NULL: 0 */
     struct ulp_stored stored;          /* of codes */
-    struct ulp_lint_place dequantizer; /* node NULL: values are floats */
-    const char *name;                  /* of the constant */
-    int rank;                          /* as the reader has it */
+    struct ulp_lint_place dequantizer; /* node NULL: values are floats, or packed */
+    /* of MatMulNBits, whose scales are stored.scale: bits of a value, values of a block and of a
+     * row, blocks of a row; 0: it is none */
+    size_t bits, block, row, blocks;
+    const char *name; /* of the constant */
+    int rank;         /* as the reader has it */
     int64_t dims[RANK_MAX];
     size_t strides[RANK_MAX]; /* of the elements as stored */
 };
@@ -83,9 +86,72 @@ static bool find_source_at(const struct ulp_lint_graph *graph, int value, int de
            ulp_stored_read(place.node, out->values, scale, &out->stored);
 }
 
+/* (N, blocks, bytes), which are read as (K, N). */
+static bool find_packed(struct ulp_lint_place place, struct source *out)
+{
+    const int zero = ulp_lint_input(place, 3);
+    const int64_t n = ulp_lint_int(place, "N", 0), k = ulp_lint_int(place, "K", 0);
+    *out = (struct source){.values = ulp_lint_constant(place.graph, ulp_lint_input(place, 1)),
+                           .zero = ulp_lint_constant(place.graph, zero),
+                           .name = ulp_lint_value_name(place.graph, ulp_lint_input(place, 1)),
+                           .bits = (size_t)ulp_lint_int(place, "bits", 4),
+                           .block = (size_t)ulp_lint_int(place, "block_size", 0),
+                           .row = (size_t)k,
+                           .rank = 2,
+                           .dims = {k, n},
+                           .strides = {1, (size_t)k}};
+    out->stored.scale = ulp_lint_constant(place.graph, ulp_lint_input(place, 2));
+    if (!out->values || !out->stored.scale || (zero >= 0 && !out->zero) || n < 1 || k < 1 ||
+        !out->block || (out->bits != 2 && out->bits != 4 && out->bits != 8))
+        return false;
+    out->blocks = (out->row + out->block - 1) / out->block;
+    const size_t zeros = out->zero && out->zero->type == ULP_TYPE_UINT8
+                             ? (size_t)n * ((out->blocks * out->bits + 7) / 8)
+                             : (size_t)n * out->blocks;
+    return out->values->type == ULP_TYPE_UINT8 &&
+           out->values->count == (size_t)n * out->blocks * out->block * out->bits / 8 &&
+           out->stored.scale->count == (size_t)n * out->blocks &&
+           (!out->zero || out->zero->count == zeros);
+}
+
+static size_t unpack(const struct ulp_tensor *bytes, size_t first, size_t i, size_t bits)
+{
+    return (size_t)ulp_tensor_get(bytes, first + i * bits / 8) >> i * bits % 8 &
+           (((size_t)1 << bits) - 1);
+}
+
+static double read_packed(const struct source *s, size_t i, double *step, double *code)
+{
+    const size_t n = i / s->row, k = i % s->row, b = k / s->block;
+    const double scale = ulp_tensor_get(s->stored.scale, n * s->blocks + b);
+    const double zero =
+        !s->zero ? ldexp(1, (int)s->bits - 1)
+        : s->zero->type == ULP_TYPE_UINT8
+            ? (double)unpack(s->zero, n * ((s->blocks * s->bits + 7) / 8), b, s->bits)
+            : ulp_tensor_get(s->zero, n * s->blocks + b);
+    *code = (double)unpack(s->values, n * s->blocks * s->block * s->bits / 8, k, s->bits);
+    *step = fabs(scale);
+    return (*code - zero) * scale;
+}
+
+static bool is_coded(const struct source *s)
+{
+    return s->bits || (s->dequantizer.node && !ulp_type_is_float(s->values->type));
+}
+
+static void find_range(const struct source *s, double *bottom, double *top)
+{
+    *bottom = 0;
+    *top = ldexp(1, (int)s->bits) - 1;
+    if (!s->bits)
+        ulp_integer_range(s->values->type, bottom, top);
+}
+
 static bool find_source(struct ulp_lint_place place, size_t i, struct source *out)
 {
     const int value = ulp_lint_input(place, i);
+    if (ulp_lint_is(place, "MatMulNBits"))
+        return i == 1 && find_packed(place, out);
     if (value < 0 || !find_source_at(place.graph, value, 0, out))
         return false;
     if (i == 1 && out->rank == 2 && ulp_lint_is(place, "Gemm") &&
@@ -105,9 +171,12 @@ static double find_zero(const struct source *s, size_t scale)
 }
 
 /* Stored element i as its reader has it; *step: between its neighbours there. */
-static double read_element(const struct source *s, size_t i, double *step)
+static double read_element(const struct source *s, size_t i, double *step, double *code)
 {
+    if (s->bits)
+        return read_packed(s, i, step, code);
     const double x = ulp_tensor_get(s->values, i);
+    *code = x;
     if (s->dequantizer.node) {
         const size_t scale = ulp_stored_find(&s->stored, i);
         const double width = ulp_stored_scale(&s->stored, scale);
@@ -138,9 +207,17 @@ static size_t find_stored(const struct source *s, size_t i)
     return at;
 }
 
+static size_t count_elements(const struct source *s)
+{
+    size_t count = 1;
+    for (int d = 0; d < s->rank; d++)
+        count *= (size_t)s->dims[d];
+    return count;
+}
+
 static bool has_same_shape(const struct source *a, const struct source *b)
 {
-    bool same = a->rank == b->rank && a->values->count == b->values->count;
+    bool same = a->rank == b->rank;
     for (int d = 0; same && d < a->rank; d++)
         same = a->dims[d] == b->dims[d];
     return same;
@@ -184,7 +261,9 @@ static struct ulp_lint_place find_twin(const struct twins *twins, struct ulp_lin
     if (n < 0)
         n = ulp_names_find(&twins->nodes, place.node->name);
     const struct ulp_lint_place twin = n < 0 ? (struct ulp_lint_place){0} : twins->other.places[n];
-    return ulp_lint_is(twin, place.node->op_type) ? twin : (struct ulp_lint_place){0};
+    const bool alike = ulp_lint_is(twin, place.node->op_type) ||
+                       (ulp_lint_is(twin, "MatMul") && ulp_lint_is(place, "MatMulNBits"));
+    return alike ? twin : (struct ulp_lint_place){0};
 }
 
 /* How a constant differs: elements that are off by more than a step, and what they have in common.
@@ -193,6 +272,7 @@ struct off {
     size_t count;
     size_t cut;     /* their codes are an end of the type */
     size_t lost;    /* they are 0, and were all of one sign */
+    size_t flipped; /* off by half of the codes: the highest bit is another one */
     size_t wrapped; /* off by all codes of the type at once */
     size_t zeros, negative;
     double most;              /* in steps */
@@ -207,15 +287,15 @@ struct off {
 static void compare_with(const struct source *is, const struct source *was, struct off *off)
 {
     double bottom = 0, top = 0;
-    const bool codes = is->dequantizer.node && !ulp_type_is_float(is->values->type);
+    const bool codes = is_coded(is);
+    const size_t count = count_elements(is);
     if (codes)
-        ulp_integer_range(is->values->type, &bottom, &top);
+        find_range(is, &bottom, &top);
     *off = (struct off){.low = INFINITY, .high = -INFINITY};
-    for (size_t i = 0; i < is->values->count; i++) {
-        const size_t at = find_stored(is, i);
-        double step, ignored;
-        const double x = read_element(is, at, &step),
-                     y = read_element(was, find_stored(was, i), &ignored),
+    for (size_t i = 0; i < count; i++) {
+        double step, code, ignored;
+        const double x = read_element(is, find_stored(is, i), &step, &code),
+                     y = read_element(was, find_stored(was, i), &ignored, &ignored),
                      steps = step > 0 ? (x - y) / step
                              : x == y ? 0
                                       : INFINITY;
@@ -226,11 +306,11 @@ static void compare_with(const struct source *is, const struct source *was, stru
         off->high = ulp_math_max(off->high, steps);
         if (fabs(x - y) <= step * (1 + HALF_WIDTH) + fabs(y) * HALF_WIDTH)
             continue;
-        const double code = ulp_tensor_get(is->values, at);
         off->count++;
         off->cut += codes && (code == bottom || code == top);
         off->lost += x == 0;
         off->negative += y < 0;
+        off->flipped += codes && fabs(fabs(steps) - (top - bottom + 1) / 2) <= 1;
         off->wrapped += codes && fabs(fabs(steps) - (top - bottom + 1)) <= 1;
         off->most = ulp_math_max(off->most, fabs(steps));
         off->power += (x - y) * (x - y);
@@ -244,6 +324,13 @@ static void compare_with(const struct source *is, const struct source *was, stru
 static const char *explain(const struct source *is, const struct off *off, char text[96])
 {
     const double factor = off->products / off->meant, rest = off->squares - off->products * factor;
+    if (is_coded(is) && off->high - off->low <= 2 && off->count == count_elements(is)) {
+        snprintf(text, 96, "all by %.4g steps: another zero point", (off->low + off->high) / 2);
+        return text;
+    }
+    if (2 * off->flipped > off->count)
+        return "which the highest bit of a code makes: signed ones are stored as unsigned, or the "
+               "other way";
     if (2 * off->wrapped > off->count)
         return "which all codes of the type make at once: signed ones are read as unsigned, or the "
                "other way";
@@ -253,10 +340,6 @@ static const char *explain(const struct source *is, const struct off *off, char 
     }
     if (2 * off->lost > off->count && (off->negative == off->count || off->negative == 0))
         return off->negative ? "negative ones are 0" : "positive ones are 0";
-    if (is->dequantizer.node && off->high - off->low <= 2 && off->count == is->values->count) {
-        snprintf(text, 96, "all by %.4g steps: another zero point", (off->low + off->high) / 2);
-        return text;
-    }
     if (rest <= OFF_POWER * off->squares) {
         snprintf(text, 96, "all are the original's times %.4g", factor);
         return text;
@@ -288,7 +371,7 @@ static void compare_input(struct ulp_lint *lint, struct ulp_lint_place place,
     ulp_lint_add(lint, is.dequantizer.node ? is.dequantizer : place, is.name,
                  "%zu of %zu values that '%s' (%s) reads of '%s' are not those of the original's "
                  "'%s' within a step, by up to %.3g steps: %s",
-                 off.count, is.values->count, place.node->name, place.node->op_type, is.name,
+                 off.count, count_elements(&is), place.node->name, place.node->op_type, is.name,
                  was.name, off.most, explain(&is, &off, text));
 }
 

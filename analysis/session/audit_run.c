@@ -161,7 +161,7 @@ static enum ulp_status finish_audit(const struct ulp_session *session, struct ke
     if (keeps_truths(options))
         ULP_TRY(run_again(session, truths, out, error));
     ULP_TRY(ulp_session_stored(session, out, error));
-    if (options->original)
+    if (options->original && !options->no_pairs)
         ULP_TRY(look_at_first(session, out, ulp_session_pairs, error));
     if (options->shares)
         ULP_TRY(look_at_first(session, out, ulp_session_scaled, error));

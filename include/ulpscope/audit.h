@@ -691,6 +691,9 @@ struct ulp_audit_options {
      * the audit's. Not of samples that a checkpoint has. What it returns ends the audit */
     enum ulp_status (*outputs)(void *context, size_t sample, const struct ulp_tensor_set *lanes,
                                struct ulp_error *error);
+    /* with original: what each pair of QuantizeLinear and DequantizeLinear costs is not tried,
+     * which takes a run of each */
+    bool no_pairs;
 };
 
 /* Audit a model: every sample through all lanes (lanes[0] is the reference), by the program of its

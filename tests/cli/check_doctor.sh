@@ -254,7 +254,7 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 # A divisor that is formed below the normal numbers; a constant that is another one than the original's.
 PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
-from onnx_writer import node, write_model
+from onnx_writer import block, node, write_model
 
 random = np.random.default_rng(11)
 np.savez("faint.npz", x=(random.standard_normal((8, 64)) * 2e-5).astype("f4"))
@@ -268,6 +268,13 @@ for name, change in ("cut", 0), ("shifted", 0), ("cut_mended", 1):
     held = np.int32([1500000000, *codes[1:]]) if change else codes + (np.int32([-1, 0, 500000000, 500000000]) if name == "shifted" else 0)
     write_model(f"{name}.onnx", [node("DequantizeLinear", "c s", "b", "biased", axis=0), node("MatMul", "x w", "p"), node("Add", "p b", "y", "added")], {"x": (8, 64)}, ["y"],
                 {"w": w, "c": held, "s": np.float32([2e-9 if change else 1e-9, 1e-9, 1e-9, 1e-9])}, opset=17)
+steps = np.float32(np.abs(w).max(0) / 7)  # of MatMulNBits: (N, blocks, bytes), the first of two codes in the low bits
+four = np.clip(np.rint(w / steps), -8, 7).astype(int).T.reshape(4, 4, 16) + 8
+packed = (four[..., 0::2] | four[..., 1::2] << 4).astype("u1")
+write_model("plain.onnx", [node("MatMul", "x w", "y", "product")], {"x": (8, 64)}, ["y"], {"w": w}, opset=17)
+for name, held in ("packed", packed), ("packed_signed", packed ^ 0x88):
+    write_model(f"{name}.onnx", [node("MatMulNBits", "x c s", "y", "product", N=4, K=64, bits=4, block_size=16) + block(7, "com.microsoft")], {"x": (8, 64)}, ["y"],
+                {"c": held, "s": np.repeat(steps[:, None], 4, 1).ravel()}, opset=17, domains={"com.microsoft": 1})
 pair = [node("Mul", "x x", "q", "square"), node("Sqrt", "q", "r"), node("Add", "x large", "p", "shifted"), node("Sub", "p large", "d", "taken"), node("Mul", "d up", "e"),
         node("Add", "r e", "y")]
 write_model("pair.onnx", pair, {"x": (8, 64)}, ["y"], {"large": np.float32(30000), "up": np.float32(8)}, opset=17)
@@ -301,6 +308,10 @@ said signed lost_signs "the negative ones of its weights c as 0, y is explained"
 said signed unsigned "the codes of its weights c read as unsigned"
 said unsigned signed "the codes of its weights c read as signed"
 said cut float "in 1 of 4 channels, y is explained. Of these codes 1 are an end of INT32: the graphs bias was cut"
+
+expect 0 "packed" "$program" lint packed.onnx --reference-model plain.onnx --fail-on warning -q
+expect 1 "packed otherwise" "$program" lint packed_signed.onnx --reference-model plain.onnx --fail-on warning -q --json said.json
+fields said.json '[(f["rule"], f["node"]) for f in r["findings"] if f["rule"] == "constant-off"] == [("constant-off", "product")] and any("the highest bit of a code" in f["text"] for f in r["findings"])' "packed otherwise"
 
 # Who mends only the first of two faults is still wrong: both are named.
 expect 1 "two faults" "$program" doctor pair.onnx -i wide64.npz -a fp16 --task signal --no-plan -q --json said.json
