@@ -29,30 +29,13 @@ static bool are_multiplied(struct ulp_lint_place place)
     return false;
 }
 
-static void raise_weights(struct ulp_lint_proposals *p, struct ulp_lint_place place, size_t before)
+static void propose(struct ulp_lint_proposals *p, struct ulp_lint_place place,
+                    const struct ulp_edit_part *part, size_t before)
 {
-    struct ulp_building b = {.p = p};
-    struct ulp_edit_input out;
-    if (!ulp_lint_is(place, "DequantizeLinear") || place.graph->function ||
-        ulp_lint_int(place, "block_size", 0) || !are_multiplied(place))
-        return;
-    const int zero_input = ulp_lint_input(place, 2);
-    const struct ulp_tensor *w = ulp_lint_constant(place.graph, ulp_lint_input(place, 0)),
-                            *scale = ulp_lint_constant(place.graph, ulp_lint_input(place, 1)),
-                            *zero = ulp_lint_constant(place.graph, zero_input);
-    if (!w || w->type != ULP_TYPE_INT8 || !scale || (zero_input >= 0 && !zero))
-        return;
-    const struct ulp_edit_input inputs[] = {raise(&b, w, NULL),
-                                            {.number = ulp_lint_input(place, 1)},
-                                            raise(&b, zero, scale)};
-    struct ulp_edit_part *part =
-        b.failed ? NULL : ulp_build_part(&b, "DequantizeLinear", inputs, 3, &out);
-    struct ulp_edit_part *kept = part ? ulp_arena_take(p->lint.arena, 1, sizeof *kept) : NULL;
+    struct ulp_edit_part *kept = ulp_arena_take(p->lint.arena, 1, sizeof *kept);
     p->lint.failed |= !kept;
     if (!kept)
         return;
-    if (ulp_lint_opset(place) >= 13)
-        ulp_build_attribute(part, "axis", ULP_ATTRIBUTE_INT)->i = ulp_lint_int(place, "axis", 1);
     *kept = *part;
     const struct ulp_edit edit = {.graph = place.graph->graph,
                                   .node = place.node,
@@ -66,12 +49,66 @@ static void raise_weights(struct ulp_lint_proposals *p, struct ulp_lint_place pl
         ulp_lint_propose_more(p, &edit);
 }
 
+/* Weights and zero points, which may be omitted: are they constants? */
+static bool are_raised(struct ulp_building *b, struct ulp_lint_place place, int weights, int zero,
+                       const struct ulp_tensor *like, struct ulp_edit_input *const out[2])
+{
+    static const struct ulp_tensor scalar = {.count = 1};
+    const struct ulp_tensor *w = ulp_lint_constant(place.graph, weights),
+                            *of = ulp_lint_constant(place.graph, zero);
+    if (!w || w->type != ULP_TYPE_INT8 || (zero >= 0 && !of))
+        return false;
+    *out[0] = raise(b, w, NULL);
+    *out[1] = raise(b, of, like ? like : &scalar);
+    return !b->failed;
+}
+
+/* Of a product between DequantizeLinear. */
+static void raise_dequantized(struct ulp_lint_proposals *p, struct ulp_lint_place place,
+                              size_t before)
+{
+    struct ulp_building b = {.p = p};
+    struct ulp_edit_part part = {.input_count = 3, .inputs[1].number = ulp_lint_input(place, 1)};
+    const struct ulp_tensor *scale = ulp_lint_constant(place.graph, part.inputs[1].number);
+    if (scale && !ulp_lint_int(place, "block_size", 0) && are_multiplied(place) &&
+        are_raised(&b, place, ulp_lint_input(place, 0), ulp_lint_input(place, 2), scale,
+                   (struct ulp_edit_input *[]){&part.inputs[0], &part.inputs[2]}))
+        propose(p, place, &part, before);
+}
+
+/* All weights of a node that multiplies bytes itself. */
+static void raise_factors(struct ulp_lint_proposals *p, struct ulp_lint_place place, size_t before)
+{
+    struct ulp_building b = {.p = p};
+    struct ulp_edit_part part = {.input_count = place.node->input_count};
+    int w, zero;
+    if (part.input_count > ULP_EDIT_INPUTS_MAX)
+        return;
+    for (size_t i = 0; i < ULP_EDIT_INPUTS_MAX; i++)
+        part.inputs[i].number = ulp_lint_input(place, i);
+    size_t count = 0;
+    for (; ulp_saturating_weights(place.graph->graph, place.node, count, &w, &zero); count++) {
+        if (!are_raised(&b, place, ulp_lint_input(place, (size_t)w),
+                        ulp_lint_input(place, (size_t)zero), NULL,
+                        (struct ulp_edit_input *[]){&part.inputs[w], &part.inputs[zero]}))
+            return;
+        if (part.input_count <= (size_t)zero)
+            part.input_count = (size_t)zero + 1;
+    }
+    if (count)
+        propose(p, place, &part, before);
+}
+
 /* One proposal: a model has one kind of weights. */
 void ulp_lint_unsign_weights(struct ulp_lint_proposals *p)
 {
     struct ulp_saturating found;
     const size_t before = p->count;
     ulp_saturating_find(p->lint.model, &found);
-    for (size_t n = 0; n < p->lint.node_count && found.reaching; n++)
-        raise_weights(p, p->lint.places[n], before);
+    for (size_t n = 0; n < p->lint.node_count && found.reaching; n++) {
+        const struct ulp_lint_place place = p->lint.places[n];
+        if (!place.graph->function)
+            (ulp_lint_is(place, "DequantizeLinear") ? raise_dequantized : raise_factors)(p, place,
+                                                                                         before);
+    }
 }

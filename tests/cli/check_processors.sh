@@ -6,7 +6,7 @@
 
 PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
-from onnx_writer import node, write_model
+from onnx_writer import block, node, write_model
 
 random = np.random.RandomState(3)
 x = (random.randint(-128, 128, (16, 64)) * np.float32(.02)).astype("f4")
@@ -29,6 +29,15 @@ nodes = [node("QuantizeLinear", "x sx zx", "q"), node("DequantizeLinear", "q sx 
          node("QuantizeLinear", "p sy zy", "r"), node("DequantizeLinear", "r sy zy", "y"), node("Add", "y large", "a", "added"), node("Sub", "a large", "z", "taken")]
 write_model("lost.onnx", nodes, {"x": x.shape}, {"z": None}, {"w": w.astype("i1"), "zw": np.int8(0), "sx": np.float32(.02), "zx": np.uint8(128), "sw": np.float32(.01),
                                                              "sy": np.float32(.3), "zy": np.uint8(128), "large": np.float32(1e8)}, opset=17)
+# operators that multiply bytes themselves
+constants = {"sx": np.float32(.02), "zx": np.uint8(128), "sw": np.float32(.01), "zw": np.int8(0), "sy": np.float32(.5), "zy": np.uint8(128), "w": w.astype("i1"), "wt": w.T.astype("i1"),
+             "wc": random.randint(-127, 128, (8, 16, 2, 2)).astype("i1"), "image": np.array([16, 16, 2, 2])}
+first, last = node("QuantizeLinear", "x sx zx", "q"), node("DequantizeLinear", "p sy zy", "y")
+own = lambda *arguments, **attributes: node(*arguments, **attributes) + block(7, "com.microsoft")
+for name, nodes in {"MatMulInteger": [first, node("MatMulInteger", "q w zx", "p"), node("Cast", "p", "y", to=1)], "QLinearMatMul": [first, node("QLinearMatMul", "q sx zx w sw zw sy zy", "p"), last],
+                    "QLinearConv": [node("Reshape", "x image", "i"), node("QuantizeLinear", "i sx zx", "q"), node("QLinearConv", "q sx zx wc sw zw sy zy", "p"), last],
+                    "QGemm": [first, own("QGemm", "q sx zx wt sw zw", "y", transB=1)], "DynamicQuantizeMatMul": [own("DynamicQuantizeMatMul", "x w sw", "y")]}.items():
+    write_model(f"{name}.onnx", nodes, {"x": x.shape}, {"y": None}, constants, opset=17, domains={"com.microsoft": 1})
 np.savez("low.npz", x=((random.randint(0, 11, (16, 64)) - 128) * np.float32(.02)).astype("f4"))
 END
 
@@ -72,6 +81,19 @@ expect 0 "plan" "$program" plan full.onnx -i x.npz --for ort --tolerance sqnr_db
 fields plan.json 'r["narrow"] == "ort-cpu,qdq=integer,integers=saturating16" and r["met"] and r["before"] > 1 and r["kept"] and r["verdict"].startswith("No file keeps nodes at ort")' "plan"
 expect 0 "plan, fixed" "$program" plan fixed.onnx -i x.npz --for ort -q --json plan.json
 fields plan.json 'r["met"] and r["before"] <= 1 and not r["kept"]' "plan, fixed"
+
+for operator in MatMulInteger QLinearMatMul QLinearConv QGemm DynamicQuantizeMatMul; do
+    expect 0 "fix, $operator" "$program" fix $operator.onnx -i x.npz --for ort -o mended.onnx -q --json fix.json
+    fields fix.json '[(e["rule"], e["done"]) for e in r["edits"]] == [("bytes-saturate", "made")] and r["change"] == 0' "fix, $operator"
+    for run in "$operator ort-cpu,qdq=integer own" "mended ort-cpu,qdq=integer,integers=saturating16 mended" "$operator ort-cpu,qdq=integer,integers=saturating16 less"; do
+        set -- $run
+        expect 0 "$run" "$program" run $1.onnx -i x.npz -a $2 -o $3.npz
+    done
+    python3 -c "
+import numpy as np
+own, mended, less = (np.load(name + '.npz')['y'] for name in ('own', 'mended', 'less'))
+assert (own == mended).all() and (own != less).mean() > .2" || fail "$operator: other numbers"
+done
 
 expect 0 "an arithmetic that is named" "$program" doctor full.onnx -i x.npz --for ort -a ort-cpu -q --json named.json
 fields named.json '"processor" not in json.dumps(r)' "an arithmetic that is named"

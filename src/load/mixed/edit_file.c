@@ -253,8 +253,10 @@ static enum ulp_status edit_node(struct mixed *mixed, struct edit_scope *scope,
     for (size_t i = 0; i < proto->n_input; i++)
         ulp_free(proto->input[i].data);
     proto->n_input = 0;
-    mixed_clear(mixed, proto->attribute, &proto->n_attribute);
-    ULP_TRY(mixed_set_text(mixed, &proto->op_type, edit->parts[last].op, error));
+    if (edit->parts[last].op) {
+        mixed_clear(mixed, proto->attribute, &proto->n_attribute);
+        ULP_TRY(mixed_set_text(mixed, &proto->op_type, edit->parts[last].op, error));
+    }
     return set_part(mixed, scope, position, edit, last, proto, names, error);
 }
 

@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-#define ULP_EDIT_INPUTS_MAX 4
+#define ULP_EDIT_INPUTS_MAX 12    /* a DynamicQuantizeLSTM has them */
 #define ULP_EDIT_ATTRIBUTES_MAX 8 /* a Conv has 6 */
 
 /* What a new node reads. */
@@ -15,7 +15,7 @@ struct ulp_edit_input {
 };
 /* A new node, of ai.onnx. */
 struct ulp_edit_part {
-    const char *op;
+    const char *op; /* NULL, of a part that is alone: the node's own, with its attributes */
     struct ulp_edit_input inputs[ULP_EDIT_INPUTS_MAX];
     size_t input_count;
     struct ulp_attribute

@@ -10,27 +10,29 @@
 enum layout { MATRIX, GEMM, CONV };
 #define MS "com.microsoft"
 
-/* Inputs: the first factor and its zero point (-1: it is quantised inside), the weights. qdq: both
- * factors come from DequantizeLinear, and signed activations become unsigned. */
+/* Inputs: the first factor and its zero point (-1: it is quantised inside), the weights and their
+ * zero points. qdq: both factors come from DequantizeLinear, and signed activations become
+ * unsigned.
+ */
 static const struct product_row {
     const char *domain, *op;
-    int x, x_zero, w;
+    int x, x_zero, w, w_zero;
     enum layout layout;
     bool qdq;
 } rows[] = {
-    {"", "Conv", 0, -1, 1, CONV, true},
-    {"", "Gemm", 0, -1, 1, GEMM, true},
-    {"", "MatMul", 0, -1, 1, MATRIX, true},
-    {"", "MatMulInteger", 0, 2, 1, MATRIX, false},
-    {"", "QLinearConv", 0, 2, 3, CONV, false},
-    {"", "QLinearMatMul", 0, 2, 3, MATRIX, false},
-    {MS, "DynamicQuantizeLSTM", -1, -1, 1, MATRIX, false},
-    {MS, "DynamicQuantizeLSTM", -1, -1, 2, MATRIX, false},
-    {MS, "DynamicQuantizeMatMul", -1, -1, 1, MATRIX, false},
-    {MS, "MatMulIntegerToFloat", 0, 4, 1, MATRIX, false},
-    {MS, "QAttention", 0, 6, 1, MATRIX, false},
-    {MS, "QGemm", 0, 2, 3, GEMM, false},
-    {MS, "QLinearConv", 0, 2, 3, CONV, false},
+    {"", "Conv", 0, -1, 1, -1, CONV, true},
+    {"", "Gemm", 0, -1, 1, -1, GEMM, true},
+    {"", "MatMul", 0, -1, 1, -1, MATRIX, true},
+    {"", "MatMulInteger", 0, 2, 1, 3, MATRIX, false},
+    {"", "QLinearConv", 0, 2, 3, 5, CONV, false},
+    {"", "QLinearMatMul", 0, 2, 3, 5, MATRIX, false},
+    {MS, "DynamicQuantizeLSTM", -1, -1, 1, 9, MATRIX, false},
+    {MS, "DynamicQuantizeLSTM", -1, -1, 2, 11, MATRIX, false},
+    {MS, "DynamicQuantizeMatMul", -1, -1, 1, 3, MATRIX, false},
+    {MS, "MatMulIntegerToFloat", 0, 4, 1, 5, MATRIX, false},
+    {MS, "QAttention", 0, 6, 1, 7, MATRIX, false},
+    {MS, "QGemm", 0, 2, 3, 5, GEMM, false},
+    {MS, "QLinearConv", 0, 2, 3, 5, CONV, false},
 };
 
 struct finding {
@@ -132,6 +134,23 @@ static bool is_depthwise(const struct finding *f, const struct ulp_tensor *w)
            w->dims[0] == ulp_node_int(f->node, "group", 1);
 }
 
+static bool is_about(const struct product_row *row, const struct ulp_node *node)
+{
+    return strcmp(node->op_type, row->op) == 0 && strcmp(node->domain, row->domain) == 0;
+}
+
+/* Is the first factor signed, where such sums do not saturate? */
+static bool is_signed(const struct ulp_graph *graph, const struct ulp_node *node,
+                      const struct product_row *row)
+{
+    const struct held x = find_input(graph, node, row->x);
+    const struct ulp_node *from = ulp_value_producer(x.graph, x.value);
+    const bool quantized = from && strcmp(from->op_type, "QuantizeLinear") == 0;
+    return type_of(x) == ULP_TYPE_INT8 ||
+           type_of(find_input(graph, node, row->x_zero)) == ULP_TYPE_INT8 ||
+           (quantized && type_of(find_input(x.graph, from, 2)) == ULP_TYPE_INT8);
+}
+
 static void look_at_product(const struct finding *f)
 {
     struct ulp_saturating *out = f->out;
@@ -142,8 +161,7 @@ static void look_at_product(const struct finding *f)
         if (!is_dequantize(ulp_value_producer(x.graph, x.value)) || !is_dequantize(dequantize))
             return;
         w = find_input(w.graph, dequantize, 0);
-    } else if (type_of(x) == ULP_TYPE_INT8 ||
-               type_of(find_input(f->graph, f->node, f->row->x_zero)) == ULP_TYPE_INT8) {
+    } else if (is_signed(f->graph, f->node, f->row)) {
         return;
     }
     const struct ulp_tensor *weights = find_constant(w);
@@ -162,12 +180,25 @@ static void look_at_product(const struct finding *f)
         out->node = f->node;
 }
 
+bool ulp_saturating_weights(const struct ulp_graph *graph, const struct ulp_node *node, size_t i,
+                            int *weights, int *zero)
+{
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (rows[r].qdq || !is_about(&rows[r], node) || is_signed(graph, node, &rows[r]) || i--)
+            continue;
+        *weights = rows[r].w;
+        *zero = rows[r].w_zero;
+        return true;
+    }
+    return false;
+}
+
 static void walk(struct ulp_saturating *out, const struct ulp_graph *graph)
 {
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct ulp_node *node = &graph->nodes[n];
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-            if (strcmp(node->op_type, rows[r].op) == 0 && strcmp(node->domain, rows[r].domain) == 0)
+            if (is_about(&rows[r], node))
                 look_at_product(&(struct finding){out, graph, node, &rows[r]});
         for (size_t a = 0; a < node->attribute_count; a++)
             if (node->attributes[a].kind == ULP_ATTRIBUTE_GRAPH && node->attributes[a].graph)

@@ -15,6 +15,10 @@ struct ulp_saturating {
     const struct ulp_node *node; /* the first that may; NULL: none */
 };
 void ulp_saturating_find(const struct ulp_model *model, struct ulp_saturating *out);
+/* The i-th weights that the node, no product between DequantizeLinear, multiplies by unsigned bytes:
+ * their input and that of their zero points; false: there are no more. */
+bool ulp_saturating_weights(const struct ulp_graph *graph, const struct ulp_node *node, size_t i,
+                            int *weights, int *zero);
 /* May any? */
 static inline bool ulp_saturating_any(const struct ulp_model *model)
 {
