@@ -26,7 +26,8 @@ enum ulp_target_bit {
     ULP_TARGET_QNN = 8192,
     ULP_TARGET_RKNN = 16384,
     ULP_TARGET_TRT_RTX = 32768,
-    ULP_TARGET_ALL = 65535
+    ULP_TARGET_ORT_COREML = 65536,
+    ULP_TARGET_ALL = 131071
 };
 
 /* What keeps single nodes in FP32 there. */

@@ -93,7 +93,7 @@ target() { # NAME ARGUMENT...
 }
 target "one verdict over a target" "$model" -i "$inputs" --for trt10@a100
 expect 2 "all of no target" "$program" audit "$model" -i "$inputs" -a fp16 --all
-for runtime in torch ort trt8 trt10 trt11 trt-rtx torch-compile@a100 ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-gpu qnn; do
+for runtime in torch ort trt8 trt10 trt11 trt-rtx torch-compile@a100 ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-gpu ort-coreml qnn; do
     expect 0 "the arithmetics of $runtime" "$program" audit "$model" -i "$inputs" --for $runtime -q --no-attribute
     shows out "assumed: " "the arithmetics of $runtime"
 done
@@ -110,7 +110,7 @@ expect 2 "slices without a recording" "$program" audit "$model" -i "$inputs" -a 
 shows err "ulpscope compare" "slices without a recording"
 lines err 1 "slices without a recording"
 expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorrt
-shows err "known: trt8, trt10, trt11 (trt), trt-rtx, torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, qnn, rknn; @GPU may follow" "no such runtime's arithmetics"
+shows err "known: trt8, trt10, trt11 (trt), trt-rtx, torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, rknn; @GPU may follow" "no such runtime's arithmetics"
 for command in audit doctor fix lint plan; do # in help, and so in completions, are those that the table has
     for target in $(sed -n 's/.*known: \(.*\); @GPU.*/\1/p' err | tr -d '(),'); do
         [ $command-$target != plan-ort ] || continue # quantized as a whole, no arithmetic of each node

@@ -7,7 +7,7 @@ mkdir m
 python3 "$source/tests/cli/declared_models.py" m || exit 99
 
 
-for target in trt8 trt10 trt10@a100 trt11 torch torch-compile ort ort-cuda@h100 ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu qnn; do
+for target in trt8 trt10 trt10@a100 trt11 torch torch-compile ort ort-cuda@h100 ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu ort-coreml qnn; do
     for kind in half mixed; do
         for name in sound broken; do
             model=m/$kind-$name.onnx inputs=m/$kind-$name.npz about="$kind-$name for $target"

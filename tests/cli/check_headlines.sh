@@ -141,7 +141,7 @@ from onnx_writer import node, write_model
 factor = {name: np.float32(value).reshape(1) for name, value in (("up", 1e3), ("down", 1e-6))}
 write_model("fused.onnx", [node("Mul", "x up", "a", "a"), node("Mul", "a up", "b", "b"), node("Mul", "b down", "y", "y")], {"x": (4, 8)}, ["y"], factor)
 END
-    for target in trt8 trt10 trt11 trt-rtx torch torch-compile ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu qnn; do
+    for target in trt8 trt10 trt11 trt-rtx torch torch-compile ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu ort-coreml qnn; do
         "$program" audit fused.onnx --for $target -q --no-attribute >out 2>err || fail "audit --for $target: $(cat err)"
         judged=$(awk '/verdict *arithmetic$/ { getline; print $NF }' out)
         fix=$(sed -n 's/^  do    ulpscope //p' out | head -1)

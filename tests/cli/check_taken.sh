@@ -123,7 +123,7 @@ shows err "no array has the name of a tensor that the graph computes" "three out
 mkdir stream && cp turned.npz weights.npz stream
 expect 0 "streamed" "$program" overflow model.onnx --samples-from stream -q
 expect 0 "several of these" "$program" audit model.onnx -a fp16 -i stream -q
-for target in ort trt8 trt10@a100 trt torch torch-compile ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu qnn; do
+for target in ort trt8 trt10@a100 trt torch torch-compile ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu ort-coreml qnn; do
     expect 0 "--for $target" "$program" overflow "$model" --for $target --no-remedies -q
 done
 expect 2 "--for and --format" "$program" overflow "$model" --for trt -f fp16

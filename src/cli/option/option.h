@@ -133,7 +133,7 @@ const char *read_target_name(const struct argp_state *state, const char *name);
 /* For --for's help; the test of the program's help holds it to the table. plan has no ort. */
 #define TARGET_NAMES                                                                              \
     "trt8, trt10, trt11 (trt: the newest), trt-rtx, torch, torch-compile, ort-cuda, ort-webgpu, " \
-    "ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, qnn, rknn"
+    "ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, rknn"
 /* The task that --task names, or the command is refused. */
 enum ulp_task read_task(const struct argp_state *state, const char *word);
 /* What only some options together mean: the first row that holds is refused, in its words. */
