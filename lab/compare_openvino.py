@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Compare the arithmetics of the target openvino-cpu with OpenVINO's CPU plugin, node by node.
 
-    lab/compare_openvino.py ULPSCOPE MODEL.onnx=INPUTS.npz ...
+    lab/compare_openvino.py ULPSCOPE MODEL.onnx=INPUTS.npz ... [--outputs] [--record FILE]
 
 Every result that the plugin's run with inference_precision=bf16 (or --precision) stores is recorded, from a run that ends with it, and computed in --arith
 (openvino-cpu:bf16). Errors are taken from the reference: in how many results is the arithmetic's within 10 % of the plugin's, and in how many are the bits
 equal. BatchNormalizations are folded into weights first. Needs openvino and onnx. A model that OpenVINO refuses is left out.
+--outputs: of each model as it is the outputs instead, as users run it; --record keeps them for tests/data/targets.
 """
 import argparse
 import collections
@@ -17,6 +18,8 @@ import tempfile
 import numpy as np
 import onnx
 import openvino
+
+from targets_table import keep, rounded, within
 
 SHOWN = 5  # of a model, the nodes that are furthest off
 FLOATS = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16}
@@ -108,13 +111,48 @@ def compute(program, model, names, inputs, arithmetic, folder):
     return np.load(out)
 
 
+def decibels(exact, value):
+    exact, value = exact.astype("f8"), value.astype("f8").reshape(exact.shape)
+    error = np.sqrt(np.mean(np.square(value - exact)))
+    return 20 * np.log10(np.sqrt(np.mean(np.square(exact))) / error) if error else np.inf
+
+
+def compare_outputs(options):
+    """Of each float output what is foreseen, what the plugin gives, in decibels, and its elements."""
+    networks = {}
+    for path, inputs in (pair.split("=") for pair in options.pairs):
+        model, given, name = onnx.load(path), {**np.load(inputs)}, os.path.basename(os.path.dirname(path))
+        try:
+            compiled = compile_model(model, options.precision)
+            seen = compiled({port.any_name: given[next(key for key in port.names if key in given)] for port in compiled.inputs})
+        except RuntimeError as error:
+            print(f"{path}: OpenVINO refuses: {str(error).splitlines()[0][:90]}")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            truth, ours = (dict(compute(options.program, model, (), inputs, by, folder)) for by in ("fp64", options.arith))
+        theirs = {key: seen[port] for port in compiled.outputs for key in port.names if key in truth and truth[key].dtype.kind == "f"}
+        networks[name] = {"outputs": [[rounded(decibels(truth[key], ours[key])), rounded(decibels(truth[key], value)), value.size] for key, value in theirs.items()]}
+        print(f"{name}: " + ", ".join(f"{ours} ({real})" for ours, real, _ in networks[name]["outputs"]), flush=True)
+    rows = [row for network in networks.values() for row in network["outputs"]]
+    print(f"outputs: {within(rows, 1)} of {len(rows)} within 1 dB, {within(rows, 2)} within 2 dB")
+    if options.record:
+        version = openvino.__version__.split("-")[0]
+        keep(options.record, f"openvino-cpu,version={version}", options.arith, f"OpenVINO {version}, AVX512_BF16, as users run it",
+             f"lab/compare_openvino.py --outputs --precision {options.precision}", networks)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("pairs", nargs="+")
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--arith", default="openvino-cpu:bf16")
+    parser.add_argument("--outputs", action="store_true")
+    parser.add_argument("--record", metavar="FILE")
     options = parser.parse_args()
+    if options.outputs:
+        return compare_outputs(options)
     totals = np.zeros(3, int)
     for pair in options.pairs:
         path, inputs = pair.split("=")

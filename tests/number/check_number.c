@@ -310,7 +310,7 @@ TEST(runtimes)
         {"torch-compile:fp16,fuse=pointwise",
          "fp16,epilogue=rounded,attention=cudnn,recurrence=cudnn,constants=ieee,fuse=pointwise"},
         {"torch:bf16,unit=none,recurrence=plain", "bf16,unit=none,epilogue=rounded,constants=ieee"},
-        {"trt:fp16@a100,acc=fp32", "fp16@a100,batchnorm=folded,fuse=reduce,fuse-constants=stored"},
+        {"trt:fp16@a100,acc=fp32", "fp16@a100,batchnorm=folded,fuse=tensorrt,fuse-constants=stored"},
         {"trt:fp16", "trt11:fp16"},
         {"trt10:bf16@b200", "bf16@b200,constants=tensorrt,batchnorm=folded,fuse=reduce,"
                             "fuse-constants=stored"}};
@@ -505,7 +505,7 @@ TEST(changed_parts)
          "fp16,epilogue=rounded,steps=ort-cuda,conv=cudnn,constants=tensorrt",
          "ort-cuda:fp16,types=lowered"},
         {"trt:fp16,acc=fp32", "acc=fp16",
-         "fp16,acc=fp16,batchnorm=folded,fuse=reduce,fuse-constants=stored", "trt11:fp16,acc=fp16"},
+         "fp16,acc=fp16,batchnorm=folded,fuse=tensorrt,fuse-constants=stored", "trt11:fp16,acc=fp16"},
         /* a kernel that cannot be is left out, which the runtime's name with it would not say */
         {"torch:fp16,attention=flash2", "unit=none",
          "fp16,unit=none,epilogue=rounded,constants=ieee", NULL},
