@@ -21,7 +21,7 @@ struct planes {
 typedef void kernel_fn(struct planes *restrict z, const struct planes *restrict x,
                        const struct planes *restrict y, size_t n);
 struct kernels {
-    kernel_fn *add, *mul, *div, *sqrt;
+    kernel_fn *add, *mul, *div, *sqrt, *max, *min;
     unsigned (*look)(const double *restrict error, size_t n);
     void (*split)(struct planes *restrict out, const struct ulp_strip_pair *restrict x, size_t n);
     void (*unite)(struct ulp_strip_pair *restrict out, const struct planes *restrict x, size_t n);
@@ -423,8 +423,22 @@ EXACT(ROUND, ulp_strip_pair_round(u))
 EXACT(IS_NAN, flag(is_kind(&u, isnan(u.high))))
 EXACT(IS_INF, flag(is_kind(&u, isinf(u.high))))
 EXACT(NOT, flag(TRUTH(u) < 0 ? -1 : !TRUTH(u)))
-EXACT(MIN, extremum(u, v, false))
-EXACT(MAX, extremum(u, v, true))
+
+static void compute_extremum(struct chunk *c)
+{
+    const bool greater = c->primitive == ULP_PRIMITIVE_MAX;
+    (greater ? c->k->max : c->k->min)(&c->z, &c->x, &c->y, c->n);
+    if (c->k->look(c->z.error, c->n) & 2)
+        for (size_t i = 0; i < c->n; i++)
+            if (isnan(c->z.error[i])) {
+                const struct ulp_strip_pair z = extremum(at(&c->x, i), at(&c->y, i), greater);
+                c->z.high[i] = z.high;
+                c->z.low[i] = z.low;
+                c->z.error[i] = z.error;
+            }
+}
+ROUNDED(MIN, MIN, extremum)
+ROUNDED(MAX, MAX, extremum)
 EXACT(LESS, flag(compare_pairs(&u, &v, false)))
 EXACT(LESS_EQUAL, flag(less_or_equal(&u, &v)))
 EXACT(EQUAL, flag(compare_pairs(&u, &v, true)))

@@ -139,6 +139,23 @@ static bool store_other(const struct ulp_strip_rule *rule, const struct ulp_form
     }
 }
 
+/* Pairs as they are, without branches; what they note. */
+static size_t store_pairs(struct ulp_double_pair *restrict out, int64_t stride,
+                          const struct ulp_strip_pair *restrict x, size_t n)
+{
+    size_t unsure = 0, outside = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double size = fabs(x[i].high), error = x[i].error;
+        const bool sure = (error == 0) | (error <= CERTAIN * size),
+                   holds = !(size < INFINITY) | (size == 0) |
+                           ((size >= ULP_PAIR_LEAST) & (size <= ULP_PAIR_MOST));
+        out[(int64_t)i * stride] = (struct ulp_double_pair){x[i].high, x[i].low};
+        unsure += !sure;
+        outside += sure & !holds;
+    }
+    return unsure + outside * ULP_NOTE_OUTSIDE;
+}
+
 void ulp_strip_pair_store(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
                           struct ulp_tensor *tensor, int64_t base, const int64_t *offset,
                           int64_t stride, const void *in, size_t n, struct ulp_strip_place place)
@@ -148,7 +165,10 @@ void ulp_strip_pair_store(const struct ulp_strip_rule *rule, const struct ulp_fo
     struct ulp_double_pair *pairs = tensor->element == ULP_ELEMENT_PAIR ? tensor->data : NULL;
     size_t unknown = 0;
     const bool rounds = storage && storage->carrier != ULP_CARRIER_MPFR;
-    for (size_t i = 0; i < n; i++) {
+    const bool plain = pairs && !rounds && !offset;
+    if (plain)
+        unknown = store_pairs(pairs + base, stride, x, n);
+    for (size_t i = 0; i < n && !plain; i++) {
         const size_t at = ulp_strip_at(base, offset, stride, i);
         if (!pairs) {
             unknown += !store_other(rule, storage, tensor, at, &x[i]);

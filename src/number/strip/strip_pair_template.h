@@ -102,6 +102,31 @@ KERNEL(sqrt)
     }
 }
 
+/* The larger or the lesser, as extremum (strip_pair.c) chooses where both are finite and not zero;
+ * of others, and where nothing is known, the error is NaN. */
+#define EXTREMUM(name, greater)                                                          \
+    KERNEL(name)                                                                         \
+    {                                                                                    \
+        EACH                                                                             \
+        {                                                                                \
+            const double a = x->high[i], b = y->high[i], al = x->low[i], bl = y->low[i]; \
+            const double ea = x->error[i], eb = y->error[i], errors = ea + eb;           \
+            const double apart = fabs((a - b) + (al - bl)),                              \
+                         own = errors * (1 + 0x1p-40) + 0x1p-140 * (fabs(a) + fabs(b));  \
+            const bool less = a < b || (a == b && al < bl), second = less == (greater),  \
+                       open = errors != 0 && !(apart > own),                             \
+                       fits = errors < INFINITY && fabs(a) + fabs(b) < INFINITY &&       \
+                              !(a == 0 && b == 0);                                       \
+            const double error = open ? (ea > eb ? ea : eb) : second ? eb : ea;          \
+            z->high[i] = second ? b : a;                                                 \
+            z->low[i] = second ? bl : al;                                                \
+            z->error[i] = fits ? error : NAN;                                            \
+        }                                                                                \
+    }
+EXTREMUM(max, true)
+EXTREMUM(min, false)
+#undef EXTREMUM
+
 /* Is some error NaN; is some not 0? */
 ATTRIBUTE static unsigned NAME(look)(const double *restrict error, size_t n)
 {
@@ -138,6 +163,8 @@ static const struct kernels NAME(kernels) = {
     .mul = NAME(mul),
     .div = NAME(div),
     .sqrt = NAME(sqrt),
+    .max = NAME(max),
+    .min = NAME(min),
     .look = NAME(look),
     .split = NAME(split),
     .unite = NAME(unite),
