@@ -100,12 +100,14 @@ void ulp_lint_operator_newer(struct ulp_lint *lint)
     find_operators(lint, false);
 }
 
-/* Is it a type that a parser takes quantised values in? FP8, FP4 and INT4 are TensorRT 10's. */
-static bool is_taken(enum ulp_type type, int last)
+/* Does the parser take quantised values of that type? FP8, FP4 and INT4 are TensorRT 10's; UINT8 is
+ * read as INT8 where it is computed, and refused as a constant. */
+static bool is_taken(enum ulp_type type, bool computed, int last)
 {
     switch (type) {
     case ULP_TYPE_UNDEFINED:
     case ULP_TYPE_INT8: return true;
+    case ULP_TYPE_UINT8: return computed;
     case ULP_TYPE_FLOAT8E4M3FN:
     case ULP_TYPE_FLOAT4E2M1:
     case ULP_TYPE_INT4: return last >= 10 * MINOR;
@@ -125,9 +127,9 @@ void ulp_lint_qdq_type(struct ulp_lint *lint)
         const bool narrows = ulp_lint_is(place, "QuantizeLinear");
         if (!narrows && !ulp_lint_is(place, "DequantizeLinear"))
             continue;
-        const enum ulp_type here = ulp_lint_type(place.graph, narrows ? ulp_lint_output(place, 0)
-                                                                      : ulp_lint_input(place, 0));
-        if (is_taken(here, parser->last))
+        const int value = narrows ? ulp_lint_output(place, 0) : ulp_lint_input(place, 0);
+        const enum ulp_type here = ulp_lint_type(place.graph, value);
+        if (is_taken(here, !ulp_lint_constant(place.graph, value), parser->last))
             continue;
         if (!count++) {
             first = place;

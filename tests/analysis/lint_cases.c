@@ -507,10 +507,19 @@ const struct lint_case lint_cases[] = {
      .opset = 17,
      .count = 1,
      .targets = "trt10",
-     .says = "q: the type is UINT8, and of 2 nodes in all it is one that TensorRT 10 does not take",
-     .found = "(float[2] x) => (float[2] y) <float s = {1}, uint8 z = {0}> { [q] q = "
-              "QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
+     .says = "b: the type is INT32, and of 1 node in all it is one that TensorRT 10 does not take",
+     .found = "(float[2] x) => (float[2] y) <float s = {1}, int32[2] c = {1, 2}> { [b] b = "
+              "DequantizeLinear(c, s) y = Add(x, b) }",
      .clean = QDQ("0", "0", "0.5, 0.25", "2")},
+    {.rule = "qdq-type",
+     .opset = 17,
+     .count = 1,
+     .targets = "trt-rtx",
+     .says = "b: the type is UINT8",
+     .found = "(float[2] x) => (float[2] y) <float s = {1}, uint8[2] c = {1, 2}> { [b] b = "
+              "DequantizeLinear(c, s) y = Add(x, b) }",
+     .clean = "(float[2] x) => (float[2] y) <float s = {1}, uint8 z = {0}> { q = "
+              "QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }"},
     {.rule = "operator-missing",
      .opset = 17,
      .count = 2,
