@@ -2,9 +2,11 @@
 """What QNN's HTP backend gives in FP16 on its simulator for x86-64 Linux, beside what ulpscope foresees: errors, not what the library does inside, which its licence keeps from being looked for.
 
     lab/compare_htp.py PROGRAM operators [NAME...]
+    lab/compare_htp.py PROGRAM integers
     lab/compare_htp.py PROGRAM networks [--record FILE] MODEL.onnx=INPUTS.npz...
 
 operators: single operators, alone and behind products: how many times as large the rms error of HTP is as that of qnn:fp16, and as that of fp16 with one rounding, and equal elements.
+integers: products between QuantizeLinear of UINT16 and UINT8, beside exact sums.
 networks: decibels of every output, as users run them (outputs alone, ONNX Runtime's optimiser on); --record: as a file of tests/data/targets. HTP takes static shapes: those of the inputs.
 Results are rounded to FP16, as the conversion of outputs to FP32 adds a rounding of its own. Exit code 1 when an error is not half to twice as large but for those that WRONG names; or
 when fewer than three quarters of the outputs lie within 3 dB. Needs onnx, onnxruntime and onnxruntime-qnn (recorded: 1.31.1, 2.7.0)."""
@@ -111,7 +113,7 @@ def cases():
         yield f"Resize.{scale}", [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")], {"x": normal(1, 8, 16, 16)}, {"s": np.array([1, 1, scale, scale], np.float32)}
 
 
-def run_htp(model, feed):
+def run_htp(model, feed, rounded_to=np.float16):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
@@ -120,7 +122,7 @@ def run_htp(model, feed):
                                                    "enable_htp_fp16_precision": "1", "soc_model": "60", "htp_arch": "73"})
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     values = session.run(None, {value.name: feed[value.name] for value in session.get_inputs()})
-    return {value.name: array.astype(np.float16).astype(np.float64) for value, array in zip(session.get_outputs(), values) if array.dtype.kind == "f"}
+    return {value.name: array.astype(rounded_to).astype(np.float64) for value, array in zip(session.get_outputs(), values) if array.dtype.kind == "f"}
 
 
 def foresee(program, model, inputs, arithmetic, folder):
@@ -185,6 +187,26 @@ def make_static(model, feed):
     return model
 
 
+def compare_integers():
+    """MatMul and Conv between QuantizeLinear of UINT16 or UINT8, by INT8 weights: elements that are the exact sum's rounding, and decibels."""
+    for step, sizes, weights in (("MatMul", (16, 64), (64, 24)), ("Conv", (1, 8, 9, 9), (24, 8, 1, 1))):
+        for kind in (np.uint16, np.uint8):
+            middle = (np.iinfo(kind).max + 1) // 2
+            x, w = rng.integers(-middle, middle, sizes), rng.integers(-127, 128, weights).astype(np.int8)
+            sums = x @ w.astype(np.int64) if step == "MatMul" else np.einsum("bchw,oc->bohw", x, w[..., 0, 0].astype(np.int64))
+            scale, out = np.float32(1 / middle), np.float32(4 * sums.std() * .01 / middle**2)
+            ends = [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "f"), node("DequantizeLinear", "w t", "g"), node(step, "f g", "p"),
+                    node("QuantizeLinear", "p u z", "e"), node("DequantizeLinear", "e u z", "y")]
+            constants = {"s": scale, "t": np.float32(.01), "u": out, "z": np.array(middle, kind), "w": w}
+            graph = helper.make_graph(ends, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, sizes)], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                                      [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
+            model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+            exact = sums * (float(scale) * float(constants["t"]))
+            given = run_htp(model, {"x": (x * scale).astype(np.float32)}, np.float32)["y"]
+            away = np.rint(given / float(out)) - np.clip(np.rint(exact / float(out)), -middle, middle - 1)
+            print(f"{step}, {kind.__name__}: {100 * np.mean(away == 0):.1f} % exact, at most {np.abs(away).max():.0f} steps off, {-20 * math.log10(rms(given - exact) / rms(exact)):.1f} dB", flush=True)
+
+
 def compare_networks(program, pairs, record, folder):
     networks = {}
     for model, inputs in (pair.split("=", 1) for pair in pairs):
@@ -212,11 +234,13 @@ def compare_networks(program, pairs, record, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("what", choices=("operators", "networks"))
+    parser.add_argument("what", choices=("operators", "integers", "networks"))
     parser.add_argument("names", nargs="*")
     parser.add_argument("--record")
     given = parser.parse_intermixed_args()
     onnxruntime.register_execution_provider_library("QNNExecutionProvider", onnxruntime_qnn.get_library_path())
+    if given.what == "integers":
+        return compare_integers()
     with tempfile.TemporaryDirectory() as folder:
         sys.exit(bool(compare_operators(given.program, given.names, folder) if given.what == "operators" else compare_networks(given.program, given.names, given.record, folder)))
 

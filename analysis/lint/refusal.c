@@ -65,7 +65,8 @@ enum ulp_status ulp_lint_refusal(const struct ulp_model *model, const char *targ
         ulp_text_show(&why, "node %s: ", finding->node);
     ulp_text_show(&why, "%s", finding->text);
     ulp_text_show_whole(&fix, finding->fix);
-    *out = (struct ulp_refusal){refused || other, what.data, why.data, fix.data};
+    *out = (struct ulp_refusal){refused || other, what.data, why.data, fix.data,
+                                ulp_lint_rows[finding->row].rule.targets != ULP_TARGET_ALL};
     if (!what.failed && !why.failed && !fix.failed)
         return ULP_OK;
     ulp_refusal_free(out);

@@ -148,8 +148,8 @@ static enum ulp_status check_search_options(const struct ulp_search_options *opt
     return ULP_OK;
 }
 
-/* A plan for a target that refuses the model is none, nor one of another model than its original.
- */
+/* A plan for a target that refuses the model, or computes it wrongly, is none, nor one of another
+ * model than its original. */
 static enum ulp_status find_refusal(const struct ulp_searcher *search,
                                     const struct ulp_emulated *given, struct ulp_search *out,
                                     struct ulp_error *error)
@@ -161,7 +161,7 @@ static enum ulp_status find_refusal(const struct ulp_searcher *search,
                                                .original = options->original};
         ULP_SCOPED(ulp_refusal_free) struct ulp_refusal found = {0};
         ULP_TRY(ulp_lint_refusal(given->model, target, &sizes, &found, error));
-        if (!found.refuses)
+        if (!found.refuses && !found.there)
             continue;
         ULP_TRY(ulp_search_copy(out->memory, found.what, &out->refused, error));
         ULP_TRY(ulp_search_copy(out->memory, found.why, &out->refused_why, error));

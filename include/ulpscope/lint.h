@@ -94,6 +94,7 @@ struct ulp_refusal {
     char *what;      /* "trt10 refuses the model: a zero point is not zero (qdq-asymmetric)"; NULL:
                         nothing */
     char *why, *fix; /* at which node, and what to do; NULL without `what` */
+    bool there;      /* the error is of that target, whatever the nodes' types are */
 };
 /* target: as --for names it; NULL, or another name: nothing is said. sizes: of an ulp_lint_run; may
  * be NULL. Free *out with ulp_refusal_free. */

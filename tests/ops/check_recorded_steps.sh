@@ -33,6 +33,9 @@ expect 1 "a diagnosis" "$program" doctor wrong.onnx -i wrong.npz --for ort-webgp
 shows out "broken" "a diagnosis"
 expect 0 "an audit" "$program" audit wrong.onnx -i wrong.npz --for ort-webgpu
 shows out "ort-webgpu: the lint finds an error" "an audit"
+expect 1 "a plan" "$program" plan wrong.onnx -i wrong.npz --for ort-webgpu -q
+shows out "ort-webgpu: the lint finds an error" "a plan"
+! grep -q "Keep" out || fail "a plan of what is computed wrongly there: $(head -1 out)"
 expect 0 "another" "$program" audit four.onnx -i four.npz --for ort-webgpu
 shows out "ort-webgpu: fine" "another"
 # rknn:fp16: products have the bits of Rockchip's simulator, but where a bias is added (in another place: errors of that size); one sum has not
