@@ -65,7 +65,8 @@ static const struct idiom_case {
      "e = Add(v, 0.5)\ns = Sqrt(e)\ny = Div(d, s)",
      "LayerNormalization", 10, 0.5, 2, "x", NULL, NULL},
     /* JAX: E(x^2) - E(x)^2 of at least 0, on means without their axis */
-    {"m = ReduceMean(x) axes=-1 keepdims=0\nq = Mul(x, x)\nt = ReduceSum(q) axes=-1 keepdims=0\n"
+    /* ONNX Runtime 1.32 takes 2 for 0 */
+    {"m = ReduceMean(x) axes=-1 keepdims=2\nq = Mul(x, x)\nt = ReduceSum(q) axes=-1 keepdims=0\n"
      "a = Mul(t, 0.125)\nb = Mul(m, m)\nc = Sub(a, b)\nv = Max(0.0, c)\nk = Reshape(v, [2,3,1])\n"
      "e = Add(k, 0.5)\ns = Sqrt(e)\nr = Reciprocal(s)\ng = Mul(r, w8)\nl = Reshape(m, [2,3,1])\n"
      "d = Sub(x, l)\nn = Mul(d, g)\ny = Add(n, w8b)",

@@ -31,7 +31,7 @@ static enum ulp_status infer_reduce(struct ulp_call *call, struct ulp_error *err
     ULP_TRY(read_reduced(call, reduced, &known, error));
     if (!known)
         return ULP_OK;
-    bool keep = ulp_call_int(call, "keepdims");
+    const bool keep = ulp_call_int(call, "keepdims") == 1; /* as ONNX Runtime; others mean 0 */
     for (int d = 0; d < in->rank; d++)
         if (!reduced[d] || keep)
             dims[rank++] = reduced[d] ? 1 : in->dims[d];

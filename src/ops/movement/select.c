@@ -31,7 +31,7 @@ static enum ulp_status infer_arg(struct ulp_call *call, struct ulp_error *error)
     int axis, rank = 0;
     ULP_TRY(ulp_call_first_axis(call, &axis, error));
     for (int d = 0; d < in->rank; d++)
-        if (d != axis || ulp_call_int(call, "keepdims"))
+        if (d != axis || ulp_call_int(call, "keepdims") == 1)
             dims[rank++] = d == axis ? 1 : in->dims[d];
     return ulp_call_describe(call, 0, ULP_TYPE_INT64, rank, dims, error);
 }

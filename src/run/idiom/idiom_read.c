@@ -48,7 +48,7 @@ uint32_t ulp_step_axes(const struct ulp_block *block, const struct ulp_step *ste
 bool ulp_step_keeps_dims(const struct ulp_step *step)
 {
     const struct ulp_attribute *keep = ulp_node_attribute(step->bound.node, "keepdims");
-    return !keep || keep->i != 0;
+    return !keep || keep->i == 1;
 }
 
 /* A Reshape or Expand that only adds or takes away dimensions of 1. */
