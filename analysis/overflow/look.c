@@ -126,10 +126,11 @@ static enum ulp_status add_sample(struct ulp_overflow_meter *meter, size_t lane,
 
 static enum ulp_overflow_verdict judge_headroom(const struct ulp_overflow_output *output)
 {
-    return output->overflowed > 0          ? ULP_OVERFLOW_HAPPENS
-           : !(output->headroom_bits >= 1) ? ULP_OVERFLOW_1_BIT
-           : !(output->headroom_bits >= 3) ? ULP_OVERFLOW_3_BITS
-                                           : ULP_OVERFLOW_SAFE;
+    return output->overflowed > 0                 ? ULP_OVERFLOW_HAPPENS
+           : output->count > 0 && !output->finite ? ULP_OVERFLOW_UNKNOWN
+           : !(output->headroom_bits >= 1)        ? ULP_OVERFLOW_1_BIT
+           : !(output->headroom_bits >= 3)        ? ULP_OVERFLOW_3_BITS
+                                                  : ULP_OVERFLOW_SAFE;
 }
 
 enum ulp_status ulp_overflow_add(struct ulp_overflow_meter *meter, size_t lane,
@@ -216,7 +217,7 @@ enum ulp_status ulp_overflow_give(void *context, size_t number,
         if (where->step->outputs[o] < 0 || !ulp_type_is_float(outputs[o].type))
             continue;
         look_at_inner(meter, &node->outputs[n], &outputs[o], upstream);
-        if (node->outputs[n].verdict > node->verdict)
+        if (ulp_overflow_is_worse(node->outputs[n].verdict, node->verdict))
             node->verdict = node->outputs[n].verdict;
         n++;
     }
@@ -500,7 +501,7 @@ enum ulp_status ulp_overflow_look(struct ulp_overflow_meter *meter, struct ulp_o
             ULP_TRY(look_at_integers(meter, node, view, o, born, error));
     }
     for (size_t o = 0; o < node->output_count; o++)
-        if (node->outputs[o].verdict > node->verdict)
+        if (ulp_overflow_is_worse(node->outputs[o].verdict, node->verdict))
             node->verdict = node->outputs[o].verdict;
     for (size_t i = 0; i < view->step->input_count; i++) {
         struct reason reason;

@@ -105,6 +105,8 @@ size_t ulp_overflow_nonfinite(const struct ulp_tensor *value, const struct ulp_t
 size_t ulp_overflow_turned(const struct ulp_tensor *value, const struct ulp_tensor *truth,
                            size_t *first);
 
+/* overflow_words.c: what cannot be told is worse than what is safe, and no more. */
+bool ulp_overflow_is_worse(enum ulp_overflow_verdict verdict, enum ulp_overflow_verdict than);
 /* hidden.c: the node's entry, made when it is new; what is told of its inside; the verdicts. */
 enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane, size_t number,
                                   struct ulp_overflow_node **out, struct ulp_error *error);
@@ -127,8 +129,8 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
 /* Does the reference itself overflow here, or a sum drop a term? Its infinity may be exact (1 / 0);
  * which of the two, a reference of more range says. */
 enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
-                                               const struct ulp_step *step,
-                                               struct ulp_arena *arena, struct ulp_error *error);
+                                               const struct ulp_step *step, struct ulp_arena *arena,
+                                               struct ulp_error *error);
 enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error);
 
 /* look.c: an output's range with that of one more sample, which fits the format unless one before

@@ -37,7 +37,7 @@ static const struct ulp_overflow_output *find_worst(const struct ulp_overflow_no
     const struct ulp_overflow_output *worst = NULL;
     for (size_t o = 0; o < node->output_count; o++) {
         const struct ulp_overflow_output *output = &node->outputs[o];
-        if (!worst || output->verdict > worst->verdict ||
+        if (!worst || ulp_overflow_is_worse(output->verdict, worst->verdict) ||
             (output->verdict == worst->verdict && output->headroom_bits < worst->headroom_bits))
             worst = output;
     }
@@ -407,7 +407,8 @@ static enum ulp_status add_table(const struct ulp_page *page,
     const struct ulp_overflow_node **rows = calloc(lane->node_count + 1, sizeof *rows);
     ULP_TRY(ulp_taken(rows, error));
     for (size_t n = 0; n < lane->node_count; n++)
-        if (lane->nodes[n].verdict != ULP_OVERFLOW_SAFE)
+        if (lane->nodes[n].verdict != ULP_OVERFLOW_SAFE &&
+            lane->nodes[n].verdict != ULP_OVERFLOW_UNKNOWN)
             rows[count++] = &lane->nodes[n];
     qsort(rows, count, sizeof *rows, compare_nodes);
     if (count)

@@ -9,8 +9,16 @@ const char *ulp_overflow_verdict_name(enum ulp_overflow_verdict verdict)
     static const char *const names[] = {[ULP_OVERFLOW_SAFE] = "safe",
                                         [ULP_OVERFLOW_3_BITS] = "within 3 bits",
                                         [ULP_OVERFLOW_1_BIT] = "within 1 bit",
-                                        [ULP_OVERFLOW_HAPPENS] = "overflows"};
+                                        [ULP_OVERFLOW_HAPPENS] = "overflows",
+                                        [ULP_OVERFLOW_UNKNOWN] = "cannot tell"};
     return names[verdict];
+}
+
+bool ulp_overflow_is_worse(enum ulp_overflow_verdict verdict, enum ulp_overflow_verdict than)
+{
+    if (verdict == ULP_OVERFLOW_UNKNOWN || than == ULP_OVERFLOW_SAFE)
+        return than == ULP_OVERFLOW_SAFE && verdict != ULP_OVERFLOW_SAFE;
+    return than == ULP_OVERFLOW_UNKNOWN ? verdict != ULP_OVERFLOW_SAFE : verdict > than;
 }
 
 const char *ulp_overflow_cause_name(enum ulp_overflow_cause cause)

@@ -20,8 +20,9 @@ enum ulp_overflow_verdict {
     ULP_OVERFLOW_3_BITS,  /* less than three bits below the largest number */
     ULP_OVERFLOW_1_BIT,   /* less than one */
     ULP_OVERFLOW_HAPPENS, /* some element does not fit */
+    ULP_OVERFLOW_UNKNOWN, /* the reference has no finite element; worse than safe alone */
 };
-/* "safe", "within 3 bits", "within 1 bit", "overflows". */
+/* "safe", "within 3 bits", "within 1 bit", "overflows", "cannot tell". */
 ULP_API const char *ulp_overflow_verdict_name(enum ulp_overflow_verdict verdict);
 
 /* Why a value overflows, or comes near it. */
@@ -164,10 +165,10 @@ struct ulp_overflow_lane {
     struct ulp_overflow_node *nodes; /* those that were computed, in order */
     size_t born_count;               /* nodes that are born */
     size_t harmful_count;            /* those of them whose overflow is not absorbed or unused */
-    size_t counts[4];                /* of nodes [by ulp_overflow_verdict] */
+    size_t counts[5];                /* of nodes [by ulp_overflow_verdict] */
     size_t keep_count;               /* nodes to keep */
     size_t
-        narrow_counts[4]; /* by the worst of its hidden values, narrow [by ulp_overflow_verdict] */
+        narrow_counts[5]; /* by the worst of its hidden values, narrow [by ulp_overflow_verdict] */
     struct ulp_extreme unseen; /* that any output overflows in an unseen sample */
     size_t remedy_count;       /* 0: none were tried */
     struct ulp_overflow_remedy *remedies;
