@@ -212,14 +212,14 @@ static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct 
 }
 
 /* What the node's inputs say about an output's views. */
-static void clear_views(struct looked *looked, const struct ulp_event *event,
+static void clear_views(struct looked *looked, const struct ulp_event *event, bool diverged,
                         const struct ulp_taint *from, bool steps)
 {
     struct ulp_metrics *views = looked->round.views;
     looked->stepped =
         clear_amounts(views, steps || event->quantizes ||
                                  (from->stepped && from->type == looked->value->entire->type));
-    if (from->diverged)
+    if (diverged)
         views[ULP_VIEW_ENTIRE].diverged = views[ULP_VIEW_CARRIED].diverged = true;
     for (int v = 0; v < ULP_VIEW_COUNT; v++) /* class numbers have no decibels */
         if (views[v].diverged && !ulp_type_is_float(looked->value->entire->type))
@@ -289,6 +289,21 @@ static enum ulp_status count_choices(struct ulp_auditor *auditor, const struct u
     return ULP_OK;
 }
 
+/* Does it choose other experts inside? What it gives follows other decisions then. */
+static enum ulp_status find_experts(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                    size_t l, bool *others, struct ulp_error *error)
+{
+    const struct ulp_deciding deciding = {.program = auditor->program,
+                                          .event = event,
+                                          .lane = l,
+                                          .original = auditor->truth};
+    struct ulp_choices choices = {0};
+    if (strcmp(event->op, "QMoE") == 0)
+        ULP_TRY(ulp_choices_look(&deciding, &choices, error));
+    *others = choices.differing > 0;
+    return ULP_OK;
+}
+
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
                                   size_t l, const struct observed *observed,
                                   struct ulp_error *error)
@@ -305,10 +320,13 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         ULP_TRY(ulp_listed_look(&auditor->listed[l], auditor->program, event, l, error));
     enum ulp_status status =
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
-    bool nonfinite = false, diverged = false, fits = true, own = false;
+    bool nonfinite = false, diverged = false, fits = true, own = false, others = false;
+    if (status == ULP_OK)
+        status = find_experts(auditor, event, l, &others, error);
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         struct looked *looked = &observed->looked[l * event->output_count + o];
-        clear_views(looked, event, &from, ulp_auditor_asks_steps(auditor, event, o));
+        clear_views(looked, event, from.diverged || others, &from,
+                    ulp_auditor_asks_steps(auditor, event, o));
         const struct ulp_taint taint = make_taint(event, o, looked, &ranges[o]);
         const struct ulp_metrics *entire = &looked->round.views[ULP_VIEW_ENTIRE];
         look_at_output(&look, &from, &taint, &ranges[o], looked->round.views);

@@ -355,7 +355,8 @@ struct ulp_run_options {
      * computes, rounded to its storage, where they have its shape. Events show what was computed */
     const struct ulp_tensor_set *given;
     /* lanes 1.. take the reference's decisions: integers that a node computes from floats (indices,
-     * comparisons, but not quantised numbers) are the reference's, and TopK selects by them */
+     * comparisons, but not quantised numbers) are the reference's, TopK selects by them, and QMoE
+     * sends rows to the reference's experts */
     bool follow;
     struct ulp_departure *departure; /* private: NULL */
     bool moved;                      /* private: observers read the event's `moved` */

@@ -160,6 +160,8 @@ struct ulp_call {
      * then, and floats are names. NULL: none */
     struct ulp_trace *trace;
     struct ulp_probe *probe; /* is told what the call holds inside (ops/probe.h); NULL: none */
+    /* what decides in place of in[], of an operator that decides inside; NULL: in[] does */
+    const struct ulp_tensor *const *followed;
 };
 
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the

@@ -151,6 +151,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .behind = step->behind,
                                   .trace = lane->trace,
                                   .probe = lane->probe,
+                                  .followed = lane->followed,
                                   .host = &out->host,
                                   .scratch = lane->scratch,
                                   .constants = form ? 0 : list_constants(step, lane, false),

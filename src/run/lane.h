@@ -25,6 +25,9 @@ struct ulp_lane {
     struct ulp_pool *pool;
     struct ulp_trace *trace; /* of its calls (ops/trace/trace.h); NULL: none */
     struct ulp_probe *probe; /* of its calls (ops/probe.h); NULL: none */
+    /* of the step, in a run that follows the reference: what that reads; NULL: nothing is followed
+     */
+    const struct ulp_tensor *const *followed;
     /* The cache of packed factors, shared by the walk's lanes and their bodies; NULL: none. A
      * constant that is read more than once (repeats) stays in it until its last use; constants of a
      * body stay until its If, Loop or Scan is done. */

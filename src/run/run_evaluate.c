@@ -244,7 +244,10 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     ULP_TRY(ulp_inputs_create(&own, lane, step, arena, error));
     ULP_TRY(ulp_lane_inputs(lane, step, &own, error));
     views.own = own.at;
-    ULP_TRY(ulp_step_run(step, lane, own.at, out->entire, error));
+    lane->followed = walk->options->follow && lane != reference ? reference_inputs : NULL;
+    const enum ulp_status status = ulp_step_run(step, lane, own.at, out->entire, error);
+    lane->followed = NULL;
+    ULP_TRY(status);
     const bool reads_floats = lane != reference && any_float_computed(step, own.at, frame->block);
     if (reads_floats && walk->options->follow)
         ULP_TRY(ulp_follow(step, lane, own.at, results, out->entire, error));

@@ -74,7 +74,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
 {
     struct ulp_inputs reference = {0};
     enum ulp_status status = ULP_OK;
-    if (ulp_walk_compares(walk)) {
+    if (ulp_walk_compares(walk) || (walk->options->follow && ulp_decides_inside(step))) {
         status = ulp_inputs_create(&reference, &frame->lanes[0], step, arena, error);
         if (status == ULP_OK)
             status = ulp_lane_inputs(&frame->lanes[0], step, &reference, error);

@@ -2,6 +2,8 @@
  * If, Loop and Scan. */
 #pragma once
 
+#include <string.h>
+
 #include "run/lane.h"
 
 struct ulp_walk {
@@ -107,6 +109,11 @@ bool ulp_evaluates_plainly(const struct ulp_lane *reference, const struct ulp_st
 enum ulp_status ulp_run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
                                    const struct ulp_tensor *const *inputs, struct ulp_tensor *out,
                                    struct ulp_error *error);
+/* It may decide inside, and gives floats. */
+static inline bool ulp_decides_inside(const struct ulp_step *step)
+{
+    return strcmp(step->bound.node->op_type, "QMoE") == 0;
+}
 /* follow.c: does a lane decide in this step otherwise than the reference, or might an observer say
  * so? */
 bool ulp_departs(const struct ulp_step *step, bool reads_floats, const struct ulp_tensor *reference,

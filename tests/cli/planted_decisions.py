@@ -16,7 +16,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
-from onnx_writer import node, write_model  # noqa: E402
+from onnx_writer import block, node, write_model  # noqa: E402
 
 ROWS, WIDTH, EXPERTS, PICKS = 48, 24, 12, 3
 KINDS = ("experts", "rows", "argmax", "comparison", "floor", "index", "boxes")
@@ -188,6 +188,45 @@ def count_sets(program):
     return [] if choices == {"count": 64, "differing": others, "near": near} and 0 < others < 64 else [f"sets: {choices}, not {others} and {near} of 64"]
 
 
+def force_experts(program):
+    """A QMoE whose router is rounded by a planted addition: its sets, and the error when rows go to the reference's experts, against numpy, where that is the only rounding."""
+    turn = np.random.default_rng(8)
+    rows, hidden, count, inner = 32, 16, 8, 16
+    x = turn.normal(size=(rows, hidden)).astype("f2").astype("f8")
+    router = turn.normal(size=(hidden, count)) / 4
+    c = {"r": router.astype("f"), "far": np.float32(512), "f1": turn.integers(0, 256, (count, inner, hidden // 2)).astype("u1"), "s1": turn.uniform(0.02, 0.06, (count, inner)).astype("f"),
+         "f2": turn.integers(0, 256, (count, hidden, inner // 2)).astype("u1"), "s2": turn.uniform(0.02, 0.06, (count, hidden)).astype("f")}
+
+    def unpack(codes, scales):  # the lower half of a byte first; zero point 8
+        return (np.stack([codes & 15, codes >> 4], -1).reshape(*codes.shape[:2], -1) - 8.0) * scales[..., None].astype("f8")
+
+    def mix(values, chosen):
+        weights = np.exp(np.take_along_axis(values, chosen, -1))
+        weights /= weights.sum(-1, keepdims=True)
+        y = np.zeros_like(x)
+        for e in range(count):
+            h = x @ unpack(c["f1"], c["s1"])[e].T
+            y += (weights * (chosen == e)).sum(-1)[:, None] * ((h / (1 + np.exp(-h))) @ unpack(c["f2"], c["s2"])[e].T)
+        return y
+
+    values = x @ c["r"].astype("f8") + 512
+    rounded = (x @ c["r"].astype("f8")).astype("f2").astype("f8") + 512
+    rounded = rounded.astype("f2").astype("f8")
+    truth, others = (count - 1 - best(v[:, ::-1], 2) for v in (values, rounded))  # of equals the later one
+    r = mix(values, truth)
+    forced, free = (10 * np.log10((r**2).sum() / ((mix(rounded, chosen) - r) ** 2).sum()) for chosen in (truth, others))
+    nodes = [node("MatMul", "x r", "a"), node("Add", "a far", "b"), node("QMoE", "x b f1 s1 - f2 s2", "y", k=2, activation_type="silu", expert_weight_bits=4) + block(7, "com.microsoft")]
+    np.savez("x.npz", x=x.astype("f"))
+    write_model("m.onnx", nodes, {"x": [rows, hidden]}, ["y"], c, opset=21, domains={"com.microsoft": 1})
+    done = subprocess.run([program, "audit", "m.onnx", "-i", "x.npz", "-a", "fp16", "-q", "-t", "1", "--json", "-"], capture_output=True, text=True, check=False)
+    lane = json.loads(done.stdout)["lanes"][0]
+    found, differing = lane["nodes"][2], (np.sort(truth) != np.sort(others)).any(-1).sum()
+    followed = found["outputs"][0]["divergence"]["followed"]["metrics"]["sqnr_db"]
+    # FP16's other roundings are 30 dB and more below the planted one, which is 2^-2 of router values of 1: they change it by 20 log10(1 + 10^-1.5) = 0.27 dB at most
+    right = found["choices"]["differing"] == differing and abs(followed - forced) < 0.3 and forced > free + 3 and lane["nodes"][1]["share"] > 0.9
+    return [] if right else [f"QMoE: {found['choices']}, {followed:.2f} dB, share {lane['nodes'][1]['share']}; not {differing}, {forced:.2f} dB (free {free:.2f})"]
+
+
 def compare_lists(program):
     """Labels in another order beside boxes: rows of one index are compared, against numpy."""
     turn = np.random.default_rng(6)
@@ -224,7 +263,7 @@ def main():
             print(f"{n} {kind}: {said['grade']}, {cause.get('reason')}: {cause.get('text')}")
         if twin["grade"] != "fine":
             print(f"{n} {kind}, twin: {twin['verdict'] if 'verdict' in twin else twin['grade']}")
-    wrong = count_sets(program) + compare_lists(program)
+    wrong = count_sets(program) + force_experts(program) + compare_lists(program)
     print(*wrong, sep="\n", end="\n" * bool(wrong))
     print(f"{named} of {count} roundings that moved a decision named first, {fine} twins fine")
     sys.exit(bool(wrong) or named < 0.9 * count or fine < 0.98 * count)

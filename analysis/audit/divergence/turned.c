@@ -63,7 +63,7 @@ static bool has(const size_t *taken, size_t count, size_t index)
     return found;
 }
 
-/* What is taken of a row: by the list of indices, or the largest, the first of equals before. */
+/* What is taken of a row: by the list of indices, or the largest, of equals the later one. */
 static bool read_taken(const struct picking *p, const struct ulp_tensor *list,
                        const struct ulp_tensor *values, size_t row, size_t *out)
 {
@@ -72,7 +72,7 @@ static bool read_taken(const struct picking *p, const struct ulp_tensor *list,
         size_t best = list ? (size_t)ulp_tensor_get_int(list, base + k * p->stride) : p->size;
         for (size_t i = 0; !list && i < p->size; i++)
             if (!has(out, k, i) &&
-                (best == p->size || value_at(values, p, row, i) > value_at(values, p, row, best)))
+                (best == p->size || value_at(values, p, row, i) >= value_at(values, p, row, best)))
                 best = i;
         out[k] = best;
         if (best >= p->size)

@@ -194,7 +194,7 @@ static enum ulp_status choose_experts(struct ulp_call *call, const struct expert
     const int64_t dims[] = {e->rows, e->chosen};
     struct ulp_tensor *values;
     int64_t *order;
-    struct best best = {.router = router};
+    struct best best = {.router = call->followed ? call->followed[ROUTER] : router};
     ULP_TRY(ulp_call_numbers_of(call, &best.router, error));
     ULP_TRY(ulp_call_take(call, (size_t)e->count, sizeof *order, &order, error));
     ULP_TRY(ulp_call_take(call, (size_t)(e->rows * e->chosen), sizeof **experts, experts, error));
