@@ -358,9 +358,10 @@ void ulp_doctor_find_decision(struct ulp_doctoring *x)
 void ulp_doctor_find_recording(struct ulp_doctoring *x)
 {
     const struct ulp_comparison *comparison = x->doctor->comparison;
-    for (size_t f = 0; comparison && f < comparison->file_count; f++) {
-        const struct ulp_compared_file *file = &comparison->files[f];
-        if (file->explained)
+    const size_t count = comparison ? comparison->file_count : 0;
+    for (size_t i = 0; i < 2 * count; i++) { /* those of which nodes are told first */
+        const struct ulp_compared_file *file = &comparison->files[i % count];
+        if (file->explained || (file->cause.node_count > 0) != (i < count))
             continue;
         const struct ulp_compared_tensor *tensor =
             file->first_unexplained >= 0 ? &comparison->tensors[file->first_unexplained] : NULL;

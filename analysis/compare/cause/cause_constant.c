@@ -208,10 +208,12 @@ enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t fil
 {
     struct trying trying = {.comparing = comparing, .file = file, .tensor = tensor};
     const struct ulp_program_options options = {.inputs = comparing->inputs};
+    struct ulp_arithmetic arithmetic = comparing->options->arithmetics[0];
     struct ulp_program *program = NULL;
     size_t tried = 0;
-    enum ulp_status status = ulp_program_create(comparing->model, comparing->options->arithmetics,
-                                                1, &options, &program, error);
+    arithmetic.schedule.qdq_integer = false; /* such kernels read the codes themselves */
+    enum ulp_status status =
+        ulp_program_create(comparing->model, &arithmetic, 1, &options, &program, error);
     trying.program = program;
     for (size_t s = status == ULP_OK ? program->main->step_count : 0;
          s-- > 0 && status == ULP_OK && !cause->text && tried < CONSTANTS_MAX;) {
