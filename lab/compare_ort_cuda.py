@@ -5,7 +5,7 @@
     lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--level off|inner] [--recorded FILE] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE]
 
 DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
-lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16. Prints a row for each
+lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16, with fuse=none where its optimiser was off. Prints a row for each
 network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
 fewer outputs than this share lie within 1 dB, or none was compared; --record: the comparison as a file of tests/data/targets. Needs onnx.
 
@@ -102,7 +102,7 @@ def main():
     if given.plans:
         compare_plans(given.program, given.data, given.networks.split(",") if given.networks else [])
         return
-    arithmetic = given.arith or ARITHMETICS[given.variant]
+    arithmetic = given.arith or ARITHMETICS[given.variant] + (",fuse=none" if given.level == "off" and given.variant != "f32" else "")
     with gzip.open(given.recorded or given.data / "ort_cuda" / "networks.json.gz", "rt", encoding="utf-8") as file:
         networks = json.load(file)
     off, inside, counted, rows = [], 0, 0, {}

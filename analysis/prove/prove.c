@@ -332,6 +332,11 @@ static enum ulp_status refuse_kernels(const struct ulp_program *program, struct 
         for (size_t i = 0; i < program->blocks[b]->step_count; i++) {
             const struct ulp_step *step = &program->blocks[b]->steps[i];
             const char *kernel = step->bound.op->kernel;
+            if (ulp_mix_joins(&program->mixes[0], step->number))
+                return ulp_fail(error, ULP_ERROR_USAGE,
+                                "node '%s' (%s) has a BatchNormalization in its weights in '%s', "
+                                "which bounds do not follow: add fuse=none",
+                                step->name, step->bound.op->name, ulp_program_lane_name(program, 0));
             if (!kernel || step->folded)
                 continue;
             const bool attention = strcmp(kernel, "attention") == 0;

@@ -157,6 +157,8 @@ enum ulp_fuse {
     ULP_FUSE_GROUPS,   /* those that the plan is given (struct ulp_groups) */
     ULP_FUSE_BIAS,     /* a contraction with Adds of constants and BatchNormalizations behind it */
     ULP_FUSE_TENSORRT, /* as ULP_FUSE_REDUCE, by the rules of TensorRT's compiler */
+    /* what ONNX Runtime's optimiser makes one operator of; BatchNormalizations go into weights */
+    ULP_FUSE_ORT,
 };
 
 /* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage

@@ -21,7 +21,7 @@ enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool w
 {
     const struct ulp_tensor *out = &call->out[0];
     *sums = (struct ulp_sums){.out = &call->out[0], .store = true};
-    if (!with_epilogue)
+    if (!with_epilogue && !call->unscale)
         return ULP_OK;
     bool floats = ulp_type_is_float(type),
          rounded = floats && call->arithmetic->schedule.epilogue_rounded;
@@ -116,11 +116,36 @@ static enum ulp_status set_parameters(struct ulp_call *call, struct ulp_operand 
     return ULP_OK;
 }
 
+/* The sums, stored where the arithmetic stores them, without what the weights were multiplied by:
+ * the BatchNormalization behind multiplies by that in the same kernel, and adds. */
+static enum ulp_status unscale(struct ulp_call *call, const struct ulp_sums *sums,
+                               struct ulp_error *error)
+{
+    static const char *const names[] = {"sum", "k", "bias"};
+    const int rank = call->out[0].rank;
+    struct ulp_rows rows = {0};
+    struct ulp_operand operands[] = {{.tensor = &sums->acc},
+                                     {.tensor = call->unscale},
+                                     {.tensor = ulp_call_in(call, 2), .constant = "-0"}},
+                       output = {.tensor = &call->out[0]};
+    struct ulp_named_operand named[3];
+    for (int i = 1; i < 3; i++)
+        ULP_TRY(ulp_call_along(call, &operands[i], rank, 1, error));
+    const struct ulp_layout layout = {&rows, operands, &output, 3, 1, call->scratch};
+    ULP_TRY(ulp_layout_elementwise(&layout, error));
+    for (int i = 0; i < 3; i++)
+        named[i] = (struct ulp_named_operand){names[i], operands[i]};
+    return ulp_call_text(call, "y = sum * k + bias; y", call->arithmetic, &rows, 3, named, 1,
+                         &(struct ulp_named_operand){"y", output}, error);
+}
+
 enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places,
                              struct ulp_error *error)
 {
     if (sums->out == &call->out[0])
         return ULP_OK;
+    if (call->unscale)
+        return unscale(call, sums, error);
     const struct ulp_bound *bound = call->bound;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};

@@ -147,8 +147,11 @@ struct ulp_call {
     struct ulp_pool *pool;
     /* forms of factors that stay as they are (kernels/operand/packed.h); NULL: none */
     struct ulp_packed *packed;
-    uint32_t constants;          /* bit i: in[i] is a constant of the model */
-    enum ulp_behind behind;      /* what the step follows */
+    uint32_t constants;     /* bit i: in[i] is a constant of the model */
+    enum ulp_behind behind; /* what the step follows */
+    /* of a Conv whose weights have a BatchNormalization's multiplier: what takes it out of the sums
+     * again, by channel; NULL: of others */
+    const struct ulp_tensor *unscale;
     const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while compiling */
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;

@@ -126,6 +126,15 @@ static const struct ulp_arithmetic *find_as_model(const struct ulp_lane *lane,
     return NULL;
 }
 
+static const struct ulp_tensor *find_unscale(const struct ulp_lane *lane,
+                                             const struct ulp_step *step)
+{
+    const int *joined = ulp_mix_joins(lane->mix, step->number);
+    return joined && step->bound.op->work == ULP_WORK_CONTRACTION
+               ? lane->block->slots[joined[ULP_JOINED_UNSCALE]].constant
+               : NULL;
+}
+
 enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step,
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
                               struct ulp_tensor *outputs, struct ulp_error *error)
@@ -149,6 +158,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .pool = lane->pool,
                                   .packed = lane->packed,
                                   .behind = step->behind,
+                                  .unscale = find_unscale(lane, step),
                                   .trace = lane->trace,
                                   .probe = lane->probe,
                                   .followed = lane->followed,

@@ -43,8 +43,8 @@ static enum ulp_status add_constants_read(struct readings *readings,
     const struct ulp_step *step = program->nodes[node].step;
     const struct ulp_arithmetic *in = ulp_mix_arithmetic(mix, node);
     for (size_t i = 0; i < step->own_input_count && !step->folded; i++) {
-        const int slot = ulp_step_slot(step, i, in);
-        if (slot >= 0 && block->slots[slot].constant && !ulp_reads_declared(step, i, in))
+        const int *joined = ulp_mix_joins(mix, node), slot = ulp_step_slot(step, i, in, joined);
+        if (slot >= 0 && block->slots[slot].constant && !ulp_reads_declared(step, i, in, joined))
             ULP_TRY(add_reading(readings,
                                 (struct reading){block->slots[slot].constant,
                                                  block->slots[slot].name, in, node},

@@ -270,7 +270,8 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
                                struct ulp_tensor *converted, const struct ulp_tensor **out,
                                struct ulp_error *error)
 {
-    const int slot = ulp_step_slot(step, i, ulp_lane_arithmetic(lane, step));
+    const int slot = ulp_step_slot(step, i, ulp_lane_arithmetic(lane, step),
+                                   ulp_mix_joins(lane->mix, step->number));
     if (slot >= 0 && (ulp_is_captured(step, i) ||
                       (ulp_lane_is_uniform(lane) && !lane->block->slots[slot].constant)))
         return read_held(lane, slot, out, error);

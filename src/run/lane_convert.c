@@ -210,7 +210,8 @@ struct ulp_reader ulp_lane_reader(const struct ulp_lane *lane, const struct ulp_
                                ulp_takes_mixed(step, i) ||
                                    (i == 0 && ulp_views_constant(lane, step)),
                                ulp_mix_reads_inside(lane->mix, step, i),
-                               ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step)),
+                               ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step),
+                                                  ulp_mix_joins(lane->mix, step->number)),
                                ulp_takes_packed(step, i) && !lane->trace && !lane->probe};
 }
 

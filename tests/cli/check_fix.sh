@@ -18,7 +18,7 @@ mended() {
 }
 mended 01-layernorm-square ort-webgpu
 mended 07-log-softmax torch
-mended 17-unscaled-scores ort-cuda
+mended 17-unscaled-scores ort-webgpu
 mended 20-running-variance coreml-gpu
 mended 06-mask-sentinel coreml-ane --allow-value-change
 mended 14-normalize-epsilon torch --allow-value-change

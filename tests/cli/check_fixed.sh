@@ -75,7 +75,7 @@ expect 0 "a body's weights, elsewhere" "$program" doctor elsewhere/fixed.onnx -i
 python3 "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
 
 # edits that hold as the sample rounds, and in few draws (a plan of TF32 keeps less without them): nodes are kept, too, and what is reported is judged as a plan's
-expect 0 "FP32 that is no TF32" "$program" fix w/17-unscaled-scores/broken.onnx -i w/17-unscaled-scores/inputs.npz --for ort-cuda,tf32=off -q -o there.onnx --json w/17-unscaled-scores/fix.json
+expect 0 "FP32 that is no TF32" "$program" fix w/17-unscaled-scores/broken.onnx -i w/17-unscaled-scores/inputs.npz --for ort-webgpu -q -o there.onnx --json w/17-unscaled-scores/fix.json
 python3 - <<'END' || fail "edits alone are not judged in draws"
 import json
 

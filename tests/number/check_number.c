@@ -499,10 +499,11 @@ TEST(changed_parts)
         {"torch:tf32", "@a100", "tf32@a100,vectors=scalar,conv=torch,norms=torch",
          "torch:tf32@a100"},
         {"ort-cuda:fp16,types=declared", "floats=fp32",
-         "fp16,epilogue=rounded,steps=ort-cuda,conv=cudnn,constants=tensorrt,types=declared",
+         "fp16,epilogue=rounded,steps=ort-cuda,conv=cudnn,constants=tensorrt,types=declared,"
+         "fuse=ort",
          "ort-cuda:fp16,types=declared,floats=fp32"},
         {"ort-cuda:fp16,types=declared", "types=lowered",
-         "fp16,epilogue=rounded,steps=ort-cuda,conv=cudnn,constants=tensorrt",
+         "fp16,epilogue=rounded,steps=ort-cuda,conv=cudnn,constants=tensorrt,fuse=ort",
          "ort-cuda:fp16,types=lowered"},
         {"trt:fp16,acc=fp32", "acc=fp16",
          "fp16,acc=fp16,batchnorm=folded,fuse=tensorrt,fuse-constants=stored", "trt11:fp16,acc=fp16"},

@@ -166,6 +166,10 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
             "Adds of constants and BatchNormalizations behind a product are one kernel",
         [ULP_FUSE_TENSORRT] = "Elementwise operators, the reductions of rows between them and "
                               "attention are one kernel, as TensorRT's compiler groups them",
+        [ULP_FUSE_ORT] =
+            "What ONNX Runtime's optimiser makes one operator of is one kernel, and a "
+            "BatchNormalization behind a Conv is folded into its weights, step by step "
+            "in the type that these have",
     };
     char storage[24], inner[24];
     if (a->fuse == ULP_FUSE_NONE)
@@ -448,9 +452,10 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
             "computed as one Attention, where nothing else reads what is between.");
     if (a->conv == ULP_CONV_SEARCHED)
         say(page, "conv",
-            "A Conv of one group is on the matrix unit from 16 input channels on; one of a single "
-            "position from 12 on, with a stride from 256 on. Others are chains of fused "
-            "multiply-adds in FP32 over the stored values.");
+            "A Conv of one group is on the matrix unit where each result is a sum of 288 products "
+            "or more; one of a single position from 12 input channels on, with a stride from 256 "
+            "on; a ConvTranspose of a single position. Others are chains of fused multiply-adds in "
+            "FP32 over the stored values.");
     if (ulp_convolves_as_cudnn(a))
         say(page, "conv",
             "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "

@@ -477,8 +477,8 @@ static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct u
 {
     out->fuse = (enum ulp_fuse)chosen(request, ULP_PART_FUSE, ULP_FUSE_NONE);
     out->inner = request->given[ULP_PART_INNER] ? request->inner : out->compute;
-    out->inner_constants =
-        out->fuse != ULP_FUSE_NONE && chosen(request, ULP_PART_INNER_CONSTANTS, 1);
+    out->inner_constants = out->fuse != ULP_FUSE_NONE &&
+                           chosen(request, ULP_PART_INNER_CONSTANTS, out->fuse != ULP_FUSE_ORT);
     out->inner_casts =
         out->fuse != ULP_FUSE_NONE && chosen(request, ULP_PART_INNER_CASTS, out->inner_constants);
     if ((request->given[ULP_PART_INNER] || request->given[ULP_PART_INNER_CONSTANTS] ||
@@ -487,7 +487,8 @@ static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct u
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse-inner=, fuse-constants= and fuse-casts= have no meaning without "
                         "fuse=pointwise, fuse=reduce or fuse=groups");
-    if (out->fuse != ULP_FUSE_NONE && out->place == ULP_ROUND_EACH_STEP)
+    if (out->fuse != ULP_FUSE_NONE && out->fuse != ULP_FUSE_ORT &&
+        out->place == ULP_ROUND_EACH_STEP)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse= has no meaning here: every step is rounded to %s, the storage "
                         "format, in one kernel as in many",

@@ -35,6 +35,34 @@ static enum ulp_status rows_from_axis(struct ulp_call *call, const struct ulp_la
     return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
+/* The same with a bias of fewer rows: each for several that follow one another, or all in turn. */
+static enum ulp_status rows_biased(struct ulp_call *call, const struct ulp_layout *layout,
+                                   struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *bias = call->in[1];
+    const bool inner = ulp_call_int(call, "is_inner_broadcast");
+    int axis;
+    size_t row = 1;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    for (int d = axis; d < in->rank; d++)
+        row *= (size_t)in->dims[d];
+    const size_t rows = row ? in->count / row : 0, given = row ? bias->count / row : 0;
+    if (row == 0 || given == 0 || bias->count % row || rows % given)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the bias has %zu elements: expected rows of %zu, for %zu", bias->count,
+                        row, rows);
+    const int64_t few = (int64_t)given, times = (int64_t)(rows / given), own = (int64_t)row;
+    const int64_t dims[3] = {inner ? few : times, inner ? times : few, own};
+    const int64_t biased[3] = {inner ? few : 1, inner ? 1 : few, own};
+    layout->operands[0].tensor = ulp_layout_view(call->scratch, in, 3, dims);
+    layout->operands[1].tensor = ulp_layout_view(call->scratch, bias, 3, biased);
+    layout->outputs[0].tensor = ulp_layout_view(call->scratch, layout->outputs[0].tensor, 3, dims);
+    ULP_TRY(ulp_taken(layout->operands[0].tensor && layout->operands[1].tensor &&
+                          layout->outputs[0].tensor,
+                      error));
+    return ulp_layout_reduce(layout, 3, dims, (bool[]){false, false, true}, error);
+}
+
 static enum ulp_status rows_axes(struct ulp_call *call, const struct ulp_layout *layout,
                                  struct ulp_error *error)
 {
@@ -246,6 +274,9 @@ const struct ulp_operator ulp_ops_normalize[] = {
                 "running_mean = input_mean * momentum + mean * (1 - momentum); "
                 "running_var = input_var * momentum + var * (1 - momentum); d / sqrt(var + "
                 "epsilon) * scale + bias"},
+    {.name = "BiasSoftmax", .domain = "com.microsoft", .since = 1, .inputs = "a bias", SAME,
+     .attributes = "axis:int=1; is_inner_broadcast:int", .rows = rows_biased,
+     .formula = "x = a + bias; " SOFTMAX},
     {.name = "GroupNormalization", .since = 18, .until = 20, .inputs = "x scale bias", SAME,
      .attributes = "epsilon:float=1e-5; num_groups:!int", .rows = rows_groups, .parameter = 1,
      .formula = GROUP_NORM},

@@ -208,6 +208,9 @@ const struct ulp_operator ulp_ops_shape[] = {
      .attributes = "seed:int", .infer = infer_dropout, .run = run_dropout, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Flatten", .since = 1, SAME, .attributes = "axis:int=1", .infer = infer_flatten},
     {.name = "Identity", .since = 1, SAME, .infer = ulp_infer_first},
+    /* copies between memories, in graphs that ONNX Runtime has saved */
+    {.name = "MemcpyFromHost", .since = 1, SAME, .infer = ulp_infer_first},
+    {.name = "MemcpyToHost", .since = 1, SAME, .infer = ulp_infer_first},
     {.name = "Reshape", .since = 5, .inputs = "data shape:i", .outputs = "reshaped",
      .infer = infer_reshape,
      .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},

@@ -38,3 +38,7 @@ enum ulp_status ulp_conv_channel_table(const struct ulp_call *call, int64_t chan
 enum ulp_status ulp_conv_describe(struct ulp_call *call, enum ulp_type type,
                                   const struct ulp_conv_groups *g, const int64_t *spatial, int rank,
                                   struct ulp_error *error);
+/* product_conv.c: the call's arithmetic; with conv=searched and a shape that cuDNN's search found
+ * no TF32 kernel for, *own, scalar chains. */
+const struct ulp_arithmetic *ulp_conv_searched(const struct ulp_call *call,
+                                               struct ulp_arithmetic *own);

@@ -199,7 +199,11 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
     struct ulp_padded x;
     struct phases phases;
     struct ulp_sums sums;
+    struct ulp_arithmetic own;
+    struct ulp_call beside = *call;
     int64_t lead[ULP_RANK_MAX], size[ULP_RANK_MAX], *batch[3];
+    beside.arithmetic = ulp_conv_searched(call, &own);
+    call = &beside;
     ULP_TRY(read_conv_transpose(call, &g, &w, error));
     if (call->out[0].count == 0)
         return ULP_OK;

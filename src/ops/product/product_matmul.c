@@ -174,15 +174,12 @@ enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
     return ulp_sums_add(call, sums, &problem, error);
 }
 
-/* ONNX Runtime's CUDA provider adds a line of C to the stored sum where beta is 1. */
-static bool adds_line(const struct ulp_call *call)
+/* ONNX Runtime's CUDA provider adds C to the stored sum where beta is 1. */
+static bool adds_stored(const struct ulp_call *call)
 {
-    const struct ulp_tensor *c = ulp_call_in(call, 2);
-    return c && call->arithmetic->steps == ULP_STEPS_ORT_CUDA &&
+    return ulp_call_in(call, 2) && call->arithmetic->steps == ULP_STEPS_ORT_CUDA &&
            call->arithmetic->sum.precision == call->arithmetic->storage.precision &&
-           ulp_call_attribute(call, "beta")->f == 1 && c->rank > 0 &&
-           c->dims[c->rank - 1] == (int64_t)c->count &&
-           c->dims[c->rank - 1] == call->out[0].dims[1];
+           ulp_call_attribute(call, "alpha")->f == 1 && ulp_call_attribute(call, "beta")->f == 1;
 }
 
 static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
@@ -190,7 +187,7 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     struct ulp_sums sums;
     struct ulp_arithmetic rounded = *call->arithmetic;
     struct ulp_call own = *call;
-    if (adds_line(call)) {
+    if (adds_stored(call)) {
         rounded.schedule.epilogue_rounded = true;
         own.arithmetic = &rounded;
         call = &own;

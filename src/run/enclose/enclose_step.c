@@ -56,7 +56,7 @@ static bool may_be_named(const struct ulp_step *step, size_t i, enum ulp_type ty
 /* The slot that the lane reads as the step's input i. */
 static int slot_of(const struct ulp_enclosing_walk *w, const struct ulp_step *step, size_t i)
 {
-    return ulp_step_slot(step, i, ulp_enclose_computes(w, step));
+    return ulp_step_slot(step, i, ulp_enclose_computes(w, step), NULL);
 }
 
 /* A value that the step reads twice has one name: x * x. */

@@ -390,6 +390,7 @@ static enum ulp_status fold_block(struct ulp_program *program, struct ulp_block 
             if (step->bound.blocks[a])
                 ULP_TRY(fold_block(program, step->bound.blocks[a], error));
     }
+    ULP_TRY(ulp_program_fold_convs(program, block, error)); /* who captures what is known */
     ULP_TRY(ulp_program_order(program, block, error));
     ulp_program_amounts(block);
     return ULP_OK;

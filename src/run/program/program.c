@@ -22,6 +22,20 @@ static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count
     return wants;
 }
 
+/* In which types lanes with fuse=ort fold BatchNormalizations into weights; what they keep is FP32.
+ */
+static void find_norms(struct ulp_program *program, const struct ulp_keeps *keeps)
+{
+    for (size_t l = 0; l < program->lane_count; l++) {
+        if (program->lanes[l].fuse != ULP_FUSE_ORT)
+            continue;
+        const bool half = strcmp(program->lanes[l].storage.name, "fp16") == 0;
+        program->joins_norms[ULP_FOLD_HALF] |= half;
+        program->joins_norms[ULP_FOLD_SINGLE] |=
+            !half || program->lanes[l].types_declared || (keeps && keeps[l].count);
+    }
+}
+
 /* The steps of a program are those of all its lanes; what is exact anyway may stand beside. */
 static enum ulp_status find_joining(struct ulp_program *program, struct ulp_error *error)
 {
@@ -58,6 +72,7 @@ static enum ulp_status fill_plan(struct ulp_program *program, const struct ulp_a
     for (size_t l = 0; l < lane_count; l++)
         program->mixes[l] = (struct ulp_mix){.count = 1, .items = &program->lanes[l]};
     program->wants_integers = wants_integers(lanes, lane_count, options->keeps);
+    find_norms(program, options->keeps);
     ulp_pool_set_root(program->pool, program->budget.root);
     ULP_TRY(find_joining(program, error));
     ULP_TRY(ulp_arithmetic_find("fp32", &program->exact, error));

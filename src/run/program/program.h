@@ -54,6 +54,10 @@ struct ulp_integer_form {
     const int *from; /* the step's input that is each of its inputs; -1: omitted */
 };
 
+/* In what a BatchNormalization's parameters go into a Conv's weights: step by step. */
+enum { ULP_FOLD_SINGLE, ULP_FOLD_HALF, ULP_FOLD_COUNT };
+enum { ULP_JOINED_UNSCALE = 3 }; /* the place of a Conv's, which is no input */
+
 struct ulp_step {
     struct ulp_bound bound;
     /* the model's (bound.node may be a copy, in a function), and the call it is expanded for */
@@ -81,6 +85,10 @@ struct ulp_step {
     /* slots that lanes with batchnorm=folded read as inputs 1 to 4 of a BatchNormalization
      * (fold_norm.c); NULL: there are none */
     const int *norm;
+    /* slots that lanes with fuse=ort read as inputs 1 to 4 of a BatchNormalization behind a Conv
+     * and as input 1 of that, -1: as others do; by what they are folded in (fold_conv.c); NULL:
+     * there are none */
+    const int *joined[ULP_FOLD_COUNT];
     enum ulp_behind behind; /* behind_product.c */
     /* estimated multiply-adds and element operations, those of bodies included */
     double cost;
@@ -162,23 +170,31 @@ static inline bool ulp_is_parameter(const struct ulp_step *step, size_t i)
            (i >= step->own_input_count && !step->bound.blocks);
 }
 
-/* The slot that the step's input i is in that arithmetic. */
+/* What a lane with that arithmetic has in place of the step's inputs 1 to 4; NULL: nothing. joined:
+ * of its fusion (struct ulp_fused_node). */
 enum { ULP_NORM_PARAMETERS = 4, ULP_NORM_VARIANCE = 4 /* an input */ };
-static inline int ulp_step_slot(const struct ulp_step *step, size_t i,
-                                const struct ulp_arithmetic *arithmetic)
+static inline const int *ulp_step_folds(const struct ulp_step *step,
+                                        const struct ulp_arithmetic *arithmetic, const int *joined)
 {
-    return step->norm && arithmetic->batchnorm_folded && i - 1 < ULP_NORM_PARAMETERS
-               ? step->norm[i - 1]
-               : step->inputs[i];
+    return joined ? joined : arithmetic->batchnorm_folded ? step->norm : NULL;
+}
+
+/* The slot that the step's input i is there. */
+static inline int ulp_step_slot(const struct ulp_step *step, size_t i,
+                                const struct ulp_arithmetic *arithmetic, const int *joined)
+{
+    const int *folds = ulp_step_folds(step, arithmetic, joined);
+    return folds && i - 1 < ULP_NORM_PARAMETERS && folds[i - 1] >= 0 ? folds[i - 1]
+                                                                     : step->inputs[i];
 }
 
 /* Does the arithmetic take the step's input i, when it is a constant, as the model declares it?
  * The variance of a folded BatchNormalization is only there to make 1 with its epsilon. */
 static inline bool ulp_reads_declared(const struct ulp_step *step, size_t i,
-                                      const struct ulp_arithmetic *arithmetic)
+                                      const struct ulp_arithmetic *arithmetic, const int *joined)
 {
     const char *op = step->bound.op->name;
-    if (step->norm && arithmetic->batchnorm_folded && i == ULP_NORM_VARIANCE)
+    if (i == ULP_NORM_VARIANCE && step->norm && ulp_step_folds(step, arithmetic, joined))
         return true;
     return ulp_is_parameter(step, i) &&
            !(arithmetic->scales_lowered &&
@@ -220,6 +236,7 @@ struct ulp_fused_node {
     bool stored; /* its results are in memory, too */
     bool cast;   /* the graph's outputs that it computes are cast in the kernel, not rounded */
     bool leaves; /* held, and handed out as the graph's outputs, rounded for that */
+    const int *joined; /* of the step's, what the lane reads; NULL: as it is written */
 };
 struct ulp_fusion {
     /* by the mix's items: */
@@ -239,6 +256,7 @@ struct ulp_grouping {
     size_t *first; /* node n is in groups[first[n] .. first[n + 1]), ascending */
     uint32_t *groups;
     bool *rounded; /* by node: its results are rounded inside, too */
+    bool *numbers; /* by node: constants that it reads are the kernel's own; NULL: none are */
 };
 
 /* What a lane computes its nodes in (keep.c). */
@@ -274,6 +292,8 @@ struct ulp_program {
     double carried_bytes; /* of all slots that are carried, in all lanes */
     bool wants_integers;  /* some lane or node has qdq=integer */
     bool joins_attention; /* lanes have written-attention=kernel */
+    /* lanes have fuse=ort, and in what their nodes' BatchNormalizations are folded then */
+    bool joins_norms[ULP_FOLD_COUNT];
     /* attentions that are written out: how many became one step, how many did not, and of the
      * first of these its last node and why */
     struct ulp_written_attention {
@@ -346,6 +366,11 @@ static inline const struct ulp_arithmetic *ulp_mix_holds(const struct ulp_mix *m
  * otherwise in the two? */
 bool ulp_stored_apart(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b,
                       enum ulp_type type);
+/* What the lane has in place of some of the step's constants (fold_conv.c); NULL: nothing. */
+static inline const int *ulp_mix_joins(const struct ulp_mix *mix, size_t node)
+{
+    return mix->fusion ? mix->fusion->nodes[node].joined : NULL;
+}
 /* Does the step read its input i in the kernel that computed it? */
 static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct ulp_step *step,
                                         size_t i)
@@ -489,6 +514,9 @@ void ulp_program_amounts(struct ulp_block *block);
 /* fold_norm.c: what BatchNormalizations of the block are folded to. Called again, it follows
  * constants that have changed. */
 enum ulp_status ulp_program_fold_norms(struct ulp_program *program, struct ulp_block *block,
+                                       struct ulp_error *error);
+/* fold_conv.c: what of them goes into the weights of a Conv, where lanes have fuse=ort. */
+enum ulp_status ulp_program_fold_convs(struct ulp_program *program, struct ulp_block *block,
                                        struct ulp_error *error);
 /* perturb.c: put constants close to the model's in their place. The last thing that changes them.
  */

@@ -40,7 +40,7 @@ static double converted_bytes(const struct ulp_program *program, const struct ul
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;
         const bool converts =
-            !ulp_reads_declared(step, i, lane) &&
+            !ulp_reads_declared(step, i, lane, NULL) &&
             ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step, i));
         const size_t element_bytes =
             converts ? ulp_element_bytes(ulp_storage_element(&storage), storage.precision)

@@ -57,6 +57,7 @@ const struct hint hints[] = {
     {"ms.EmbedLayerNormalization", 0, "j[2,3](0,4) j[2,3](0,1) g[5,4] g[6,4] g[2,4] g[4] g[4] "
                                       "j[2,3](0,1)"},
     {"ms.BiasGelu", 0, "g[2,3,4] g[4]"},
+    {"ms.BiasSoftmax", 0, "g[2,3,4] g[2,1,4]", "axis=2; is_inner_broadcast=1"},
     {"AveragePool", 0, POOL},
     {"LpPool", 0, POOL},
     {"LpPool", 0, "g[1,2,5,5]", "kernel_shape=2,2; p=3"},

@@ -18,7 +18,9 @@ static bool reads_constant(const struct ulp_kernels *kernels, int s, size_t i)
 {
     const struct ulp_step *step = &kernels->block->steps[s];
     const bool product = step->bound.op->work == ULP_WORK_CONTRACTION;
-    return kernels->mix->items->inner_constants && !ulp_is_parameter(step, i) &&
+    const bool own =
+        kernels->grouping && kernels->grouping->numbers && kernels->grouping->numbers[step->number];
+    return (own || kernels->mix->items->inner_constants) && !ulp_is_parameter(step, i) &&
            !kernels->steps[s].adds_bias &&
            (product ? i >= 2 && kernels->steps[s].part != ULP_PART_LIBRARY
                     : ulp_part_is_computed(kernels->steps[s].part));
@@ -169,6 +171,24 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
         number_kernels(kernels, fusion);
 }
 
+/* A Conv and the BatchNormalization behind it in one kernel read what is folded in their type. */
+static void join_norms(const struct ulp_kernels *kernels)
+{
+    const struct ulp_block *block = kernels->block;
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *norm = &block->steps[s];
+        const struct ulp_step *conv =
+            norm->norm ? ulp_block_producer(block, norm->inputs[0]) : NULL;
+        if (!conv || !(fused_node(kernels, (int)s)->inside & 1))
+            continue;
+        const int type = ulp_fold_type(ulp_mix_arithmetic(kernels->mix, norm->number));
+        if (type < ULP_FOLD_COUNT) {
+            fused_node(kernels, (int)s)->joined = norm->joined[type];
+            fused_node(kernels, (int)(conv - block->steps))->joined = conv->joined[type];
+        }
+    }
+}
+
 /* A kept node's arithmetic may have nothing wider inside: it is then its own. */
 static void fill_item(struct ulp_fused_arithmetic *out, const struct ulp_arithmetic *item)
 {
@@ -206,11 +226,16 @@ enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
                                       .mix = mix,
                                       .grouping = program->groupings[lane]};
         status = ulp_arena_create(&kernels.memory, ulp_arena_budget(mix->memory), error);
+        if (status == ULP_OK && mix->items->fuse == ULP_FUSE_ORT)
+            status =
+                ulp_kernels_of_ort(&kernels, program->node_count, &fusion->kernel_count, error);
         if (status == ULP_OK)
             status = kernels.grouping ? ulp_kernels_describe(&kernels, error)
                                       : ulp_kernels_find(&kernels, error);
         if (status == ULP_OK)
             fill_nodes(&kernels, fusion);
+        if (status == ULP_OK && mix->items->fuse == ULP_FUSE_ORT)
+            join_norms(&kernels);
         ulp_arena_free(kernels.memory);
     }
     return status;

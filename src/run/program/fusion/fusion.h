@@ -8,6 +8,8 @@
  * format. */
 #pragma once
 
+#include <string.h>
+
 #include "run/program/program.h"
 
 /* In place of a kernel, and of a step. */
@@ -52,7 +54,7 @@ struct ulp_kernel_step {
 struct ulp_kernels {
     const struct ulp_block *block;
     const struct ulp_mix *mix;
-    const struct ulp_grouping *grouping; /* of fuse=groups; NULL: kernels are found */
+    const struct ulp_grouping *grouping; /* of fuse=groups and fuse=ort; NULL: kernels are found */
     struct ulp_arena *memory;
     struct ulp_kernel_step *steps;
     /* by step: who reads it, in readers[first_reader[s] .. first_reader[s + 1]) */
@@ -65,6 +67,19 @@ struct ulp_kernels {
  * reader, and is not rounded there. */
 size_t ulp_grouping_count(const struct ulp_grouping *grouping, size_t node);
 bool ulp_grouping_shares(const struct ulp_grouping *grouping, size_t reader, size_t source);
+
+/* In what a BatchNormalization of that arithmetic is folded (fold_conv.c); ULP_FOLD_COUNT: it is
+ * not.
+ */
+static inline int ulp_fold_type(const struct ulp_arithmetic *arithmetic)
+{
+    return strcmp(arithmetic->storage.name, "fp16") == 0   ? ULP_FOLD_HALF
+           : strcmp(arithmetic->storage.name, "fp32") == 0 ? ULP_FOLD_SINGLE
+                                                           : ULP_FOLD_COUNT;
+}
+/* ort_groups.c: sets `grouping` of fuse=ort. *kernel_count: of the program so far. */
+enum ulp_status ulp_kernels_of_ort(struct ulp_kernels *kernels, size_t node_count,
+                                   size_t *kernel_count, struct ulp_error *error);
 
 /* parts.c: parts alone. */
 enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_error *error);

@@ -228,7 +228,8 @@ static void describe_step(const struct ulp_kernels *kernels, int s)
     if (out->part == ULP_PART_VIEW) /* the views before it are described */
         out->source = ulp_kernel_source(kernels, s, 0, &out->indexed);
     out->contracts = out->part == ULP_PART_CONTRACTION;
-    out->adds_bias = out->contracts && is_all_library(kernels, step);
+    out->adds_bias = out->contracts && is_all_library(kernels, step) &&
+                     kernels->mix->items->fuse != ULP_FUSE_ORT;
     out->reduces = out->part == ULP_PART_REDUCTION;
     const struct ulp_tape *tape = step->bound.tape;
     if (out->reduces && tape->outputs[0] >= 0 && tape->instructions[tape->outputs[0]].per_row) {

@@ -1,0 +1,223 @@
+/* BatchNormalization behind a Conv as ONNX Runtime's optimiser folds it: into the Conv's weights
+ * and bias, step by step in the type that these have. Lanes with fuse=ort read the new weights and
+ * take the multiplier out of the sums again (ops/product/product_conv.c), which are then the Conv's
+ * values, held in FP32, without what the multiplier rounds; the BatchNormalization multiplies by it
+ * and adds. What leaves the kernel is what the runtime's one Conv gives. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "run/program/program.h"
+#include "tensor/stored.h"
+
+enum { SCALE, SHIFT, MEAN, VARIANCE };
+enum { WEIGHTS, UNSCALE = ULP_JOINED_UNSCALE };
+
+/* A type's rounding, and how its converter lowers constants before. */
+struct rounding {
+    bool half;
+    struct ulp_format format;
+};
+
+static float rounded(const struct rounding *r, float x)
+{
+    return r->half ? (float)ulp_format_round(&r->format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) : x;
+}
+
+/* A constant of the model as onnxruntime.transformers.float16 has it in the type. */
+static float lowered(const struct rounding *r, float x)
+{
+    const float most = (float)r->format.max_finite, least = (float)ldexp(1, -24);
+    if (!r->half || !isfinite(x) || x == 0)
+        return x;
+    const float size = fabsf(x) > most ? most : fabsf(x) < least ? least : fabsf(x);
+    return rounded(r, copysignf(size, x));
+}
+
+/* A constant that is no input of the graph, which the runtime might be given otherwise. */
+static bool is_fixed(const struct ulp_block *block, int slot)
+{
+    return block->slots[slot].constant && !block->slots[slot].overridable;
+}
+
+/* The Conv whose sums the step normalises and nothing else reads; -1: none. */
+static int find_conv(const struct ulp_block *block, const struct ulp_step *norm)
+{
+    const struct ulp_step *conv = norm->norm ? ulp_block_producer(block, norm->inputs[0]) : NULL;
+    size_t readers = 0;
+    if (!conv || !ulp_is_word(conv->bound.op->name, "Conv ConvTranspose") || conv->folded ||
+        block->slots[norm->inputs[0]].constant)
+        return -1;
+    for (size_t i = 1; i < conv->own_input_count; i++)
+        if (conv->inputs[i] >= 0 && !is_fixed(block, conv->inputs[i]))
+            return -1;
+    for (int p = 1; p <= ULP_NORM_PARAMETERS; p++)
+        if (!is_fixed(block, norm->inputs[p]))
+            return -1;
+    for (size_t o = 0; o < block->output_count; o++)
+        readers += block->outputs[o] == norm->inputs[0];
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++)
+            readers += block->steps[s].inputs[i] == norm->inputs[0];
+    const struct ulp_tensor *weights = block->slots[conv->inputs[1]].constant;
+    const bool turned = conv->bound.op->name[4] == 'T';
+    const int64_t channels = turned
+                                 ? weights->dims[1] * ulp_bound_attribute(&conv->bound, "group")->i
+                                 : weights->dims[0];
+    return readers == 1 && weights->rank > 2 && ulp_type_rows[weights->type].file_bits > 8 &&
+                   channels == (int64_t)block->slots[norm->inputs[1]].constant->count
+               ? (int)(conv - block->steps)
+               : -1;
+}
+
+/* What is folded, of one pair in one type. */
+struct fold {
+    struct ulp_program *program;
+    struct ulp_block *block;
+    struct rounding rounding;
+    struct ulp_step *conv, *norm;
+    int type; /* which of the places of `joined` */
+};
+
+static enum ulp_status add_slot(const struct fold *fold, const struct ulp_step *step,
+                                const char *word, const struct ulp_tensor *like, int *out,
+                                struct ulp_error *error)
+{
+    struct ulp_program *program = fold->program;
+    const size_t room = strlen(step->name) + strlen(word) + 24;
+    char *name = ulp_arena_take(program->arena, room, 1);
+    struct ulp_tensor *value = ulp_arena_take(program->arena, 1, sizeof *value);
+    *out = name && value ? ulp_block_add_slot(program, fold->block, name) : -1;
+    if (*out < 0)
+        return ulp_out_of_memory(error);
+    snprintf(name, room, "%s (%s, folded)", step->name, word);
+    ULP_TRY(
+        ulp_tensor_describe(value, like->type, ULP_ELEMENT_F32, 0, like->rank, like->dims, error));
+    ULP_TRY(ulp_tensor_allocate(value, &program->constants, error));
+    fold->block->slots[*out].folded = value;
+    fold->block->slots[*out].wide = true;
+    ulp_slot_set_constant(&fold->block->slots[*out], value);
+    return ULP_OK;
+}
+
+static enum ulp_status add_slots(const struct fold *fold, struct ulp_error *error)
+{
+    static const char *const words[] = {"multiplier", "shift", "mean", "variance"};
+    int *slots[2];
+    for (int i = 0; i < 2; i++)
+        ULP_TAKE(slots[i], fold->program->arena, ULP_NORM_PARAMETERS, error);
+    const struct ulp_tensor *scale = fold->block->slots[fold->norm->inputs[1]].constant;
+    for (int p = 0; p < ULP_NORM_PARAMETERS; p++) {
+        slots[0][p] = -1;
+        ULP_TRY(add_slot(fold, fold->norm, words[p], scale, &slots[1][p], error));
+    }
+    ULP_TRY(add_slot(fold, fold->conv, "weights",
+                     fold->block->slots[fold->conv->inputs[1]].constant, &slots[0][WEIGHTS],
+                     error));
+    ULP_TRY(add_slot(fold, fold->conv, "unscaled", scale, &slots[0][UNSCALE], error));
+    fold->conv->joined[fold->type] = slots[0];
+    fold->norm->joined[fold->type] = slots[1];
+    return ULP_OK;
+}
+
+/* A folded slot's values, which are the lanes' constant from now on. */
+static float *open_slot(const struct fold *fold, int slot)
+{
+    fold->block->slots[slot].constant = fold->block->slots[slot].folded;
+    return fold->block->slots[slot].folded->data;
+}
+
+/* Without a bias the shift is another: the mean times the multiplier is taken from it. */
+static void fold_channels(const struct fold *fold, const struct ulp_tensor *const in[],
+                          const struct ulp_tensor *bias, float epsilon)
+{
+    const struct rounding *r = &fold->rounding;
+    const int *slots = fold->norm->joined[fold->type];
+    float *k = open_slot(fold, slots[SCALE]), *shift = open_slot(fold, slots[SHIFT]),
+          *mean = open_slot(fold, slots[MEAN]), *variance = open_slot(fold, slots[VARIANCE]),
+          *unscale = open_slot(fold, fold->conv->joined[fold->type][UNSCALE]);
+    for (size_t c = 0; c < in[SCALE]->count; c++) {
+        const float centre = lowered(r, (float)ulp_tensor_get(in[MEAN], c)),
+                    beta = lowered(r, (float)ulp_tensor_get(in[SHIFT], c)),
+                    spread =
+                        rounded(r, lowered(r, (float)ulp_tensor_get(in[VARIANCE], c)) + epsilon);
+        mean[c] = bias ? lowered(r, (float)ulp_tensor_get(bias, c)) : 0;
+        k[c] =
+            rounded(r, lowered(r, (float)ulp_tensor_get(in[SCALE], c)) / rounded(r, sqrtf(spread)));
+        shift[c] = bias ? rounded(r, rounded(r, rounded(r, mean[c] - centre) * k[c]) + beta)
+                        : rounded(r, beta - rounded(r, centre * k[c]));
+        variance[c] = 1 - epsilon;
+        unscale[c] = k[c] == 0 ? 0 : 1 / k[c];
+    }
+}
+
+static void fold_weights(const struct fold *fold, const struct ulp_tensor *weights)
+{
+    const struct rounding *r = &fold->rounding;
+    float *out = open_slot(fold, fold->conv->joined[fold->type][WEIGHTS]);
+    const struct ulp_tensor *scale =
+        fold->block->slots[fold->norm->joined[fold->type][SCALE]].folded;
+    const float *k = scale->data;
+    const bool turned = strcmp(fold->conv->bound.op->name, "ConvTranspose") == 0;
+    const size_t lines = (size_t)(weights->dims[0] * (turned ? weights->dims[1] : 1)),
+                 own = weights->count / (lines ? lines : 1),
+                 columns = turned ? (size_t)weights->dims[1] : lines,
+                 group = turned && columns ? lines / (scale->count / columns) : lines;
+    ulp_floats_read(weights, 0, weights->count, out);
+    for (size_t i = 0; i < weights->count; i++) { /* of a transposed one: by group, then column */
+        const size_t line = i / own, channel = line / group * columns + line % columns;
+        out[i] = rounded(r, lowered(r, out[i]) * k[channel]);
+    }
+}
+
+/* From what the slots hold now. */
+static enum ulp_status fold_values(const struct fold *fold, struct ulp_error *error)
+{
+    const struct ulp_program_slot *slots = fold->block->slots;
+    const struct ulp_step *conv = fold->conv;
+    const struct ulp_tensor *in[ULP_NORM_PARAMETERS], *bias = NULL;
+    struct ulp_tensor views[ULP_NORM_PARAMETERS + 1] = {0};
+    const struct ulp_attribute *epsilon = ulp_node_attribute(fold->norm->bound.node, "epsilon");
+    enum ulp_status status = ULP_OK;
+    for (int p = 0; p < ULP_NORM_PARAMETERS && status == ULP_OK; p++) {
+        in[p] = &views[p];
+        status = ulp_tensor_in_memory(&views[p], slots[fold->norm->inputs[1 + p]].constant,
+                                      &fold->program->budget, fold->program->pool, error);
+    }
+    if (conv->own_input_count > 2 && conv->inputs[2] >= 0 && status == ULP_OK) {
+        bias = &views[ULP_NORM_PARAMETERS];
+        status = ulp_tensor_in_memory(&views[ULP_NORM_PARAMETERS], slots[conv->inputs[2]].constant,
+                                      &fold->program->budget, fold->program->pool, error);
+    }
+    if (status == ULP_OK) {
+        fold_channels(fold, in, bias, epsilon ? epsilon->f : 1e-5F);
+        fold_weights(fold, slots[conv->inputs[1]].constant);
+    }
+    for (int p = 0; p <= ULP_NORM_PARAMETERS; p++)
+        ulp_tensor_free(&views[p]);
+    return status;
+}
+
+enum ulp_status ulp_program_fold_convs(struct ulp_program *program, struct ulp_block *block,
+                                       struct ulp_error *error)
+{
+    for (int type = 0; type < ULP_FOLD_COUNT; type++) {
+        struct fold fold = {.program = program,
+                            .block = block,
+                            .rounding = {.half = type == ULP_FOLD_HALF},
+                            .type = type};
+        ULP_TRY(ulp_format_find("fp16", &fold.rounding.format, error));
+        for (size_t s = 0; s < block->step_count && program->joins_norms[type]; s++) {
+            const int conv = find_conv(block, &block->steps[s]);
+            if (conv < 0)
+                continue;
+            fold.norm = &block->steps[s];
+            fold.conv = &block->steps[conv];
+            if (!fold.norm->joined[type])
+                ULP_TRY(add_slots(&fold, error));
+            ULP_TRY(fold_values(&fold, error));
+        }
+    }
+    return ULP_OK;
+}
