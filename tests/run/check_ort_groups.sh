@@ -86,6 +86,20 @@ for name, x, mask, inner, groups in (("keys", (2, 3, 4, 40), (2, 1, 1, 40), 1, 1
                                      ("short", (1, 2, 1024), (1, 1, 1024), 1, 1), ("long", (1, 2, 1025), (1, 1, 1025), None, 0)):
     operator = None if inner is None else node("BiasSoftmax", "x m", "y", axis=len(x) - 1, is_inner_broadcast=inner) + MS
     pair(name, [node("Add", "x m", "a"), node("Softmax", "a", "y", axis=-1)], operator, x, [["Add", "Softmax"]] * groups, None, {"m": half(*mask)})
+# a Transpose, a Cast and a MatMul are refused when a session for CUDA is opened (MatmulTransposeFusion): the Cast stands first, and the Transpose once for each type
+try:
+    import onnx
+    for target, first in (("ort-cuda", True), ("trt11", False)):
+        for always in ("op:MatMul", "op:Neg"):
+            made("turned", [node("Relu", "x", "r"), node("Transpose", "r", "t", perm=[0, 2, 1]), node("MatMul", "t w", "y", "product"), node("Neg", "t", "z", "other")], {"x": half(1, 6, 8)},
+                 {"y": list("abc"), "z": list("abd")}, {"w": half(6, 5)})
+            subprocess.run([program, "plan", "turned.onnx", "-i", "turned.npz", "--for", target, "--tolerance", "sqnr_db=20", "--always", always, "-q", "-o", "turned"], check=True, stdout=subprocess.DEVNULL)
+            nodes = onnx.load("turned/mixed.onnx").graph.node
+            by = {name: n.op_type for n in nodes for name in n.output}
+            behind = [n for n in nodes if n.op_type == "Cast" and by.get(n.input[0]) == "Transpose"]
+            check(f"{target}, {always}: Casts {[n.op_type for n in nodes]}", bool(behind) != first and sum(n.op_type == "Transpose" for n in nodes) == 1 + first)
+except ImportError:
+    pass
 # a graph that it saved has copies between memories
 x = half(3, 4)
 made("copied", [node("MemcpyFromHost", "x", "c"), node("Neg", "c", "n"), node("MemcpyToHost", "n", "y")], {"x": x}, {"y": list("ab")}, {})

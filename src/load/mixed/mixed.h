@@ -27,6 +27,9 @@ struct ulp_mixed_request {
     size_t node_count;
     enum ulp_type low;            /* the type whose constants are lowered by the rule */
     enum ulp_constants constants; /* of other types: ULP_CONSTANTS_SATURATED */
+    /* no Cast stands between a Transpose and what reads it: the Transpose is written once for each
+     * type, behind the Cast */
+    bool casts_first;
     enum ulp_type io; /* that float inputs and outputs of the graph get; UNDEFINED: their own */
     const char *path; /* of the new file; external data goes to path.data */
 };
@@ -44,7 +47,8 @@ void ulp_mixed_sort(struct ulp_mixed_node *nodes, size_t count);
  * values in the file. A value has one Cast for each type that it is read in, behind the node that
  * computes it; a Cast of the model reads what there is before any other Cast. What only hands a value
  * on does so in front of the Cast that narrows it: of a Cast, a Transpose and a MatMul ONNX Runtime
- * 1.32 dies. Functions are written once for each way in which their nodes have types. ULP_ERROR_INPUT: the file is not the one that
+ * 1.32 dies on a CPU. For CUDA it refuses a Transpose, a Cast and a MatMul (casts_first): its
+ * MatmulTransposeFusion makes a Cast that has no version, for which no kernel is found. Functions are written once for each way in which their nodes have types. ULP_ERROR_INPUT: the file is not the one that
  * the model was loaded from any more. */
 enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,
                                      struct ulp_mixed_written *out, struct ulp_error *error);

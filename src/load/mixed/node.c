@@ -86,6 +86,7 @@ static struct mixed_value *find_wide(struct mixed_scope *scope, const struct ulp
                                      const struct ulp_mixed_node *entry)
 {
     if (!entry || !entry->hands_on || !mixed_is_float(entry->outputs[0]) ||
+        (scope->mixed->request->casts_first && is_op(node, "Transpose")) ||
         (entry->type != ULP_TYPE_FLOAT16 && entry->type != ULP_TYPE_BFLOAT16))
         return NULL;
     struct mixed_value *value = mixed_find(scope, node->inputs[0]);
@@ -256,7 +257,7 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
     }
     if (find_wide(scope, node, entry))
         ULP_TRY(hand_on_wide(scope, node, error));
-    else if (moves_first(node))
+    else if (moves_first(node) && !scope->mixed->request->casts_first)
         scope->values[node->outputs[0]].transposed = find_first(scope, node, proto);
     note_origin(scope, node, entry);
     ULP_TRY(mixed_visit_bodies(scope, node, proto, entry, error));

@@ -102,6 +102,13 @@ enum ulp_status mixed_visit_constant(struct mixed_scope *scope, const struct ulp
 
 /* ---- further types of a value ---- */
 
+static bool is_transposed(const struct mixed_scope *scope, const struct mixed_value *value)
+{
+    return scope->mixed->request->casts_first && value->producer && !value->tensor &&
+           value->producer->n_input == 1 && value->producer->op_type.len == strlen("Transpose") &&
+           memcmp(value->producer->op_type.data, "Transpose", strlen("Transpose")) == 0;
+}
+
 static enum ulp_status add_cast(struct mixed_scope *scope, const struct mixed_value *value,
                                 const char *from, const char *to, enum ulp_type type,
                                 struct ulp_error *error)
@@ -111,6 +118,18 @@ static enum ulp_status add_cast(struct mixed_scope *scope, const struct mixed_va
     const char *name;
     ULP_TRY(mixed_new(mixed, &node, &ulp__node_proto__descriptor, error));
     ULP_TRY(mixed_insert(scope, value->position, node, error));
+    if (is_transposed(scope, value)) {
+        Ulp__NodeProto *turned = NULL;
+        ULP_TRY(mixed_clone(mixed, &value->producer->base, &turned, error));
+        ULP_TRY(mixed_insert(scope, value->position, turned, error));
+        ULP_TRY(mixed_fresh(mixed, to, "transpose", &name, error));
+        ULP_TRY(mixed_set_text(mixed, &turned->name, name, error));
+        ULP_TRY(mixed_set_text(mixed, &turned->output[0], to, error));
+        ULP_TRY(mixed_fresh(mixed, to, "before", &to, error));
+        from = mixed_text(mixed, value->producer->input[0]);
+        ULP_TRY(ulp_taken(from, error));
+        ULP_TRY(mixed_set_text(mixed, &turned->input[0], to, error));
+    }
     ULP_TRY(mixed_fresh(mixed, to, "cast", &name, error));
     ULP_TRY(mixed_add_name(mixed, &node->input, &node->n_input, from, error));
     ULP_TRY(mixed_add_name(mixed, &node->output, &node->n_output, to, error));
@@ -367,8 +386,7 @@ static enum ulp_status widen_transposed(struct mixed_scope *scope, struct mixed_
 {
     struct mixed_use **use = &value->uses;
     if (!value->transposed || value->transposed->type != value->held ||
-        (value->held != ULP_TYPE_FLOAT16 && value->held != ULP_TYPE_BFLOAT16) ||
-        !value->uses)
+        (value->held != ULP_TYPE_FLOAT16 && value->held != ULP_TYPE_BFLOAT16) || !value->uses)
         return ULP_OK;
     value->transposed->type = ULP_TYPE_FLOAT;
     ULP_TAKE(value->wide, scope->mixed->arena, 1, error);
@@ -391,9 +409,13 @@ enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)
     /* the last first: what one reads may be another's */
     for (size_t v = scope->source->value_count; v-- > 0;)
         ULP_TRY(widen_transposed(scope, &scope->values[v], error));
-    for (size_t v = 0; v < scope->source->value_count; v++)
-        if (scope->source->values[v].outer < 0 && scope->values[v].declared != ULP_TYPE_UNDEFINED)
-            ULP_TRY(settle_value(scope, &scope->values[v], error));
+    /* what a Transpose reads has its name before what it gives is cast */
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t v = 0; v < scope->source->value_count; v++)
+            if (scope->source->values[v].outer < 0 &&
+                scope->values[v].declared != ULP_TYPE_UNDEFINED &&
+                is_transposed(scope, &scope->values[v]) == turn)
+                ULP_TRY(settle_value(scope, &scope->values[v], error));
     ULP_TRY(declare_all(scope, error));
     ULP_TRY(put_inserts(scope, error));
     for (size_t v = 0; v < scope->source->value_count; v++)

@@ -217,6 +217,7 @@ enum ulp_status ulp_mixed_types_begin(const struct ulp_program *program,
 {
     const size_t count = program->node_count + 1;
     *out = (struct ulp_mixed_types){.node = ulp_arena_take(arena, count, sizeof *out->node),
+                                    .casts_first = program->lanes[0].steps == ULP_STEPS_ORT_CUDA,
                                     .widened = ulp_arena_take(arena, count, sizeof *out->widened),
                                     .outputs = ulp_arena_take(arena, count, sizeof *out->outputs)};
     ULP_TRY(ulp_taken(out->node && out->widened && out->outputs, error));
@@ -358,6 +359,7 @@ enum ulp_status ulp_mixed_types_write(const struct ulp_program *program,
                                         .node_count = count,
                                         .low = types->low,
                                         .constants = types->constants,
+                                        .casts_first = types->casts_first,
                                         .io = io,
                                         .path = path};
     for (size_t n = 0; nodes && n < program->node_count; n++) {

@@ -14,6 +14,7 @@ struct ulp_mixed_types {
     enum ulp_constants constants; /* as that lowers them */
     bool mixes;                   /* nodes have more than one type */
     bool differs;                 /* some have another than the model declares */
+    bool casts_first;             /* of lanes that are ONNX Runtime's CUDA provider (mixed.h) */
 };
 
 /* Outputs as they are declared or inferred, in memory of the arena, before the lane's nodes have
