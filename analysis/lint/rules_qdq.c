@@ -205,3 +205,31 @@ void ulp_lint_bytes_saturate(struct ulp_lint *lint)
                      found.largest, ULP_PAIR_FITS, found.reaching, found.product_count,
                      found.product_count == 1 ? "" : "s");
 }
+
+/* Does anything but QuantizeLinear read the node's result? */
+static bool is_read_plain(struct ulp_lint_place place)
+{
+    const int out = ulp_lint_output(place, 0);
+    bool plain = place.graph->is_output[out];
+    for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++)
+        plain |= !ulp_lint_is(ulp_lint_reader(place.graph, out, i), "QuantizeLinear");
+    return plain;
+}
+
+void ulp_lint_qdq_passed(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const struct ulp_tensor *zero = find_zero_point(place);
+    const int out = ulp_lint_output(place, 0);
+    if (!ulp_lint_is(place, "DequantizeLinear") || ulp_lint_opset(place) < 21 || !zero ||
+        zero->type != ULP_TYPE_INT8 || !ulp_lint_is(ulp_lint_source(place, 0), "QuantizeLinear"))
+        return;
+    for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
+        const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
+        if (!ulp_lint_is_any(reader, "MaxPool Reshape Slice Squeeze Transpose Unsqueeze") ||
+            ulp_lint_input(reader, 0) != out || !is_read_plain(reader))
+            continue;
+        ulp_lint_add(lint, place, NULL, "of INT8, and '%s' (%s) behind it is not quantised again",
+                     reader.node->name, reader.node->op_type);
+        return;
+    }
+}

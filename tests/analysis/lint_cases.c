@@ -639,6 +639,16 @@ const struct lint_case lint_cases[] = {
               "s, z) [d] d = DequantizeLinear(q, s, z) [n] y = Erf(d) }",
      .clean = "(float[2] x) => (float[2] y) <float s = {1}, int8 z = {0}> { q = QuantizeLinear(x, "
               "s, z) [d] d = DequantizeLinear(q, s, z) [n] y = Relu(d) }"},
+    {.rule = "qdq-passed",
+     .opset = 21,
+     .count = 1,
+     .says = "'n' (Transpose) behind it is not quantised again",
+     .targets = "ort",
+     .found = "(float[2,3] x) => (float[3,2] y) <float s = {1}, int8 z = {0}> { q = "
+              "QuantizeLinear(x, s, z) [d] d = DequantizeLinear(q, s, z) [n] y = Transpose(d) }",
+     .clean = "(float[2,3] x) => (float[3,2] y) <float s = {1}, int8 z = {0}> { q = "
+              "QuantizeLinear(x, s, z) [d] d = DequantizeLinear(q, s, z) [n] t = Transpose(d) [m] "
+              "e = QuantizeLinear(t, s, z) [o] y = DequantizeLinear(e, s, z) }"},
     {.rule = "qdq-twice",
      .opset = 17,
      .count = 1,
