@@ -1,6 +1,6 @@
-/* Has the reference lost its own digits? A sum may drop a term beyond its precision (1 + 1e-45 at
- * 128 bits), which is nothing until a difference cancels what was kept. Where both happen, one
- * behind the other, the run is looked at again at twice the precision (certify.h). */
+/* Has the reference lost its own digits? A sum may drop a term beyond its precision (x^4 + 1e-45 in
+ * pairs), which is nothing until a difference cancels what was kept. Where both happen, one
+ * behind the other, the run is looked at again at more bits (certify.h). */
 #pragma once
 
 #include <ulpscope/audit.h>

@@ -51,8 +51,7 @@
  * decoded when they are loaded. */
 #define ULP_TUNE_STORED_BYTES_MIN ((size_t)1 << 20)
 /* A weight that would take more than this part of the memory limit once a lane has lowered it is
- * lowered in blocks of so many elements, by each product anew: a weight that is lowered whole keeps
- * its digits from lane to lane. */
+ * lowered in blocks of so many elements, by each product anew. */
 #define ULP_TUNE_LOWERED_SHARE 32
 #define ULP_TUNE_BLOCK_ELEMENTS ((size_t)1 << 23)
 /* Mapped weights that are more than this part of the memory limit are given back after their last
@@ -130,27 +129,6 @@
 #define ULP_TUNE_UNIT_ITEM_PANELS_MIN 24
 /* Elements of a plane decoded at a time. */
 #define ULP_TUNE_UNIT_DECODED 1024
-
-/* ---- the reference's sums (kernels/digit/) ---- */
-
-/* What is packed together at a time, or of what all workers pack for themselves; and when all rows
- * are few enough to use it at once, so that none is read again. */
-#define ULP_TUNE_DIGIT_SHARED_BYTES ((size_t)48 << 20)
-#define ULP_TUNE_DIGIT_FEW_ROWS_BYTES ((size_t)1 << 20)
-/* A worker's packed rows; row panels that share a column panel's way through the cache; a worker's
- * packed columns where rows are shared, in so many blocks at least. */
-#define ULP_TUNE_DIGIT_ROW_BYTES ((size_t)2 << 20)
-#define ULP_TUNE_DIGIT_ROW_PANELS 4
-#define ULP_TUNE_DIGIT_OWN_BYTES ((size_t)1 << 20)
-#define ULP_TUNE_DIGIT_OWN_BLOCKS_MIN 8
-/* Elements that are packed for all lines of a panel in turn, so that the cache lines written stay
- * near. */
-#define ULP_TUNE_DIGIT_PACK_RUN 32
-/* ... which are looked at before the digits: so many elements ahead are asked for. */
-#define ULP_TUNE_DIGIT_SCAN_AHEAD 24
-/* Digits of a weight are kept from call to call up to here; larger ones are packed at every call,
- * in blocks that stay in the caches. */
-#define ULP_TUNE_DIGIT_FORM_BYTES_MAX ((size_t)256 << 20)
 
 /* ---- packed factors and constants kept from run to run (kernels/operand/packed.h, run/carried.h)
  * ---- */

@@ -127,8 +127,8 @@ function auditHow(root, nodes) {
   how.push([
     "Digits of the reference",
     certificate
-      ? `${certificate.output_digits?.toFixed(1)} decimal digits of every output and ${certificate.node_digits?.toFixed(1)} of every node agree with one of twice its precision (worst: ${shown(certificate.node)})`
-      : "not certified: ulpscope audit --certify compares it with one of twice its precision",
+      ? `${certificate.output_digits?.toFixed(1)} decimal digits of every output and ${certificate.node_digits?.toFixed(1)} of every node agree with one of more bits (worst: ${shown(certificate.node)})`
+      : "not certified: ulpscope audit --certify compares it with one of more bits",
   ]);
   if (root.reference_model) how.push(["Truth", `the values of ${shown(root.reference_model)}: ${root.paired_count} paired by name, ${root.unpaired_count} not`]);
   for (const lane of root.lanes) {

@@ -467,13 +467,11 @@ static double estimate_element(const struct ulp_tape_plan *plan)
 {
     static const struct cost {
         double step, function;
-    } costs[ULP_STRIP_CARRIER_COUNT] =
-        {[ULP_STRIP_FLOAT] = {0.2, 2},   [ULP_STRIP_DOUBLE] = {1, 20},
-         [ULP_STRIP_MPFR] = {60, 2000},  [ULP_STRIP_PAIR] = {4, 40},
-         [ULP_STRIP_INT64] = {0.5, 0.5}, [ULP_STRIP_UINT64] = {0.5, 0.5}},
-      few_limbs = {6, 130};
-    const bool fast = plan->rule.carrier == ULP_STRIP_MPFR && plan->rule.precision <= 256;
-    const struct cost *cost = fast ? &few_limbs : &costs[plan->rule.carrier];
+    } costs[ULP_STRIP_CARRIER_COUNT] = {
+        [ULP_STRIP_FLOAT] = {0.2, 2},   [ULP_STRIP_DOUBLE] = {1, 20},
+        [ULP_STRIP_MPFR] = {60, 2000},  [ULP_STRIP_PAIR] = {4, 40},
+        [ULP_STRIP_INT64] = {0.5, 0.5}, [ULP_STRIP_UINT64] = {0.5, 0.5}};
+    const struct cost *cost = &costs[plan->rule.carrier];
     double sum = 0;
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_instruction *instruction = &plan->made_for.tape->instructions[i];
