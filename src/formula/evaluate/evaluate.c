@@ -233,7 +233,7 @@ static enum ulp_status take_marks(struct ulp_open_items *open, const struct ulp_
 {
     void *memory;
     const bool strips = !plan->has_reductions && !rows->window && rows->row_length > 0;
-    if (plan->rule.carrier != ULP_STRIP_PAIR || plan->batch)
+    if (plan->rule.carrier != ULP_STRIP_PAIR || plan->batch || open->whole)
         return ULP_OK;
     open->pieces = strips;
     const size_t per_row = strips ? ulp_size_divide_up(rows->row_length, ULP_OPEN_WIDTH) : 1;
@@ -437,11 +437,28 @@ static enum ulp_status settle(const struct ulp_tape_call *call, struct ulp_open_
     return ULP_OK;
 }
 
+/* Does an output lie where an operand does, as of an epilogue in place? Its rows cannot be computed
+ * again. */
+static bool is_in_place(const struct ulp_tape_call *call)
+{
+    for (int o = 0; o < call->tape->output_count; o++)
+        for (int i = 0; i < call->tape->operand_count; i++) {
+            const struct ulp_tensor *out = call->outputs[o].tensor, *in = call->operands[i].tensor;
+            if (!out || !in)
+                continue;
+            const char *a = out->data, *b = in->data;
+            if (a < b + in->count * in->element_bytes && b < a + out->count * out->element_bytes)
+                return true;
+        }
+    return false;
+}
+
 enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
 {
     struct ulp_open_items open = {0};
     if (!call->arithmetic->compute.pairs)
         return run_call(call, &open, error);
+    open.whole = is_in_place(call);
     const size_t before = ulp_notes_take();
     enum ulp_status status = run_call(call, &open, error);
     size_t noted = ulp_notes_take();

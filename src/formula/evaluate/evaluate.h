@@ -141,7 +141,9 @@ struct ulp_tape_plan {
 struct ulp_open_items {
     unsigned char *marks; /* NULL: all are computed, and nothing is marked */
     size_t count;
-    bool pieces, again; /* the marked ones alone */
+    bool pieces;
+    bool whole; /* nothing may be computed again, as outputs lie where operands do */
+    bool again; /* the marked items alone */
 };
 
 /* One call with a plan. */
