@@ -16,6 +16,9 @@
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
+/* Small elements of a product, of which there must be so many. */
+#define SMALL_MIN 16
+
 struct collecting {
     struct ulp_comparing *comparing;
     const size_t *lanes; /* first lane of each arithmetic, and one more: the end */
@@ -23,14 +26,16 @@ struct collecting {
 
 static struct ulp_error_size size_of(const struct ulp_metrics *metrics)
 {
-    return (struct ulp_error_size){metrics->count ? metrics->rms : 0,
-                                   metrics->count ? metrics->max_abs : 0, metrics->nonfinite};
+    return (struct ulp_error_size){.rms = metrics->count ? metrics->rms : 0,
+                                   .max_abs = metrics->count ? metrics->max_abs : 0,
+                                   .nonfinite = metrics->nonfinite};
 }
 
 static void take_worse(struct ulp_error_size *all, const struct ulp_error_size *one)
 {
     all->rms = ulp_math_max(all->rms, one->rms);
     all->max_abs = ulp_math_max(all->max_abs, one->max_abs);
+    all->small = ulp_math_max(all->small, one->small);
     all->nonfinite = one->nonfinite > all->nonfinite ? one->nonfinite : all->nonfinite;
 }
 
@@ -151,6 +156,21 @@ static double find_floor(const struct ulp_comparing *comparing, const struct ulp
     return ulp_is_word(event->op, "Sigmoid Tanh Erf Softmax") ? 0x1p-23 : 0;
 }
 
+/* Where a tenth of the rms is, if it is a product's and as many elements are smaller as a tensor's
+ * error may be judged by. */
+static double find_small(const struct ulp_comparing *comparing,
+                         const struct ulp_compared_tensor *tensor,
+                         const struct ulp_compared_work *work)
+{
+    const double small = tensor->range.ref_rms / 10;
+    struct ulp_node_types types;
+    size_t count = 0;
+    ulp_program_node_types(comparing->program, 0, (size_t)tensor->index, &types);
+    for (size_t i = 0; i < work->count && types.product; i++)
+        count += fabs(work->reference[i]) < small;
+    return count >= SMALL_MIN ? small : 0;
+}
+
 static enum ulp_status describe_tensor(struct ulp_comparing *comparing, size_t number,
                                        const struct ulp_event *event,
                                        const struct ulp_tensor *reference, struct ulp_error *error)
@@ -179,6 +199,8 @@ static enum ulp_status describe_tensor(struct ulp_comparing *comparing, size_t n
         work->reference[i] = ulp_tensor_get(reference, i);
     ulp_range_measure(reference, &comparing->options->arithmetics[0].storage, comparing->pool,
                       &tensor->range);
+    if (event)
+        work->small = find_small(comparing, tensor, work);
     return ULP_OK;
 }
 
@@ -248,6 +270,8 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
     work->stored[file] = rounding_error(work->reference, work->count, &format);
     work->stored[file].rms = ulp_math_hypot(work->stored[file].rms, of_doubles.rms);
     work->stored[file].max_abs += of_doubles.max_abs;
+    work->stored[file].small = ldexp(work->small, -format.precision);
+    value->small = ulp_small_rms(work, recorded, NULL);
     return match_stored(comparing, number, file, &format, error);
 }
 
@@ -361,7 +385,8 @@ static enum ulp_status measure_output(const struct collecting *collecting,
             }
             ULP_TRY(ulp_metrics_measure_on(value, reference, &event->arithmetics[l].storage,
                                            comparing->pool, &metrics, error));
-            const struct ulp_error_size size = size_of(&metrics);
+            struct ulp_error_size size = size_of(&metrics);
+            size.small = ulp_small_rms(work, value, NULL);
             take_worse(&work->members[a].actual, &size);
             work->members[a].stored_formats |= ulp_stored_formats_of(value);
             work->members[a].unstored |= !ulp_is_stored_in(value, &event->arithmetics[l].storage);

@@ -16,15 +16,20 @@
 /* Counts of one run: each is a lane. */
 enum { COUNTS_AT_ONCE = 8 };
 
+/* Ways to store sums of slices; those but the first where they are narrower than FP32. */
+static const char *const kinds[] = {"", "partials=serial", "partials=workspace",
+                                    "partials=rounded"};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 /* A product, in one recording: by count of slices, how many elements have the recorded bits. */
 struct tried {
-    size_t elements, equal[2 * ULP_SLICES_TRIED_MAX];
+    size_t elements, equal[KINDS * 2 * ULP_SLICES_TRIED_MAX];
 };
 
 /* A way to cut k: counts of slices as they come, then from 2 on of slices that are whole tiles of
- * cuBLAS; 0 slices: the end. */
+ * cuBLAS, then both from 2 on in other kinds; 0 slices: the end. */
 struct cut {
-    int slices, tile;
+    int slices, tile, kind;
 };
 
 static struct cut cut_at(size_t index)
@@ -32,14 +37,25 @@ static struct cut cut_at(size_t index)
     size_t count = 0;
     while (ulp_slices_tried(count))
         count++;
-    return index < count ? (struct cut){ulp_slices_tried(index), 0}
-                         : (struct cut){ulp_slices_tried(index - count + 1), ULP_CUBLAS_TILE};
+    if (!index)
+        return (struct cut){1, 0, 0};
+    const size_t rest = (index - 1) % (2 * (count - 1)), kind = (index - 1) / (2 * (count - 1));
+    if (kind >= KINDS)
+        return (struct cut){0};
+    return rest < count - 1
+               ? (struct cut){ulp_slices_tried(rest + 1), 0, (int)kind}
+               : (struct cut){ulp_slices_tried(rest - count + 2), ULP_CUBLAS_TILE, (int)kind};
 }
 
 static enum ulp_status cut_arithmetic(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
                                       struct cut cut, struct ulp_error *error)
 {
-    ULP_TRY(ulp_slices_arithmetic(out, base, cut.slices, error));
+    struct ulp_arithmetic whole;
+    ULP_TRY(ulp_slices_arithmetic(&whole, base, cut.slices, error));
+    if (cut.kind)
+        ULP_TRY(ulp_arithmetic_change(out, &whole, kinds[cut.kind], error));
+    else
+        *out = whole;
     out->schedule.slice_tile = cut.tile;
     return ULP_OK;
 }
@@ -49,6 +65,7 @@ struct searching {
     struct ulp_comparing *comparing; /* of these counts */
     size_t file, file_count;
     size_t first_count;
+    bool wide;           /* sums of slices cannot be narrower than FP32 */
     struct tried *tried; /* by node and file */
     bool *product;       /* by node */
     size_t node_count;
@@ -164,7 +181,7 @@ static enum ulp_status try_counts(struct searching *searching, const struct ulp_
     ULP_TRY(ulp_comparing_prepare(&comparing, error));
     for (; count <= COUNTS_AT_ONCE; count++) {
         const struct cut cut = cut_at(searching->first_count + count - 1);
-        if (!cut.slices)
+        if (!cut.slices || (cut.kind && searching->wide))
             break;
         ULP_TRY(cut_arithmetic(&lanes[count], base, cut, error));
     }
@@ -213,7 +230,7 @@ static const char *list_others(struct searching *searching, const struct tried *
     size_t alike = 0, count = 0;
     for (size_t c = 0; cut_at(c).slices; c++) {
         const struct cut cut = cut_at(c);
-        if (cut.tile != cut_at(best).tile)
+        if (cut.tile != cut_at(best).tile || cut.kind != cut_at(best).kind)
             continue;
         count++;
         if (c != best && tried->equal[c] == tried->equal[best])
@@ -242,6 +259,7 @@ static enum ulp_status add_found(struct searching *searching, size_t arithmetic,
                                         .file = file,
                                         .slices = cut_at(best).slices,
                                         .tile = cut_at(best).tile,
+                                        .partials = kinds[cut_at(best).kind],
                                         .elements = tried->elements,
                                         .equal = tried->elements ? tried->equal[best] : 0,
                                         .next = next};
@@ -252,7 +270,10 @@ static enum ulp_status add_found(struct searching *searching, size_t arithmetic,
 
 static struct cut cut_of(const struct ulp_compared_slices *item)
 {
-    return (struct cut){item->slices, item->tile};
+    int kind = 0;
+    while (strcmp(kinds[kind], item->partials) != 0)
+        kind++;
+    return (struct cut){item->slices, item->tile, kind};
 }
 
 /* The arithmetic of the comparison: one count for all, or the base with nodes kept in others. */
@@ -266,7 +287,8 @@ static enum ulp_status settle(struct searching *searching, const struct ulp_comp
     bool alike = count > 0;
     for (size_t i = first; i < found->count; i++)
         alike &= found->items[i].found && found->items[i].slices == found->items[first].slices &&
-                 found->items[i].tile == found->items[first].tile;
+                 found->items[i].tile == found->items[first].tile &&
+                 found->items[i].partials == found->items[first].partials;
     found->arithmetics[a] = *base;
     found->keeps[a] = given ? *given : (struct ulp_keeps){0};
     if (alike)
@@ -296,7 +318,12 @@ static enum ulp_status search_one(struct ulp_slices_found *found, const struct u
     struct ulp_arithmetic base;
     enum ulp_status status =
         ulp_slices_arithmetic(&base, &outer->options->arithmetics[a], 1, error);
-    for (; cut_at(searching.first_count).slices && status == ULP_OK;
+    struct ulp_arithmetic narrow;
+    struct ulp_error ignored;
+    searching.wide = status == ULP_OK &&
+                     cut_arithmetic(&narrow, &base, (struct cut){2, 0, 1}, &ignored) != ULP_OK;
+    for (; cut_at(searching.first_count).slices && status == ULP_OK &&
+           !(searching.wide && cut_at(searching.first_count).kind);
          searching.first_count += COUNTS_AT_ONCE)
         status = try_counts(&searching, outer, &base, error);
     size_t products = 0;

@@ -37,6 +37,7 @@
 /* Of errors at one tensor. */
 struct ulp_error_size {
     double rms, max_abs;
+    double small; /* rms of those of a product's small elements (matched.c) */
     size_t nonfinite;
 };
 
@@ -59,6 +60,7 @@ struct ulp_members {
     size_t trials;
     double square_sum;     /* of the trials' rms */
     double max_abs;        /* of all trials */
+    double small_squares;  /* the sum over trials of their squared `small` */
     size_t nonfinite;      /* the most of any trial */
     size_t pairs;          /* of consecutive trials, */
     double cosine_squares; /* and the sum over them of the squared cosine between their errors */
@@ -102,7 +104,10 @@ struct ulp_compared_work {
     double floor;        /* error of this size is its operator's in any library; find_floor in
                             compare_collect.c */
     bool chosen;         /* behind a choice of rows, which are matched before they are compared */
-    size_t order;        /* in which the run came to it; SIZE_MAX: it did not */
+    /* of a product, below which elements are small: their errors are those of the sum, and not of
+     * its last rounding; 0: none */
+    double small;
+    size_t order; /* in which the run came to it; SIZE_MAX: it did not */
 };
 
 struct ulp_comparing {
@@ -233,6 +238,9 @@ enum ulp_status ulp_matched_distance(const struct ulp_comparing *comparing, size
                                      const struct ulp_tensor *value, const struct ulp_tensor *truth,
                                      double *out, struct ulp_error *error);
 double ulp_matched_expected(const struct ulp_row_distances *matched);
+/* rms of value - truth (NULL: the reference) over small elements. */
+double ulp_small_rms(const struct ulp_compared_work *work, const struct ulp_tensor *value,
+                     const struct ulp_tensor *truth);
 void ulp_matched_add(struct ulp_row_distances *all, double distance); /* of a trial */
 /* The distance that a further one exceeds with that probability, of those of trials. */
 double ulp_matched_limit(const struct ulp_row_distances *matched, double probability);

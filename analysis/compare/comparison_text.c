@@ -22,9 +22,7 @@
 
 static double excess(const struct ulp_compared_value *value)
 {
-    return value->reshaped
-               ? INFINITY
-               : ulp_math_max(value->ratio / value->limit, value->max_ratio / value->max_limit);
+    return value->reshaped ? INFINITY : ulp_compared_excess(value);
 }
 
 /* "its error is 41 times what fp32 makes there; the limit is 4.5" */
@@ -32,8 +30,11 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                         const struct ulp_compared_value *value)
 {
     const char *arithmetic = comparison->arithmetics[value->by];
-    const bool largest = value->ratio <= value->limit;
-    const double ratio = largest ? value->max_ratio : value->ratio,
+    const bool largest = value->ratio <= value->limit,
+               small = largest && value->small_ratio > value->max_ratio;
+    const double ratio = small     ? value->small_ratio
+                         : largest ? value->max_ratio
+                                   : value->ratio,
                  limit = largest ? value->max_limit : value->limit;
     if (value->reshaped)
         ulp_text_add(out, "it has another shape");
@@ -57,7 +58,10 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                      arithmetic);
     else
         ulp_text_add(out, "its %s is %.3g times what %s makes there; the limit is %.2g",
-                     largest ? "largest error" : "error", ratio, arithmetic, limit);
+                     small     ? "error in elements below a tenth of its rms"
+                     : largest ? "largest error"
+                               : "error",
+                     ratio, arithmetic, limit);
 }
 
 static void add_unmatched(const struct ulp_page *page, const struct ulp_compared_file *file)
@@ -414,6 +418,8 @@ static void say_slices(struct ulp_text *text, const struct ulp_comparison *compa
                      item->slices == 1 ? "" : "s");
         if (item->tile)
             ulp_text_add(text, " of whole %d products, as cuBLAS's are", item->tile);
+        if (*item->partials)
+            ulp_text_add(text, ", with %s", item->partials);
         ulp_text_add(text, ": all %zu elements have the recorded bits", item->elements);
         if (*item->others)
             ulp_text_add(text, "; so they have in %s", item->others);

@@ -62,7 +62,8 @@ static struct limits find_limits(const struct ulp_expected_error *expected, doub
 /* How far beyond its limits an error is: at most 1 is within. */
 double ulp_compared_excess(const struct ulp_compared_value *value)
 {
-    return ulp_math_max(value->ratio / value->limit, value->max_ratio / value->max_limit);
+    return ulp_math_max(value->ratio / value->limit,
+                        ulp_math_max(value->max_ratio, value->small_ratio) / value->max_limit);
 }
 
 /* Recorded elements of a kind that neither the reference, stored in the recording's type, nor the
@@ -180,6 +181,14 @@ static void judge_matched(struct ulp_compared_value *judged, const struct ulp_me
     judged->explained = !judged->nonfinite && judged->ratio <= judged->limit;
 }
 
+static double expected_small(const struct ulp_compared_work *work, size_t file, size_t arithmetic)
+{
+    const struct ulp_members *members = &work->members[arithmetic];
+    const double trials =
+        members->trials ? sqrt(members->small_squares / (double)members->trials) : 0;
+    return ulp_math_hypot(ulp_math_max(members->actual.small, trials), work->stored[file].small);
+}
+
 struct ulp_compared_value ulp_compare_judge_value(const struct ulp_comparing *comparing, size_t t,
                                                   size_t file, size_t arithmetic,
                                                   double probability,
@@ -200,6 +209,7 @@ struct ulp_compared_value ulp_compare_judge_value(const struct ulp_comparing *co
     judged.max_ratio = divide_by_expected(truth->count ? truth->max_abs : 0,
                                           ulp_math_max(expected->max_abs + stored->max_abs,
                                                        expected->floor / limits.max_abs));
+    judged.small_ratio = divide_by_expected(value->small, expected_small(work, file, arithmetic));
     judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
     judged.explained =
         !judged.nonfinite &&

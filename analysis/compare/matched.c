@@ -1,5 +1,6 @@
-/* Tensors behind a choice of rows (TopK, NonMaxSuppression, a comparison): how far their rows are
- * from those of the reference that they match. */
+/* Parts of tensors that say more than all of it: behind a choice of rows (TopK, NonMaxSuppression,
+ * a comparison) how far rows are from those of the reference that they match; of products the
+ * errors of small elements. */
 #include <math.h>
 
 #include "analysis/compare/comparing.h"
@@ -55,6 +56,21 @@ enum ulp_status ulp_matched_distance(const struct ulp_comparing *comparing, size
         ULP_TRY(read_rows(truth, width, 1, &base, &all, budget, error));
     return ulp_match_median(rows, count, truth ? base : work->reference, base_count / width, width,
                             budget, out, error);
+}
+
+double ulp_small_rms(const struct ulp_compared_work *work, const struct ulp_tensor *value,
+                     const struct ulp_tensor *truth)
+{
+    double squares = 0, count = 0;
+    for (size_t i = 0; i < work->count && work->small > 0; i++) {
+        const double off =
+            ulp_tensor_get(value, i) - (truth ? ulp_tensor_get(truth, i) : work->reference[i]);
+        if (!(fabs(work->reference[i]) < work->small) || !isfinite(off))
+            continue;
+        squares += off * off;
+        count++;
+    }
+    return count > 0 ? sqrt(squares / count) : 0;
 }
 
 double ulp_matched_expected(const struct ulp_row_distances *matched)

@@ -6,8 +6,9 @@
 #include "ops/product/saturating.h"
 #include "base/error.h"
 
-/* More than there can be of one arithmetic: formats, accumulators, fusion, factors, integers. */
-#define NEIGHBOURS_MAX 20
+/* More than there can be of one arithmetic: formats, accumulators, partial sums, fusion, factors,
+ * integers. */
+#define NEIGHBOURS_MAX 24
 
 struct neighbours {
     struct ulp_arithmetic *items; /* those asked about first */
@@ -69,6 +70,12 @@ static void add_near(struct neighbours *all, const struct ulp_arithmetic *asked,
         add_changed(all, name, ",acc=", ",acc=fp16");
     add_changed(all, name, ",fuse=", "");
     add_changed(all, name, ",fuse=", ",fuse=reduce");
+    if (strstr(name, ",split-k=")) { /* Ampere's and Ada's, and back */
+        add_changed(all, name, ",partials=", "");
+        add_changed(all, name, ",partials=", ",partials=workspace");
+        add_changed(all, name, ",partials=", ",partials=serial");
+        add_changed(all, name, ",partials=", ",partials=rounded");
+    }
     if (strstr(name, "factor=")) { /* fake quantisation, the unit, and what it would be in BF16 */
         add_changed(all, name, ",unit=", ",unit=none");
         add_changed(all, name, ",unit=", "");

@@ -107,6 +107,7 @@ static bool has_other_formats(const struct ulp_arithmetic *a, const struct ulp_a
            strcmp(a->compute.name, b->compute.name) != 0 ||
            strcmp(a->scaling[0].name, b->scaling[0].name) != 0 ||
            a->schedule.qdq_integer != b->schedule.qdq_integer ||
+           a->schedule.partials != b->schedule.partials ||
            a->schedule.integers_saturate != b->schedule.integers_saturate;
 }
 

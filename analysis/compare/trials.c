@@ -98,6 +98,8 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
     if (status != ULP_OK)
         return status;
     members->trials++;
+    const double small = ulp_small_rms(work, value, truth);
+    members->small_squares += small * small;
     members->square_sum += trial.size.rms * trial.size.rms;
     members->max_abs = ulp_math_max(members->max_abs, trial.size.max_abs);
     members->nonfinite =
@@ -167,11 +169,12 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
                                                          : (struct ulp_groups){0}};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
-    const struct ulp_program_options plan_options = {.inputs = comparing->inputs,
-                                                     .keeps = keeps,
-                                                     .groups = options->groups ? groups : NULL,
-                                                     .perturbation =
-                                                         ulp_redraw(arithmetic, trying->trial + 1)};
+    struct ulp_program_options plan_options = {.inputs = comparing->inputs,
+                                               .keeps = keeps,
+                                               .groups = options->groups ? groups : NULL,
+                                               .perturbation =
+                                                   ulp_redraw(arithmetic, trying->trial + 1)};
+    plan_options.perturbation.held = true;
     ULP_TRY(ulp_redraw_reference(comparing->program, &options->reference, arithmetic, &lanes[0],
                                  error));
     ULP_TRY(ulp_redraw_inputs(comparing->inputs, &plan_options.perturbation,

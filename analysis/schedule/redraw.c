@@ -16,7 +16,7 @@ static int find_precision(const struct ulp_arithmetic *arithmetic)
 
 struct ulp_perturbation ulp_redraw(const struct ulp_arithmetic *arithmetic, uint64_t seed)
 {
-    return (struct ulp_perturbation){find_precision(arithmetic), seed};
+    return (struct ulp_perturbation){.precision = find_precision(arithmetic), .seed = seed};
 }
 
 enum ulp_status ulp_redraw_inputs(const struct ulp_tensor_set *inputs,
@@ -28,6 +28,8 @@ enum ulp_status ulp_redraw_inputs(const struct ulp_tensor_set *inputs,
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor moved = {0};
         ULP_TRY(ulp_tensor_perturb(&moved, &inputs->items[i].tensor, perturbation->precision,
                                    perturbation->seed, inputs->items[i].name, budget, error));
+        if (perturbation->held)
+            ulp_tensor_shorten(&moved, &inputs->items[i].tensor, perturbation->precision);
         ULP_TRY(ulp_tensor_set_add(out, inputs->items[i].name, &moved, error));
     }
     return ULP_OK;

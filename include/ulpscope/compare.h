@@ -54,6 +54,7 @@ struct ulp_compared_value {
      * choice; and whether that was judged, so that ratio and limit are its */
     double matched;
     bool rows_matched;
+    double small; /* rms error of a product's elements below a tenth of the rms; 0: few are */
     /* a format that is not the arithmetic's storage, of which all values are numbers although
      * those of the reference, or of the storage, are not: they were stored in it, and not by that
      * arithmetic; NULL: none */
@@ -63,6 +64,7 @@ struct ulp_compared_value {
     size_t by;
     /* error over expected error of that arithmetic, rms and largest element, and the limits */
     double ratio, limit, max_ratio, max_limit;
+    double small_ratio; /* the same of a product's small elements, whose limit is max_limit */
 };
 
 struct ulp_compared_tensor {
@@ -163,6 +165,8 @@ struct ulp_compared_slices {
     int slices;
     int tile; /* 0: slices are as the matrix unit's blocks make them; else so many k make a whole
                  one, as 64 in cuBLAS */
+    /* "": their sums are FP32; or how they are stored: "partials=serial" and others */
+    const char *partials;
     bool found;
     size_t elements;    /* that were recorded; 0: none, so that nothing can be found */
     size_t equal;       /* of them, how many have the recorded bits */

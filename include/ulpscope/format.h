@@ -108,6 +108,15 @@ enum ulp_order {
 #define ULP_SPLIT_CUBLAS (-2)
 #define ULP_SPLIT_RKNN (-3) /* private, of steps=: by the shape, sums of slices stored */
 
+/* Of k that is cut into slices: where their sums are in the storage format. Libraries store them so
+ * on Ampere and Ada where the output is BF16 or FP16. */
+enum ulp_partials {
+    ULP_PARTIALS_WIDE,      /* nowhere: they are FP32 until all are added */
+    ULP_PARTIALS_WORKSPACE, /* each, in a workspace, from which they are added in FP32 */
+    ULP_PARTIALS_SERIAL,    /* the sum, after each is added to it */
+    ULP_PARTIALS_ROUNDED,   /* both */
+};
+
 /* How products are summed in MatMul, Gemm, Conv, ...: by a chain of scalar operations, or by a
  * GPU's matrix unit (src/kernels/unit/unit.c states what these compute). */
 struct ulp_schedule {
@@ -125,8 +134,8 @@ struct ulp_schedule {
      * the shape got, on an H200; other products are not cut */
     int split_k;
     int rows; /* of ULP_SPLIT_CUBLAS: products are cut as if they had that many times their rows */
-    bool slices_stored; /* private: sums of slices are rounded to storage, and theirs */
-    int slice_tile;     /* private: slices are whole multiples of so many k; 0: as they come */
+    enum ulp_partials partials;
+    int slice_tile; /* private: slices are whole multiples of so many k; 0: as they come */
     /* products that have one row or one column (a matrix times a vector, a depthwise Conv) are
      * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
      * matrix unit for them */

@@ -100,6 +100,7 @@ struct ulp_program_options {
     struct ulp_perturbation {
         int precision;
         uint64_t seed; /* the same seed gives the same change */
+        bool held;     /* private: tensors that have no more bits keep to them */
     } perturbation;
 };
 

@@ -23,8 +23,11 @@ static enum ulp_status find_perturbed(struct ulp_program *program, const struct 
     *perturbed = (struct ulp_perturbed){.from = from, .before = program->perturbed};
     program->perturbed = perturbed;
     *out = &perturbed->tensor;
-    return ulp_tensor_perturb(&perturbed->tensor, from, perturbation->precision, perturbation->seed,
-                              name, &program->constants, error);
+    ULP_TRY(ulp_tensor_perturb(&perturbed->tensor, from, perturbation->precision,
+                               perturbation->seed, name, &program->constants, error));
+    if (perturbation->held)
+        ulp_tensor_shorten(&perturbed->tensor, from, perturbation->precision);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_program_perturb(struct ulp_program *program,

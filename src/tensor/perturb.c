@@ -124,3 +124,31 @@ enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tens
     }
     return ULP_OK;
 }
+
+/* To that many bits, to nearest; what is subnormal in the type keeps its own. */
+static double shorten(double x, int precision)
+{
+    int exponent;
+    if (x == 0 || !isfinite(x))
+        return x;
+    const double fraction = frexp(x, &exponent);
+    return ldexp(nearbyint(ldexp(fraction, precision)), exponent - precision);
+}
+
+void ulp_tensor_shorten(struct ulp_tensor *moved, const struct ulp_tensor *in, int precision)
+{
+    if (moved->data == in->data || in->element == ULP_ELEMENT_STORED)
+        return;
+    for (size_t i = 0; i < in->count; i++) {
+        const double x = ulp_tensor_get(in, i);
+        if (isfinite(x) && shorten(x, precision) != x)
+            return;
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        const double x = shorten(ulp_tensor_get(moved, i), precision);
+        if (moved->element == ULP_ELEMENT_F32)
+            ((float *)moved->data)[i] = (float)x;
+        else
+            ((double *)moved->data)[i] = x;
+    }
+}

@@ -92,6 +92,9 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
 enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tensor *in,
                                    int precision, uint64_t seed, const char *name,
                                    struct ulp_budget *budget, struct ulp_error *error);
+/* What was made of *in is rounded to so many bits where all of *in has no more: a format that holds
+ * them draws no rounding of them. */
+void ulp_tensor_shorten(struct ulp_tensor *moved, const struct ulp_tensor *in, int precision);
 
 /* Where the elements of a box lie, its indices in row-major order: first + sum of index[d] *
  * steps[d], for all of dims, into offsets. */

@@ -50,7 +50,7 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic,
     struct ulp_format wide =
         partial ? partial_format(&arithmetic->accumulator) : arithmetic->accumulator;
     bool each_step = arithmetic->place == ULP_ROUND_EACH_STEP;
-    chains.stored = schedule->slices_stored && slice < problem->k ? &arithmetic->storage : NULL;
+    chains.stored = schedule->partials && slice < problem->k ? &arithmetic->storage : NULL;
     add_cut(&chains, block, promoted, &arithmetic->accumulator);
     add_cut(&chains, promoted, slice, &wide);
     add_cut(&chains, slice, problem->k,

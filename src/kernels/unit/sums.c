@@ -98,6 +98,8 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
     /* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm
      * and h161616gemm). */
     const bool half = accumulator && work->arithmetic->schedule.promote <= 0;
+    const enum ulp_partials partials = work->arithmetic->schedule.partials;
+    const struct ulp_format *storage = &work->arithmetic->storage;
     if (layout->one_chain) {
         tile->c = sums->total;
         sum_chain(work, tile, count);
@@ -121,8 +123,14 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
             add_sums(sums->c, tile->c, count, accumulator);
         if (end & ULP_UNIT_ENDS_CHAIN)
             add_sums(sums->sum, sums->c, count, NULL);
-        if (end & ULP_UNIT_ENDS_SLICE)
-            add_sums(sums->total, sums->sum, count, half ? accumulator : NULL);
+        if (end & ULP_UNIT_ENDS_SLICE) {
+            if (partials & ULP_PARTIALS_WORKSPACE)
+                ulp_round_floats(storage, ULP_ROUND_NEAREST_EVEN, sums->sum, count, 0, 0, 0);
+            add_sums(sums->total, sums->sum, count,
+                     partials & ULP_PARTIALS_SERIAL ? storage
+                     : half                         ? accumulator
+                                                    : NULL);
+        }
         tile->block_first = tile->block_last;
     }
 }

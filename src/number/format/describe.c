@@ -391,6 +391,16 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
             "slices' sums are added in order.",
             s->split_k);
+    if (s->partials)
+        say(page, "partials", "%s%s.",
+            s->partials == ULP_PARTIALS_WORKSPACE
+                ? "The sum of each slice is stored in a workspace, from which they are added in "
+                  "FP32: each is rounded to "
+            : s->partials == ULP_PARTIALS_SERIAL
+                ? "One slice after the other is added in FP32 to what is stored: the sum is each "
+                  "time rounded to "
+                : "The sums of slices, and after each addition their sum, are rounded to ",
+            spell(accumulator, &a->storage));
     if (s->vectors_scalar)
         say(page, "vectors",
             "A product that has one row or one column (a matrix times a vector, a depthwise Conv) "

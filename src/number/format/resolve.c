@@ -262,6 +262,12 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
     }
     if (request->given[ULP_PART_SPLIT] && request->choice[ULP_PART_SPLIT] != 1)
         out->schedule.split_k = request->choice[ULP_PART_SPLIT];
+    out->schedule.partials = (enum ulp_partials)chosen(request, ULP_PART_PARTIALS, 0);
+    if (out->schedule.partials &&
+        (!out->schedule.split_k || !out->schedule.gpu[0] || ulp_format_holds(&out->storage, &fp32)))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "partials= says how a matrix unit's sums of slices are stored in a format "
+                        "narrower than fp32: it needs @GPU and split-k=");
     if (out->scaling[0].k && !ulp_scaling_is_fake(out) &&
         (out->schedule.promote > 0 || out->schedule.split_k))
         return ulp_fail(error, ULP_ERROR_USAGE,

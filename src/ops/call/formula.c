@@ -122,7 +122,7 @@ static void cut_channels(const struct ulp_call *call, const struct ulp_contracti
     const bool alike = channels % (16 * count) == 0;
     schedule->split_k = (int)count;
     schedule->slice_tile = (int)((alike ? channels / count : most) * (problem->k / channels));
-    schedule->slices_stored = true;
+    schedule->partials = ULP_PARTIALS_ROUNDED;
 }
 
 /* In the slices that the library takes for the shape. */
