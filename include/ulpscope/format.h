@@ -208,6 +208,8 @@ enum ulp_steps {
     ULP_STEPS_HTP,      /* Qualcomm's HTP in FP16: errors of that size, not its bits */
     ULP_STEPS_RKNN,     /* Rockchip's RKNN in FP16 */
     ULP_STEPS_TENSORRT, /* TensorRT's kernels, where values inside are FP16 or BF16 */
+    /* OpenVINO's CPU plugin: nodes that no product follows to an output are FP32 */
+    ULP_STEPS_OPENVINO,
 };
 
 /* How a Conv is summed beside a matrix unit. */
@@ -372,7 +374,7 @@ struct ulp_arithmetic {
  * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,
  * recurrence=plain|cudnn, steps=alike|ort-cuda|webgpu|ort-cpu|htp|rknn|
- * tensorrt,
+ * tensorrt|openvino,
  * conv=plain|cudnn|torch|searched, norms=plain|torch (beside a matrix unit that sums in
  * FP32), constants=saturated|ieee|tensorrt|onnxconverter-common, batchnorm=computed|folded,
  * qdq-scales=declared|lowered. compute=F implies result-only. subnormals= and overflow= apply to

@@ -56,8 +56,12 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_POOLED SAYS_STRICT ", few long rows are summed by 128 threads"
 #define SAYS_NHWC SAYS_STRICT ", in the order of channels-last data"
 #define SAYS_DOTS SAYS_STRICT ", with transB=1 four products at once"
-#define SAYS_PANELS "products are added in blocks of 256 k where a factor is a constant, else of 128 or, of few columns, more"
-#define SAYS_IMAGES "products are added in blocks of 16 channels (1x1: 128; of fewer: each by itself), as with AVX-512"
+#define SAYS_PANELS                                                                               \
+    "products are added in blocks of 256 k where a factor is a constant, else of 128 or, of few " \
+    "columns, more"
+#define SAYS_IMAGES                                                                              \
+    "products are added in blocks of 16 channels (1x1: 128; of fewer: each by itself), as with " \
+    "AVX-512"
 #define SAYS_SINGLE "products are added in FP32"
 #define SAYS_SLICED                                                                              \
     "of k above 1536 so much at a time is added in FP32, whose sums are rounded to storage and " \
@@ -110,8 +114,8 @@ static const struct ulp_target_tf32 tf32[] = {
 };
 
 /* Of the part steps=, as enum ulp_steps. */
-const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu",   "ort-cpu",
-                                       "htp",   "rknn",     "tensorrt", NULL};
+const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu",   "ort-cpu", "htp",
+                                       "rknn",  "tensorrt", "openvino", NULL};
 
 const char *const ulp_floats_names[] = {"fp32",
 #define FLOATS(name, ...) name,

@@ -1,4 +1,6 @@
 /* Kept nodes: the arithmetic of each node in each lane. */
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
@@ -153,6 +155,37 @@ static enum ulp_status declare_halves(const struct ulp_program *program, struct 
     return ULP_OK;
 }
 
+/* OpenVINO's CPU plugin leaves in FP32 what reaches an output past no product, and what the last
+ * products store: residual sums and their normalisations are among it. */
+static enum ulp_status leave_ends(const struct ulp_program *program, struct ulp_mix *mix,
+                                  uint16_t *of_node, struct ulp_error *error)
+{
+    const struct ulp_block *block = program->main;
+    bool *ends = ulp_arena_take(mix->memory, block->step_count + 1, sizeof *ends);
+    struct ulp_arithmetic wide, product;
+    char name[96];
+    snprintf(name, sizeof name, "fp32,factor=%s,unit=none", mix->items[0].factor.name);
+    ULP_TRY(ulp_taken(ends, error));
+    ULP_TRY(ulp_arithmetic_find("fp32,unit=none,batchnorm=folded", &wide, error));
+    ULP_TRY(ulp_arithmetic_find(name, &product, error));
+    const uint16_t of[] = {(uint16_t)add_arithmetic(mix, &wide),
+                           (uint16_t)add_arithmetic(mix, &product)};
+    for (size_t s = block->step_count; s-- > 0;) {
+        const struct ulp_step *step = &block->steps[s];
+        const bool multiplies = step->bound.op->work == ULP_WORK_CONTRACTION;
+        for (size_t o = 0; o < step->output_count; o++)
+            ends[s] |= step->outputs[o] >= 0 && block->slots[step->outputs[o]].last_use == INT_MAX;
+        if (ends[s])
+            of_node[step->number] = of[multiplies];
+        for (size_t i = 0; ends[s] && !multiplies && i < step->input_count; i++) {
+            const struct ulp_step *from = ulp_block_producer(block, step->inputs[i]);
+            if (from)
+                ends[from - block->steps] = true;
+        }
+    }
+    return ULP_OK;
+}
+
 enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ulp_mix *mix,
                                     uint16_t *of_node, struct ulp_error *error)
 {
@@ -160,7 +193,8 @@ enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ul
     if (lane->half_as_float)
         return declare_halves(program, mix, of_node, error);
     if (!lane->as_declared && !lane->types_declared)
-        return ULP_OK;
+        return lane->steps == ULP_STEPS_OPENVINO ? leave_ends(program, mix, of_node, error)
+                                                 : ULP_OK;
     size_t of_type[ULP_TYPE_COUNT] = {0}; /* 0: not looked for yet */
     for (size_t n = 0; n < program->node_count; n++) {
         const struct ulp_program_node *node = &program->nodes[n];
@@ -207,8 +241,9 @@ enum ulp_status ulp_program_keep(struct ulp_program *program, size_t lane,
     struct ulp_mix mix = {.count = 1, .items = &program->lanes[lane]};
     enum ulp_status status = check_slices(&program->lanes[lane], error);
     const bool fuses = program->lanes[lane].fuse != ULP_FUSE_NONE;
-    const bool differs =
-        keeps->count || program->lanes[lane].half_as_float || program->lanes[lane].types_declared;
+    const bool differs = keeps->count || program->lanes[lane].half_as_float ||
+                         program->lanes[lane].types_declared ||
+                         program->lanes[lane].steps == ULP_STEPS_OPENVINO;
     const bool named = differs || program->groupings[lane] || program->lanes[lane].ranges;
     if ((named || fuses) && status == ULP_OK)
         status = ulp_arena_create(&mix.memory, &program->budget, error);
