@@ -103,7 +103,7 @@ while read -r -u 3 command; do
     [ $code -le 1 ] || fail "proposed: $command: exit $code: $(cat err)"
 done 3<commands
 # a plan is proposed for the model of long names alone
-for command in audit doctor lint extract overflow fix $([ ${#models[@]} = 1 ] || echo plan); do grep -q "^ulpscope $command " commands || fail "no ulpscope $command is proposed"; done
+for command in audit doctor lint overflow fix $([ ${#models[@]} = 1 ] || echo plan); do grep -q "^ulpscope $command " commands || fail "no ulpscope $command is proposed"; done
 
 # that inputs were drawn and not given is a condition of what is said first, also from a checkpoint, and of nothing else
 for line in "audit -a fp16" "audit --for trt11" "audit -a e4m2 --checkpoint done" "audit -a e4m2 --checkpoint done" "doctor -a fp16" "doctor -a e4m2" "overflow -a fp16" \
