@@ -40,6 +40,7 @@ struct looking {
     struct ulp_comparing *comparing;
     size_t lanes;
     struct seen *seen; /* by lane and tensor */
+    bool refused;      /* the run with the mistake ended in an error, which nobody overlooks */
 };
 
 static struct seen *find_seen(const struct looking *looking, size_t lane, size_t tensor)
@@ -145,7 +146,10 @@ static enum ulp_status run_mistake(struct trying *trying, const struct mistake *
     ULP_TRY(ulp_change_inputs(comparing->inputs, trying->input, &trying->picture, &mistake->change,
                               part, &inputs, error));
     ulp_comparing_begins(comparing);
-    return ulp_program_run(trying->program, &inputs, &run, &observer, 1, NULL, NULL, error);
+    const enum ulp_status status =
+        ulp_program_run(trying->program, &inputs, &run, &observer, 1, NULL, NULL, error);
+    looking->refused = status != ULP_OK;
+    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;
 }
 
 static bool is_recorded_node(const struct ulp_comparing *comparing, size_t t, size_t file)
@@ -166,7 +170,7 @@ static bool is_noticed(const struct looking *looking, size_t lane, size_t file)
     const double probability =
         ULP_FALSE_ALARM / (double)(out->tensor_count ? out->tensor_count : 1);
     const struct ulp_ranked *ranked = out->ranked;
-    bool noticed = false;
+    bool noticed = looking->refused;
     while (ranked->arithmetic != lane)
         ranked++;
     for (size_t t = 0; t < comparing->out->tensor_count && !noticed; t++) {
@@ -189,7 +193,7 @@ static bool is_noticed(const struct looking *looking, size_t lane, size_t file)
 static bool does_harm(const struct looking *looking, size_t lane, size_t file)
 {
     const struct ulp_comparison *out = looking->comparing->out;
-    bool harm = false;
+    bool harm = looking->refused;
     for (size_t t = 0; t < out->tensor_count && !harm; t++) {
         const struct ulp_compared_tensor *tensor = &out->tensors[t];
         const struct ulp_compared_work *work = &looking->comparing->work[t];
