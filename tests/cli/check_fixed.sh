@@ -29,7 +29,7 @@ done <"$source/examples/causes/causes.tsv"
 
 # what is called fixed is fine where it is to run, and so is what needs nothing, in other targets, too; where no file helps, what the target has is said
 mapfile -t targets < <(sed -n 's/^TARGET([A-Z0-9_]*, "\([a-z0-9-]*\)".*/\1/p' "$source/src/number/format/target.def")
-[ ${#targets[@]} = 15 ] || fail "there are ${#targets[@]} targets"
+[ ${#targets[@]} -ge 17 ] || fail "there are ${#targets[@]} targets"
 at=0 fixed=0
 while IFS=$'\t' read -r name _; do
     [ -f "w/$name/broken.onnx" ] || continue
