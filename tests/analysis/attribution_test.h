@@ -10,7 +10,7 @@
 #include "analysis/audit/auditor.h"
 
 #define LANES 4
-static const char *lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
+static const char *lanes[LANES] = {"pair", "fp16", "tf32", "fp32"};
 
 static const struct text_graph unrolled = {
     "x i_count",

@@ -287,7 +287,7 @@ static enum ulp_status collect_moved(void *attributor, const struct ulp_event *e
     ck_assert(event->output_count == 1 && r->count <= 64);
     for (size_t l = 0; l < LANES; l++) {
         values[l] = event->values[l];
-        if (!l || values[l].here == values[l].held || r->element != ULP_ELEMENT_WIDE)
+        if (!l || values[l].here == values[l].held || r->element != ULP_ELEMENT_PAIR)
             continue;
         ulp_difference_read(doubles[l], unused, unused, values[l].here, r, 0, r->count);
         ck_ulp_ok(ulp_tensor_describe(&here[l], r->type, ULP_ELEMENT_F64, 0, r->rank, r->dims,
