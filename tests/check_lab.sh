@@ -30,7 +30,7 @@ for name in re.findall(r"`([a-z0-9_]+\.py)`", readme):
     if not (lab / name).exists():
         bad.append(f"README.md: there is no lab/{name}")
 for path in pathlib.Path("src/number/format").glob("*.def"):
-    bad += [f"{path}: there is no {name}" for name in re.findall(r'"(lab/[^"]*)"', path.read_text()) if not pathlib.Path(name).exists()]
+    bad += [f"{path}: there is no {name}" for name in re.findall(r'"(lab/[^"]*)"', path.read_text()) if not pathlib.Path(name.split()[0]).exists()]
 if len(files) < 30 or len(commands) < 12 or starts < 15:
     bad.append(f"too little was seen: {len(files)} files, {len(commands)} commands, {starts} starts")
 print("\n".join(bad) or f"{len(files)} files, {starts} starts of a command")
