@@ -6,6 +6,6 @@ python3 "$source/lab/targets_table.py" --check || fail "doc/targets.md"
 python3 "$source/lab/targets_table.py" --again "$program" "$ULPSCOPE_TEST_DATA" || fail "forecasts"
 # what TensorRT-RTX made one kernel, of eight networks: 638 of 658 pairs of neighbours as it built them, 610 by Inductor's rules
 python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy, onnx' 2>/dev/null || { echo "$python has no onnx: kernels are not compared"; exit $failed; }
+"$python" -c 'from onnx import numpy_helper' 2>/dev/null || { echo "$python has no onnx: kernels are not compared"; exit $failed; }
 "$python" "$source/lab/compare_rtx.py" "$program" "$ULPSCOPE_TEST_DATA" "$source/tests/data/rtx/built.json" --least 96 >out || fail "TensorRT-RTX's kernels: $(cat out)"
 exit $failed
