@@ -57,10 +57,13 @@ static const struct cell {
 #include "number/format/steps.def"
 };
 
+/* An integer form between QuantizeLinear and DequantizeLinear has its operator's name, not its
+ * operands: no row is its. */
 static const struct row *find_row(enum ulp_steps runtime, enum ulp_behind behind,
                                   const struct ulp_operator *op)
 {
-    for (size_t i = 0; runtime != ULP_STEPS_ALIKE && i < sizeof rows / sizeof *rows; i++)
+    const bool alike = runtime == ULP_STEPS_ALIKE || op->integer_sums;
+    for (size_t i = 0; !alike && i < sizeof rows / sizeof *rows; i++)
         if (rows[i].runtime == runtime && rows[i].behind == behind &&
             strcmp(rows[i].name, op->name) == 0 &&
             (!rows[i].when || strcmp(rows[i].when, op->when ? op->when : "") == 0))
