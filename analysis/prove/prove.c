@@ -336,7 +336,8 @@ static enum ulp_status refuse_kernels(const struct ulp_program *program, struct 
                 return ulp_fail(error, ULP_ERROR_USAGE,
                                 "node '%s' (%s) has a BatchNormalization in its weights in '%s', "
                                 "which bounds do not follow: add fuse=none",
-                                step->name, step->bound.op->name, ulp_program_lane_name(program, 0));
+                                step->name, step->bound.op->name,
+                                ulp_program_lane_name(program, 0));
             if (!kernel || step->folded)
                 continue;
             const bool attention = strcmp(kernel, "attention") == 0;
@@ -359,6 +360,11 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pr
     static const struct ulp_prove_box none;
     const double started = ulp_seconds_now();
     *out = (struct ulp_proof){0};
+    if (program->lanes[0].steps == ULP_STEPS_OPENVINO)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a proof is in one arithmetic for all nodes, where '%s' leaves a graph's "
+                        "last nodes in FP32: add steps=alike",
+                        ulp_program_lane_name(program, 0));
     if (program->lanes[0].as_declared || program->mixes[0].of_node)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a proof is in one arithmetic for all nodes: not '%s'",

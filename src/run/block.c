@@ -7,7 +7,7 @@
 #include "ops/call.h"
 #include "ops/probe.h"
 #include "ops/steps.h"
-#include "ops/trace/trace.h"
+#include "ops/trace/trace_enclose.h"
 #include "run/lane.h"
 
 static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block,
@@ -63,12 +63,16 @@ static const struct ulp_arithmetic *find_own(const struct ulp_arithmetic *arithm
                                              const struct ulp_tensor *const *inputs,
                                              struct ulp_arithmetic *room)
 {
-    return ulp_steps_arithmetic(arithmetic,
-                                &(struct ulp_call){.bound = &step->bound,
-                                                   .input_count = step->own_input_count,
-                                                   .in = inputs,
-                                                   .constants = list_constants(step, lane, true)},
-                                room);
+    const struct ulp_arithmetic *own =
+        ulp_steps_arithmetic(arithmetic,
+                             &(struct ulp_call){.bound = &step->bound,
+                                                .input_count = step->own_input_count,
+                                                .in = inputs,
+                                                .constants = list_constants(step, lane, true)},
+                             room);
+    if (own == room)
+        ulp_enclosing_carry(lane->trace, room);
+    return own;
 }
 
 /* "model": the arithmetic of the first float input's type, still obeying declared types. Nodes

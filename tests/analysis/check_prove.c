@@ -365,7 +365,7 @@ static const struct left_case {
     {UNSTORED, "torch-compile:fp16", 0, 60000},
     {"(float[2,8] x) => (float[2,8] z) <float h = {0.5}>{ s = Mul(x, x)  y = Mul(s, h)  z = Mul(y, "
      "h) }",
-     "openvino-cpu:fp16", 0, 3000},
+     "openvino-cpu:fp16,steps=alike", 0, 3000},
     /* sums that each step rounds away from 0; products of another order */
     {"(float[1] x) => (float[1] y, float[1] z) <float[40] c = {1, 0.015625...}, float[40,1] w = "
      "{1...}, int64[1] a = {0}>{ v = Mul(x, c)  y = ReduceSum(v, a)  z = MatMul(v, w) }",
@@ -407,6 +407,13 @@ static const struct left_case {
      "fp32", 0, 1},
     {"(float[2] x) => (float[2] y) <float[2] c = {-inf, 1}> { v = Add(x, c)  y = Sqrt(v) }", "fp32",
      0, 1},
+/* sums in another format than the lane's, by the operator's row of steps */
+#define CELL_OF(op, gates)                                                      \
+    "(float[2,1,3] x) => (float[2,1,1,4] y) <float[1," gates ",3] w = {1...}, " \
+    "float[1," gates ",4] r = {-0.1875...}> { y = " op "<hidden_size=4>(x, w, r) }"
+    {CELL_OF("RNN", "4"), "ort-webgpu:fp16", -4, 1},
+    {CELL_OF("GRU", "12"), "ort-webgpu:fp16", -4, 1},
+    {CELL_OF("LSTM", "16"), "ort-webgpu:fp16", -4, 1},
 };
 
 static int opset_of(const char *text)

@@ -386,6 +386,8 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
     double *sums[SUMS], largest = 0;
     const size_t count = p->batch_count * p->m * p->n;
     struct ulp_arena *scratch;
+    if (p->out->element != ULP_ELEMENT_F64)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its sums lie where bounds have no room");
     ULP_TRY(ulp_arena_create(&scratch, trace->budget, error));
     ulp_trace_turn(trace, &scratch);
     enum ulp_status status = split_tensor(trace, &a, &p->a, own.factor.max_finite, error);

@@ -106,22 +106,40 @@ static const char *const format_parts[] = {"storage", "factor", "accumulator",
                                            "compute", "rows",   "sum"};
 enum { FORMAT_PARTS = sizeof format_parts / sizeof *format_parts };
 
+static struct ulp_format carry_names(const struct ulp_format *format, const char *name)
+{
+    struct ulp_format out;
+    struct ulp_error ignored;
+    if (ulp_format_find("fp64", &out, &ignored) != ULP_OK)
+        out = *format;
+    snprintf(out.name, sizeof out.name, "%s", name);
+    return out;
+}
+
 struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
 {
     struct ulp_arithmetic out = *lane;
     struct ulp_format *const formats[] = {&out.storage, &out.factor, &out.accumulator,
                                           &out.compute, &out.rows,   &out.sum};
     for (int f = 0; f < FORMAT_PARTS; f++) {
-        struct ulp_error ignored;
         const int precision = formats[f]->precision;
-        if (ulp_format_find("fp64", formats[f], &ignored) != ULP_OK)
-            continue;
+        *formats[f] = carry_names(formats[f], format_parts[f]);
         if (f > 0) /* nothing is converted to these; operators ask how precise they are */
             formats[f]->precision = precision;
-        snprintf(formats[f]->name, sizeof formats[f]->name, "%s", format_parts[f]);
     }
     snprintf(out.name, sizeof out.name, "names");
     return out;
+}
+
+void ulp_enclosing_carry(const struct ulp_trace *trace, struct ulp_arithmetic *arithmetic)
+{
+    struct ulp_format *const formats[] = {&arithmetic->accumulator, &arithmetic->compute,
+                                          &arithmetic->rows};
+    for (size_t f = 0; trace && trace->enclosing && f < sizeof formats / sizeof *formats; f++) {
+        const struct ulp_format own = *formats[f];
+        *formats[f] = carry_names(&own, own.name);
+        formats[f]->precision = own.precision;
+    }
 }
 
 struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
@@ -133,7 +151,12 @@ struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
     for (int f = 0; f < FORMAT_PARTS; f++)
         if (strcmp(format->name, format_parts[f]) == 0)
             return *formats[f];
-    return *format;
+    struct ulp_format own;
+    struct ulp_error ignored;
+    return format->carrier == ULP_CARRIER_DOUBLE &&
+                   ulp_format_find(format->name, &own, &ignored) == ULP_OK
+               ? own
+               : *format;
 }
 
 struct ulp_arithmetic ulp_enclosing_arithmetic(const struct ulp_enclosing *e,

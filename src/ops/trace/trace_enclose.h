@@ -60,6 +60,9 @@ struct ulp_enclosing;
  * by is the lane's, its formats are FP64, called by their part in the lane, so that a gate knows in
  * which of them the lane passes it. */
 struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane);
+/* The formats that a row of steps (ops/steps.h) has put in place of the lane's hold names, too:
+ * FP64 under their own name. Nothing happens where the trace does not enclose. */
+void ulp_enclosing_carry(const struct ulp_trace *trace, struct ulp_arithmetic *arithmetic);
 /* Make the trace enclose, in that arithmetic from now on. symbols: unknowns that affine forms may
  * have altogether, 0: there are none. */
 enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
