@@ -69,11 +69,12 @@ struct ulp_members {
      * members have there (enum ulp_value_kind); NULL: all are finite */
     unsigned char *kinds;
     unsigned stored_formats; /* ulp_stored_formats_of what some member gives */
-    bool unstored;  /* some member gives what its own storage does not hold, such as scaled codes */
-    size_t *equal;  /* by recording: elements with its bits, or those of one of its schedules */
-    size_t varied;  /* the most elements in which another schedule differs from the arithmetic */
-    bool open;      /* it follows a decision that some member turns */
-    bool shapeless; /* some member gives another shape */
+    bool unstored; /* some member gives what its own storage does not hold, such as scaled codes */
+    size_t *equal; /* by recording: elements with its bits, or those of one of its schedules */
+    size_t varied; /* the most elements in which another schedule differs from the arithmetic */
+    bool open;     /* it follows a decision that some member turns */
+    uint64_t digest; /* of what the arithmetic itself gives */
+    bool shapeless;  /* some member gives another shape */
     struct ulp_row_distances matched;
 };
 enum ulp_value_kind {
@@ -104,6 +105,7 @@ struct ulp_compared_work {
     double floor;        /* error of this size is its operator's in any library; find_floor in
                             compare_collect.c */
     bool chosen;         /* behind a choice of rows, which are matched before they are compared */
+    unsigned reached; /* by input that is looked at, a bit: mistakes move it in some arithmetic */
     /* of a product, below which elements are small: their errors are those of the sum, and not of
      * its last rounding; 0: none */
     double small;
@@ -218,6 +220,8 @@ enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
                                        struct ulp_error *error);
 /* Elements of what was recorded that have the bits of `value`, in the recording's type. */
 size_t ulp_compare_count_equal(const struct ulp_tensor *recorded, const struct ulp_tensor *value);
+/* Of all values: other values have another one, but by chance. */
+uint64_t ulp_compare_digest(const struct ulp_tensor *value);
 enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error);
 
 /* decisions.c: look at a node in a run, in lane 0, which stands for the truth, and in the lanes of

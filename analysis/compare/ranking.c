@@ -308,6 +308,7 @@ void ulp_compare_weigh_power(struct ulp_comparing *comparing, size_t file)
     for (size_t r = 0; r < result->ranked_count; r++) {
         struct ulp_ranked *ranked = &result->ranked[r];
         ranked->blind |= ranked->missed && !ranked->saw;
+        ranked->blind &= !ulp_has_all_bits(ranked); /* an arithmetic's own recording is explained */
         blind |= ranked->arithmetic < comparing->asked && ranked->blind &&
                  (ranked->explains || result->by < 0);
     }

@@ -104,10 +104,11 @@ struct ulp_cause {
 
 /* A usual mistake in preparing an input, run and judged as if it had been recorded. */
 struct ulp_power {
-    char *kind;   /* "channels", "mean", "scale", "layout", "resize" (a pixel's shift), "order" */
-    char *input;  /* name of the graph's input */
-    char *what;   /* the mistake in words */
-    bool harms;   /* it moves what was recorded by 5 % and more, of the rms or a column's spread */
+    char *kind;  /* "channels", "mean", "scale", "layout", "resize" (a pixel's shift), "order" */
+    char *input; /* name of the graph's input */
+    char *what;  /* the mistake in words */
+    /* it moves what it arrives at by 5 % and more, of the rms or a column's spread */
+    bool harms;
     double least; /* part of the mistake that is noticed: 1, 0.1, 0.01 or 0.001; 0: not even all */
 };
 
@@ -116,7 +117,8 @@ struct ulp_ranked {
     size_t arithmetic; /* [in arithmetics] */
     bool explains;     /* every tensor */
     /* its own errors hide mistakes in preparing the input that do harm: a usual one of a picture,
-     * or of other inputs every one, so that it explains nothing */
+     * or of other inputs every one, so that it explains nothing; never where it gives all recorded
+     * bits */
     bool blind;
     bool saw, missed; /* private: of mistakes that do harm, some */
     /* elements of tensors that nodes compute, and of them those with the bits that it gives, itself

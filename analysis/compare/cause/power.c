@@ -39,6 +39,7 @@ struct seen {
 struct looking {
     struct ulp_comparing *comparing;
     size_t lanes;
+    unsigned input;    /* its bit in `reached` */
     struct seen *seen; /* by lane and tensor */
     bool refused;      /* the run with the mistake ended in an error, which nobody overlooks */
 };
@@ -74,11 +75,13 @@ static enum ulp_status look_at(const struct looking *looking, size_t lane, size_
                                const struct ulp_tensor *value, struct ulp_error *error)
 {
     const struct ulp_comparing *comparing = looking->comparing;
-    const struct ulp_compared_work *work = &comparing->work[number];
+    struct ulp_compared_work *work = &comparing->work[number];
     struct seen *seen = find_seen(looking, lane, number);
     struct ulp_metrics *truth = &seen->value.truth;
     double squares = 0;
     seen->computed = true;
+    if (!value || ulp_compare_digest(value) != work->members[lane].digest)
+        work->reached |= looking->input;
     seen->value.reshaped = !value || value->count != work->count;
     if (value && work->chosen)
         ULP_TRY(ulp_matched_distance(comparing, number, value, NULL, &seen->value.matched, error));
@@ -190,6 +193,7 @@ static bool is_noticed(const struct looking *looking, size_t lane, size_t file)
     return noticed;
 }
 
+/* Where it arrives: elsewhere errors are the arithmetic's own. */
 static bool does_harm(const struct looking *looking, size_t lane, size_t file)
 {
     const struct ulp_comparison *out = looking->comparing->out;
@@ -199,7 +203,8 @@ static bool does_harm(const struct looking *looking, size_t lane, size_t file)
         const struct ulp_compared_work *work = &looking->comparing->work[t];
         const struct ulp_expected_error *expected = &tensor->expected[lane];
         const struct seen *seen = find_seen(looking, lane, t);
-        if (!is_recorded_node(looking->comparing, t, file) || !seen->computed)
+        if (!is_recorded_node(looking->comparing, t, file) || !seen->computed ||
+            !(work->reached & looking->input))
             continue;
         const bool open = expected->open || expected->shapeless;
         harm = work->chosen && open
@@ -351,6 +356,7 @@ static enum ulp_status try_inputs(struct ulp_comparing *comparing, size_t lanes,
         trying.picture = ulp_picture_of(trying.given);
         if (!is_looked_at(comparing, i, pictures))
             continue;
+        trying.looking.input = 1U << looked;
         const size_t count = list_mistakes(trying.given, &trying.picture, mistakes);
         for (size_t m = 0; m < count; m++)
             ULP_TRY(try_one(&trying, &mistakes[m], error));
