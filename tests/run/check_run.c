@@ -47,8 +47,8 @@ static struct hashes hash_network(const struct ulp_model *model,
     return hashes;
 }
 
-static const char *const audited[] = {"mpfr:128", "fp32",       "fp16", "fp16-strict",
-                                      "tf32",     "tf32-trunc", "bf16"};
+static const char *const audited[] = {"pair", "fp32",       "fp16", "fp16-strict",
+                                      "tf32", "tf32-trunc", "bf16"};
 #define AUDITED (sizeof audited / sizeof *audited)
 
 /* Each lane of an audit computes what it computes alone: lanes do not see each other. And for any
@@ -72,7 +72,7 @@ TEST_LOOP(lanes_are_independent_of_each_other_and_of_threads, 0, network_count)
 }
 
 /* FP32 agrees with the recorded outputs (rtol 1e-3, atol 1e-5: the bound the data's makers give),
- * and with mpfr:53 to FP32 accuracy. How much a network amplifies rounding is its own (a sigmoid of
+ * and with pairs to FP32 accuracy. How much a network amplifies rounding is its own (a sigmoid of
  * -21 turns the logit's absolute error into a relative one), so it is measured: fp32,nofma is
  * another correct FP32 evaluation with roundings of its own, and the error of fp32 may be at most 8
  * times its error (the largest of n errors of one distribution rarely differs by more) plus an ulp;
@@ -86,7 +86,7 @@ TEST_LOOP(outputs_agree_with_the_recorded_ones, 0, network_count)
     bool recorded = network_outputs(_i, model, &inputs, &expected);
     if (!recorded)
         inputs = nominal;
-    static const char *const names[] = {"mpfr:53", "fp32", "fp32,nofma"};
+    static const char *const names[] = {"pair", "fp32", "fp32,nofma"};
     struct ulp_run_options options = {.thread_count = 2};
     run_network(model, &inputs, names, 3, &options, (struct ulp_observer){0}, outputs);
     for (size_t i = 0; i < outputs[1].count; i++) {
@@ -111,7 +111,7 @@ TEST_LOOP(outputs_agree_with_the_recorded_ones, 0, network_count)
         }
         double rms = sqrt(sum / (double)got->count);
         ck_assert_msg(worst <= 8 * other + 0x1p-23 * largest && worst <= 1e-3 * rms,
-                      "%s %s: fp32 is %.3g from mpfr:53, fp32,nofma %.3g, with rms %.3g",
+                      "%s %s: fp32 is %.3g from pair, fp32,nofma %.3g, with rms %.3g",
                       networks[_i].name, outputs[1].items[i].name, worst, other, rms);
     }
     ulp_tensor_set_free(&outputs[0]);
@@ -303,7 +303,7 @@ TEST(the_reference_has_no_error)
     struct ulp_audit audit;
     if (!network_load(0, &model, &inputs))
         return;
-    audit_one(model, &inputs, "mpfr:128", &audit);
+    audit_one(model, &inputs, "pair", &audit);
     for (size_t n = 0; n < audit.lanes[0].node_count; n++)
         for (size_t o = 0; o < audit.lanes[0].nodes[n].output_count; o++) {
             const struct ulp_audit_output *output = &audit.lanes[0].nodes[n].outputs[o];

@@ -11,7 +11,7 @@ void find_lanes(struct ulp_arithmetic *lanes, const char *const *names, size_t c
 void run_network(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                  const char *const *names, size_t count, const struct ulp_run_options *options,
                  struct ulp_observer observer, struct ulp_tensor_set *outputs);
-/* The audit of one arithmetic beside mpfr:128. */
+/* The audit of one arithmetic beside pair. */
 void audit_one(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                const char *arithmetic, struct ulp_audit *out);
 

@@ -23,7 +23,7 @@ void run_network(const struct ulp_model *model, const struct ulp_tensor_set *inp
 void audit_one(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                const char *arithmetic, struct ulp_audit *out)
 {
-    const char *const names[] = {"mpfr:128", arithmetic};
+    const char *const names[] = {"pair", arithmetic};
     struct ulp_arithmetic lanes[2];
     struct ulp_program *program;
     struct ulp_auditor *auditor;

@@ -95,6 +95,10 @@ planted("log of softmax", [node("Softmax", "x", "s", axis=-1), node("Log", "s", 
 tail = [-.1 * k for k in range(400)] + [.1, 1., 20., 700.]
 planted("a sum of a function in its tail", [node("Gelu", "x", "y")], tail)
 planted("a function in its tail, then a sum", [node("Tanh", "x", "t"), node("Add", "t o", "y")], [10 * x for x in tail], o=([1], [1.]))
+# what is open in one element alone, and in the first of many that are computed in several parts
+halved = [node("Tanh", "x", "t"), node("Add", "t o", "a"), node("Mul", "a h", "b"), node("Mul", "b x", "y")]
+planted("a tail, halved", halved, [-352.5], o=([1], [1.]), h=([1], [.5]))
+planted("a tail in the first of many, halved", halved, [-352.5, -315.] + [.5] * 20000, o=([1], [1.]), h=([1], [.5]))
 planted("the logarithm of nearly 1", [node("Exp", "x", "e"), node("Add", "e o", "a"), node("Log", "a", "y")], [10 * x for x in tail if x < 10], o=([1], [1.]))
 planted("softmax of masks", [node("Add", "x m", "a"), node("Softmax", "a", "s", axis=-1), node("MatMul", "s v", "y")], mean, [4, 16],
         m=([16], [0.] * 10 + [-1e4] * 3 + [-3.4e38] * 3), v=([16, 2], [random.gauss(0, 1) for _ in range(32)]))

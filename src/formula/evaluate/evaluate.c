@@ -94,7 +94,7 @@ ULP_WORK(run_tiles)
     const struct ulp_tape_plan *plan = run->plan;
     struct ulp_tape_worker *own;
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
-    size_t noted = 0;
+    size_t noted = ulp_notes_take(); /* of items before, which are marked already */
     for (size_t row = first; row < last; row += plan->tile_rows) {
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
         if (is_settled(run->open, row, count))
@@ -131,13 +131,22 @@ static void mark_pieces(struct ulp_tape_worker *worker, size_t strip_begin, size
     }
 }
 
+/* After the stores of a row's own values, which its first piece makes again. */
+static void mark_row(const struct ulp_tape_run *run, size_t row, size_t *noted)
+{
+    const size_t found = run->open->marks ? ulp_notes_take() : 0;
+    if (found)
+        run->open->marks[row * ulp_size_divide_up(run->rows->row_length, ULP_OPEN_WIDTH)] = 1;
+    *noted += found;
+}
+
 /* Open pieces alone. */
 ULP_WORK(run_open_pieces)
 {
     const struct ulp_tape_run *run = context;
     const size_t length = run->rows->row_length,
                  pieces = ulp_size_divide_up(length, ULP_OPEN_WIDTH);
-    size_t noted = 0;
+    size_t noted = ulp_notes_take();
     struct ulp_tape_worker *own;
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
     for (size_t item = first; item < last; item++) {
@@ -188,7 +197,8 @@ ULP_WORK(run_strips)
         run_batches(own, first, last);
         return ULP_OK;
     }
-    size_t row = first / strips, strip = first % strips, prepared = SIZE_MAX, noted = 0;
+    size_t row = first / strips, strip = first % strips, prepared = SIZE_MAX,
+           noted = ulp_notes_take();
     const size_t row_last = (last - 1) / strips + 1;
     for (size_t item = first; item < last; item++) {
         const size_t rest = length - strip * width;
@@ -198,8 +208,10 @@ ULP_WORK(run_strips)
         prepared = row;
         ulp_evaluate_strip(own, strip * width, rest < width ? rest : width);
         mark_pieces(own, strip * width, rest < width ? rest : width, &noted);
-        if (strip == 0)
+        if (strip == 0) {
             ulp_evaluate_store_rows(own);
+            mark_row(run, row, &noted);
+        }
         if (++strip == strips) {
             strip = 0;
             row++;

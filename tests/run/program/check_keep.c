@@ -52,11 +52,11 @@ static const char *const pairs[][2] = {{"fp16", "fp32"},        {"fp32", "fp16"}
                                        {"tf32", "model"},       {"model", "fp16"}};
 #define PAIRS (int)(sizeof pairs / sizeof *pairs)
 
-/* mpfr:128; pair's second; its first with all nodes kept in the second. */
+/* The reference; a pair's second; its first with all nodes kept in the second. */
 static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                                  const char *const pair[2], bool audit)
 {
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(pair[1]),
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("pair"), test_arithmetic(pair[1]),
                                            test_arithmetic(pair[0])};
     const struct ulp_keep all = {.pattern = "*", .arithmetic = lanes[1]};
     const struct ulp_keeps keeps[] = {{0}, {0}, {1, &all, NULL}};
@@ -173,7 +173,7 @@ TEST_LOOP(a_lane_apart_keeps_as_well, 0, 2)
     static const char *const kept[] = {"*soft*", "first", NULL};
     struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), alone, beside[3];
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("pair"), test_arithmetic("fp16"),
                                            test_arithmetic("fp16")};
     struct ulp_keep items[] = {{.pattern = kept[0], .arithmetic = test_arithmetic("fp32")},
                                {.pattern = kept[1], .arithmetic = test_arithmetic("fp32")}};
@@ -209,7 +209,7 @@ TEST(magika_needs_two_nodes)
         return;
     ck_ok(ulp_model_load(file, NULL, &model, &why));
     ck_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs, &why));
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("pair"), test_arithmetic("fp16"),
                                            test_arithmetic("fp16")};
     const struct ulp_keep items[] = {{.pattern = "*/LayerNorm_1/Sum_1",
                                       .arithmetic = test_arithmetic("fp32")},
