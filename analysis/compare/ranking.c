@@ -220,11 +220,13 @@ static const struct ulp_ranked *find_ranked(const struct ulp_compared_file *file
     return ranked;
 }
 
-/* The tensor that shows that b and not a was used; -1: none does. */
+/* The tensor that shows that b and not a was used; -1: none does, as where a has all bits. */
 static ptrdiff_t find_evidence(const struct ranking *r, size_t a, size_t b)
 {
     const struct ulp_comparing *comparing = r->comparing;
     const struct ulp_compared_file *file = &comparing->out->files[r->file];
+    if (ulp_has_all_bits(find_ranked(file, a)))
+        return -1;
     const double probability =
         r->probability / (double)(comparing->out->arithmetic_count - comparing->asked);
     const ptrdiff_t by_bits =
