@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "analysis/measure/metrics.h"
 #include "run/program/program.h"
 #include "number/double_pair.h"
+#include "number/format/base.h"
 #include "number/function/math.h"
 
 struct comparison {
@@ -100,12 +100,10 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
-    char name[32];
     const bool pairs = reference->storage.pairs;
-    snprintf(name, sizeof name, "mpfr:%d",
-             pairs ? ULP_TRIPLE_RECORD_BITS : 2 * reference->storage.precision);
+    const int precision = pairs ? ULP_TRIPLE_RECORD_BITS : 2 * reference->storage.precision;
     ULP_TRY(ulp_certify_check(reference, error));
-    ULP_TRY(ulp_arithmetic_find(name, &lanes[0], error));
+    ULP_TRY(ulp_arithmetic_find(ulp_format_mpfr(precision).name, &lanes[0], error));
     lanes[0].accumulator.pairs = pairs; /* sums of triples of doubles */
     if (!certificate->given)
         certificate->node_digits = certificate->output_digits =

@@ -1,12 +1,12 @@
 /* Steps of a lane in pairs: what pairs do not settle, and steps that move what pairs do not hold,
  * are computed in records, of twice as many bits where their errors leave something open (Ziv's
  * strategy); results are pairs again where these hold all of their elements. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "number/double_pair.h"
+#include "number/format/base.h"
 #include "run/lane.h"
 
 static _Thread_local size_t by_pairs, by_mpfr;
@@ -88,9 +88,7 @@ static enum ulp_status settle(struct ulp_tensor *x, const struct ulp_lane *lane,
 static enum ulp_status find_records(struct ulp_arithmetic *out, int precision,
                                     struct ulp_error *error)
 {
-    char name[24];
-    snprintf(name, sizeof name, "mpfr:%d", precision);
-    ULP_TRY(ulp_arithmetic_find(name, out, error));
+    ULP_TRY(ulp_arithmetic_find(ulp_format_mpfr(precision).name, out, error));
     out->storage.bounded = out->compute.bounded = out->rows.bounded = out->accumulator.bounded =
         true;
     return ULP_OK;
@@ -150,17 +148,14 @@ static enum ulp_status run_into_records(ulp_step_fn *run, const struct ulp_step 
                                         struct ulp_tensor *outputs, bool *settled,
                                         struct ulp_error *error)
 {
-    struct ulp_arithmetic records, pairs = *ulp_lane_arithmetic(lane, step);
+    struct ulp_arithmetic pairs = *ulp_lane_arithmetic(lane, step);
     struct ulp_lane other = *lane;
     const struct ulp_mix mix = {.count = 1, .items = &pairs};
     *settled = false;
     for (size_t i = 0; i < step->input_count; i++)
         if (!ulp_takes_mixed(step, i))
             return ULP_OK;
-    char name[24];
-    snprintf(name, sizeof name, "mpfr:%d", ULP_PAIR_RECORD_BITS);
-    ULP_TRY(ulp_arithmetic_find(name, &records, error));
-    pairs.storage = records.storage;
+    pairs.storage = ulp_format_mpfr(ULP_PAIR_RECORD_BITS);
     other.mix = &mix;
     ULP_TRY(run(step, &other, inputs, outputs, error));
     enum ulp_status status = ULP_OK;

@@ -5,13 +5,13 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "base/tuning.h"
 #include "number/double_pair.h"
+#include "number/format/base.h"
 
 /* ---- tiles ---- */
 
@@ -407,20 +407,19 @@ static enum ulp_status run_call(const struct ulp_tape_call *call, struct ulp_ope
 }
 
 /* The arithmetic in records whose values carry bounds. */
-static enum ulp_status as_bounded(struct ulp_arithmetic *out, const struct ulp_arithmetic *pairs,
-                                  int precision, struct ulp_error *error)
+static struct ulp_arithmetic as_bounded(const struct ulp_arithmetic *pairs, int precision)
 {
-    struct ulp_format records, *const formats[] = {&out->storage, &out->factor, &out->accumulator,
-                                                   &out->compute, &out->rows};
-    char name[24];
-    snprintf(name, sizeof name, "mpfr:%d", precision);
-    ULP_TRY(ulp_format_find(name, &records, error));
+    struct ulp_arithmetic out = *pairs;
+    struct ulp_format records = ulp_format_mpfr(precision), *const formats[] = {&out.storage,
+                                                                                &out.factor,
+                                                                                &out.accumulator,
+                                                                                &out.compute,
+                                                                                &out.rows};
     records.bounded = true;
-    *out = *pairs;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (formats[i]->pairs)
             *formats[i] = records;
-    return ULP_OK;
+    return out;
 }
 
 /* Items that pairs leave open, again by MPFR, with more bits while some are open; those with
@@ -440,7 +439,7 @@ static enum ulp_status settle(const struct ulp_tape_call *call, struct ulp_open_
     ulp_pairs_settled(items * length);
     for (int precision = ULP_PAIR_RECORD_BITS; *noted && *noted < ULP_NOTE_OUTSIDE;
          precision *= 2) {
-        ULP_TRY(as_bounded(&records, call->arithmetic, precision, error));
+        records = as_bounded(call->arithmetic, precision);
         ULP_TRY(run_call(&again, open, error));
         *noted = ulp_notes_take();
         if (precision == ULP_PAIR_RECORD_BITS_MAX)

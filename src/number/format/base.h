@@ -20,3 +20,5 @@ enum ulp_status ulp_base_find(struct ulp_base *out, char name[32], const char *w
                               struct ulp_error *error);
 /* Bases in a storage format that have another name than it, by index, until NULL. */
 const char *ulp_base_of_storage(const char *storage, size_t index);
+/* The format that the word mpfr:P stands for, for a P that is one (ULP_MPFR_PRECISION_MAX). */
+struct ulp_format ulp_format_mpfr(int precision);

@@ -10,6 +10,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/double_pair.h"
+#include "number/format/base.h"
 #include "number/round/round.h"
 
 /* clang-format off */
@@ -95,7 +96,7 @@ static int read_number(const char **text)
 
 /* MPFR's default exponent range: 0.5 <= m < 1 there, 1 <= m < 2 here, hence the differences of
  * one. */
-static struct ulp_format make_mpfr(int precision)
+struct ulp_format ulp_format_mpfr(int precision)
 {
     struct ulp_format format = {.precision = precision,
                                 .emin = -(1 << 30),
@@ -136,7 +137,7 @@ enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct
             return ULP_OK;
         }
     if (strcmp(name, "pair") == 0) {
-        *out = make_mpfr(ULP_PAIR_RECORD_BITS);
+        *out = ulp_format_mpfr(ULP_PAIR_RECORD_BITS);
         snprintf(out->name, sizeof out->name, "%s", name);
         out->pairs = true;
         return ULP_OK;
@@ -148,7 +149,7 @@ enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "number format \"%.40s\": mpfr:P needs a precision P of %d to %d bits",
                             name, ULP_MPFR_PRECISION_MIN, ULP_MPFR_PRECISION_MAX);
-        *out = make_mpfr(precision);
+        *out = ulp_format_mpfr(precision);
         return ULP_OK;
     }
     if (name[0] == 'e' && name[1] >= '0' && name[1] <= '9') {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/format/base.h"
 #include "ops/spatial/interpolate.h"
 
 /* Of the matrix of roots; a longer transform would need a fast one. */
@@ -29,8 +30,7 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     struct ulp_tensor turn, circle[2];
     int64_t *from;
     size_t count;
-    char number[32], name[32];
-    snprintf(name, sizeof name, "mpfr:%d", inner.storage.precision + GUARD_BITS);
+    char number[32];
     if (!ulp_size_mul(rows_count, columns, &count) || count > ROOTS_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "a transform of %zu by %zu elements is too long for this version",
@@ -39,7 +39,8 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     if (inner.storage.precision + GUARD_BITS > ULP_MPFR_PRECISION_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a transform at more than %d bits",
                         ULP_MPFR_PRECISION_MAX - GUARD_BITS);
-    ULP_TRY(ulp_arithmetic_find(name, &wide, error));
+    ULP_TRY(ulp_arithmetic_find(ulp_format_mpfr(inner.storage.precision + GUARD_BITS).name, &wide,
+                                error));
     ULP_TRY(ulp_positions_make(call, (size_t)length, &turn, error));
     ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[0], error));
     ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[1], error));
