@@ -321,9 +321,17 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
 
-/* How far the tensor of that name is from what was recorded, in a run of the program on these
- * inputs with other values given (NULL: none); infinite: it is not computed. */
+/* A run with an input or values (NULL: none) that are not what was given. *refused: it ended in an
+ * error of what they hold, as of an index outside of its axis, so nobody can have recorded it. */
 struct ulp_program;
+enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
+                                        struct ulp_program *program,
+                                        const struct ulp_tensor_set *inputs,
+                                        const struct ulp_tensor_set *given,
+                                        const struct ulp_observer *observer, bool *refused,
+                                        struct ulp_error *error);
+/* How far the tensor of that name is from what was recorded, in such a run; infinite: it is not
+ * computed. */
 enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_program *program,
                                    const struct ulp_tensor_set *inputs,
                                    const struct ulp_tensor_set *given, const char *name,

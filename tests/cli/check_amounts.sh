@@ -26,6 +26,11 @@ graphs = {
 numbers.update(five=np.array([5], "i4"), shape=np.array([8, 8]), table=turn.standard_normal(200).astype("f4"), zero=np.array([0]))
 for name, nodes in graphs.items():
     write_model(name + ".onnx", front + nodes, {"x": (1, 64)}, {"y": None}, numbers, opset=17, types={"y": INT64} if name == "output" else None)
+# pixels that are indices: 255 times as large they are outside of the table
+pixels = turn.uniform(0, 1, (1, 3, 8, 8)).astype("f4")
+write_model("pixels.onnx", [node("Mul", "x n", "a"), node("Cast", "a", "i", to=7), node("Gather", "table i", "b"), node("Add", "b x", "y")], {"x": pixels.shape}, {"y": None}, {"n": np.float32(20), "table": numbers["table"][:21]}, opset=17)
+np.savez("pixels.npz", x=pixels)
+np.savez("other.npz", y=turn.standard_normal(pixels.shape).astype("f4"))
 END
 for name in product zero_point; do
     expect 0 "$name" "$program" audit $name.onnx -i x.npz -a fp16 -q --json $name.json
@@ -43,4 +48,6 @@ for name in quotient index; do
     tr -s " \n" " " <out | grep -q "does not look as if" && looks=no || looks=open
     [ $name,$looks = quotient,no ] || [ $name,$looks = index,open ] || fail "$name, exactly: $(head -5 out)"
 done
+# an input that no run survives is not what was recorded, and no error of the comparison
+expect 1 "pixels, recorded otherwise" "$program" compare pixels.onnx -i pixels.npz other.npz -a fp32 -q
 exit $failed

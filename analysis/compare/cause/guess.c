@@ -154,6 +154,23 @@ static bool is_done(void *context)
     return ((struct looking *)context)->done;
 }
 
+enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
+                                        struct ulp_program *program,
+                                        const struct ulp_tensor_set *inputs,
+                                        const struct ulp_tensor_set *given,
+                                        const struct ulp_observer *observer, bool *refused,
+                                        struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count,
+                                        .given = given};
+    ulp_comparing_begins(comparing);
+    const enum ulp_status status =
+        ulp_program_run(program, inputs, &run, observer, 1, NULL, NULL, error);
+    const bool ours = status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
+    *refused = status != ULP_OK && !ours;
+    return ours ? status : ULP_OK;
+}
+
 enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_program *program,
                                    const struct ulp_tensor_set *inputs,
                                    const struct ulp_tensor_set *given, const char *name,
@@ -167,15 +184,13 @@ enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_p
                               .comparing = comparing,
                               .tensor = number < 0 ? 0 : (size_t)number,
                               .chosen = number >= 0 && comparing->work[number].chosen};
-    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count,
-                                        .given = given};
     const struct ulp_observer observer = {.context = &looking,
                                           .node_done = measure_distance,
                                           .cancelled = is_done};
-    ulp_comparing_begins(comparing);
+    bool refused;
     const enum ulp_status status =
-        ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, error);
-    *distance = looking.distance;
+        ulp_compare_run_changed(comparing, program, inputs, given, &observer, &refused, error);
+    *distance = refused ? INFINITY : looking.distance;
     return status == ULP_ERROR_CANCELLED && looking.done ? ULP_OK : status;
 }
 

@@ -138,7 +138,6 @@ static enum ulp_status run_mistake(struct trying *trying, const struct mistake *
     struct ulp_comparing *comparing = looking->comparing;
     const size_t files = comparing->recording_count,
                  count = looking->lanes * comparing->out->tensor_count;
-    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
     const struct ulp_observer observer = {.context = looking, .node_done = look};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     for (size_t s = 0; s < count; s++) {
@@ -148,11 +147,8 @@ static enum ulp_status run_mistake(struct trying *trying, const struct mistake *
     }
     ULP_TRY(ulp_change_inputs(comparing->inputs, trying->input, &trying->picture, &mistake->change,
                               part, &inputs, error));
-    ulp_comparing_begins(comparing);
-    const enum ulp_status status =
-        ulp_program_run(trying->program, &inputs, &run, &observer, 1, NULL, NULL, error);
-    looking->refused = status != ULP_OK;
-    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;
+    return ulp_compare_run_changed(comparing, trying->program, &inputs, NULL, &observer,
+                                   &looking->refused, error);
 }
 
 static bool is_recorded_node(const struct ulp_comparing *comparing, size_t t, size_t file)
