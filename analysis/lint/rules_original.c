@@ -170,6 +170,16 @@ static double find_zero(const struct source *s, size_t scale)
     return s->zero ? ulp_tensor_get(s->zero, s->zero->count == 1 ? 0 : scale) : 0;
 }
 
+/* From x to its neighbours in a type of floats; of others, `other`. */
+static double find_gap(enum ulp_type type, double x, double other)
+{
+    struct ulp_format format;
+    if (!ulp_type_is_float(type) ||
+        ulp_format_find(ulp_type_rows[type].format, &format, NULL) != ULP_OK)
+        return other;
+    return ldexp(1, ilogb(ulp_math_max(fabs(x), ldexp(1, format.emin))) - format.precision + 1);
+}
+
 /* Stored element i as its reader has it; *step: between its neighbours there. */
 static double read_element(const struct source *s, size_t i, double *step, double *code)
 {
@@ -180,19 +190,10 @@ static double read_element(const struct source *s, size_t i, double *step, doubl
     if (s->dequantizer.node) {
         const size_t scale = ulp_stored_find(&s->stored, i);
         const double width = ulp_stored_scale(&s->stored, scale);
-        struct ulp_format format;
-        *step = fabs(width);
-        if (ulp_type_is_float(s->values->type) &&
-            ulp_format_find(ulp_type_rows[s->values->type].format, &format, NULL) == ULP_OK)
-            *step *= ldexp(1, ilogb(ulp_math_max(fabs(x), ldexp(1, format.emin))) -
-                                  format.precision + 1);
+        *step = fabs(width) * find_gap(s->values->type, x, 1);
         return (x - find_zero(s, scale)) * width;
     }
-    struct ulp_format format;
-    *step = fabs(x);
-    if (ulp_format_find(ulp_type_rows[s->values->type].format, &format, NULL) == ULP_OK)
-        *step =
-            ldexp(1, ilogb(ulp_math_max(fabs(x), ldexp(1, format.emin))) - format.precision + 1);
+    *step = find_gap(s->values->type, x, fabs(x));
     return x;
 }
 
