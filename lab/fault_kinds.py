@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-WORDS = ("overflow", "underflow", "cancellation", "rounding", "decision", "constant", "quantiser")
+WORDS = ("overflow", "underflow", "cancellation", "rounding", "decision", "constant", "quantiser", "sum", "state")
 KINDS = {}  # name: (function, reason, late, command)
 DOCTOR = "doctor {model} -i inputs.npz -a fp16 --task signal"
 AUDIT = "audit {model} -i inputs.npz -a %s --reference-model reference.onnx --task signal"

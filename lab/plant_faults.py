@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Numerical faults planted into parts of real networks: what judge_faults.py judges `doctor`, `audit --reference-model` and `compare` by.
 
-    lab/plant_faults.py DATA FOLDER [--late | --kinds KIND,...] [--parts 5] [--seed 0] [--nodes 60]
+    lab/plant_faults.py DATA FOLDER [--late | --floats | --kinds KIND,...] [--parts 5] [--seed 0] [--nodes 60]
 
 DATA holds models/, pretrained/ and zoo4/ with NAME/{model.onnx,inputs.npz}. A part is at most so many nodes of a network, with its weights and with inputs that ONNX Runtime
-recorded from the network's own. Into each a fault of one kind (fault_kinds.py) is planted in the middle, as FOLDER/KIND-N:
+recorded from the network's own. Into each a fault of one kind (fault_kinds.py, fault_kinds_floats.py) is planted in the middle, as FOLDER/KIND-N:
 
     model.onnx, inputs.npz    with the fault
     twin.onnx                 the same part with the fault mended: must be fine, by the same command
@@ -14,7 +14,8 @@ recorded from the network's own. Into each a fault of one kind (fault_kinds.py) 
 
 Nothing here knows how the program finds causes. That a fault is real is shown by ONNX Runtime with a Cast to FP16 and back behind every tensor (storage in FP16, operators in FP32):
 twin.onnx keeps TWIN_DB, model.onnx has at most FAULT_DB and loses COST_DB more than its twin, or an output is not finite. That the named nodes are the cause is shown, too: with
-their results alone in FP32 the output is above FAULT_DB, and gains COST_DB. What is exported wrongly runs as it is, beside the reference. Parts where any of this does not hold are
+their results alone in FP32 the output is above FAULT_DB, and gains COST_DB. In FP32 and TF32 (factors of products split by Veltkamp) the judge is the same model with the planted nodes in FP64.
+What is exported wrongly runs as it is, beside the reference. Parts where any of this does not hold are
 dropped. Kinds marked late are for the end alone, so that nothing is fitted to them.
 """
 import argparse
@@ -26,7 +27,8 @@ import zlib
 import numpy as np
 import onnx
 import onnxruntime
-from fault_kinds import COMPARE, DOCTOR, KINDS, Edit, Misfit
+import fault_kinds_floats as floats
+from fault_kinds import COMPARE, KINDS, Edit, Misfit
 from onnx import TensorProto, helper, numpy_helper, version_converter
 
 TWIN_DB, FAULT_DB, COST_DB, OPSET = 40, 25, 20, 17
@@ -167,6 +169,77 @@ def sqnr(given, truth):
     return float(worst)
 
 
+def in_double(model, names):
+    """The model with the named nodes, and the bodies in them, in FP64."""
+
+    def widen(array):
+        return numpy_helper.from_array(numpy_helper.to_array(array).astype("f8"), array.name) if array.data_type == TensorProto.FLOAT else array
+
+    wide = onnx.ModelProto.FromString(model.SerializeToString())
+    types = {value.name: value.type.tensor_type.elem_type for value in onnx.shape_inference.infer_shapes(model).graph.value_info}
+    types.update((value.name, value.type.tensor_type.elem_type) for value in (*model.graph.output, *model.graph.input))
+    types.update((tensor.name, tensor.data_type) for tensor in model.graph.initializer)
+    nodes, made = list(wide.graph.node), set()
+    del wide.graph.node[:]
+    for node in nodes:
+        if node.name not in names:
+            wide.graph.node.append(node)
+            continue
+        for i, name in enumerate(node.input):
+            if types.get(name) == TensorProto.FLOAT:
+                if name + "_double" not in made:
+                    wide.graph.node.append(helper.make_node("Cast", [name], [name + "_double"], to=TensorProto.DOUBLE))
+                    made.add(name + "_double")
+                node.input[i] = name + "_double"
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                for value in (*attribute.g.input, *attribute.g.output):
+                    value.type.tensor_type.elem_type = TensorProto.DOUBLE
+                constants = [widen(tensor) for tensor in attribute.g.initializer]
+                del attribute.g.initializer[:]
+                attribute.g.initializer.extend(constants)
+        wide.graph.node.append(node)
+        node = wide.graph.node[-1]
+        for i, name in enumerate(node.output):
+            if name and types.get(name) == TensorProto.FLOAT:
+                node.output[i] = name + "_double"
+                made.add(name + "_double")
+                wide.graph.node.append(helper.make_node("Cast", [name + "_double"], [name], to=TensorProto.FLOAT))
+    return wide
+
+
+def with_tf32(graph, names=()):
+    """Factors of products in place rounded to 11 bits (x - (x - (2^13 + 1) x) of steps in FP32), but of the named nodes."""
+    nodes = list(graph.node)
+    del graph.node[:]
+    if any(node.op_type in ("MatMul", "Gemm", "Conv", "ConvTranspose") for node in nodes):
+        graph.initializer.append(numpy_helper.from_array(np.float32(2**13 + 1), "split_factor"))
+    for at, node in enumerate(nodes):
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH and node.name not in names:
+                with_tf32(attribute.g)
+        if node.op_type in ("MatMul", "Gemm", "Conv", "ConvTranspose") and node.name not in names:
+            for i in range(2):
+                read, new = node.input[i], f"{node.input[i]}_split_{at}_{i}"
+                graph.node.append(helper.make_node("Mul", [read, "split_factor"], [new + "_c"]))
+                graph.node.append(helper.make_node("Sub", [new + "_c", read], [new + "_d"]))
+                graph.node.append(helper.make_node("Sub", [new + "_c", new + "_d"], [new]))
+                node.input[i] = new
+        graph.node.append(node)
+
+
+def level_of_floats(model, inputs, planted, arithmetic):
+    """Decibels of FP32 or TF32 beside the planted nodes in FP64; and of the other nodes' roundings alone."""
+    truth, lane = compute(in_double(model, planted), inputs), model
+    if arithmetic == "tf32":
+        lane, others = (onnx.ModelProto.FromString(model.SerializeToString()) for _ in range(2))
+        with_tf32(lane.graph)
+        with_tf32(others.graph, planted)
+        if sqnr(compute(in_double(others, planted), inputs), truth) < TWIN_DB:
+            raise Misfit("another node's roundings take part")
+    return sqnr(compute(lane, inputs), truth) if all(np.isfinite(array).all() for array in truth.values()) else float("nan")
+
+
 def level(model, inputs, reference, kept=()):
     """Decibels of a model: of FP16 beside itself, or of itself beside the reference."""
     if reference is not None:
@@ -182,7 +255,7 @@ def plant(name, most, part, inputs, at, values):
     """Three models, right names and the cost of one fault; Misfit where it costs too little."""
     function, _, _, command = KINDS[name]
     made = {}
-    for bad in (True, False) if command == DOCTOR else (True, False, None):
+    for bad in (True, False) if command.startswith("doctor") else (True, False, None):
         edit = Edit(part, at, bad, values)
         edit.need(edit.rms > 1e-6 and 64 <= edit.x.size <= 60000 and np.isfinite(edit.x).all())
         result = function(edit)
@@ -192,18 +265,24 @@ def plant(name, most, part, inputs, at, values):
     reference = made[None].model if None in made else None
     model, twin = made[True].model, made[False].model
     edit.need(5 <= len(model.graph.node) <= most)
-    fault = level(model, inputs, reference)
+    arithmetic = getattr(made[True], "arithmetic", "fp16")
+
+    def measure(edit):
+        wide = arithmetic != "fp16"
+        return level_of_floats(edit.model, inputs, {node.name for node in edit.added}, arithmetic) if wide else level(edit.model, inputs, reference)
+
+    fault = measure(made[True])
     if not fault <= FAULT_DB:
         raise Misfit("costs too little")
-    sound = level(twin, inputs, reference)
+    sound = measure(made[False])
     if not (sound >= TWIN_DB and sound - fault >= COST_DB):
         raise Misfit("its twin is not fine")
     right = made[True].right
-    if reference is None:
+    if reference is None and arithmetic == "fp16":
         kept = set(right)
         wide = {name for node in model.graph.node if node.name in kept for name in node.output}
         for node in model.graph.node:  # what only picks or moves values holds what it is handed
-            if node.op_type in ("ReduceMin", "ReduceMax", "Transpose", "Abs") and wide & set(node.input):
+            if node.op_type in ("ReduceMin", "ReduceMax", "Transpose", "Abs", "Slice", "Gather") and wide & set(node.input):
                 kept.add(node.name)
         mended = level(model, inputs, None, kept)
         if not (mended > FAULT_DB and mended - fault >= COST_DB):
@@ -250,6 +329,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--kinds", help="separated by commas (default: all that are not late)")
     parser.add_argument("--late", action="store_true", help="the late kinds instead")
+    parser.add_argument("--floats", action="store_true", help="the kinds of FP32 and TF32 instead")
     parser.add_argument("--parts", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nodes", type=int, default=60)
@@ -264,7 +344,7 @@ def main():
                 continue
     print(f"{len(networks)} networks")
     for name, (_, _, late, _) in KINDS.items():
-        if name not in asked.kinds.split(",") if asked.kinds else late != asked.late:
+        if name not in asked.kinds.split(",") if asked.kinds else (name in floats.NAMES) != asked.floats or (late != asked.late and not asked.floats):
             continue
         rng, done, why = np.random.default_rng([asked.seed, zlib.crc32(name.encode())]), 0, {}
         for found in itertools.islice(candidates(networks, rng, asked.nodes), asked.tries):
