@@ -7,6 +7,14 @@
 #include <immintrin.h>
 #endif
 
+/* Of the paper's 4x32-10: rounds, what they multiply words 0 and 2 by, what the halves of the key
+ * grow by. */
+#define ROUNDS 10
+#define MULTIPLIER0 UINT64_C(0xD2511F53)
+#define MULTIPLIER1 UINT64_C(0xCD9E8D57)
+#define STEP0 0x9E3779B9u
+#define STEP1 0xBB67AE85u
+
 /* The words of `count` counters. */
 static inline __attribute__((always_inline)) void run_rounds(uint32_t *c0, uint32_t *c1,
                                                              uint32_t *c2, uint32_t *c3,
@@ -20,12 +28,11 @@ static inline __attribute__((always_inline)) void run_rounds(uint32_t *c0, uint3
         c2[i] = (uint32_t)high;
         c3[i] = (uint32_t)(high >> 32);
     }
-    for (int round = 0; round < ULP_PHILOX_ROUNDS;
-         round++, k0 += ULP_PHILOX_STEP0, k1 += ULP_PHILOX_STEP1)
+    for (int round = 0; round < ROUNDS; round++, k0 += STEP0, k1 += STEP1)
         /* unrolled whole, the loop would become scalar code */
         _Pragma("GCC unroll 1") for (int i = 0; i < count; i++)
         {
-            const uint64_t a = ULP_PHILOX_MULTIPLIER0 * c0[i], b = ULP_PHILOX_MULTIPLIER1 * c2[i];
+            const uint64_t a = MULTIPLIER0 * c0[i], b = MULTIPLIER1 * c2[i];
             c0[i] = (uint32_t)(b >> 32) ^ c1[i] ^ k0;
             c1[i] = (uint32_t)b;
             c2[i] = (uint32_t)(a >> 32) ^ c3[i] ^ k1;
@@ -44,8 +51,7 @@ __attribute__((target("avx512f"))) static void run_avx512(uint32_t out[4][ULP_PH
                                                           uint64_t key, uint64_t low, uint64_t high)
 {
     enum { LANES = 8, VECTORS = ULP_PHILOX_BLOCK / LANES };
-    const __m512i m0 = _mm512_set1_epi64(ULP_PHILOX_MULTIPLIER0),
-                  m1 = _mm512_set1_epi64(ULP_PHILOX_MULTIPLIER1);
+    const __m512i m0 = _mm512_set1_epi64(MULTIPLIER0), m1 = _mm512_set1_epi64(MULTIPLIER1);
     __m512i c[4][VECTORS];
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int v = 0; v < VECTORS; v++) {
@@ -55,8 +61,7 @@ __attribute__((target("avx512f"))) static void run_avx512(uint32_t out[4][ULP_PH
         c[2][v] = _mm512_set1_epi64((long long)high);
         c[3][v] = _mm512_srli_epi64(c[2][v], 32);
     }
-    for (int round = 0; round < ULP_PHILOX_ROUNDS;
-         round++, k0 += ULP_PHILOX_STEP0, k1 += ULP_PHILOX_STEP1)
+    for (int round = 0; round < ROUNDS; round++, k0 += STEP0, k1 += STEP1)
         for (int v = 0; v < VECTORS; v++) {
             const __m512i a = _mm512_mul_epu32(c[0][v], m0), b = _mm512_mul_epu32(c[2][v], m1);
             c[0][v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(b, 32), c[1][v]),

@@ -5,14 +5,6 @@
 
 #include <stdint.h>
 
-/* Of the paper's 4x32-10: rounds, what they multiply words 0 and 2 by, what the halves of the key
- * grow by. */
-#define ULP_PHILOX_ROUNDS 10
-#define ULP_PHILOX_MULTIPLIER0 UINT64_C(0xD2511F53)
-#define ULP_PHILOX_MULTIPLIER1 UINT64_C(0xCD9E8D57)
-#define ULP_PHILOX_STEP0 0x9E3779B9u
-#define ULP_PHILOX_STEP1 0xBB67AE85u
-
 /* Four words at (key, counter_low, counter_high). Known-answer tested against the paper's
  * vectors. */
 void ulp_philox(uint32_t out[4], uint64_t key, uint64_t counter_low, uint64_t counter_high);

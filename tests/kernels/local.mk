@@ -3,8 +3,6 @@ check_contract_SOURCES = %D%/check_contract.c %D%/chain_oracle.c %D%/chain_oracl
 	%D%/check_pack.c %D%/check_byte_pairs.c %D%/check_special.c %D%/instance.c %D%/instance.h
 unit_tile = %D%/unit_operands.c %D%/unit_operands.h %D%/unit_tile.c %D%/unit_tile.h
 check_unit_SOURCES = %D%/check_unit.c $(unit_tile)
-test_programs += check_drawn
-check_drawn_SOURCES = %D%/check_drawn.c
 test_programs += check_pair_tile
 check_pair_tile_SOURCES = %D%/check_pair_tile.c
 test_programs += check_unit_strip

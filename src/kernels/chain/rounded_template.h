@@ -37,10 +37,9 @@ ATTRIBUTE static struct JOIN(rounder, SUFFIX)
     };
 }
 
-/* nearest: the mode is nearest even, so nothing else is looked at. uniform: of the stochastic mode,
- * in [0, 1); NULL in the others. */
+/* nearest: the mode is nearest even, so nothing else is looked at. */
 ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX)(
-    const struct JOIN(rounder, SUFFIX) * r, VECTOR x, const bool nearest, const VECTOR *uniform)
+    const struct JOIN(rounder, SUFFIX) * r, VECTOR x, const bool nearest)
 {
     const BITS sign = (BITS)x & SIGN;
     const VECTOR magnitude = (VECTOR)((BITS)x & ~SIGN);
@@ -50,11 +49,7 @@ ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX
         MIN(MAX((VECTOR)((BITS)x & (uint64_t)0x7ff << 52), r->smallest), SPREAD(0x1p900));
     const VECTOR shift = power * r->shift;
     VECTOR y = (magnitude + shift) - shift, over = r->over_positive;
-    if (uniform) {
-        const VECTOR ulp = power * r->ulp;
-        y = WHERE_LESS(magnitude, y, y - ulp, y);
-        y = WHERE_LESS(*uniform * ulp, magnitude - y, y + ulp, y);
-    } else if (!nearest) {
+    if (!nearest) {
         const VECTOR ulp = power * r->ulp, side = (VECTOR)((BITS)SPREAD(1.0) | sign);
         const VECTOR threshold =
             WHERE_LESS(side, SPREAD(0.0), r->threshold_negative, r->threshold_positive);

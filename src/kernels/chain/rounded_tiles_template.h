@@ -14,7 +14,7 @@
 #define VECTORS 2
 #define ROWS_MAX 4
 #define SETUP const ROUNDER r = MAKE(&rule->sum, rule->rounding);
-#define STEP(s, a, b) ROUND(&r, (s) + ROUND(&r, (a) * (b), true, NULL), true, NULL)
+#define STEP(s, a, b) ROUND(&r, (s) + ROUND(&r, (a) * (b), true), true)
 #include "kernels/chain/tile_template.h"
 
 /* Nearest even, the product in another format. */
@@ -27,7 +27,7 @@
 #define ROWS_MAX 4
 #define SETUP \
     const ROUNDER p = MAKE(&rule->product, rule->rounding), r = MAKE(&rule->sum, rule->rounding);
-#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), ROUND(&p, (a) * (b), true, NULL)), true, NULL)
+#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), ROUND(&p, (a) * (b), true)), true)
 #include "kernels/chain/tile_template.h"
 
 /* Nearest even, fused. */
@@ -39,7 +39,7 @@
 #define VECTORS 2
 #define ROWS_MAX 4
 #define SETUP const ROUNDER r = MAKE(&rule->sum, rule->rounding);
-#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), (a) * (b)), true, NULL)
+#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), (a) * (b)), true)
 #include "kernels/chain/tile_template.h"
 
 /* The other modes. */
@@ -52,7 +52,7 @@
 #define ROWS_MAX 4
 #define SETUP \
     const ROUNDER p = MAKE(&rule->product, rule->rounding), r = MAKE(&rule->sum, rule->rounding);
-#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), ROUND(&p, (a) * (b), false, NULL)), false, NULL)
+#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), ROUND(&p, (a) * (b), false)), false)
 #include "kernels/chain/tile_template.h"
 
 #define TILE NAME(any_fused)
@@ -63,7 +63,7 @@
 #define VECTORS 2
 #define ROWS_MAX 4
 #define SETUP const ROUNDER r = MAKE(&rule->sum, rule->rounding);
-#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), (a) * (b)), false, NULL)
+#define STEP(s, a, b) ROUND(&r, ADD_ODD((s), (a) * (b)), false)
 #include "kernels/chain/tile_template.h"
 
 #undef NAME

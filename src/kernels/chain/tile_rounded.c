@@ -1,12 +1,11 @@
 /* Tiles for the formats the processor does not have: every step is a double, rounded to odd where
  * it is not exact, and then rounded to the format in the same vector. One source for AVX-512, AVX2
- * and portable vectors; stochastic rounding has no portable one, but the plain steps. */
+ * and portable vectors; stochastic rounding has the plain steps. */
 #include "kernels/chain/tile.h"
 
 #include <math.h>
 
 #include "base/machine/cpu.h"
-#include "base/random.h"
 #include "number/round/round.h"
 
 /* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */
@@ -84,86 +83,6 @@ typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 typedef uint64_t u64x4 __attribute__((vector_size(32), may_alias));
 typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 
-#define DRAWN_ROWS 4 /* of a stochastic tile */
-
-/* The keys of Philox's rounds, and the complements of the last's above the half where it has them.
- */
-struct draw_keys {
-    uint64_t low[ULP_PHILOX_ROUNDS], high[ULP_PHILOX_ROUNDS], last_low, last_high;
-};
-
-static struct draw_keys make_draw_keys(uint64_t seed)
-{
-    struct draw_keys keys;
-    uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
-    for (int i = 0; i < ULP_PHILOX_ROUNDS; i++) {
-        keys.low[i] = low;
-        keys.high[i] = high;
-        low += ULP_PHILOX_STEP0;
-        high += ULP_PHILOX_STEP1;
-    }
-    keys.last_low = ~(keys.low[ULP_PHILOX_ROUNDS - 1] << 32);
-    keys.last_high = ~(keys.high[ULP_PHILOX_ROUNDS - 1] << 32);
-    return keys;
-}
-
-/* Is every sum of two values of the formats a double, or an infinity or NaN anyhow? */
-static bool adds_exactly(const struct ulp_format *x, const struct ulp_format *y)
-{
-    const int most = (x->emax > y->emax ? x->emax : y->emax) + 1,
-              last = ulp_format_lowest_bit(x) < ulp_format_lowest_bit(y) ? ulp_format_lowest_bit(x)
-                                                                         : ulp_format_lowest_bit(y);
-    return most - last < 53;
-}
-
-/* What becomes of magnitudes below the normal numbers? */
-enum drawn_below {
-    DRAWN_KEPT,   /* they are the format's */
-    DRAWN_LIFTED, /* the smallest normal number is added, exactly, and taken off again */
-    DRAWN_RARE,   /* they are rounded as ROUND does */
-};
-
-/* lowest: no value has bits below 2^lowest. */
-static enum drawn_below find_below(const struct ulp_format *format, int lowest)
-{
-    if (!format->subnormals || lowest < format->emin - 52)
-        return DRAWN_RARE;
-    return lowest < ulp_format_lowest_bit(format) ? DRAWN_LIFTED : DRAWN_KEPT;
-}
-
-/* Each half below the point of 2^52, exact; and so is their sum of 53 bits. */
-AVX2 static inline __attribute__((always_inline)) __m256d uniform_avx2(u64x4 words)
-{
-    const u64x4 point = (u64x4)_mm256_set1_pd(0x1p52);
-    const __m256d x = (__m256d)(words >> 32 | point) - 0x1p52,
-                  y = (__m256d)((words & UINT32_MAX) >> 11 | point) - 0x1p52;
-    return x * 0x1p-32 + y * 0x1p-53;
-}
-
-AVX2 static inline __attribute__((always_inline)) bool is_above_avx2(__m256i x, __m256i y,
-                                                                     __m256i most)
-{
-    const __m256i out = _mm256_or_si256(_mm256_cmpgt_epi64(x, most), _mm256_cmpgt_epi64(y, most));
-    return !_mm256_testz_si256(out, out);
-}
-
-AVX2 static inline __attribute__((always_inline)) bool is_below_avx2(__m256i x, __m256i least)
-{
-    return !_mm256_testc_si256(_mm256_cmpeq_epi64(x, _mm256_setzero_si256()),
-                               _mm256_cmpgt_epi64(least, x));
-}
-
-AVX512 static inline __attribute__((always_inline)) bool is_above_avx512(__m512i x, __m512i y,
-                                                                         __m512i most)
-{
-    return (_mm512_cmpgt_epi64_mask(x, most) | _mm512_cmpgt_epi64_mask(y, most)) != 0;
-}
-
-AVX512 static inline __attribute__((always_inline)) bool is_below_avx512(__m512i x, __m512i least)
-{
-    return _mm512_mask_cmplt_epi64_mask(_mm512_test_epi64_mask(x, x), x, least) != 0;
-}
-
 #define SUFFIX avx2
 #define ATTRIBUTE AVX2
 #define VECTOR __m256d
@@ -183,18 +102,6 @@ AVX512 static inline __attribute__((always_inline)) bool is_below_avx512(__m512i
 #define MAKE make_rounder_avx2
 #define ROUND round_avx2
 #define ADD_ODD add_odd_avx2
-#define TILE_BITS u64x4
-#define COUNTERS   \
-    {              \
-        0, 2, 1, 3 \
-    }
-#define MULTIPLY(x, y) (u64x4) _mm256_mul_epu32((__m256i)(x), (__m256i)(y))
-#define ABOVE(x, y, most) is_above_avx2((__m256i)(x), (__m256i)(y), (__m256i)(most))
-#define BELOW(x, least) is_below_avx2((__m256i)(x), (__m256i)(least))
-#define UNIFORM(words) uniform_avx2(words)
-#define UNPACK_LOW(x, y) _mm256_unpacklo_pd(x, y)
-#define UNPACK_HIGH(x, y) _mm256_unpackhi_pd(x, y)
-#include "kernels/chain/drawn_template.h"
 #include "kernels/chain/rounded_tiles_template.h"
 
 #define SUFFIX avx512
@@ -216,18 +123,6 @@ AVX512 static inline __attribute__((always_inline)) bool is_below_avx512(__m512i
 #define MAKE make_rounder_avx512
 #define ROUND round_avx512
 #define ADD_ODD add_odd_avx512
-#define TILE_BITS u64x8
-#define COUNTERS               \
-    {                          \
-        0, 4, 1, 5, 2, 6, 3, 7 \
-    }
-#define MULTIPLY(x, y) (u64x8) _mm512_mul_epu32((__m512i)(x), (__m512i)(y))
-#define ABOVE(x, y, most) is_above_avx512((__m512i)(x), (__m512i)(y), (__m512i)(most))
-#define BELOW(x, least) is_below_avx512((__m512i)(x), (__m512i)(least))
-#define UNIFORM(words) (_mm512_cvtepu64_pd((__m512i)((words) >> 11)) * 0x1p-53)
-#define UNPACK_LOW(x, y) _mm512_unpacklo_pd(x, y)
-#define UNPACK_HIGH(x, y) _mm512_unpackhi_pd(x, y)
-#include "kernels/chain/drawn_template.h"
 #include "kernels/chain/rounded_tiles_template.h"
 
 #endif
@@ -245,11 +140,6 @@ static bool serves_any(const struct ulp_step_rule *rule)
 static bool serves_any_fused(const struct ulp_step_rule *rule)
 {
     return serves(rule, true, false);
-}
-static bool serves_drawn(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_ROUNDED && rule->rounding == ULP_ROUND_STOCHASTIC &&
-           rule->sum.signed_zero && rule->product.signed_zero;
 }
 static bool serves_fused(const struct ulp_step_rule *rule)
 {
@@ -274,12 +164,6 @@ static bool serves_same(const struct ulp_step_rule *rule)
             {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL, NULL \
     }
 
-#define ROW_DRAWN(needs, isa, lanes)                                              \
-    {                                                                             \
-        needs, serves_drawn, ULP_ELEMENT_F64, 2 * (lanes),                        \
-            {[1] = drawn_1_##isa, [4] = drawn_4_##isa}, 0, NULL, NULL, NULL, NULL \
-    }
-
 /* clang-format off */
 const struct ulp_tile ulp_tiles_rounded[] = {
 #if ULP_X86_VECTORS
@@ -288,13 +172,11 @@ const struct ulp_tile ulp_tiles_rounded[] = {
     ROW(ULP_CPU_AVX512, serves_fused, fused_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_any, any_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_any_fused, any_fused_avx512, 8),
-    ROW_DRAWN(ULP_CPU_AVX512, avx512, 8),
     ROW(ULP_CPU_AVX2, serves_same, same_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_mixed, mixed_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_fused, fused_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_any, any_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_any_fused, any_fused_avx2, 4),
-    ROW_DRAWN(ULP_CPU_AVX2, avx2, 4),
 #endif
     ROW(0, serves_same, same_portable, 2),
     ROW(0, serves_mixed, mixed_portable, 2),
