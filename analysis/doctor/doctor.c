@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/search/search_remedy.h"
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_text.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/emulation/emulation.h"
 #include "analysis/lint/proposal.h"

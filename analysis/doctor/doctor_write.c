@@ -6,7 +6,7 @@
 #include "analysis/lint/lint.h"
 #include "analysis/overflow/meter.h"
 #include "analysis/report/report_json.h"
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_text.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/fix/fixing.h"
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_text.h"
 #include "analysis/search/search_tf32.h"
 #include "analysis/writing/columns.h"
 

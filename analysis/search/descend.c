@@ -171,14 +171,12 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
     const size_t layers = search->layer_count + 1;
-    struct descent descent = {.search = search,
-                              .of = of,
-                              .moves = ulp_arena_take(memory, layers * (search->choice_count + 1),
-                                                      sizeof(struct move)),
-                              .without = ulp_arena_take(memory, layers, sizeof(double)),
-                              .fewer = ulp_arena_take(memory, layers, sizeof(ptrdiff_t))};
-    ulp_pick *before = ulp_arena_take(memory, layers, sizeof *before);
-    ULP_TRY(ulp_taken(descent.moves && descent.without && descent.fewer && before, error));
+    struct descent descent = {.search = search, .of = of};
+    ulp_pick *before;
+    ULP_TAKE(descent.moves, memory, layers * (search->choice_count + 1), error);
+    ULP_TAKE(descent.without, memory, layers, error);
+    ULP_TAKE(descent.fewer, memory, layers, error);
+    ULP_TAKE(before, memory, layers, error);
     ULP_TRY(descend_groups(&descent, before, ratio, error));
     /* first what the model expects to do, then everything */
     for (bool moved = true, all = false; !search->over && (moved || !(all || likely));) {
@@ -190,6 +188,19 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
         memcpy(search->without, descent.without, search->layer_count * sizeof *search->without);
         memcpy(search->fewer, descent.fewer, search->layer_count * sizeof *search->fewer);
         search->minimal = true;
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
+                                  struct ulp_error *error)
+{
+    for (double before = INFINITY;
+         search->given && !search->minimal && !search->over && search->best_cost < before;) {
+        double ratio = search->best_ratio;
+        before = search->best_cost;
+        memcpy(work, search->best, search->layer_count * sizeof *work);
+        ULP_TRY(ulp_search_descend(search, work, &ratio, false, error));
     }
     return ULP_OK;
 }

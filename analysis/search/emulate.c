@@ -159,3 +159,24 @@ bool ulp_search_same(const struct ulp_searcher *search, ulp_pick choice, ulp_pic
     }
     return fits;
 }
+
+enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
+                                      struct ulp_error *error)
+{
+    ulp_search_same(search, 0, work);
+    ULP_TRY(ulp_search_judge(search, work, search->judgements, &search->full, error));
+    if (search->over)
+        search->full = NAN; /* not run */
+    *follows = !search->over && ulp_emulation_diverged(&search->emulation, search->judgements);
+    if (!*follows)
+        return ULP_OK;
+    ulp_emulation_follow(&search->emulation);
+    search->seen_count = 0;
+    search->given = false;
+    return ulp_search_emulate(search, work, &search->full, error);
+}
+
+double ulp_search_work(const struct ulp_searcher *search)
+{
+    return ulp_emulation_work(&search->emulation) / (double)search->emulation.given.sample_count;
+}

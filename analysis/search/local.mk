@@ -1,3 +1,5 @@
 libulpscope_a_SOURCES += \
-	%D%/approach.c %D%/choices.c %D%/confidence.c %D%/cost_file.c %D%/course.c %D%/descend.c %D%/emulate.c %D%/frontier.c %D%/hold.c %D%/layers.c %D%/learn_links.c %D%/links.c %D%/links.h %D%/model.c %D%/modelopt.c %D%/picture.c %D%/products.c %D%/range.c %D%/release.c %D%/search_remedy.c %D%/search_remedy.h \
-	%D%/search_audit.c %D%/search_casts.c %D%/search_fields.c %D%/search_beside.c %D%/search_quantised.c %D%/search_result.c %D%/search_run.c %D%/search_say.c %D%/search_formats.c %D%/search_text.c %D%/search_tf32.c %D%/search_tf32.h %D%/search_files.h %D%/search_text.h %D%/search_write.c %D%/searcher.h %D%/towards.c %D%/trt_files.c %D%/measured.c %D%/verify_draws.c %D%/within.c
+	%D%/choices.c %D%/cost_file.c %D%/descend.c %D%/emulate.c %D%/layers.c %D%/model.c %D%/products.c %D%/range.c %D%/search_audit.c %D%/search_beside.c %D%/search_fields.c %D%/search_remedy.c %D%/search_remedy.h %D%/search_result.c %D%/search_run.c %D%/search_tf32.c %D%/search_tf32.h %D%/searcher.h %D%/towards.c
+include analysis/search/formats/local.mk
+include analysis/search/hold/local.mk
+include analysis/search/written/local.mk

@@ -35,15 +35,13 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
     struct ulp_search_nodes *nodes = &search->nodes;
     struct ulp_arena *memory = search->emulation.memory;
     const size_t count = search->emulation.program->node_count + 1;
-    nodes->required = ulp_arena_take(memory, count, sizeof *nodes->required);
-    nodes->passes = ulp_arena_take(memory, count, sizeof *nodes->passes);
-    bool complete = nodes->required && nodes->passes;
+    ULP_TAKE(nodes->required, memory, count, error);
+    ULP_TAKE(nodes->passes, memory, count, error);
     for (size_t e = 0; e < ULP_ESTIMATE_COUNT; e++) {
-        nodes->own[e] = ulp_arena_take(memory, count, sizeof **nodes->own);
-        nodes->stored[e] = ulp_arena_take(memory, count, sizeof **nodes->stored);
-        complete &= nodes->own[e] && nodes->stored[e];
+        ULP_TAKE(nodes->own[e], memory, count, error);
+        ULP_TAKE(nodes->stored[e], memory, count, error);
     }
-    return ulp_taken(complete, error);
+    return ULP_OK;
 }
 
 /* One audit with the nodes that `which` marks, or all, kept in an arithmetic. *again: there may be
@@ -57,9 +55,8 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
     const struct ulp_program *program = search->emulation.program;
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     struct ulp_keep keep = {.arithmetic = *keep_in};
-    size_t *nodes =
-        ulp_arena_take(search->emulation.memory, program->node_count + 1, sizeof *nodes);
-    ULP_TRY(ulp_taken(nodes, error));
+    size_t *nodes;
+    ULP_TAKE(nodes, search->emulation.memory, program->node_count + 1, error);
     for (size_t n = 0; n < program->node_count; n++)
         if (which ? which[n] || search->fixed[n] == 0
                   : !program->nodes[n].step->folded && !program->nodes[n].step->constant)

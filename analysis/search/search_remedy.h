@@ -15,7 +15,7 @@ struct ulp_remedy {
     const struct ulp_arithmetic *reference;
     const char *arithmetic;          /* that it is judged in, as it is named */
     const struct ulp_target *target; /* NULL: none */
-    const char *named;               /* the target as it is named, of which the arithmetic is; NULL */
+    const char *named; /* the target as it is named, of which the arithmetic is; NULL */
     const char *const *tolerances;
     size_t tolerance_count;
     double confidence;

@@ -7,7 +7,7 @@
 #include "analysis/writing/columns.h"
 #include "analysis/measure/judged.h"
 #include "analysis/measure/quantile.h"
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_text.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
 #include "base/text/text.h"

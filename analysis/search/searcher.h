@@ -220,96 +220,37 @@ enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, 
  * search->allowed. */
 enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
                                    struct ulp_error *error);
+/* With the widest choice everywhere. Where even so something is decided otherwise, figures are
+ * those with the reference's decisions, as everywhere. */
+enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
+                                      struct ulp_error *error);
+/* What has been computed, in whole runs of all samples. */
+double ulp_search_work(const struct ulp_searcher *search);
 /* One choice for all; false: some layer cannot have it. */
 bool ulp_search_same(const struct ulp_searcher *search, ulp_pick choice, ulp_pick *out);
 
-/* measured.c. Runs every layer in one format, for each format, into out->uniforms; scales the
- * layers' powers by what these runs show. */
-enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_search *out,
-                                    struct ulp_error *error);
-/* Does the same again where the model's error is limited, too, once the powers are measured. */
-enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
-                                          struct ulp_error *error);
-/* course.c. The powers of one of several starts: as they are in `powers`, learnt, or each changed
- * by a random factor. */
-void ulp_search_set_model(struct ulp_searcher *search, const double *powers, size_t number);
-/* Takes each layer's powers from runs in which it alone has each format. work: room for an
- * allocation. */
-enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
-                                   struct ulp_error *error);
-/* Takes them from what a cheaper choice of a layer did to the best allocation. */
-void ulp_search_learn(struct ulp_searcher *search);
 /* confidence.c. The target in which a search is hardest; a problem drawn anew; a plan that holds in
  * draws (options->confidence), or by order. */
 enum ulp_status ulp_search_pick_target(struct ulp_searcher *search, size_t *out,
                                        struct ulp_error *error);
 enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp_error *error);
 enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error *error);
-/* verify_draws.c. Of an error that so many independent directions share: its quantile for a
- * standard normal z, over its root mean square. */
-double ulp_search_spread_factor(double freedom, double z);
-/* The ratio that no more draws exceed than may fail, of those given; freedom: in how many
- * directions they vary. Those that are not finite are left out. */
-double ulp_search_quantile(const double *ratios, size_t count, double confidence, double *freedom);
-/* The kept nodes in everything that a plan is judged in. */
-enum ulp_status ulp_search_lanes(struct ulp_searcher *search, const struct ulp_keeps *keeps,
-                                 struct ulp_beside *out, struct ulp_error *error);
-/* A draw in each of the lanes; where something is decided otherwise in it even with the widest
- * format everywhere, all runs take the reference's decisions from then on. */
-enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
-                                const struct ulp_beside *lanes, size_t count,
-                                struct ulp_judgement *out, struct ulp_error *error);
-/* Of the draws that decide. */
-size_t ulp_search_may_fail(const struct ulp_searcher *search);
-/* All draws of the allocation, into search->verified and search->holds; where too many fail or the
- * time is over, some, and it does not hold. */
-enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
-                                  struct ulp_error *error);
-void ulp_search_forget_draws(struct ulp_searcher *search);
-/* hold.c. The cheapest that holds, after `wide`, the widest choice everywhere, was run. */
-enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wide,
-                                struct ulp_error *error);
-/* course.c. Room for an allocation, and a run of the widest choice everywhere. *work NULL: there
- * are no layers. */
-enum ulp_status ulp_search_begin(struct ulp_searcher *search, ulp_pick **work,
-                                 struct ulp_error *error);
-/* All of it, after the layers are known: by the model, any choices. */
+/* course.c. All of it, after the layers are known: by the model, any choices. */
 enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error);
-/* With the widest choice everywhere. Where even so something is decided otherwise, figures are
- * those with the reference's decisions, as everywhere. */
-enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
-                                      struct ulp_error *error);
-/* From the best on until no single layer of it can be cheaper. */
-enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
-                                  struct ulp_error *error);
 /* within.c. All of it, after the layers are known: the least error for search->limit. */
 enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
-/* frontier.c. Emulate allocations for other tolerances; and of all that were emulated, the best for
- * each. */
-enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_error *error);
+/* frontier.c. Of all that were emulated, the best for each tolerance. */
 enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
-/* approach.c: allocations by the model for search->allowed, corrected by what they measure,
- * `rounds` of them; the cheapest that keeps to it. */
-struct ulp_search_found {
-    ulp_pick *of; /* room for one */
-    bool given;
-    double cost, ratio;
-};
-void ulp_search_offer(const struct ulp_searcher *search, struct ulp_search_found *found,
-                      const ulp_pick *of, double ratio);
-/* What the model says of the best, over what it measures. */
-double ulp_search_factor(const struct ulp_searcher *search);
-/* What has been computed, in whole runs of all samples. */
-double ulp_search_work(const struct ulp_searcher *search);
-enum ulp_status ulp_search_approach(struct ulp_searcher *search, int rounds, ulp_pick *work,
-                                    struct ulp_search_found *found, struct ulp_error *error);
 /* descend.c: from an allocation that keeps to search->allowed, with its ratio, to one that no
  * single layer can leave; `likely`: only by steps that the model expects to do. */
 enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, double *ratio,
                                    bool likely, struct ulp_error *error);
+/* From the best on until no single layer of it can be cheaper. */
+enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
+                                  struct ulp_error *error);
 
 /* towards.c: from an allocation that keeps to search->allowed, with its ratio, towards another.
  * Layers are given the target's choice, as they stand in the order. */
@@ -335,16 +276,6 @@ enum ulp_status ulp_search_pass(struct ulp_search_way *way, size_t group, struct
 /* Each layer that can have the other's choice gets it. */
 enum ulp_status ulp_search_merge(struct ulp_searcher *search, const ulp_pick *target, ulp_pick *of,
                                  double *ratio, struct ulp_error *error);
-
-/* links.c: the order in which layers are to get the narrowest choice, those first that are expected
- * to cost least. start: which estimate; beyond the last the first one, each node's changed by a
- * random factor. out: room for all layers; *count of them are in it. */
-enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pick *of,
-                                 size_t start, size_t *out, size_t *count, struct ulp_error *error);
-/* release.c: of two choices, by these orders. The course of a plan that samples alone decide; and,
- * for the frontier, sets of other sizes. */
-enum ulp_status ulp_search_sets(struct ulp_searcher *search, struct ulp_error *error);
-enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_error *error);
 
 /* search_casts.c: what the best converts. place: of each choice among out->formats. */
 enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_t *place,

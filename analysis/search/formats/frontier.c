@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/search/searcher.h"
+#include "analysis/search/formats/formats.h"
 #include "base/error.h"
 #include "number/function/math.h"
 
@@ -71,12 +71,11 @@ static enum ulp_status run_points(struct ulp_searcher *search, int last, struct 
     const size_t layers = search->layer_count;
     const int direction = last > 0 ? 1 : -1;
     struct ulp_arena *memory = search->emulation.memory;
-    struct point point = {.from = ulp_arena_take(memory, layers + 1, sizeof *point.from),
-                          .work = ulp_arena_take(memory, layers + 1, sizeof *point.work),
-                          .found.of = ulp_arena_take(memory, layers + 1, sizeof *point.found.of)};
-    ULP_TRY(ulp_taken(point.from && point.work && point.found.of, error));
+    struct point point = {.ratio = search->full};
+    ULP_TAKE(point.from, memory, layers + 1, error);
+    ULP_TAKE(point.work, memory, layers + 1, error);
+    ULP_TAKE(point.found.of, memory, layers + 1, error);
     ulp_search_same(search, 0, point.from);
-    point.ratio = search->full;
     if (search->given) {
         memcpy(point.from, search->best, layers * sizeof *point.from);
         point.ratio = search->best_ratio;

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "analysis/measure/quantile.h"
-#include "analysis/search/searcher.h"
+#include "analysis/search/hold/hold.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "number/function/math.h"

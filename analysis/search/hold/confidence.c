@@ -3,7 +3,7 @@
  * is judged by draws, in every arithmetic that it is for, with what that fuses. */
 #include <math.h>
 
-#include "analysis/search/searcher.h"
+#include "analysis/search/hold/hold.h"
 #include "base/error.h"
 #include "number/function/math.h"
 
@@ -83,10 +83,10 @@ enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error 
 {
     if (!search->verified)
         return ulp_search_by_order(search, error);
-    ulp_pick *work =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *work);
+    ulp_pick *work;
     bool follows = false;
-    ULP_TRY(work ? try_nothing(search, work, error) : ulp_out_of_memory(error));
+    ULP_TAKE(work, search->emulation.memory, search->layer_count + 1, error);
+    ULP_TRY(try_nothing(search, work, error));
     if (search->holds)
         return ULP_OK;
     if (search->options->budget > 0)

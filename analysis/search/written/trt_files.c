@@ -1,5 +1,5 @@
 /* An allocation as options and scripts of TensorRT's tools. */
-#include "analysis/search/search_files.h"
+#include "analysis/search/written/search_files.h"
 
 #include <ctype.h>
 #include <string.h>

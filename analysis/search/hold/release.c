@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/search/searcher.h"
+#include "analysis/search/hold/hold.h"
 #include "base/error.h"
 
 ULP_FREES(ulp_borders_free, struct ulp_border)
@@ -40,24 +40,20 @@ static enum ulp_status open_release(struct release *release, struct ulp_searcher
 {
     struct ulp_arena *memory = search->emulation.memory;
     const size_t layers = search->layer_count + 1;
-    *release = (struct release){.search = search,
-                                .wide = ulp_arena_take(memory, layers, sizeof *release->wide),
-                                .narrow = ulp_arena_take(memory, layers, sizeof *release->narrow),
-                                .order = ulp_arena_take(memory, layers, sizeof *release->order)};
     struct settled *best = &release->best;
-    best->of = ulp_arena_take(memory, layers, sizeof *best->of);
-    best->without = ulp_arena_take(memory, layers, sizeof *best->without);
-    release->way =
-        (struct ulp_search_way){.search = search,
-                                .target = release->narrow,
-                                .order = release->order,
-                                .of = ulp_arena_take(memory, layers, sizeof(ulp_pick)),
-                                .next = ulp_arena_take(memory, layers, sizeof(ulp_pick)),
-                                .without = ulp_arena_take(memory, layers, sizeof(double))};
-    ULP_TRY(ulp_taken(release->wide && release->narrow && release->order && best->of &&
-                          best->without && release->way.of && release->way.next &&
-                          release->way.without,
-                      error));
+    struct ulp_search_way *way = &release->way;
+    *release = (struct release){.search = search};
+    ULP_TAKE(release->wide, memory, layers, error);
+    ULP_TAKE(release->narrow, memory, layers, error);
+    ULP_TAKE(release->order, memory, layers, error);
+    ULP_TAKE(best->of, memory, layers, error);
+    ULP_TAKE(best->without, memory, layers, error);
+    *way = (struct ulp_search_way){.search = search,
+                                   .target = release->narrow,
+                                   .order = release->order};
+    ULP_TAKE(way->of, memory, layers, error);
+    ULP_TAKE(way->next, memory, layers, error);
+    ULP_TAKE(way->without, memory, layers, error);
     ulp_search_same(search, 0, release->wide);
     ulp_search_same(search, (ulp_pick)search->narrow, release->narrow);
     return ULP_OK;

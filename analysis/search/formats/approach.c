@@ -2,14 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/search/searcher.h"
+#include "analysis/search/formats/formats.h"
 #include "base/error.h"
 #include "number/function/math.h"
-
-double ulp_search_work(const struct ulp_searcher *search)
-{
-    return ulp_emulation_work(&search->emulation) / (double)search->emulation.given.sample_count;
-}
 
 double ulp_search_factor(const struct ulp_searcher *search)
 {

@@ -1,12 +1,12 @@
 /* What was found as files. */
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_text.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
 
 #include "analysis/html/html.h"
-#include "analysis/search/search_files.h"
+#include "analysis/search/written/search_files.h"
 #include "analysis/search/search_tf32.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"

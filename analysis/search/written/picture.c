@@ -1,5 +1,5 @@
 /* The frontier as a table and as a picture. */
-#include "analysis/search/search_files.h"
+#include "analysis/search/written/search_files.h"
 #include "number/function/math.h"
 
 #include <math.h>

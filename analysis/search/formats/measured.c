@@ -2,7 +2,7 @@
  * is also compared, and runs of one layer alone in a format. */
 #include <math.h>
 
-#include "analysis/search/searcher.h"
+#include "analysis/search/formats/formats.h"
 #include "base/error.h"
 #include "number/function/math.h"
 
@@ -14,48 +14,35 @@ struct uniform {
     ulp_pick *work;
 };
 
-static enum ulp_status open_uniform(struct uniform *uniform, struct ulp_searcher *search,
-                                    struct ulp_search *out, struct ulp_error *error)
-{
-    *uniform = (struct uniform){.search = search, .out = out};
-    uniform->work =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *uniform->work);
-    if (!out->uniforms)
-        out->uniforms =
-            ulp_arena_take(out->memory, search->choice_count + 1, sizeof *out->uniforms);
-    return ulp_taken(uniform->work && out->uniforms, error);
-}
-
-/* INFINITY: some layer does not fit, or the time is over. */
-static enum ulp_status run_choice(struct uniform *uniform, size_t choice, double *ratio,
-                                  struct ulp_error *error)
+static enum ulp_status run_choice(struct uniform *uniform, size_t choice, struct ulp_error *error)
 {
     struct ulp_searcher *search = uniform->search;
     struct ulp_search *out = uniform->out;
-    *ratio = INFINITY;
-    for (size_t u = 0; u < out->uniform_count; u++)
-        if (out->uniforms[u].format == choice) {
-            *ratio = out->uniforms[u].ratio;
-            return ULP_OK;
-        }
+    double ratio;
     if (!ulp_search_same(search, (ulp_pick)choice, uniform->work))
         return ULP_OK;
-    ULP_TRY(ulp_search_emulate(search, uniform->work, ratio, error));
+    ULP_TRY(ulp_search_emulate(search, uniform->work, &ratio, error));
     if (!search->over)
         out->uniforms[out->uniform_count++] =
-            (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, uniform->work), *ratio,
+            (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, uniform->work), ratio,
                                         search->emulated};
     return ULP_OK;
 }
 
-static void find_smallest(struct ulp_search *out)
+static enum ulp_status run_choices(struct uniform *uniform, struct ulp_error *error)
 {
+    struct ulp_searcher *search = uniform->search;
+    struct ulp_search *out = uniform->out;
+    ULP_TAKE(uniform->work, search->emulation.memory, search->layer_count + 1, error);
+    for (size_t c = 0; c < search->choice_count; c++)
+        ULP_TRY(run_choice(uniform, c, error));
     out->uniform = -1;
     for (size_t u = 0; u < out->uniform_count; u++) {
         const struct ulp_search_uniform *now = &out->uniforms[u];
         if (now->ratio <= 1 && (out->uniform < 0 || now->bits < out->uniforms[out->uniform].bits))
             out->uniform = (ptrdiff_t)u;
     }
+    return ULP_OK;
 }
 
 /* The model's powers are relative: the run nearest to the tolerance says how large they are. */
@@ -81,12 +68,9 @@ static void set_scale(const struct uniform *uniform)
 enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error)
 {
-    struct uniform uniform;
-    double ratio;
-    ULP_TRY(open_uniform(&uniform, search, out, error));
-    for (size_t c = 0; c < search->choice_count; c++)
-        ULP_TRY(run_choice(&uniform, c, &ratio, error));
-    find_smallest(out);
+    struct uniform uniform = {.search = search, .out = out};
+    ULP_TAKE(out->uniforms, out->memory, search->choice_count + 1, error);
+    ULP_TRY(run_choices(&uniform, error));
     set_scale(&uniform);
     return ULP_OK;
 }
@@ -94,18 +78,13 @@ enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_sear
 enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
                                           struct ulp_error *error)
 {
-    struct uniform uniform;
-    double ratio;
+    struct uniform uniform = {.search = search, .out = out};
     search->measured = true;
     if (!(search->options->expected > 0) || search->over)
         return ULP_OK;
     search->given = false;
     search->seen_count = out->uniform_count = 0;
-    ULP_TRY(open_uniform(&uniform, search, out, error));
-    for (size_t c = 0; c < search->choice_count; c++)
-        ULP_TRY(run_choice(&uniform, c, &ratio, error));
-    find_smallest(out);
-    return ULP_OK;
+    return run_choices(&uniform, error);
 }
 
 /* ---- one layer alone ---- */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analysis/search/search_remedy.h"
-#include "analysis/search/search_files.h"
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_files.h"
+#include "analysis/search/written/search_text.h"
 #include "analysis/search/search_tf32.h"
 #include "analysis/search/searcher.h"
 #include "analysis/measure/judge.h"

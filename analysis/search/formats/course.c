@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/search/searcher.h"
+#include "analysis/search/formats/formats.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "number/function/math.h"
@@ -34,13 +34,11 @@ static enum ulp_status make_start(const struct ulp_searcher *search, struct star
 {
     const size_t layers = search->layer_count + 1;
     struct ulp_arena *memory = search->emulation.memory;
-    *out = (struct start){.powers = ulp_arena_take(memory, layers, sizeof *out->powers),
-                          .work = ulp_arena_take(memory, layers, sizeof *out->work),
-                          .base = ulp_arena_take(memory, layers, sizeof *out->base),
-                          .base_cost = search->best_cost,
-                          .base_ratio = search->best_ratio,
-                          .found.of = ulp_arena_take(memory, layers, sizeof *out->found.of)};
-    ULP_TRY(ulp_taken(out->powers && out->work && out->base && out->found.of, error));
+    *out = (struct start){.base_cost = search->best_cost, .base_ratio = search->best_ratio};
+    ULP_TAKE(out->powers, memory, layers, error);
+    ULP_TAKE(out->work, memory, layers, error);
+    ULP_TAKE(out->base, memory, layers, error);
+    ULP_TAKE(out->found.of, memory, layers, error);
     memcpy(out->base, search->best, search->layer_count * sizeof *out->base);
     for (size_t l = 0; l < search->layer_count; l++)
         out->powers[l] = search->layers[l].power;
@@ -99,19 +97,6 @@ static enum ulp_status run_starts(struct ulp_searcher *search, struct ulp_error 
     return ULP_OK;
 }
 
-enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
-                                  struct ulp_error *error)
-{
-    for (double before = INFINITY;
-         search->given && !search->minimal && !search->over && search->best_cost < before;) {
-        double ratio = search->best_ratio;
-        before = search->best_cost;
-        memcpy(work, search->best, search->layer_count * sizeof *work);
-        ULP_TRY(ulp_search_descend(search, work, &ratio, false, error));
-    }
-    return ULP_OK;
-}
-
 /* ---- exchange ---- */
 
 /* One layer gets a bit more, others what that allows: as long as it helps. */
@@ -140,32 +125,15 @@ static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
 
 /* ---- the course ---- */
 
-enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
-                                      struct ulp_error *error)
-{
-    ulp_search_same(search, 0, work);
-    ULP_TRY(ulp_search_judge(search, work, search->judgements, &search->full, error));
-    if (search->over)
-        search->full = NAN; /* not run */
-    *follows = !search->over && ulp_emulation_diverged(&search->emulation, search->judgements);
-    if (!*follows)
-        return ULP_OK;
-    ulp_emulation_follow(&search->emulation);
-    search->seen_count = 0;
-    search->given = false;
-    return ulp_search_emulate(search, work, &search->full, error);
-}
-
 enum ulp_status ulp_search_begin(struct ulp_searcher *search, ulp_pick **work,
                                  struct ulp_error *error)
 {
     bool follows;
-    *work = ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof **work);
-    const enum ulp_status status =
-        *work ? ulp_search_run_widest(search, *work, &follows, error) : ulp_out_of_memory(error);
+    ULP_TAKE(*work, search->emulation.memory, search->layer_count + 1, error);
+    ULP_TRY(ulp_search_run_widest(search, *work, &follows, error));
     if (!search->layer_count)
         *work = NULL;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,

@@ -3,8 +3,8 @@
 
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
-#include "analysis/search/search_files.h"
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_files.h"
+#include "analysis/search/written/search_text.h"
 
 void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found)
 {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/search/links.h"
+#include "analysis/search/hold/hold.h"
 #include "base/error.h"
 
 enum { ROUNDS = 30 };
@@ -102,13 +102,10 @@ enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, do
                                 .alone = alone,
                                 .alone_count = alone_count,
                                 .watched = watched,
-                                .watched_count = watched_count,
-                                .said = ulp_arena_take(memory, links->search->layer_count + 1,
-                                                       sizeof(double)),
-                                .whole = ulp_arena_take(memory, watched_count + 1, sizeof(double)),
-                                .broken = ulp_arena_take(memory, watched_count * links->count + 1,
-                                                         sizeof(bool))};
-    ULP_TRY(ulp_taken(learning.said && learning.whole && learning.broken, error));
+                                .watched_count = watched_count};
+    ULP_TAKE(learning.said, memory, links->search->layer_count + 1, error);
+    ULP_TAKE(learning.whole, memory, watched_count + 1, error);
+    ULP_TAKE(learning.broken, memory, watched_count * links->count + 1, error);
     for (size_t w = 0; w < watched_count; w++)
         for (size_t l = 0; l < links->count; l++)
             learning.broken[w * links->count + l] =

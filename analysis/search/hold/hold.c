@@ -1,6 +1,6 @@
 /* Finds the cheapest plan that holds where roundings fall otherwise, too. How far the error varies
  * between draws says how large its mean power may be, so that few draws exceed what is allowed
- * (find_allowed); links (links.h) estimate the power that a set of kept nodes leaves. The course:
+ * (find_allowed); links (links.c) estimate the power that a set of kept nodes leaves. The course:
  *
  *  1. Each layer is lowered by itself in MEASURED problems, which scales the links (measure_alone).
  *  2. Links propose the cheapest sets for several powers. These run side by side in draws that
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "analysis/measure/quantile.h"
-#include "analysis/search/links.h"
+#include "analysis/search/hold/hold.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "number/function/math.h"
@@ -373,18 +373,16 @@ static enum ulp_status open_holding(struct ulp_searcher *search, struct holding 
 {
     struct ulp_arena *memory = search->emulation.memory;
     const size_t layers = search->layer_count + 1;
-    struct holding *holding = *out = ulp_arena_take(memory, 1, sizeof *holding);
-    ULP_TRY(ulp_taken(holding, error));
+    struct holding *holding;
+    ULP_TAKE(*out, memory, 1, error);
+    holding = *out;
     holding->search = search;
     holding->measured = ulp_size_min(MEASURED, search->emulation.problem_count);
-    holding->alone = ulp_arena_take(memory, layers, sizeof *holding->alone);
-    holding->order = ulp_arena_take(memory, layers, sizeof *holding->order);
-    bool complete = holding->alone && holding->order;
-    for (size_t k = 0; k < sizeof holding->known / sizeof *holding->known; k++) {
-        holding->known[k].of = ulp_arena_take(memory, layers, sizeof *holding->known[k].of);
-        complete &= holding->known[k].of != NULL;
-    }
-    return ulp_taken(complete, error);
+    ULP_TAKE(holding->alone, memory, layers, error);
+    ULP_TAKE(holding->order, memory, layers, error);
+    for (size_t k = 0; k < sizeof holding->known / sizeof *holding->known; k++)
+        ULP_TAKE(holding->known[k].of, memory, layers, error);
+    return ULP_OK;
 }
 
 static enum ulp_status find_set(struct holding *holding, const ulp_pick *wide,

@@ -6,7 +6,7 @@
  * The order is that of peeling: again and again the layer whose links weigh least for what its
  * release saves is released, and its links are gone. Of the densest part of a graph this finds one
  * of at least half the density. */
-#include "analysis/search/links.h"
+#include "analysis/search/hold/hold.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -248,13 +248,13 @@ enum ulp_status ulp_links_peel(struct ulp_links *links, const ulp_pick *of, doub
     const struct ulp_searcher *search = links->search;
     const size_t layers = search->layer_count;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
-    size_t *of_layer = NULL;
+    size_t *of_layer = NULL, *first;
+    double *weight, *saved;
     ULP_TRY(ulp_arena_create(&arena, links->budget, error));
-    double *weight = ulp_arena_take(arena, layers + 1, sizeof *weight),
-           *saved = ulp_arena_take(arena, layers + 1, sizeof *saved);
-    size_t *first = ulp_arena_take(arena, layers + 2, sizeof *first);
-    ULP_TRY(weight && saved && first ? weigh(links, of, weight, first, &of_layer, arena, error)
-                                     : ulp_out_of_memory(error));
+    ULP_TAKE(weight, arena, layers + 1, error);
+    ULP_TAKE(saved, arena, layers + 1, error);
+    ULP_TAKE(first, arena, layers + 2, error);
+    ULP_TRY(weigh(links, of, weight, first, &of_layer, arena, error));
     *count = 0;
     for (size_t l = 0; l < layers; l++)
         saved[l] = search->layers[l].cost[of[l]] - search->layers[l].cost[search->narrow];

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/search/searcher.h"
+#include "analysis/search/formats/formats.h"
 #include "base/error.h"
 #include "number/function/math.h"
 
@@ -75,8 +75,8 @@ static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
                                   struct ulp_error *error)
 {
     const size_t layers = search->layer_count;
-    double *powers = ulp_arena_take(search->emulation.memory, layers + 1, sizeof *powers);
-    ULP_TRY(ulp_taken(powers, error));
+    double *powers;
+    ULP_TAKE(powers, search->emulation.memory, layers + 1, error);
     for (size_t l = 0; l < layers; l++)
         powers[l] = search->layers[l].power;
     for (size_t number = 0; number < STARTS_MAX && !search->over &&

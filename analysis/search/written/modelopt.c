@@ -2,8 +2,8 @@
  * integers as keys, so that it is YAML, as ModelOpt's own. */
 #include <string.h>
 
-#include "analysis/search/search_files.h"
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_files.h"
+#include "analysis/search/written/search_text.h"
 #include "analysis/writing/json_value.h"
 #include "base/memory/alloc.h"
 #include "number/format/scaling.h"

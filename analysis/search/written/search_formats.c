@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/search/search_text.h"
+#include "analysis/search/written/search_text.h"
 #include "analysis/search/searcher.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
