@@ -2,12 +2,14 @@
 """Errors of networks in ONNX Runtime's CUDA provider, node by node without its optimiser, beside those that ulpscope foresees.
 
     lab/compare_ort_cuda.py ULPSCOPE DATA --plans [--networks a,b]
-    lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--level off|inner] [--recorded FILE] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE]
+    lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--level off|inner] [--recorded FILE] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE] [--draws]
 
 DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
 lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16, with fuse=none where its optimiser was off. Prints a row for each
 network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
 fewer outputs than this share lie within 1 dB, or none was compared; --record: the comparison as a file of tests/data/targets. Needs onnx.
+
+--draws: of outputs of fewer than 32 elements, whose error is a matter of chance, how many lie where tolerance says that 95 % of runs do.
 
 --level inner: the tensors of the graph that its optimiser makes, as record_ort_cuda.py records them (--recorded FILE).
 
@@ -56,6 +58,22 @@ def is_clear(recorded, variant, level, name):
     return variant == "f32" or not base["rms"] or decibels(base) - decibels(own) >= CLEAR_DB
 
 
+def compare_draws(program, folder, arithmetic, recorded, names):
+    """Of these outputs: how many lie where tolerance says that 95 % of runs do."""
+    with tempfile.TemporaryDirectory() as out:
+        subprocess.run([program, "tolerance", folder / "model.onnx", "-i", folder / "inputs.npz", "-a", arithmetic, "--elements", "1", "--json", f"{out}/said.json"], capture_output=True)
+        said = pathlib.Path(out) / "said.json"
+        rows = json.loads(said.read_text())["outputs"] if said.exists() else []
+    good = 0
+    for row in rows:
+        if row["name"] in names:
+            rms, ends = recorded[row["name"]]["rms"], (row["most"], row["least"])
+            good += ends[1] <= rms <= ends[0]
+            low, high, there = (20 * math.log10(row["ref_rms"] / error) for error in (*ends, rms))
+            print(f"{folder.name}: {row['name']}, {row['count']} elements: {low:.1f} to {high:.1f} dB, recorded {there:.1f}", flush=True)
+    return good
+
+
 def find_folder(data, name):
     return next((data / kind / name for kind in ("models", "pretrained") if (data / kind / name / "inputs.npz").exists()), None)
 
@@ -97,6 +115,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--at-least", type=float)
     parser.add_argument("--plans", action="store_true")
+    parser.add_argument("--draws", action="store_true")
     parser.add_argument("--record")
     given = parser.parse_args()
     if given.plans:
@@ -111,6 +130,12 @@ def main():
         if folder is None or f"{given.variant}.{given.level}" not in recorded or (given.networks and name not in given.networks.split(",")):
             continue
         if any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in onnx.load(folder / "model.onnx", load_external_data=False).graph.node):
+            continue
+        if given.draws:
+            found = recorded[f"{given.variant}.{given.level}"]
+            names = {output for output in recorded["outputs"] if output in found and found[output]["n"] < LARGE and is_clear(recorded, given.variant, given.level, output)}
+            counted += len(names)
+            inside += compare_draws(given.program, folder, arithmetic, found, names) if names else 0
             continue
         ours = foresee(given.program, folder, arithmetic)
         cells, row = [], rows.setdefault(name, {"outputs": [], "nodes": [0, 0]})
@@ -131,6 +156,9 @@ def main():
             if given.list and not good:
                 print(f"    {name} {op} {tensor}: ratio {ratio:.3g}, {decibels(figures):.1f} dB recorded")
         print(f"{name}: {', '.join(cells) or '-'}", flush=True)
+    if given.draws:
+        print(f"outputs of fewer than {LARGE} elements: {inside} of {counted} where 95 % of runs lie")
+        return
     for title, chosen in (("outputs", off), (f"outputs of {LARGE} elements or more", [o for o in off if o[1] >= LARGE])):
         print(f"{title}: " + ", ".join(f"{sum(o[0] <= limit for o in chosen)} of {len(chosen)} within {limit} dB" for limit in (0.5, 1, 2)))
     print(f"tensors: {inside} of {counted} within {given.low} to {given.high}")

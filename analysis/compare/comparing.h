@@ -301,7 +301,7 @@ bool ulp_is_nothing(const struct ulp_comparing *comparing, const struct ulp_comp
 
 /* tail.c: the ratio that the root mean square of an error with `freedom` directions exceeds with
  * that probability, when compared with the root mean square of `trials` others of its kind. */
-double ulp_ratio_limit(double freedom, size_t trials, double probability);
+double ulp_ratio_limit(double freedom, double trials, double probability);
 
 /* cause/suspects.c: what a tensor comes from, back to tensors that the recording has and that are
  * explained. */

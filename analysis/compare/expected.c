@@ -11,6 +11,19 @@
 /* Beyond, a quantile no longer changes. */
 #define FREEDOM_MAX 1e4
 
+/* From the smaller and the larger of the root mean squares of the arithmetic itself and of trials:
+ * a run lies beyond either end by chance in one of 40. So many equal directions as the freedom says
+ * spread as the error's do, to second moments (F. E. Satterthwaite). */
+static void find_range(struct ulp_expected_error *expected, double smaller)
+{
+    const double share = 1. / 40, trials = (double)expected->trials;
+    expected->least = expected->most = expected->rms;
+    if (!expected->trials)
+        return;
+    expected->least = smaller / ulp_ratio_limit(expected->freedom * trials, 1 / trials, share);
+    expected->most = expected->rms * ulp_ratio_limit(expected->freedom, trials, share);
+}
+
 struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *work,
                                              size_t arithmetic)
 {
@@ -35,6 +48,7 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
     }
     const double most = work->count > 1 ? ulp_math_min((double)work->count, FREEDOM_MAX) : 1;
     expected.freedom = ulp_math_min(ulp_math_max(expected.freedom, 1), most);
+    find_range(&expected, ulp_math_min(m->actual.rms, trials));
     return expected;
 }
 
@@ -55,8 +69,10 @@ static struct limits find_limits(const struct ulp_expected_error *expected, doub
     if (!expected->trials)
         return (struct limits){ULP_LIBRARY_FACTOR, ULP_LIBRARY_FACTOR};
     return (struct limits){ULP_LIBRARY_FACTOR * ulp_ratio_limit(sqrt(expected->freedom),
-                                                                expected->trials, probability),
-                           ULP_LIBRARY_FACTOR * ulp_ratio_limit(1, expected->trials, probability)};
+                                                                (double)expected->trials,
+                                                                probability),
+                           ULP_LIBRARY_FACTOR *
+                               ulp_ratio_limit(1, (double)expected->trials, probability)};
 }
 
 /* How far beyond its limits an error is: at most 1 is within. */

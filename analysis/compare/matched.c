@@ -98,7 +98,7 @@ double ulp_matched_limit(const struct ulp_row_distances *matched, double probabi
                  trials = (double)(matched->count ? matched->count : 1);
     double low = 0, high = 1e4;
     if (n < 3 || n < trials)
-        return ULP_LIBRARY_FACTOR * ulp_ratio_limit(1, (size_t)trials, probability);
+        return ULP_LIBRARY_FACTOR * ulp_ratio_limit(1, trials, probability);
     for (int step = 0; step < 60; step++) {
         const double t = (low + high) / 2,
                      tail = ulp_incomplete_beta((n - 1) / 2, 0.5, (n - 1) / (n - 1 + t * t)) / 2;

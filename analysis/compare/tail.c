@@ -4,9 +4,9 @@
 #include "analysis/measure/quantile.h"
 #include "number/function/math.h"
 
-double ulp_ratio_limit(double freedom, size_t trials, double probability)
+double ulp_ratio_limit(double freedom, double trials, double probability)
 {
-    const double above = freedom, below = freedom * (double)trials;
+    const double above = freedom, below = freedom * trials;
     double low = 0, high = 200; /* of log F; P(F > f) = I_{below / (below + above f)} */
     for (int step = 0; step < 60; step++) {
         const double middle = (low + high) / 2;

@@ -243,12 +243,15 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
     for (size_t o = 0; o < m->out->output_count; o++) {
         struct ulp_tolerance_output *output = &m->out->outputs[o];
         output->max_abs = output->own_max;
+        output->least = output->most = output->rms;
         for (size_t t = 0; t < comparison.tensor_count; t++) {
             const struct ulp_compared_tensor *tensor = &comparison.tensors[t];
             if (strcmp(tensor->name, output->name) != 0)
                 continue;
             const struct ulp_expected_error *expected = &tensor->expected[0];
             output->rms = expected->rms;
+            output->least = expected->least;
+            output->most = expected->most;
             output->freedom = expected->freedom;
             output->max_abs =
                 ulp_math_max(output->own_max, ulp_math_max(expected->max_abs, expected->floor));

@@ -1,5 +1,6 @@
 /* The tolerance as text and as JSON. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ulpscope/tolerance.h>
@@ -9,6 +10,7 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 /* An argument of a shell's command line, in single quotes. */
 static void add_quoted(struct ulp_text *out, const char *name, double atol)
@@ -124,16 +126,29 @@ static void add_tolerance_verdict(const struct ulp_page *page,
                      "smaller errors (--keep NODE=fp32).\n");
 }
 
+/* The SQNR of 95 % of runs, which of few elements is a matter of chance. */
+static void add_range(struct ulp_text *out, const struct ulp_tolerance_output *output)
+{
+    char range[2 * ULP_FIGURE_BYTES] = "exact";
+    const double size = ulp_math_log10(output->ref_rms);
+    if (output->most > 0)
+        snprintf(range, sizeof range, "%s to %s",
+                 ULP_FIGURE("%.1f", 20 * (size - ulp_math_log10(output->most))),
+                 ULP_FIGURE("%.1f", 20 * (size - ulp_math_log10(output->least))));
+    ulp_text_add(out, "%16s", range);
+}
+
 static void add_table(struct ulp_text *out, const struct ulp_tolerance *tolerance)
 {
-    ulp_text_add(out, "\n%10s %10s %10s %12s %10s %10s  %s\n", "ref rms", "error rms", "max abs",
-                 "independent", "bound", "atol", "output");
+    ulp_text_add(out, "\n%10s %10s %16s %10s %12s %10s %10s  %s\n", "ref rms", "error rms",
+                 "dB, 95 % of runs", "max abs", "independent", "bound", "atol", "output");
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
-        ulp_text_show(out, " %9.2e %10.2e %10.2e %12s %10s %10s  %s%s", output->ref_rms,
-                      output->rms, output->max_abs, ULP_FIGURE("%.2e", output->random),
-                      ULP_FIGURE("%.2e", output->bound), ULP_FIGURE("%.1e", output->atol),
-                      output->name, output->open ? " ~" : "");
+        ulp_text_add(out, " %9.2e %10.2e ", output->ref_rms, output->rms);
+        add_range(out, output);
+        ulp_text_show(out, " %10.2e %12s %10s %10s  %s%s", output->max_abs,
+                      ULP_FIGURE("%.2e", output->random), ULP_FIGURE("%.2e", output->bound),
+                      ULP_FIGURE("%.1e", output->atol), output->name, output->open ? " ~" : "");
         if (tolerance->sample_count > 1)
             ulp_text_show(out, "  in %s", output->sample);
         ulp_text_add(out, "\n");

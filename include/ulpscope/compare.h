@@ -16,6 +16,9 @@
 /* The errors to expect of an arithmetic at one tensor. */
 struct ulp_expected_error {
     double rms, max_abs; /* root of the mean square, and the largest, over schedules and trials */
+    /* between which the root of the mean square of about 95 % of runs lies, each a draw of its
+     * own (doc/tolerance.md); both rms where there are no trials */
+    double least, most;
     /* how many independent directions share the error, at least 1: with 1 its size varies as that
      * of a single random number, with many it averages out */
     double freedom;

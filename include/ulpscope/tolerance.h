@@ -31,6 +31,7 @@ struct ulp_tolerance_output {
     size_t count; /* elements */
     double ref_rms, ref_max;
     double rms, max_abs;  /* measured, as above */
+    double least, most;   /* of rms, in about 95 % of runs (compare.h) */
     double own_max;       /* of the arithmetic itself */
     double freedom;       /* how many independent directions share the error (compare.h) */
     double random, bound; /* the largest of the elements below; NaN: there are none */

@@ -10,21 +10,27 @@
 #include "tensor/tensor.h"
 #include "tests/support/test.h"
 
-/* Upper 0.1 % points of the F distribution with (freedom, freedom * trials) degrees, by
- * scipy.stats.f.isf: the limit is of the root of F. */
+/* Upper 0.1 % and 2.5 % points of the F distribution with (freedom, freedom * trials) degrees, by
+ * scipy.stats.f.isf: the limit is of the root of F. The last two are where lower points are. */
 TEST(quantiles)
 {
     static const struct {
-        double freedom;
-        size_t trials;
-        double f;
-    } rows[] = {{1, 8, 25.41476047255982},    {1, 4, 74.1372933223024},  {2, 4, 18.493653007613958},
-                {4, 2, 14.391584514382373},   {5, 4, 6.460561849707358}, {10, 2, 5.075246211209698},
-                {120, 10, 1.4800736013449078}};
+        double freedom, trials, share, f;
+    } rows[] = {{1, 8, 1e-3, 25.41476047255982},
+                {1, 4, 1e-3, 74.1372933223024},
+                {2, 4, 1e-3, 18.493653007613958},
+                {4, 2, 1e-3, 14.391584514382373},
+                {5, 4, 1e-3, 6.460561849707358},
+                {10, 2, 1e-3, 5.075246211209698},
+                {120, 10, 1e-3, 1.4800736013449078},
+                {10, 8, 0.025, 2.213025709005588},
+                {2.8, 8, 0.025, 3.8613732312136633},
+                {80, 1. / 8, 0.025, 3.169353407112538},
+                {22.4, 1. / 8, 0.025, 16.347555124923293}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const double limit = ulp_ratio_limit(rows[i].freedom, rows[i].trials, 1e-3);
+        const double limit = ulp_ratio_limit(rows[i].freedom, rows[i].trials, rows[i].share);
         ck_assert_msg(fabs(limit * limit / rows[i].f - 1) <= 1e-9, "F(%g, %g): %.15g, not %.15g",
-                      rows[i].freedom, rows[i].freedom * (double)rows[i].trials, limit * limit,
+                      rows[i].freedom, rows[i].freedom * rows[i].trials, limit * limit,
                       rows[i].f);
     }
 }
