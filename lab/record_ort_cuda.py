@@ -317,6 +317,21 @@ def new_operators():
             bias[0, part * hidden:(part + 1) * hidden] = normal(hidden, scale=2) if part == gate else value
         add(f"l.LSTM.gate.{'iofc'[gate]}", "LSTM", np.zeros((1, 1, 8), np.float32), np.zeros((1, 4 * hidden, 8), np.float32), np.zeros((1, 4 * hidden, hidden), np.float32), bias, None,
             np.zeros((1, 1, hidden), np.float32), np.full((1, 1, hidden), 0.7, np.float16).astype(np.float32), hidden_size=hidden, outputs=3)  # fmt: skip
+    for title, rows, line, extra in (("inner", (2, 4, 33, 50), (2, 1, 1, 50), 1), ("outer", (2, 4, 33, 50), (1, 1, 33, 50), 0), ("long", (1, 2, 8, 1500), (1, 1, 8, 1500), 0), ("row", (1, 2, 8, 1024), (1, 1, 8, 1024), 0)):
+        add(f"f.BiasSoftmax.{title}", "BiasSoftmax", normal(*rows, scale=4), normal(*line), domain=MS, axis=3, is_inner_broadcast=extra)
+    for rows, inner, columns in ((1, 256, 64), (16, 256, 64), (64, 800, 128)):
+        for title, shape in (("line", (columns,)), ("row", (1, columns)), ("whole", (rows, columns)), ("one", (1,))):
+            add(f"m.Gemm.{title}.{rows}.{inner}.{columns}", "Gemm", normal(rows, inner), normal(inner, columns), normal(*shape))
+    for rows in (100, 200, 256, 257, 400, 512, 767, 768, 1000, 2000, 16384):
+        for columns in (1, 7, 32, 100, 600):
+            add(f"r.first.{rows}.{columns}", "ReduceSum", normal(rows, columns), np.array([0], np.int64), keepdims=0)
+    for rows, inner, columns, bits, block in [(rows, 512, 64, bits, 32) for rows in (2, 3, 5, 7, 8, 9, 16, 17, 32) for bits in (4, 8)] + [
+            (rows, *rest) for rows in (1, 3) for rest in ((336, 64, 4, 16), (328, 64, 8, 32), (1024, 24, 4, 64), (320, 64, 4, 256), (512, 20, 4, 32), (500, 64, 4, 32), (512, 20, 8, 32), (4096, 32, 4, 128))]:
+        blocks = -(-inner // block)
+        packed = RANDOM.integers(0, 256, (columns, blocks, block * bits // 8), dtype=np.uint8)
+        points = RANDOM.integers(0, 256, columns * (-(-blocks * bits // 8)), dtype=np.uint8)
+        scales = (np.abs(normal(columns * blocks, scale=0.05)) + np.float32(0.01)).astype(np.float16).astype(np.float32)
+        add(f"q.MatMulNBits.{rows}.{inner}.{columns}.{bits}.{block}", "MatMulNBits", normal(rows, inner), packed, scales, points, domain=MS, K=inner, N=columns, bits=bits, block_size=block)
     return every
 
 

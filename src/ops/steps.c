@@ -24,10 +24,13 @@ enum ulp_steps_rule {
     SINGLE, /* products are added in FP32: another provider's kernel has it */
     WIDE,   /* rows are added in FP64, the formula may be another */
     APART,  /* every step and row is FP32, sums of products aside, where a kernel's are not */
-    IN_FOURS, /* rows are added in four partial sums */
-    IN_ORDER, /* and in increasing index */
-    WRITTEN,  /* the formula alone is another */
-    STORED,   /* what is stored inside: ops/attention/scores.h */
+    IN_FOURS,     /* rows are added in four partial sums */
+    IN_ORDER,     /* and in increasing index */
+    WRITTEN,      /* the formula alone is another */
+    IN_LONG_ROWS, /* the same of long rows, others are as elsewhere by it */
+    IN_BATCHES,   /* the same of several images, one alone is as elsewhere */
+    BY_SHAPE,     /* as ops/microsoft/bits.c has it */
+    STORED,       /* what is stored inside: ops/attention/scores.h */
     INSIDE,
     SIZED /* the same, whose errors have the size of the runtime's */
 };
@@ -77,7 +80,7 @@ bool ulp_steps_halve(const struct ulp_arithmetic *arithmetic, const struct ulp_o
     return row && row->rule == HALVED;
 }
 
-static void make_strict(struct ulp_arithmetic *out)
+void ulp_steps_make_strict(struct ulp_arithmetic *out)
 {
     out->factor = out->accumulator = out->compute = out->rows = out->sum = out->storage;
     out->place = ULP_ROUND_EACH_STEP;
@@ -169,7 +172,8 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         out->schedule.epilogue_rounded = false;
     if (rule == IN_FOURS)
         out->reduce_block = 4;
-    if (rule == MATRIX && !is_matrix(call)) {
+    if ((rule == MATRIX && !is_matrix(call)) ||
+        (rule == IN_BATCHES && ulp_call_in(call, 0)->dims[0] == 1)) {
         out->steps = ULP_STEPS_ALIKE;
         return;
     }
@@ -187,7 +191,7 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
     }
     const struct ulp_arithmetic own = *out;
     if (rule <= DOTS)
-        make_strict(out);
+        ulp_steps_make_strict(out);
     if (rule == HALVED)
         out->schedule = own.schedule;
     if (rule == SUMMED || rule == MATRIX) {

@@ -16,5 +16,7 @@ const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant va
 /* The gate of a cell is right to so many steps to 1; 0: as the arithmetic says. */
 int ulp_steps_grid(const struct ulp_call *call, const char *gate, const char *activation);
 
+/* Every step and sum in storage, one after the other, as in NAME-strict. */
+void ulp_steps_make_strict(struct ulp_arithmetic *out);
 /* Are this operator's cells computed step by step in storage, its products on the matrix unit? */
 bool ulp_steps_halve(const struct ulp_arithmetic *arithmetic, const struct ulp_operator *op);

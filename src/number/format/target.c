@@ -67,6 +67,11 @@ static const struct ulp_rule rules_of[] = {
     "of k above 1536 so much at a time is added in FP32, whose sums are rounded to storage and " \
     "added in it"
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
+#define SAYS_IN_LONG_ROWS "of rows beyond 1024 the sum with the bias and its powers are stored"
+#define SAYS_IN_BATCHES SAYS_WRITTEN ", of several images"
+#define SAYS_BY_SHAPE                                                                         \
+    "weights are rounded to FP16 twice; of 4 bits and up to 16 rows 32 threads add in FP16, " \
+    "every eighth product of one row, every other of more, and their sums in FP32"
 #define SAYS_MANY " behind a product of more than 64 rows"
 #define SAYS_ODD SAYS_MANY ", no multiple of 8"
 #define SAYS_FEW " behind a product of fewer rows or of more dimensions"

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
+#include "ops/steps.h"
 
 struct packed {
     int64_t n, k, bits, block, blocks;
@@ -68,11 +69,42 @@ void ulp_unpack_bits(const struct ulp_tensor *in, int64_t first_row, int64_t row
 
 const char *const ulp_bits_middle[9] = {[2] = "2", [4] = "8", [8] = "128"};
 
-static const struct ulp_formula unpacked = {"q scale zero", "y", "(q - zero) * scale"};
+static const struct ulp_formula unpacked = {"q scale zero", "y", "(q - zero) * scale"},
+                                unpacked_fused = {"q scale zero", "y",
+                                                  "fma(q, scale, -(scale * zero))"},
+                                summed = {"x", "y", "row_sum(x)"};
+
+/* How a kernel multiplies: by which weights, and what it adds them in. */
+enum kernel {
+    ROUNDED, /* the difference times the scale, rounded once */
+    FUSED,   /* the product and what the zero point makes of it are rounded, as they are in FP16 */
+    FLOATS,  /* not rounded to FP16 */
+    EIGHTHS, /* as FUSED, 32 threads add every eighth product in FP16, then these */
+    HALVES,  /* as FUSED, 32 threads add every other product in FP16 */
+};
+
+/* ONNX Runtime's CUDA provider by shape (recorded: lab/record_ort_cuda.py). */
+static enum kernel find_kernel(const struct ulp_call *call, const struct packed *p)
+{
+    enum { ROWS_MAX = 16, ROWS_MAX_BYTES = 5, BLOCK_MAX = 128 };
+    const struct ulp_arithmetic *as = call->arithmetic;
+    const int64_t rows = (int64_t)(call->in[0]->count / (size_t)p->k);
+    if (as->steps != ULP_STEPS_ORT_CUDA || as->storage.precision != 11)
+        return ROUNDED;
+    if (p->n % 8 || p->k % 8 || p->block > BLOCK_MAX || ulp_call_in(call, 4) ||
+        ulp_call_in(call, 5) || p->bits == 2)
+        return FUSED;
+    if (p->bits == 4)
+        return rows == 1 ? EIGHTHS : rows <= ROWS_MAX ? HALVES : FUSED;
+    if (p->k % p->block || rows > ROWS_MAX_BYTES)
+        return FUSED;
+    return rows == 1 ? ROUNDED : FLOATS;
+}
 
 /* B, a block of columns at a time: (q - zero) * scale, rounded once. */
 struct dequantizing {
     struct packed p;
+    enum kernel kernel;
     int64_t columns; /* of a block */
     struct ulp_tensor values, zeros, out;
     const struct ulp_tensor *a;    /* the first factor */
@@ -114,10 +146,15 @@ static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing
         ULP_TRY(ulp_arithmetic_find("fp64", fp64, error));
         return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
     }
-    if (widens(call)) {
+    if (widens(call) || d->kernel == FLOATS) {
         d->arithmetic = fp64;
         ULP_TRY(ulp_arithmetic_find("fp32", fp64, error));
         return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
+    }
+    if (d->kernel != ROUNDED) {
+        *fp64 = *call->arithmetic;
+        ulp_steps_make_strict(fp64);
+        d->arithmetic = fp64;
     }
     return ulp_call_make_here(call, &d->out, type, 2, dims, error);
 }
@@ -176,7 +213,9 @@ static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d,
         operands[2].operand = (struct ulp_operand){.constant = ulp_bits_middle[p->bits]};
     }
     result.operand.tensor = &d->out;
-    return ulp_call_formula(call, &unpacked, d->arithmetic, &rows, 3, operands, 1, &result, error);
+    const bool fused = d->kernel != ROUNDED && d->kernel != FLOATS;
+    return ulp_call_formula(call, fused ? &unpacked_fused : &unpacked, d->arithmetic, &rows, 3,
+                            operands, 1, &result, error);
 }
 
 /* Columns [first, first + count) of the product. */
@@ -198,6 +237,98 @@ static enum ulp_status add_columns(struct ulp_call *call, const struct dequantiz
     const struct ulp_product_steps steps = {p->k, 1, p->k, 1, p->n, 1};
     ULP_TRY(ulp_product_lay(call, &problem, steps, error));
     return ulp_sums_add(call, sums, &problem, error);
+}
+
+/* ---- sums of a kernel's threads ---- */
+
+enum { THREADS = 32, THREAD_K = 8, STEP_K = THREADS * THREAD_K };
+
+/* Threads [from, to) go through `count` products for each of their `parts` sums, of which they lay
+ * `out`, one thread's sums or one sum's threads side by side. */
+static enum ulp_status add_threads(struct ulp_call *call, const struct dequantizing *d,
+                                   int64_t columns, int64_t from, int64_t to, int64_t count,
+                                   int64_t parts, struct ulp_tensor *out, struct ulp_error *error)
+{
+    static const int order[THREAD_K] = {0, 2, 4, 6, 1, 3, 5, 7}; /* 0 4 1 5 2 6 3 7 are added */
+    const int64_t sums = (to - from) * parts, k = d->p.k, all = THREADS * parts;
+    int64_t *begin, *at, *step;
+    if (!sums)
+        return ULP_OK;
+    ULP_TRY(ulp_call_take(call, (size_t)sums, sizeof *begin, &begin, error));
+    ULP_TRY(ulp_call_take(call, (size_t)sums, sizeof *at, &at, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count + 1, sizeof *step, &step, error));
+    for (int64_t s = 0; s < sums; s++) {
+        const int64_t thread = from + s / parts, part = s % parts;
+        begin[s] = thread * THREAD_K + part;
+        at[s] = parts == THREAD_K ? thread * parts + order[part] : part * THREADS + thread;
+    }
+    for (int64_t i = 0; i < count; i++)
+        step[i] = i * parts / THREAD_K * STEP_K + i * parts % THREAD_K;
+    struct ulp_contraction problem = {
+        .batch_count = (size_t)sums,
+        .m = call->in[0]->count / (size_t)k,
+        .n = (size_t)columns,
+        .k = (size_t)count,
+        .a = {.tensor = d->a, .batch_offset = begin, .k_offset = step},
+        .b = {.tensor = &d->out, .batch_offset = begin, .k_offset = step},
+        .out = out,
+        .out_batch_offset = at,
+        .store = true,
+    };
+    const struct ulp_product_steps steps = {k, 1, k, 1, columns * all, all};
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    return ulp_call_contract(call, &problem, error);
+}
+
+/* Rows of `length` sums of `in`, one for each of `out`, which lie `columns` in a line of `line`
+ * from `first` on. */
+static enum ulp_status add_rows(struct ulp_call *call, const struct ulp_arithmetic *as,
+                                const struct ulp_tensor *in, int64_t length, struct ulp_tensor *out,
+                                int64_t columns, int64_t line, int64_t first,
+                                struct ulp_error *error)
+{
+    const size_t count = in->count / (size_t)length;
+    int64_t *place;
+    ULP_TRY(ulp_call_take(call, count, sizeof *place, &place, error));
+    for (size_t i = 0; i < count; i++)
+        place[i] = (int64_t)i / columns * line + first + (int64_t)i % columns;
+    const struct ulp_rows rows = {.row_count = count, .row_length = (size_t)length};
+    struct ulp_named_operand x = {"x", {.tensor = in, .row_stride = length, .position_stride = 1}},
+                             y = {"y", {.tensor = out, .row_offset = place}};
+    return ulp_call_formula(call, &summed, as, &rows, 1, &x, 1, &y, error);
+}
+
+/* Columns [first, first + count) of the product, into output 0: threads' sums in FP16, those of all
+ * threads by halves in FP32. */
+static enum ulp_status add_columns_by_threads(struct ulp_call *call, const struct dequantizing *d,
+                                              int64_t first, int64_t count, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *const given = call->arithmetic;
+    struct ulp_arithmetic strict = *given, wide = *given;
+    const int64_t k = d->p.k, m = (int64_t)call->in[0]->count / k,
+                  parts = d->kernel == EIGHTHS ? THREAD_K : 2, more = k % STEP_K / THREAD_K,
+                  products = THREAD_K / parts, dims[] = {m, count, THREADS * parts},
+                  threads[] = {m, count, THREADS};
+    struct ulp_tensor sums, halved;
+    ulp_steps_make_strict(&strict);
+    strict.schedule.fused = true;
+    wide.reduce = ULP_ORDER_WARP;
+    wide.reduce_block = THREADS;
+    ULP_TRY(ulp_call_make_here(call, &sums, call->in[0]->type, 3, dims, error));
+    call->arithmetic = &strict;
+    enum ulp_status status =
+        add_threads(call, d, count, 0, more, (k / STEP_K + 1) * products, parts, &sums, error);
+    if (status == ULP_OK)
+        status =
+            add_threads(call, d, count, more, THREADS, k / STEP_K * products, parts, &sums, error);
+    call->arithmetic = given;
+    ULP_TRY(status);
+    if (parts == THREAD_K) {
+        ULP_TRY(ulp_call_make_here(call, &halved, call->in[0]->type, 3, threads, error));
+        ULP_TRY(add_rows(call, &strict, &sums, parts, &halved, THREADS, THREADS, 0, error));
+        sums = halved;
+    }
+    return add_rows(call, &wide, &sums, sums.dims[2], &call->out[0], count, d->p.n, first, error);
 }
 
 /* ---- accuracy_level 4 ---- */
@@ -263,6 +394,7 @@ static enum ulp_status run_columns(struct ulp_call *call, struct ulp_error *erro
     struct ulp_sums sums;
     ULP_TRY(read_packed(call, &d.p, error));
     d.a = call->in[0];
+    d.kernel = find_kernel(call, &d.p);
     if (quantises(call))
         ULP_TRY(quantise_lines(call, &d.p, &d.a, error));
     ULP_TRY(begin_dequantizing(call, &d, &fp64, error));
@@ -270,7 +402,8 @@ static enum ulp_status run_columns(struct ulp_call *call, struct ulp_error *erro
     for (int64_t first = 0; first < d.p.n; first += d.columns) {
         const int64_t count = d.p.n - first < d.columns ? d.p.n - first : d.columns;
         ULP_TRY(dequantize(call, &d, first, count, error));
-        ULP_TRY(add_columns(call, &d, first, count, &sums, error));
+        ULP_TRY(d.kernel >= EIGHTHS ? add_columns_by_threads(call, &d, first, count, error)
+                                    : add_columns(call, &d, first, count, &sums, error));
     }
     return ulp_sums_end(call, &sums, "-----b", error);
 }
@@ -279,12 +412,16 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
 {
     const struct ulp_arithmetic *const given = call->arithmetic;
     struct ulp_arithmetic wide;
-    if (!widens(call))
+    struct packed p;
+    ULP_TRY(read_packed(call, &p, error));
+    const bool floats = find_kernel(call, &p) == FLOATS;
+    if (!widens(call) && !floats)
         return run_columns(call, error);
     ULP_TRY(ulp_arithmetic_find("fp32", &wide, error));
     wide.storage = given->storage;
     wide.as_declared = given->as_declared;
-    wide.schedule.levels_obeyed = true;
+    wide.steps = given->steps;
+    wide.schedule.levels_obeyed = !floats;
     call->arithmetic = &wide;
     const enum ulp_status status = run_columns(call, error);
     call->arithmetic = given;
@@ -298,7 +435,7 @@ const struct ulp_operator ulp_ops_microsoft_bits[] = {
      .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
                    "weight_prepacked:int=0",
      .infer = infer_packed, .run = run_packed, .work = ULP_WORK_CONTRACTION, .weights = "b",
-     .formulas = ULP_FORMULAS(&unpacked, &coded), .epilogue = "acc + bias"},
+     .formulas = ULP_FORMULAS(&unpacked, &unpacked_fused, &summed, &coded), .epilogue = "acc + bias"},
     {.name = NULL},
 };
 /* clang-format on */
