@@ -20,7 +20,7 @@ for name in bindir includedir libdir mandir docdir datarootdir; do declare "$nam
 (cd "$source/include" && find . -name '*.h' | sort) | while read -r header; do
     cmp -s "$source/include/$header" "$includedir/$header" || echo "$header is not installed"
 done | grep . && bad=1
-commands=$("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$program" --help=all | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$commands")" -ge 16 ] || wrong "too few commands were found"
 for page in ulpscope $(sed 's/^/ulpscope-/' <<<"$commands"); do
     [ -s "$mandir/man1/$page.1" ] || wrong "no manual page $page(1)"

@@ -5,7 +5,7 @@ set -u
 program=${ULPSCOPE_PROGRAM:-$(cd "${top_builddir:-.}" && pwd)/ulpscope}
 cd "${top_srcdir:-.}" || exit 99
 command -v python3 >/dev/null || { echo "there is no python3: skipped"; exit 77; }
-exec python3 - lab "$("$program" --help)" <<'END'
+exec python3 - lab "$("$program" --help=all)" <<'END'
 import ast, pathlib, re, sys
 lab, said = pathlib.Path(sys.argv[1]), sys.argv[2]
 commands = set(re.findall(r"^  ([a-z]+) ", said.split("\nCommands:\n")[1].split("\n\n")[0], re.M))

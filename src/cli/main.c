@@ -15,41 +15,12 @@
 #include "cli/command.h"
 #include "cli/sandbox/sandbox.h"
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} commands[] = {
-    {"demo", command_demo, "audit the example that the program carries, and show the page"},
-    {"doctor", command_doctor,
-     "say whether a model comes out right where it is to run, and if not, why"},
-    {"fix", command_fix,
-     "write a model that comes out right there: edits, and what to keep in FP32"},
-    {"audit", command_audit,
-     "compare arithmetics with a reference, node by node: which layer loses accuracy"},
-    {"run", command_run, "run a model in one arithmetic and write its outputs"},
-    {"compare", command_compare,
-     "say whether an arithmetic explains what another framework recorded"},
-    {"lint", command_lint,
-     "look through a model and trtexec's options for what loses accuracy or is ignored"},
-    {"plan", command_plan, "find the cheapest set of nodes to keep in FP32"},
-    {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
-    {"engine", command_engine,
-     "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed"},
-    {"extract", command_extract, "write a part of a model with exact outputs, for a bug report"},
-    {"scales", command_scales,
-     "say what a format with scales does to each factor of products, and what helps"},
-    {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
-    {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
-    {"show", command_show,
-     "look nodes up in the report of an audit, or write it as a page or for other tools"},
-    {"diff", command_diff, "say what became better or worse between two audits"},
-    {"list", command_list,
-     "say which arithmetics, targets, operators and units there are, and explain one"},
-    {"mcp", command_mcp,
-     "serve audits, plans and lookups to agents, by the Model Context Protocol"},
-    {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
-};
+static const struct command *const commands[] = {
+    &command_doctor,  &command_audit,  &command_plan,      &command_fix,   &command_compare,
+    &command_lint,    &command_engine, &command_overflow,  &command_demo,  &command_run,
+    &command_extract, &command_scales, &command_tolerance, &command_prove, &command_show,
+    &command_diff,    &command_list,   &command_mcp,       &command_mma};
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
 static const char purpose[] =
     "Which layer of an ONNX model loses accuracy in FP16, BF16, TF32 or FP8, which one overflows,\n"
@@ -63,20 +34,27 @@ static const char exit_codes[] =
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
     "reached; 6 the time of --max-time is over.";
 
-static void print_help(FILE *out)
+/* The commands at the front with what they do and the others by name, or all. */
+static void print_help(FILE *out, bool all)
 {
     fputs("Usage: ulpscope COMMAND [OPTION...]\n", out);
     fputs(purpose, out);
-    fputs("\n\nCommands:\n", out);
-    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
-    fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
-          "  ulpscope --version        version\n"
+    fputs("\n\nStart here:\n"
+          "  ulpscope doctor model.onnx -i inputs.npz --for trt\n"
+          "  ulpscope audit model.onnx -i inputs.npz --arith fp16,tf32 --out report/\n"
+          "  ulpscope demo\n\nCommands:\n",
+          out);
+    for (size_t c = 0; c < COMMAND_COUNT; c++)
+        if (all || commands[c]->is_front)
+            say(out, "  %-13s%s\n", commands[c]->name, commands[c]->summary);
+    for (size_t c = 0, others = 0; c < COMMAND_COUNT && !all; c++)
+        if (!commands[c]->is_front)
+            say(out, "%s%s", others++ ? ", " : "  and ", commands[c]->name);
+    fputs(all ? "\n" : " (ulpscope --help=all)\n\n", out);
+    fputs("  ulpscope COMMAND -h       examples and the options that are most used\n"
           "  --max-time SECONDS        of every command: end it then, with exit code 6\n"
-          "  --sandbox                 of every command: open no files but those it names\n\n"
-          "Start here:\n"
-          "  ulpscope demo\n"
-          "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
+          "  --sandbox                 of every command: open no files but those it names\n"
+          "  ulpscope --version        version\n\n"
           "Exit codes: ",
           out);
     fputs(exit_codes, out);
@@ -93,10 +71,10 @@ static void describe_program(void)
     fputs("\nexit", stdout);
     describe_field(exit_codes);
     putchar('\n');
-    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
+    for (size_t c = 0; c < COMMAND_COUNT; c++) {
         fputs("command", stdout);
-        describe_field(commands[c].name);
-        describe_field(commands[c].summary);
+        describe_field(commands[c]->name);
+        describe_field(commands[c]->summary);
         putchar('\n');
     }
     describe_values();
@@ -134,11 +112,11 @@ static void *end_without_memory(size_t size)
 #define RESERVE_BYTES ((size_t)4 << 20)
 
 /* When memory ends nothing is written; what is whole when something else fails stays. */
-static int run_to_end(int (*run)(int argc, char **argv), int argc, char **argv)
+static int run_to_end(const struct command *command, int argc, char **argv)
 {
     struct ulp_error error;
     ulp_outputs_hold();
-    const int code = run(argc, argv);
+    const int code = run_command(command, argc, argv);
     return end_json(ulp_outputs_release(code != ULP_ERROR_MEMORY, &error) == ULP_OK ? code
                                                                                     : fail(&error));
 }
@@ -146,7 +124,7 @@ static int run_to_end(int (*run)(int argc, char **argv), int argc, char **argv)
 static const char *name_command(const void *context, size_t i)
 {
     (void)context;
-    return commands[i].name;
+    return commands[i]->name;
 }
 
 int main(int argc, char **argv)
@@ -158,7 +136,6 @@ int main(int argc, char **argv)
     mp_set_memory_functions(end_without_memory, NULL, NULL);
     if (ulp_memory_reserve(RESERVE_BYTES, &error) != ULP_OK)
         return fail(&error);
-    argp_err_exit_status = ULP_ERROR_USAGE;
     watch_signals();
     watch_files();
     int code = watch_time(&argc, argv);
@@ -174,9 +151,10 @@ int main(int argc, char **argv)
         argc = 3;
     }
     const char *name = argc > 1 ? argv[1] : "--help";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 ||
+    const bool all = strcmp(name, "--help=all") == 0;
+    if (all || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 ||
         strcmp(name, "help") == 0) {
-        print_help(argc > 1 ? stdout : stderr);
+        print_help(argc > 1 ? stdout : stderr, all);
         return argc > 1 ? ULP_OK : ULP_ERROR_USAGE;
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
@@ -189,12 +167,10 @@ int main(int argc, char **argv)
     }
     if (answer_gone(name, argc - 1, argv + 1))
         return ULP_ERROR_USAGE;
-    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        if (strcmp(name, commands[c].name) == 0) {
-            char title[64];
-            snprintf(title, sizeof title, "ulpscope %s", name);
-            argv[1] = title;
-            return run_to_end(commands[c].run, argc - 1, argv + 1);
+    for (size_t c = 0; c < COMMAND_COUNT; c++)
+        if (strcmp(name, commands[c]->name) == 0) {
+            const bool merges = commands[c] == &command_audit && asks_to_merge(argc - 1, argv + 1);
+            return run_to_end(merges ? &command_merge : commands[c], argc - 1, argv + 1);
         }
     const size_t length = strlen(name);
     if (length > 5 && strcmp(name + length - 5, ".onnx") == 0) {
@@ -205,12 +181,12 @@ int main(int argc, char **argv)
         return ULP_ERROR_USAGE;
     }
     struct ulp_text near = {0};
-    ulp_suggest_names(&near, name, sizeof commands / sizeof *commands, name_command, NULL);
+    ulp_suggest_names(&near, name, COMMAND_COUNT, name_command, NULL);
     say(stderr, "ulpscope: there is no command '%s'%s; commands are", name,
         near.length ? near.data : "");
     ulp_text_free(&near);
-    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        say(stderr, "%s %s", c ? "," : "", commands[c].name);
+    for (size_t c = 0; c < COMMAND_COUNT; c++)
+        say(stderr, "%s %s", c ? "," : "", commands[c]->name);
     fputs(" (ulpscope --help)\n", stderr);
     return ULP_ERROR_USAGE;
 }

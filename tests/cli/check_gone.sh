@@ -8,7 +8,7 @@ sed 's/^\([^;]*\);\([^;]*\);\(.*\)/| `\1 \2` | \3 |/; s/ `/`/2' rows >of_table
 sed -n '/^| was | is |$/,/^$/p' "$source/NEWS.md" | grep '^| `' >of_news
 cmp -s of_table of_news || fail "NEWS.md and gone.def have other rows: $(diff of_table of_news)"
 
-commands=$("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$program" --help=all | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 while IFS=';' read -r command option where; do
     name="$command${option:+ $option}"
     for words in "$command $option" "$command model.onnx $option" ${option:+"$command $option=value model.onnx"}; do
@@ -20,7 +20,7 @@ while IFS=';' read -r command option where; do
     if [ -z "$option" ]; then
         ! grep -qx "$command" <<<"$commands" || fail "$command has left, and --help lists it"
     else
-        ! "$program" "$command" --usage 2>/dev/null | grep -qE -- "$option\b" || fail "$name has left, and --usage lists it"
+        ! "$program" "$command" --help=all 2>/dev/null | grep -qE -- "$option\b" || fail "$name has left, and --help=all lists it"
     fi
 done <rows
 exit $failed

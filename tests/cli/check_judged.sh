@@ -16,7 +16,7 @@ expect 1 "cosines, too strict" "$program" audit square.onnx -i good.npz -a fp8-e
 expect 0 "no task" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --task none --json said.json
 fields said.json '[(o["judged"]["task"], o["judged"]["grade"]) for o in r["lanes"][0]["outputs"]] == [("none", "fine")] and r["lanes"][0]["verdict"].startswith("fine: ")' "no task"
 expect 2 "no such task" "$program" audit square.onnx -i good.npz --task sleep
-shows err "expected classify, score" "no such task"
+shows err "none, classify, score" "no such task"
 expect 0 "an integer" "$program" audit decided.onnx -i far.npz -a fp16 -q --no-attribute --fail-above differing=0
 expect 1 "an integer that differs" "$program" audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0 --json said.json
 fields said.json '[c["output"] for l in r["limits"] for c in l["crossings"]] == ["g"] and [(o["judged"]["differing"], o["judged"]["elements"]) for o in r["lanes"][0]["outputs"] if o["name"] == "g"] == [(2, 4)]' "an integer that differs"

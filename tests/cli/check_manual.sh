@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Manual pages and completions against --usage, which argp prints: every command has a page, every long option of every command is
+# Manual pages and completions against --help=all: every command has a page, every long option of every command is
 # in its page and in the three completions, mandoc finds nothing, and bash completes what a person types.
 set -u
 made=${top_builddir:-.}/src/cli/manual
@@ -8,8 +8,8 @@ program=${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}
 bad=0
 wrong() { echo "$*"; bad=1; }
 
-# The long options of a command, by its --usage.
-usage_options() { "$program" "$1" --usage | grep -oE -- '--[a-z][a-z-]*' | sort -u; }
+# The long options of a command, by its --help=all.
+help_options() { "$program" "$1" --help=all | sed -nE 's/^  (-.,|   ) (--.*)$/\2/p' | sed 's/   .*//' | grep -oE -- '(^|, )--[a-z][a-z-]*' | tr -d ', ' | sort -u; }
 # What bash offers for the line $1 with the cursor at its end, COMP_WORDBREAKS being $2.
 offered() {
     bash --norc -c 'source "$1"; COMP_WORDBREAKS=$3 COMP_LINE=$2 COMP_POINT=${#2}
@@ -24,7 +24,7 @@ expect() {
 }
 default_breaks=$' \t\n"\'@><=;|&(:'
 
-commands=$("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$program" --help=all | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$commands")" -ge 16 ] || { echo "too few commands were found"; exit 1; }
 expect 'ulpscope ' "$(tr ' ' '\n' <<<"$commands --help --version" | sort | tr '\n' ' ' | sed 's/^ *//; s/ *$//')"
 count=0
@@ -32,15 +32,15 @@ for command in $commands; do
     page=$made/ulpscope-$command.1
     [ -f "$page" ] || { wrong "$command has no manual page"; continue; }
     grep -q "manual/ulpscope-$command\.1\|%D%/ulpscope-$command\.1" "$source/local.mk" || wrong "src/cli/manual/local.mk does not name ulpscope-$command.1"
-    options=$(usage_options "$command")
-    [ "$(wc -l <<<"$options")" -ge 2 ] || wrong "$command --usage: too few options were found"
+    options=$(help_options "$command")
+    [ -n "$options" ] || wrong "$command --help=all: too few options were found"
     of_page=$(sed -n '/^\.TP/{n;p}' "$page" | sed 's/\\-/-/g; s/\\f[BIR]/ /g' | grep '^ -' | grep -oE -- ' --[a-z][a-z-]*' | tr -d ' ' | sort -u)
     of_zsh=$(sed -n "/^        $command)/,/return ;;/p" "$made/_ulpscope" | grep -oE "^ *'\*--[a-z][a-z-]*" | grep -oE -- '--.*' | sort -u)
     of_fish=$(grep -F -- "'__ulpscope_command $command'" "$made/ulpscope.fish" | sed "s/ -d '.*//" | grep -oE -- ' -l [a-z-]+' | sed 's/ -l /--/' | sort -u)
     of_bash=$(offered "ulpscope $command --" "$default_breaks" | tr -d '=' | sort -u)
     for place in page zsh fish bash; do
         got=of_$place
-        [ "${!got}" = "$options" ] || wrong "$command: --usage and the $place differ: $(diff <(echo "$options") <(echo "${!got}") | grep '^[<>]' | tr '\n' ' ')"
+        [ "${!got}" = "$options" ] || wrong "$command: --help=all and the $place differ: $(diff <(echo "$options") <(echo "${!got}") | grep '^[<>]' | tr '\n' ' ')"
     done
     count=$((count + $(wc -l <<<"$options")))
 done
@@ -52,7 +52,7 @@ for command in sys.argv[2:]:
     for width in (80, 100, 0):
         controller, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
-        with subprocess.Popen([sys.argv[1], command, "--help"], stdout=terminal if width else subprocess.PIPE) as process:
+        with subprocess.Popen([sys.argv[1], command, "--help=all"], stdout=terminal if width else subprocess.PIPE) as process:
             os.close(terminal)
             text = b""
             try:
@@ -62,13 +62,30 @@ for command in sys.argv[2:]:
                 pass
         os.close(controller)
         lines = text.decode().replace("\r", "").split("\n")
-        options = lines[lines.index("") : next(i for i, line in enumerate(lines) if line.startswith("      --usage"))]
+        examples = next((i for i, line in enumerate(lines) if line == "Examples:"), 0)
+        options = lines[lines.index("", examples) : next(i for i, line in enumerate(lines) if line.startswith("  -h, --help"))]
         wrong = [line for line in options if not re.match(r"$|  -.,? |      --|\S|(?= \S.*:$)| {32}\S", line)]
         wrong += [line for line in lines if len(line) > (width or 100) and len(line.split()) > 1]
         for line in wrong:
-            print(f"{command} --help, {width or 100} columns: {line!r}")
+            print(f"{command} --help=all, {width or 100} columns: {line!r}")
 '
-[ -z "$(python3 -c "$helps" "$program" $commands | tee /dev/stderr)" ] || wrong "lines of --help"
+[ -z "$(python3 -c "$helps" "$program" $commands | tee /dev/stderr)" ] || wrong "lines of --help=all"
+
+# what excludes and needs name is there
+cat "$source"/../command/*_option.def "$source"/../option/common.c | tr '\n' ' ' | sed 's/" *"//g' >"$$.rows"
+for name in $(grep -oE '(EXCLUDES|NEEDS)\("[^:]*:' "$$.rows" | sed 's/.*("//; s/://'); do
+    grep -qE "(OPTION|WORD)\(\"$name\"," "$$.rows" || wrong "a row excludes or needs $name, which is no option"
+done
+rm "$$.rows"
+
+# the first screen: how a command is called, examples before options, no more than fits
+for command in $commands; do
+    "$program" "$command" -h >"$command.front" || wrong "$command -h"
+    [ "$(wc -l <"$command.front")" -le 40 ] || wrong "$command -h: $(wc -l <"$command.front") lines"
+    "$program" "$command" --help | cmp -s - "$command.front" || wrong "$command: -h and --help differ"
+    [ "$(sed -n 's/^Examples:.*/e/p; s/^  -h, --help.*/h/p' "$command.front" | tr -d '\n')" = eh ] || wrong "$command -h: no examples before the options"
+    rm "$command.front"
+done
 
 echo "$count options of $(wc -w <<<"$commands") commands"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Mistakes that people make in their first ten minutes, and what they are told: what was wrong, and what to do. Each row: the exit code, words of
-# the sentence (the last line but argp's reference to --help), and the command line after `ulpscope`.
+# the sentence (the last line but the reference to --help), and the command line after `ulpscope`.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 cp "$model" model.onnx
 cp "$inputs" inputs.npz
@@ -48,7 +48,7 @@ done <<'END_ROWS'
 2|no input has a dimension named 'N'; named ones: batch|audit model.onnx --dim N=4
 2|no node is called 'Softmax' (did you mean "block/attention/Softmax"?)|audit model.onnx -a fp16 --keep Softmax=fp32
 2|the model has no operator 'Softmx' (did you mean "Softmax"?)|audit model.onnx -a fp16 --keep op:Softmx=fp32
-2|give a --tolerance, as --tolerance sqnr_db=60|plan model.onnx -i inputs.npz --formats bf16,fp16
+2|--formats needs --tolerance or --budget: as --tolerance sqnr_db=60|plan model.onnx -i inputs.npz --formats bf16,fp16
 2|expected METRIC=NUMBER, as sqnr_db=60 or max_abs=1e-3|plan model.onnx -i inputs.npz --tolerance 60
 2|no recording: give the paths of one or more after the model|compare model.onnx -i inputs.npz
 2|give the path of its layer information (trtexec --exportLayerInfo=FILE)|engine model.onnx
@@ -57,14 +57,14 @@ done <<'END_ROWS'
 3|no file can be made in model.onnx/|audit model.onnx -o model.onnx
 3|model.engine: an engine of TensorRT is no ONNX model|audit model.engine
 3|graph.pb: the model is not valid ONNX protobuf|audit graph.pb
-2|one model at a time: 'model.onnx' is a second|audit model.onnx model.onnx
+2|'model.onnx' is too much: audit takes MODEL.onnx|audit model.onnx model.onnx
 3|notes.txt: line 1: no model: cannot be read|audit model.onnx -i notes.txt
 3|empty: holds no sample: neither|audit model.onnx -i empty
 3|no file can be made in notes.txt/|run model.onnx -i inputs.npz -o notes.txt/x.npz
 2|unknown base "fp17" (did you mean "fp16"?)|audit model.onnx -a fp17
 2|no target is called so (did you mean "trt10"|doctor model.onnx --for trt12
 2|(did you mean "sqnr_db"?)|plan model.onnx -i inputs.npz -a fp16 --tolerance sqnr=40
-2|--shape is for random inputs; with --inputs the arrays have the dimensions|audit model.onnx -i inputs.npz --shape patches=2x3
+2|--shape does not go with --inputs: its arrays have the dimensions|audit model.onnx -i inputs.npz --shape patches=2x3
 3|empty/report.json: cannot open|show empty
 3|notes.txt: a text of another kind, expected JSON|diff notes.txt notes.txt
 2|has no format with scales, and the graph no QuantizeLinear|scales model.onnx -a fp16

@@ -13,16 +13,16 @@ while IFS='|' read -r text options; do
     expect 2 "$options" "$program" plan "$model" -i "$inputs" -q $options
     shows err "$text" "$options"
 done <<'TABLE'
-counts the bits of --formats|--budget bits=5
+needs --formats: it counts their bits|--budget bits=5
 is bits=MEAN|--formats nvfp4,bf16 --budget 5
 the fewest that these formats have|--formats nvfp4,bf16 --budget bits=4
-it takes no --arith|--formats nvfp4,bf16 --budget bits=5 -a fp16
+--formats does not go with --arith|--formats nvfp4,bf16 --budget bits=5 -a fp16
 give bf16, fp16 or fp32 beside them, here there are several|--formats nvfp4,bf16,fp32 --budget bits=5
 here fp8-e4m3|--formats nvfp4,fp8-e4m3 --budget bits=5
-it takes no --for but trt|--formats nvfp4,bf16 --budget bits=5 --for torch
+--formats does not go with --for but trt|--formats nvfp4,bf16 --budget bits=5 --for torch
 mxfp4: TensorRT's operators have nvfp4|--formats mxfp4,bf16 --budget bits=5 --for trt
 is there twice|--formats nvfp4,nvfp4 --budget bits=5
-or a --budget, as --budget bits=5|--formats nvfp4,bf16
+or --budget bits=5|--formats nvfp4,bf16
 a budget of bits is a mean|--formats nvfp4,bf16 --budget bits=5 --cost bytes
 TABLE
 plan_digits() { "$program" plan "$model" -i "$inputs" -q --budget bits=9 -o digits "$@" >out 2>err; }

@@ -16,29 +16,6 @@ struct merge_options {
     size_t max_memory_bytes; /* 0: the shards' */
 };
 
-static error_t take_folder(struct argp_state *state, struct merge_options *options, char *argument)
-{
-    add_argument(state, &options->folders, &options->folder_count, argument);
-    return 0;
-}
-
-static void check_folders(const struct argp_state *state, const struct merge_options *options)
-{
-    if (!options->folder_count)
-        refuse(state, "expected the folders that ulpscope audit --checkpoint wrote");
-}
-
-static const char documentation[] =
-    "Put the samples together that ulpscope audit --shard K/N --checkpoint FOLDER has finished, "
-    "and "
-    "report as one audit of all samples would: the same bytes, but for its costs (seconds, memory)."
-    "\vThe options are those of the shards, with those given here. The model and the samples' "
-    "files are read again, from where the shards' arguments say.\n\n"
-    "Examples:\n"
-    "  ulpscope audit model.onnx -i samples/ --shard 1/2 --checkpoint one/\n"
-    "  ulpscope audit model.onnx -i samples/ --shard 2/2 --checkpoint two/\n"
-    "  ulpscope audit --merge one/ two/ --out report/";
-
 /* The shards' paths are taken from where they are merged. */
 static enum ulp_status check_paths(const struct common_options *common, struct ulp_error *error)
 {
@@ -82,50 +59,47 @@ static enum ulp_status read_arguments(const char *folder, int *argc, char ***arg
 }
 
 /* As the shards were called, without --shard. */
-static int merge_shards(const struct merge_options *merge)
+static void merge_options(struct audit_options *audit, const struct merge_options *merge)
 {
-    struct ulp_error error;
-    struct audit_options audit;
-    char **argv, *text;
-    int argc = 0;
-    if (read_arguments(merge->folders[0], &argc, &argv, &text, &error) != ULP_OK)
-        return fail(&error);
-    int code = parse_audit_options(argc, argv, &audit);
-    if (code == ULP_OK && check_paths(&audit.common, &error) != ULP_OK)
-        code = fail(&error);
-    if (code == ULP_OK && merge->max_memory_bytes) {
-        ulp_budget_free(audit.common.budget);
-        audit.common.budget = NULL;
-        if (ulp_budget_create(merge->max_memory_bytes, &audit.common.budget, &error) != ULP_OK)
-            code = fail(&error);
-    }
-    if (code == ULP_OK) {
-        char **own = audit.checkpoints;
-        audit.checkpoints = merge->folders;
-        audit.checkpoint_count = merge->folder_count;
-        audit.shard = audit.shard_count = 0;
-        audit.merge = true;
-        audit.out = merge->out;
-        audit.html = merge->html;
-        audit.common.quiet |= merge->quiet;
-        audit.common.allow_nonfinite_inputs |= merge->allow_nonfinite_inputs;
-        code = run_audit(&audit);
-        audit.checkpoints = own;
-    }
-    free_audit_options(&audit);
-    free(argv);
-    free(text);
-    return code;
+    audit->checkpoints = merge->folders;
+    audit->checkpoint_count = merge->folder_count;
+    audit->shard = audit->shard_count = 0;
+    audit->merge = true;
+    audit->out = merge->out;
+    audit->html = merge->html;
+    audit->common.quiet |= merge->quiet;
+    audit->common.allow_nonfinite_inputs |= merge->allow_nonfinite_inputs;
 }
 
-#define OPTIONS "cli/command/merge_option.def"
-#define PARSED struct merge_options
-#define WORDS "--merge FOLDER..."
-#define CHILDREN \
-    MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
-#define TAKE take_folder
-#define CHECK check_folders
-#include "cli/option/parser.def"
+static enum ulp_status merge_shards(void *parsed, struct ulp_error *error)
+{
+    const struct merge_options *merge = parsed;
+    const bool has_memory = is_option_given("max-memory");
+    void *options;
+    char **argv, *text;
+    int argc = 0;
+    ULP_TRY(read_arguments(merge->folders[0], &argc, &argv, &text, error));
+    int code = open_command(&command_audit, argc, argv, &options);
+    struct audit_options *audit = options;
+    if (code == ULP_OK && check_paths(&audit->common, error) != ULP_OK)
+        code = fail(error);
+    if (code == ULP_OK && has_memory) {
+        ulp_budget_free(audit->common.budget);
+        audit->common.budget = NULL;
+        if (ulp_budget_create(merge->max_memory_bytes, &audit->common.budget, error) != ULP_OK)
+            code = fail(error);
+    }
+    if (code == ULP_OK) {
+        char **own = audit->checkpoints;
+        merge_options(audit, merge);
+        code = run_audit(audit);
+        audit->checkpoints = own;
+    }
+    close_command(&command_audit, options);
+    free(argv);
+    free(text);
+    return code == ULP_OK ? ULP_OK : ulp_fail(error, (enum ulp_status)code, "%s", "");
+}
 
 bool asks_to_merge(int argc, char **argv)
 {
@@ -135,13 +109,26 @@ bool asks_to_merge(int argc, char **argv)
     return false;
 }
 
-int merge_audits(int argc, char **argv)
-{
-    struct merge_options merge = {0};
-    sandbox_wait();
-    int code = parse_arguments(&parser, argc, argv, &merge);
-    if (code == ULP_OK)
-        code = merge_shards(&merge);
-    free(merge.folders);
-    return code;
-}
+#define PARSED struct merge_options
+static const struct option_row rows[] = {
+#include "cli/command/merge_option.def"
+    {0}};
+const struct command command_merge = {
+    .name = "audit",
+    .summary = "compare arithmetics with a reference, node by node: which layer loses accuracy",
+    .purpose = "Put the samples together that ulpscope audit --shard K/N --checkpoint FOLDER has "
+               "finished, and report as one audit of all samples would: the same bytes, but for "
+               "its costs (seconds, memory).",
+    .examples = "  ulpscope audit model.onnx -i samples/ --shard 1/2 --checkpoint one/\n"
+                "  ulpscope audit model.onnx -i samples/ --shard 2/2 --checkpoint two/\n"
+                "  ulpscope audit --merge one/ two/ --out report/",
+    .notes = "The options are those of the shards, with those given here. The model and the "
+             "samples' files are read again, from where the shards' arguments say.",
+    .groups = {{NULL, rows, 0},
+               {NULL, judge_rows, offsetof(PARSED, allow_nonfinite_inputs)},
+               JSON_GROUP,
+               HELP_GROUP},
+    .size = sizeof(struct merge_options),
+    .leads = true,
+    .run = merge_shards,
+};

@@ -102,8 +102,8 @@ static const char *spill_folder(const struct audit_options *options)
 /* The words of the command line, each with a zero byte behind it: audit --merge reads them. */
 static void put_arguments(const struct audit_options *options, struct ulp_text *words)
 {
-    for (int a = 0; a < options->argc; a++)
-        ulp_text_put(words, options->argv[a], strlen(options->argv[a]) + 1);
+    for (int a = 0; a < options->common.argc; a++)
+        ulp_text_put(words, options->common.argv[a], strlen(options->common.argv[a]) + 1);
 }
 
 /* What the library is given, and is freed when it is done. */

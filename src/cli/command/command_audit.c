@@ -190,18 +190,12 @@ static void note_ranks(const struct audit_options *options)
             ranks_started(), ranks_started());
 }
 
-int command_audit(int argc, char **argv)
+enum ulp_status audit_model(void *parsed, struct ulp_error *error)
 {
-    if (asks_to_merge(argc, argv))
-        return merge_audits(argc, argv);
-    struct audit_options options;
-    int code = parse_audit_options(argc, argv, &options);
-    if (code == ULP_OK) {
-        ranks_join();
-        options.common.quiet |= ranks_self() > 0;
-        note_ranks(&options);
-        code = run_audit(&options);
-    }
-    free_audit_options(&options);
-    return ranks_leave(code);
+    struct audit_options *options = parsed;
+    ranks_join();
+    options->common.quiet |= ranks_self() > 0;
+    note_ranks(options);
+    const int code = ranks_leave(run_audit(options));
+    return code == ULP_OK ? ULP_OK : ulp_fail(error, (enum ulp_status)code, "%s", "");
 }

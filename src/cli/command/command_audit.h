@@ -8,7 +8,8 @@
 struct audit_options {
     struct common_options common;
     struct keep_options keep;
-    const char *arithmetics, *reference, *out, *reference_model, *junit, *html;
+    char *arithmetics;
+    const char *reference, *out, *reference_model, *junit, *html;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
     bool certify, schedules;
@@ -29,8 +30,6 @@ struct audit_options {
     size_t checkpoint_count;
     size_t shard, shard_count; /* from 1; 0: all samples */
     bool merge;                /* every sample is finished: --merge */
-    int argc;                  /* as they were given, for --merge */
-    char **argv;
 };
 
 /* audit_choices.c: what --for and --fuse-compare ask of an audit. */
@@ -61,16 +60,10 @@ enum ulp_status print_target(const struct audit_options *options,
                              const struct audit_choices *choices, const struct ulp_audit *audit,
                              size_t *worst, struct ulp_error *error);
 
-/* audit_options.c. Returns an exit code; usage errors do not return. */
-int parse_audit_options(int argc, char **argv, struct audit_options *out);
-void free_audit_options(struct audit_options *options);
-
 /* command_audit.c: audits and reports; returns an exit code. */
 int run_audit(const struct audit_options *options);
-
-/* audit_merge.c: with --merge, the shards' audit, whose exit code it returns. */
-bool asks_to_merge(int argc, char **argv);
-int merge_audits(int argc, char **argv);
+/* The whole command. */
+enum ulp_status audit_model(void *parsed, struct ulp_error *error);
 
 /* audit_samples.c: what the options ask of the library. The audit is freed also after a failure.
  * *whole: it is of all samples; else others have the rest (a

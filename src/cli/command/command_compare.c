@@ -8,47 +8,19 @@
 
 struct compare_options {
     struct common_options common;
-    const char *arithmetics, *reference, *out, *html, *recorded_inputs;
+    char *arithmetics;
+    const char *reference, *out, *html, *recorded_inputs;
     char **files;
     size_t file_count, trials, iteration;
     enum ulp_task task;
 };
 
-static void check_compared(const struct argp_state *state, struct compare_options *options)
+static void check_compared(void *parsed)
 {
-    if (options->common.model && !options->file_count)
-        refuse(state, "no recording: give the paths of one or more after the model");
+    const struct compare_options *options = parsed;
     if (options->common.shape_count)
-        refuse(state, "--shape is for random inputs, which no other framework ran on");
+        refuse("--shape is for random inputs, which no other framework ran on");
 }
-
-static error_t take_recording(struct argp_state *state, struct compare_options *options,
-                              char *argument)
-{
-    if (!options->common.model)
-        return ARGP_ERR_UNKNOWN; /* the common parser's */
-    add_argument(state, &options->files, &options->file_count, argument);
-    return 0;
-}
-
-static const char documentation[] =
-    "Say whether an arithmetic explains the tensors that another framework recorded: whether their "
-    "errors are as small as that arithmetic's. If not, name the first tensor that it does not "
-    "explain, and the cause. A recording is an .npz, the .json of Polygraphy's --save-outputs, an "
-    "ONNX test_data_set folder or a folder of .npy files. It may hold any of the graph's tensors, "
-    "under their names, in any float type."
-    "\vExit code 1: something is not explained, or the reference itself is not finite or lost its "
-    "digits. doc/compare.md says what explained means.\n\n"
-    "Examples:\n"
-    "  ulpscope compare model.onnx -i inputs.npz trt.json --arith fp16\n"
-    "      is the engine's output what FP16 makes of these inputs?\n"
-    "  ulpscope compare model.onnx -i inputs.npz ort.npz trt.json --arith fp32,fp16 --out cmp/\n"
-    "      two frameworks compared with the truth and with each other; all figures in "
-    "compare.json\n"
-    "  ulpscope compare model.onnx -i inputs.npz app.npz --recorded-inputs app_inputs.npz\n"
-    "      an application: was its preprocessing right, and if not, what was wrong?\n"
-    "  ulpscope compare model.onnx -i in.npz dump/ --arith tf32 --trials 16\n"
-    "      inner tensors, one .npy each: which node is the first that computes something else?";
 
 struct comparing {
     struct ulp_arithmetic *arithmetics;
@@ -232,25 +204,44 @@ static void free_comparing(struct comparing *c)
     free(c->arithmetics);
 }
 
-static enum ulp_status run_compare(const struct compare_options *options, struct ulp_error *error)
+static enum ulp_status run_compare(void *parsed, struct ulp_error *error)
 {
+    const struct compare_options *options = parsed;
     ULP_SCOPED(free_comparing) struct comparing comparing = {0};
     ULP_TRY(compare_recordings(options, &comparing, error));
     return report(options, &comparing.comparison, error);
 }
-#define OPTIONS "cli/command/compare_option.def"
-#define PARSED struct compare_options
-#define WORDS "MODEL.onnx RECORDING..."
-#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define TAKE take_recording
-#define CHECK check_compared
-#define RUN run_compare
-#include "cli/option/parser.def"
 
-int command_compare(int argc, char **argv)
-{
-    struct compare_options options = {.reference = "pair"};
-    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    free(options.files);
-    return code;
-}
+#define PARSED struct compare_options
+static const struct option_row rows[] = {
+#include "cli/command/compare_option.def"
+    {0}};
+const struct command command_compare = {
+    .name = "compare",
+    .summary = "say whether an arithmetic explains what another framework recorded",
+    .purpose =
+        "Say whether an arithmetic explains the tensors that another framework recorded: whether "
+        "their errors are as small as that arithmetic's. If not, name the first tensor that it "
+        "does not explain, and the cause. A recording is an .npz, the .json of Polygraphy's "
+        "--save-outputs, an ONNX test_data_set folder or a folder of .npy files. It may hold any "
+        "of the graph's tensors, under their names, in any float type.",
+    .examples =
+        "  ulpscope compare model.onnx -i inputs.npz trt.json --arith fp16\n"
+        "      is the engine's output what FP16 makes of these inputs?\n"
+        "  ulpscope compare model.onnx -i inputs.npz ort.npz trt.json --arith fp32,fp16 --out "
+        "cmp/\n"
+        "      two frameworks compared with the truth and with each other; all figures in "
+        "compare.json\n"
+        "  ulpscope compare model.onnx -i inputs.npz app.npz --recorded-inputs app_inputs.npz\n"
+        "      an application: was its preprocessing right, and if not, what was wrong?\n"
+        "  ulpscope compare model.onnx -i in.npz dump/ --arith tf32 --trials 16\n"
+        "      inner tensors, one .npy each: which node is the first that computes something else?",
+    .notes = "Exit code 1: something is not explained, or the reference itself is not finite or "
+             "lost its digits. doc/compare.md says what explained means.",
+    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .size = sizeof(struct compare_options),
+    .is_common = true,
+    .is_front = true,
+    .check = check_compared,
+    .run = run_compare,
+};

@@ -12,37 +12,6 @@
 #include "cli/command/example_bytes.h"
 #include "cli/sandbox/sandbox.h"
 
-enum { OPTION_OUT = 'o' };
-
-#define DEFAULT_FOLDER "ulpscope-demo"
-
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"out", OPTION_OUT, "FOLDER", OPTION_WRITES, "Where to (default: " DEFAULT_FOLDER "); model.onnx and inputs.npz are written there, too", 0},
-    {0},
-};
-/* clang-format on */
-
-static error_t parse_demo_option(int key, char *argument, struct argp_state *state)
-{
-    const char **folder = state->input;
-    switch (key) {
-    case OPTION_OUT: *folder = argument; return 0;
-    case ARGP_KEY_ARG:
-        refuse(state, "'%s': the demo takes no model; ulpscope audit does", argument);
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const char documentation[] =
-    "From nothing to a page: audit a small trained transformer, which the program carries, in "
-    "FP16, and say what to look at. Its outputs are finite in FP16, and wrong."
-    "\vExamples:\n"
-    "  ulpscope demo\n"
-    "      writes " DEFAULT_FOLDER "/report.html, beside the model and its inputs\n"
-    "  ulpscope demo -o /tmp/demo";
-
 static void say_what_to_look_at(const char *folder)
 {
     say(stdout,
@@ -131,55 +100,48 @@ static enum ulp_status write_example(const struct example_file *file, const char
     return status;
 }
 
-static int show(const char *folder)
+struct demo_options {
+    char *folder;
+};
+
+/* The audit says itself what fails. */
+static enum ulp_status show(void *parsed, struct ulp_error *error)
 {
-    struct ulp_error error;
-    struct ulp_text page = {0};
-    char *model = NULL, *inputs = NULL;
-    int code = ULP_OK;
-    ulp_text_add(&page, "%s/report.html", folder);
-    if (page.failed)
-        code = fail_memory();
-    else if (ulp_report_prepare(folder, &error) != ULP_OK ||
-             write_example(&model_file, folder, &model, &error) != ULP_OK ||
-             write_example(&inputs_file, folder, &inputs, &error) != ULP_OK)
-        code = fail(&error);
-    else {
-        char title[] = "ulpscope audit", quiet[] = "-q", given[] = "-i", list[] = "--arith=fp16",
-             out[] = "-o", html[] = "--html";
-        char *argv[] = {title,  model,     quiet, given,
-                        inputs, list,      out,   (char *)(uintptr_t)folder,
-                        html,   page.data, NULL};
-        code = command_audit((int)(sizeof argv / sizeof *argv) - 1, argv);
-    }
-    if (code == ULP_OK)
-        say_what_to_look_at(folder);
-    free(model);
-    free(inputs);
-    ulp_text_free(&page);
-    return code;
+    const struct demo_options *options = parsed;
+    ULP_SCOPED(ulp_text_free) struct ulp_text page = {0};
+    ULP_SCOPED(ulp_scoped_free) char *model = NULL;
+    ULP_SCOPED(ulp_scoped_free) char *inputs = NULL;
+    ulp_text_add(&page, "%s/report.html", options->folder);
+    ULP_TRY(taken(!page.failed, error));
+    ULP_TRY(ulp_report_prepare(options->folder, error));
+    ULP_TRY(write_example(&model_file, options->folder, &model, error));
+    ULP_TRY(write_example(&inputs_file, options->folder, &inputs, error));
+    char title[] = "audit", quiet[] = "-q", given[] = "-i", list[] = "--arith=fp16", out[] = "-o",
+         html[] = "--html";
+    char *argv[] = {title, model,           quiet, given,     inputs, list,
+                    out,   options->folder, html,  page.data, NULL};
+    const int code = run_command(&command_audit, (int)(sizeof argv / sizeof *argv) - 1, argv);
+    if (code != ULP_OK)
+        return ulp_fail(error, (enum ulp_status)code, "%s", "");
+    say_what_to_look_at(options->folder);
+    return ULP_OK;
 }
 
-int command_demo(int argc, char **argv)
-{
-    static const struct argp argp = {option_list, parse_demo_option, "", documentation, NULL, NULL,
-                                     NULL};
-    const char *folder = DEFAULT_FOLDER;
-    /* the default is an argument like another, which the sandbox and the check of outputs see */
-    char option[] = "--out=" DEFAULT_FOLDER, **given = calloc((size_t)argc + 2, sizeof *given);
-    if (!given)
-        return fail_memory();
-    const bool described = argc == 2 && strcmp(argv[1], "--describe") == 0;
-    int count = 0;
-    given[count++] = argv[0];
-    if (!described)
-        given[count++] = option;
-    for (int a = 1; a < argc; a++)
-        given[count++] = argv[a];
-    sandbox_wait();
-    int code = parse_arguments(&argp, count, given, &folder);
-    if (code == ULP_OK)
-        code = show(folder);
-    free(given);
-    return code;
-}
+#define PARSED struct demo_options
+static const struct option_row rows[] = {
+#include "cli/command/demo_option.def"
+    {0}};
+const struct command command_demo = {
+    .name = "demo",
+    .summary = "audit the example that the program carries, and show the page",
+    .purpose =
+        "From nothing to a page: audit a small trained transformer, which the program carries, in "
+        "FP16, and say what to look at. Its outputs are finite in FP16, and wrong.",
+    .examples = "  ulpscope demo\n"
+                "      writes ulpscope-demo/report.html, beside the model and its inputs\n"
+                "  ulpscope demo -o /tmp/demo",
+    .groups = {{NULL, rows, 0}, HELP_GROUP},
+    .size = sizeof(struct demo_options),
+    .leads = true,
+    .run = show,
+};

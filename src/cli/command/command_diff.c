@@ -14,31 +14,6 @@ struct diff_options {
     bool fail_if_worse, allow_nonfinite_inputs;
 };
 
-static void check_reports(const struct argp_state *state, struct diff_options *options)
-{
-    if (!options->reports[1])
-        refuse(state, "which reports? Give two of audit --out: the old one, then the new one");
-}
-
-static error_t take_report(struct argp_state *state, struct diff_options *options, char *argument)
-{
-    if (state->arg_num >= 2)
-        refuse(state, "two reports: '%s' is a third", argument);
-    options->reports[state->arg_num] = argument;
-    return 0;
-}
-
-static const char documentation[] =
-    "Say what became better or worse from one audit to another: outputs of each arithmetic, and "
-    "the nodes that introduce more than before. Arithmetics are paired by name, or where each "
-    "report has one, those."
-    "\vExit code 1: --fail-if-worse.\n\n"
-    "Examples:\n"
-    "  ulpscope diff report-main/ report-branch/\n"
-    "  ulpscope diff report-main/ report-branch/ --fail-if-worse --factor 1.5\n"
-    "      in CI\n"
-    "  ulpscope diff report-main/ report-branch/ --to markdown >>\"$GITHUB_STEP_SUMMARY\"";
-
 static enum ulp_status compare_reports(const struct diff_options *options, struct ulp_saved *before,
                                        struct ulp_saved *after, struct ulp_error *error)
 {
@@ -69,28 +44,39 @@ static enum ulp_status compare_reports(const struct diff_options *options, struc
     return judge(false, error);
 }
 
-static enum ulp_status run_diff(const struct diff_options *options, struct ulp_error *error)
+static enum ulp_status run_diff(void *parsed, struct ulp_error *error)
 {
+    const struct diff_options *options = parsed;
     ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
     ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *before = NULL;
     ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *after = NULL;
-    ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
+    ULP_TRY(ulp_budget_create(report_memory(options->max_memory_bytes), &budget, error));
     ULP_TRY(ulp_saved_read(options->reports[0], budget, &before, error));
     ULP_TRY(ulp_saved_read(options->reports[1], budget, &after, error));
     return compare_reports(options, before, after, error);
 }
-#define OPTIONS "cli/command/diff_option.def"
-#define PARSED struct diff_options
-#define WORDS "OLD NEW"
-#define CHILDREN \
-    MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
-#define TAKE take_report
-#define CHECK check_reports
-#define RUN run_diff
-#include "cli/option/parser.def"
 
-int command_diff(int argc, char **argv)
-{
-    struct diff_options options = {.max_memory_bytes = REPORT_MEMORY};
-    return run_command(&parser, argc, argv, &options, NULL, run_parsed);
-}
+#define PARSED struct diff_options
+static const struct option_row rows[] = {
+#include "cli/command/diff_option.def"
+    {0}};
+const struct command command_diff = {
+    .name = "diff",
+    .summary = "say what became better or worse between two audits",
+    .purpose = "Say what became better or worse from one audit to another: outputs of each "
+               "arithmetic, and the nodes that introduce more than before. Arithmetics are paired "
+               "by name, or where each report has one, those.",
+    .examples =
+        "  ulpscope diff report-main/ report-branch/\n"
+        "  ulpscope diff report-main/ report-branch/ --fail-if-worse --factor 1.5\n"
+        "      in CI\n"
+        "  ulpscope diff report-main/ report-branch/ --to markdown >>\"$GITHUB_STEP_SUMMARY\"",
+    .notes = "Exit code 1: --fail-if-worse.",
+    .groups = {{NULL, rows, 0},
+               MEMORY_GROUP,
+               {NULL, judge_rows, offsetof(PARSED, allow_nonfinite_inputs)},
+               JSON_GROUP,
+               HELP_GROUP},
+    .size = sizeof(struct diff_options),
+    .run = run_diff,
+};

@@ -13,36 +13,7 @@ struct doctor_options {
     const char *engine, *reference, *reference_model, *out, *html;
     char **recorded;
     size_t recorded_count;
-    int argc;
-    char **argv;
 };
-
-static void check_diagnosis(const struct argp_state *state, struct doctor_options *options)
-{
-    const struct combination rows[] = {
-        {options->doctor.arithmetic, options->engine,
-         "--engine says what is computed: leave out --arith"},
-        {options->doctor.tolerance > 0, options->doctor.no_plan,
-         "--tolerance is of the remedy that --no-plan does not search"},
-        {count_shapes(&options->common) > 1, true, "doctor takes one --shape of each input"},
-    };
-    REFUSE_COMBINATIONS(state, rows);
-}
-
-static const char documentation[] =
-    "Say whether MODEL comes out right where it is to run, and if not, why: lint, audit, overflow, "
-    "comparison and plan in one walk, with the most probable cause first, what to do about it, and "
-    "the command to go on with."
-    "\vdoc/doctor.md says by which rules causes are found, doc/verdicts.md what is fine, "
-    "borderline and broken.\n\nExit code 0: fine; 1: borderline, broken or not judged.\n\n"
-    "Examples:\n"
-    "  ulpscope doctor model.onnx -i inputs.npz --for trt\n"
-    "  ulpscope doctor model.onnx -i inputs.npz --for torch --html doctor.html\n"
-    "      one page with every step\n"
-    "  ulpscope doctor model.onnx -i inputs.npz --for trt --recorded outputs.json\n"
-    "      does the format explain what the engine gave?\n"
-    "  ulpscope doctor model.onnx -i inputs.npz --for trt10 --engine layers.json\n"
-    "      as it was built";
 
 /* One diagnosis while it is made. */
 struct making {
@@ -140,8 +111,9 @@ static void finish_doctor(struct making *making)
 PRINTS(print_doctor, ulp_doctor_text)
 WRITES(write_doctor, ulp_doctor_write)
 
-static enum ulp_status run_doctor(const struct doctor_options *options, struct ulp_error *error)
+static enum ulp_status run_doctor(void *parsed, struct ulp_error *error)
 {
+    const struct doctor_options *options = parsed;
     ULP_SCOPED(finish_doctor) struct making making = {.options = options};
     ULP_SCOPED(ulp_doctor_free) struct ulp_doctor doctor = {0};
     ULP_TRY(diagnose(&making, &doctor, error));
@@ -155,17 +127,35 @@ static enum ulp_status run_doctor(const struct doctor_options *options, struct u
     return judge(doctor.grade == ULP_GRADE_FINE, error);
 }
 
-#define OPTIONS "cli/command/doctor_option.def"
 #define PARSED struct doctor_options
-#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD CHILD(built_argp, &options->built, NULL, 0) JSON_CHILD
-#define CHECK check_diagnosis
-#define RUN run_doctor
-#include "cli/option/parser.def"
-
-int command_doctor(int argc, char **argv)
-{
-    struct doctor_options options = {.reference = "pair"};
-    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    free(options.recorded);
-    return code;
-}
+static const struct option_row rows[] = {
+#include "cli/command/doctor_option.def"
+    {0}};
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "say whether a model comes out right where it is to run, and if not, why",
+    .purpose = "Say whether MODEL comes out right where it is to run, and if not, why: lint, "
+               "audit, overflow, comparison and plan in one walk, with the most probable cause "
+               "first, what to do about it, and the command to go on with.",
+    .examples = "  ulpscope doctor model.onnx -i inputs.npz --for trt\n"
+                "  ulpscope doctor model.onnx -i inputs.npz --for torch --html doctor.html\n"
+                "      one page with every step\n"
+                "  ulpscope doctor model.onnx -i inputs.npz --for trt --recorded outputs.json\n"
+                "      does the format explain what the engine gave?\n"
+                "  ulpscope doctor model.onnx -i inputs.npz --for trt10 --engine layers.json\n"
+                "      as it was built",
+    .notes = "doc/doctor.md says by which rules causes are found, doc/verdicts.md what is fine, "
+             "borderline and broken.\n"
+             "\n"
+             "Exit code 0: fine; 1: borderline, broken or not judged.",
+    .groups = {{NULL, rows, 0},
+               JUDGE_GROUP,
+               {NULL, built_rows, offsetof(PARSED, built)},
+               JSON_GROUP,
+               COMMON_GROUP,
+               HELP_GROUP},
+    .size = sizeof(struct doctor_options),
+    .is_common = true,
+    .is_front = true,
+    .run = run_doctor,
+};

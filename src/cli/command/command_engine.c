@@ -9,61 +9,11 @@
 struct engine_options {
     struct common_options common;
     struct ulp_engine_map_options built;
-    const char *paths[2]; /* of the descriptions */
-    size_t path_count;
+    const char *paths[2]; /* of the descriptions; the second may be NULL */
     const char *plan, *layer_precisions, *out, *html, *reference;
     bool fail_on_disobeyed;
     size_t shown;
 };
-
-/* The model first, which common options take; then one description or two. */
-static error_t add_path(struct argp_state *state, struct engine_options *options, char *path)
-{
-    if (!options->common.model)
-        return ARGP_ERR_UNKNOWN;
-    if (options->path_count == 2)
-        refuse(state, "two engines at most: '%s' and '%s', then '%s'", options->paths[0],
-               options->paths[1], path);
-    options->paths[options->path_count++] = path;
-    return 0;
-}
-
-static void check_engine(const struct argp_state *state, const struct engine_options *options)
-{
-    if (options->common.model && !options->path_count)
-        refuse(state, "no engine: give the path of its layer information (trtexec "
-                      "--exportLayerInfo=FILE)");
-    if (options->path_count == 2 && (options->plan || options->layer_precisions))
-        refuse(state, "--plan and --layer-precisions are of one engine: leave one out");
-    if (options->path_count == 2 && options->fail_on_disobeyed)
-        refuse(state, "--fail-on disobeyed is of one engine: leave one out");
-    if (count_shapes(&options->common) > 1)
-        refuse(state, "engine takes one --shape of each input");
-}
-
-static const char documentation[] =
-    "Say what a runtime built of MODEL: which kernel computes which nodes, in which types, with "
-    "which accumulator and how sure that is; whether a plan or --layerPrecisions was obeyed; and, "
-    "of "
-    "two engines of one model, what differs and how much of the second one's error each difference "
-    "explains. ENGINE is TensorRT's layer information of any version, or a log that holds it "
-    "(trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed, or --verbose); the .onnx that "
-    "ONNX Runtime optimised (optimized_model_filepath); or OpenVINO's execution graph (.xml)."
-    "\vWords of the report:\n"
-    "  accumulate   the format that products are added in\n"
-    "  sure         documented by NVIDIA, observed in every known engine, inferred from names and\n"
-    "               machine code, or unknown (doc/engine.md)\n"
-    "  mapped by    what says which nodes a layer computes: metadata, its name, the tensors "
-    "around\n"
-    "               it; bounded: somewhere among these nodes\n\n"
-    "ulpscope audit MODEL --engine ENGINE.json computes exactly that, beside other arithmetics.\n\n"
-    "Examples:\n"
-    "  ulpscope engine model.onnx layers.json\n"
-    "      which precision ran, and with which accumulators?\n"
-    "  ulpscope engine model.onnx layers.json --plan plan/plan.json --fail-on disobeyed\n"
-    "      in CI: was the plan obeyed?\n"
-    "  ulpscope engine model.onnx good.json bad.json --inputs inputs.npz\n"
-    "      two builds of one model: why is the second worse?";
 
 /* What the run holds. */
 struct session {
@@ -133,13 +83,13 @@ static enum ulp_status run_engine(struct session *session, struct ulp_error *err
 {
     const struct engine_options *options = session->options;
     ULP_TRY(open_model(session, error));
-    for (size_t e = 0; e < options->path_count; e++) {
+    for (size_t e = 0; e < 2 && options->paths[e]; e++) {
         ULP_TRY(ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e],
                                 error));
         ULP_TRY(ulp_engine_map_make(&session->engines[e], session->program, &options->built,
                                     &session->built[e], error));
     }
-    if (options->path_count == 2)
+    if (options->paths[1])
         return compare_engines(session, error);
     return judge_wishes(session, error);
 }
@@ -149,18 +99,17 @@ static enum ulp_status print_engine(const void *of, int width, bool colour, char
 {
     const struct session *session = of;
     const struct engine_options *options = session->options;
-    return options->path_count == 2
-               ? ulp_engine_map_changes_text(&session->changes, options->shown, width, colour, out,
-                                             error)
-               : ulp_engine_map_text(&session->built[0], &session->wishes, options->shown, width,
-                                     colour, out, error);
+    return options->paths[1] ? ulp_engine_map_changes_text(&session->changes, options->shown, width,
+                                                           colour, out, error)
+                             : ulp_engine_map_text(&session->built[0], &session->wishes,
+                                                   options->shown, width, colour, out, error);
 }
 
 static enum ulp_status write_engine(const void *of, enum ulp_output_kind as, const char *path,
                                     struct ulp_error *error)
 {
     const struct session *session = of;
-    const size_t last = session->options->path_count - 1;
+    const size_t last = session->options->paths[1] != NULL;
     return ulp_engine_map_write(&session->built[last], &session->wishes,
                                 last ? &session->changes : NULL, as, path, error);
 }
@@ -196,9 +145,9 @@ static enum ulp_status say_refusal(const struct session *session, struct ulp_err
     return ULP_OK;
 }
 
-static enum ulp_status run_engine_command(const struct engine_options *options,
-                                          struct ulp_error *error)
+static enum ulp_status run_engine_command(void *parsed, struct ulp_error *error)
 {
+    const struct engine_options *options = parsed;
     ULP_SCOPED(close_session) struct session session = {.options = options};
     const struct ulp_wishes *wishes = &session.wishes;
     const struct result result = {&session,     print_engine,  write_engine,
@@ -210,18 +159,46 @@ static enum ulp_status run_engine_command(const struct engine_options *options,
                  error);
 }
 
-#define OPTIONS "cli/command/engine_option.def"
 #define PARSED struct engine_options
-#define WORDS "MODEL.onnx ENGINE [SECOND]"
-#define CHILDREN \
-    COMMON_CHILD(1) CHILD(built_argp, &options->built, "What is not told:", 1) JSON_CHILD
-#define TAKE add_path
-#define CHECK check_engine
-#define RUN run_engine_command
-#include "cli/option/parser.def"
-
-int command_engine(int argc, char **argv)
-{
-    struct engine_options options = {.reference = "pair", .shown = 12};
-    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-}
+static const struct option_row rows[] = {
+#include "cli/command/engine_option.def"
+    {0}};
+const struct command command_engine = {
+    .name = "engine",
+    .summary = "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed",
+    .purpose =
+        "Say what a runtime built of MODEL: which kernel computes which nodes, in which types, "
+        "with which accumulator and how sure that is; whether a plan or --layerPrecisions was "
+        "obeyed; and, of two engines of one model, what differs and how much of the second one's "
+        "error each difference explains. ENGINE is TensorRT's layer information of any version, or "
+        "a log that holds it (trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed, or "
+        "--verbose); the .onnx that ONNX Runtime optimised (optimized_model_filepath); or "
+        "OpenVINO's execution graph (.xml).",
+    .examples =
+        "  ulpscope engine model.onnx layers.json\n"
+        "      which precision ran, and with which accumulators?\n"
+        "  ulpscope engine model.onnx layers.json --plan plan/plan.json --fail-on disobeyed\n"
+        "      in CI: was the plan obeyed?\n"
+        "  ulpscope engine model.onnx good.json bad.json --inputs inputs.npz\n"
+        "      two builds of one model: why is the second worse?",
+    .notes = "Words of the report:\n"
+             "  accumulate   the format that products are added in\n"
+             "  sure         documented by NVIDIA, observed in every known engine, inferred from "
+             "names and\n"
+             "               machine code, or unknown (doc/engine.md)\n"
+             "  mapped by    what says which nodes a layer computes: metadata, its name, the "
+             "tensors around\n"
+             "               it; bounded: somewhere among these nodes\n"
+             "\n"
+             "ulpscope audit MODEL --engine ENGINE.json computes exactly that, beside other "
+             "arithmetics.",
+    .groups = {{NULL, rows, 0},
+               JSON_GROUP,
+               {"What is not told:", built_rows, offsetof(PARSED, built)},
+               COMMON_GROUP,
+               HELP_GROUP},
+    .size = sizeof(struct engine_options),
+    .is_common = true,
+    .is_front = true,
+    .run = run_engine_command,
+};

@@ -8,41 +8,9 @@ struct extract_options {
     const char *part, *out;
 };
 
-static error_t take_part(struct argp_state *state, struct extract_options *options, char *argument)
+static enum ulp_status extract(void *parsed, struct ulp_error *error)
 {
-    if (!options->common.model)
-        return ARGP_ERR_UNKNOWN; /* the model's */
-    if (options->part)
-        refuse(state, "one part is expected, NODE or FIRST,LAST; '%s' is too much", argument);
-    options->part = argument;
-    return 0;
-}
-
-static void check_part(const struct argp_state *state, const struct extract_options *options)
-{
-    if (!options->part)
-        refuse(state, "say which part: NODE, or FIRST,LAST for all nodes from one to the other");
-    if (!options->out)
-        refuse(state, "give --out FOLDER, where the part is written");
-    refuse_shapes(state, &options->common, "extract takes one --shape of each input");
-}
-
-static const char documentation[] =
-    "Write the nodes of MODEL from FIRST to LAST, or one NODE, as a model of their own, with what "
-    "they read in an exact run of MODEL, rounded once to their types, and the exact outputs for "
-    "that: a small file that shows what a runtime gets wrong."
-    "\vA node in a body or function stands for the node of the main graph that has it. Integers "
-    "that follow from shapes alone become constants.\n\n"
-    "Examples:\n"
-    "  ulpscope extract model.onnx /layer.3/MatMul -i inputs.npz -o bug/\n"
-    "  ulpscope extract model.onnx /norm/Pow,/norm/Div -i inputs.npz -o bug/\n"
-    "      the normalisation by itself\n"
-    "  cd bug && polygraphy run model.onnx --trt --data-loader-script load_data.py --load-outputs "
-    "outputs.json\n"
-    "  ulpscope audit bug/model.onnx -i bug/inputs.npz -a trt:fp16";
-
-static enum ulp_status extract(const struct extract_options *options, struct ulp_error *error)
-{
+    const struct extract_options *options = parsed;
     struct ulp_extracted extracted;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
@@ -67,17 +35,26 @@ static enum ulp_status extract(const struct extract_options *options, struct ulp
     return ULP_OK;
 }
 
-#define OPTIONS "cli/command/extract_option.def"
 #define PARSED struct extract_options
-#define WORDS "MODEL.onnx NODE|FIRST,LAST"
-#define CHILDREN COMMON_CHILD(1)
-#define TAKE take_part
-#define CHECK check_part
-#define RUN extract
-#include "cli/option/parser.def"
-
-int command_extract(int argc, char **argv)
-{
-    struct extract_options options = {0};
-    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-}
+static const struct option_row rows[] = {
+#include "cli/command/extract_option.def"
+    {0}};
+const struct command command_extract = {
+    .name = "extract",
+    .summary = "write a part of a model with exact outputs, for a bug report",
+    .purpose = "Write the nodes of MODEL from FIRST to LAST, or one NODE, as a model of their own, "
+               "with what they read in an exact run of MODEL, rounded once to their types, and the "
+               "exact outputs for that: a small file that shows what a runtime gets wrong.",
+    .examples = "  ulpscope extract model.onnx /layer.3/MatMul -i inputs.npz -o bug/\n"
+                "  ulpscope extract model.onnx /norm/Pow,/norm/Div -i inputs.npz -o bug/\n"
+                "      the normalisation by itself\n"
+                "  cd bug && polygraphy run model.onnx --trt --data-loader-script load_data.py "
+                "--load-outputs outputs.json\n"
+                "  ulpscope audit bug/model.onnx -i bug/inputs.npz -a trt:fp16",
+    .notes = "A node in a body or function stands for the node of the main graph that has it. "
+             "Integers that follow from shapes alone become constants.",
+    .groups = {{NULL, rows, 0}, COMMON_GROUP, HELP_GROUP},
+    .size = sizeof(struct extract_options),
+    .is_common = true,
+    .run = extract,
+};

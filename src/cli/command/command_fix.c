@@ -12,44 +12,6 @@ struct fix_options {
     const char *reference, *reference_model, *html;
 };
 
-static void add_words(struct argp_state *state, const char *option, struct texts *words, char *list)
-{
-    char *rest;
-    for (char *word = strtok_r(list, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
-        add_argument(state, &words->items, &words->count, word);
-    if (!words->count)
-        refuse(state, "%s: expected names of rules, as eps-zero,square-in-half", option);
-}
-
-static void check_fixing(const struct argp_state *state, struct fix_options *options)
-{
-    struct ulp_fix_options *fix = &options->fix;
-    const struct combination rows[] = {
-        {!fix->path, true, "give the new model's name: -o fixed.onnx"},
-        {fix->target && fix->arithmetic, true, "--for chooses the arithmetic: leave out --arith"},
-        {count_shapes(&options->common) > 1, true, "fix takes one --shape of each input"},
-    };
-    REFUSE_COMBINATIONS(state, rows);
-}
-
-static const char documentation[] =
-    "Make of MODEL, which comes out wrong where it is to run, one that comes out right, in one "
-    "file: edits of its graph, each tried by a run (operators written out, masks and epsilons that "
-    "the format does not hold, scales behind products), and where these are not enough the nodes "
-    "that ulpscope plan keeps in FP32, with types and Casts. Each edit is said with its reason, "
-    "its gain and what it changes in exact arithmetic; what gains nothing is not made."
-    "\vdoc/fix.md has the edits. A model that is fine already is left alone: no file is "
-    "written.\n\nExit code 1: nothing that was tried meets the tolerance.\n\n"
-    "Examples:\n"
-    "  ulpscope fix model.onnx -i inputs.npz --for trt -o fixed.onnx\n"
-    "  ulpscope fix model.onnx -i samples/ --for torch --tolerance sqnr_db=60 -o fixed.onnx\n"
-    "      every output within 1e-3 of its rms\n"
-    "  ulpscope fix model.onnx -i inputs.npz --for ort-cuda --only decomposed-layernorm -o "
-    "fixed.onnx\n"
-    "      no edit but that, and a plan for the rest\n"
-    "  ulpscope fix model.onnx -i inputs.npz --for coreml-ane --allow-value-change -o fixed.onnx\n"
-    "      also masks of -1e4 and epsilons of 6e-5";
-
 /* One fix while it is made. */
 struct making {
     const struct fix_options *options;
@@ -112,8 +74,9 @@ static void finish_fix(struct making *making)
     ulp_model_free(making->model);
 }
 
-static enum ulp_status run_fix(const struct fix_options *options, struct ulp_error *error)
+static enum ulp_status run_fix(void *parsed, struct ulp_error *error)
 {
+    const struct fix_options *options = parsed;
     ULP_SCOPED(finish_fix) struct making making = {.options = options};
     ULP_SCOPED(ulp_fix_free) struct ulp_fix fix = {0};
     const struct result result = {&fix, print_fix, write_fix, .page = options->html};
@@ -122,19 +85,36 @@ static enum ulp_status run_fix(const struct fix_options *options, struct ulp_err
     return judge(fix.met, error);
 }
 
-#define OPTIONS "cli/command/fix_option.def"
 #define PARSED struct fix_options
-#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define CHECK check_fixing
-#define RUN run_fix
-#include "cli/option/parser.def"
-
-int command_fix(int argc, char **argv)
-{
-    struct fix_options options = {.reference = "pair", .fix.confidence = 0.99};
-    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    free(options.tolerances.items);
-    free(options.only.items);
-    free(options.without.items);
-    return code;
-}
+static const struct option_row rows[] = {
+#include "cli/command/fix_option.def"
+    {0}};
+const struct command command_fix = {
+    .name = "fix",
+    .summary = "write a model that comes out right there: edits, and what to keep in FP32",
+    .purpose = "Make of MODEL, which comes out wrong where it is to run, one that comes out right, "
+               "in one file: edits of its graph, each tried by a run (operators written out, masks "
+               "and epsilons that the format does not hold, scales behind products), and where "
+               "these are not enough the nodes that ulpscope plan keeps in FP32, with types and "
+               "Casts. Each edit is said with its reason, its gain and what it changes in exact "
+               "arithmetic; what gains nothing is not made.",
+    .examples =
+        "  ulpscope fix model.onnx -i inputs.npz --for trt -o fixed.onnx\n"
+        "  ulpscope fix model.onnx -i samples/ --for torch --tolerance sqnr_db=60 -o fixed.onnx\n"
+        "      every output within 1e-3 of its rms\n"
+        "  ulpscope fix model.onnx -i inputs.npz --for ort-cuda --only decomposed-layernorm -o "
+        "fixed.onnx\n"
+        "      no edit but that, and a plan for the rest\n"
+        "  ulpscope fix model.onnx -i inputs.npz --for coreml-ane --allow-value-change -o "
+        "fixed.onnx\n"
+        "      also masks of -1e4 and epsilons of 6e-5",
+    .notes = "doc/fix.md has the edits. A model that is fine already is left alone: no file is "
+             "written.\n"
+             "\n"
+             "Exit code 1: nothing that was tried meets the tolerance.",
+    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .size = sizeof(struct fix_options),
+    .is_common = true,
+    .is_front = true,
+    .run = run_fix,
+};

@@ -16,47 +16,14 @@ struct lint_options {
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
 };
 
-/* --list, or one rule. */
-static void list_alone(struct lint_options *options, const char *rule)
+static void add_target(void *parsed, char *text)
 {
-    options->list |= !rule;
-    options->explain = rule ? rule : options->explain;
-    options->common.model = ""; /* none is wanted */
+    struct ulp_error error;
+    struct lint_options *options = parsed;
+    if (check_target(text, &error) != ULP_OK)
+        refuse("--for: %s", error.message);
+    options->lint.targets |= ulp_target_find(text)->bit;
 }
-
-static size_t read_shown(const struct argp_state *state, const char *text)
-{
-    int64_t count = 0;
-    if (!parse_integer(text, 0, INT64_MAX, &count))
-        refuse(state, "--show %s: expected a whole number", text);
-    return (size_t)count;
-}
-
-static void check_linting(const struct argp_state *state, struct lint_options *options)
-{
-    refuse_shapes(state, &options->common, "lint takes one --shape of each input");
-    if (options->change && !options->fix)
-        refuse(state, "--allow-value-change is of --fix FILE");
-    if ((options->list || options->explain) &&
-        (json_file() || options->html || options->sarif || options->fix))
-        refuse(state, "--list and --explain look at no model, so there is no file to write");
-}
-
-static const char documentation[] =
-    "Search a model, and trtexec's options for it, for known causes of lost accuracy in FP16 and "
-    "for what a runtime ignores in silence: Casts that round twice, masks and epsilons that FP16 "
-    "does not hold, weights that vanish, decomposed normalisations, layer names that match "
-    "nothing, Q/DQ that no kernel takes. Nothing is computed and no inputs are needed; free "
-    "dimensions are taken as 1 unless --dim, --shape or a sample (--inputs) says what they are."
-    "\vExit code 1: there is an error, or a finding of --fail-on. doc/lint.md has the table of "
-    "rules.\n\n"
-    "Examples:\n"
-    "  ulpscope lint model.onnx\n"
-    "  ulpscope lint model.onnx --for trt10 --layer-precisions '/norm/*:fp32'\n"
-    "      does trtexec obey this option, and which layers does it leave out?\n"
-    "  ulpscope lint mixed.onnx --fail-on warning --sarif lint.sarif\n"
-    "      in CI: fail, and annotate\n"
-    "  ulpscope lint --explain cast-down-up";
 
 static void print_targets(unsigned targets)
 {
@@ -139,8 +106,9 @@ static enum ulp_status report(const struct lint_options *options,
     return judge(!failing, error);
 }
 
-static enum ulp_status run_lint(struct lint_options *options, struct ulp_error *error)
+static enum ulp_status run_lint(void *parsed, struct ulp_error *error)
 {
+    struct lint_options *options = parsed;
     const struct common_options *common = &options->common;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *original = NULL;
@@ -164,15 +132,30 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_error *
     return report(options, &result, &fixed, error);
 }
 
-#define OPTIONS "cli/command/lint_option.def"
 #define PARSED struct lint_options
-#define CHILDREN COMMON_CHILD(2) JSON_CHILD
-#define CHECK check_linting
-#define RUN run_lint
-#include "cli/option/parser.def"
-
-int command_lint(int argc, char **argv)
-{
-    struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};
-    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-}
+static const struct option_row rows[] = {
+#include "cli/command/lint_option.def"
+    {0}};
+const struct command command_lint = {
+    .name = "lint",
+    .summary = "look through a model and trtexec's options for what loses accuracy or is ignored",
+    .purpose = "Search a model, and trtexec's options for it, for known causes of lost accuracy in "
+               "FP16 and for what a runtime ignores in silence: Casts that round twice, masks and "
+               "epsilons that FP16 does not hold, weights that vanish, decomposed normalisations, "
+               "layer names that match nothing, Q/DQ that no kernel takes. Nothing is computed and "
+               "no inputs are needed; free dimensions are taken as 1 unless --dim, --shape or a "
+               "sample (--inputs) says what they are.",
+    .examples = "  ulpscope lint model.onnx\n"
+                "  ulpscope lint model.onnx --for trt10 --layer-precisions '/norm/*:fp32'\n"
+                "      does trtexec obey this option, and which layers does it leave out?\n"
+                "  ulpscope lint mixed.onnx --fail-on warning --sarif lint.sarif\n"
+                "      in CI: fail, and annotate\n"
+                "  ulpscope lint --explain cast-down-up",
+    .notes = "Exit code 1: there is an error, or a finding of --fail-on. doc/lint.md has the table "
+             "of rules.",
+    .groups = {{NULL, rows, 0}, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .size = sizeof(struct lint_options),
+    .is_common = true,
+    .is_front = true,
+    .run = run_lint,
+};

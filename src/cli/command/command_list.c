@@ -9,24 +9,6 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-static const char documentation[] =
-    "Without a word: what can be listed, and how much there is of it. \"arithmetics\", \"parts\" "
-    "(appended to the name of one), \"targets\" (of --for), \"operators\" (with the formulas that "
-    "define them) or \"units\" (of GPUs, with the sources of their parameters): all of them. Any "
-    "other word is the name of one, which is explained: of an arithmetic formats, rounding, order "
-    "of sums and matrix unit; of a target what it stores, accumulates and fuses, how it lowers "
-    "constants, and what is known of it from where."
-    "\vExamples:\n"
-    "  ulpscope list\n"
-    "  ulpscope list operators\n"
-    "  ulpscope list tf32@a100\n"
-    "  ulpscope list torch-compile:fp16@a100 trt10\n"
-    "  ulpscope list fp16-strict,order=pairwise\n"
-    "  ulpscope list Softmax h200.mma.f16.f32 a30\n\n"
-    "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
-    "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX "
-    "Runtime's CPU provider makes of them: FP16 graphs in FP32.";
-
 /* ---- operators ---- */
 
 static int compare_rows(const void *a, const void *b)
@@ -279,18 +261,45 @@ static enum ulp_status list(const char *word, struct ulp_error *error)
     return ULP_OK;
 }
 
-int command_list(int argc, char **argv)
+struct list_options {
+    char **names;
+    size_t count;
+};
+
+static enum ulp_status list_names(void *parsed, struct ulp_error *error)
 {
-    static const struct argp argp = {.args_doc = "[WHAT...]", .doc = documentation};
-    struct ulp_error error;
-    int first = argc;
-    const int code = parse_words(&argp, argc, argv, &first, NULL);
-    if (code != ULP_OK)
-        return code;
-    if (first == argc)
+    const struct list_options *options = parsed;
+    if (!options->count)
         print_overview();
-    for (int a = first; a < argc; a++)
-        if (list(argv[a], &error) != ULP_OK)
-            return fail(&error);
+    for (size_t n = 0; n < options->count; n++)
+        ULP_TRY(list(options->names[n], error));
     return ULP_OK;
 }
+
+#define PARSED struct list_options
+static const struct option_row rows[] = {
+#include "cli/command/list_option.def"
+    {0}};
+const struct command command_list = {
+    .name = "list",
+    .summary = "say which arithmetics, targets, operators and units there are, and explain one",
+    .purpose =
+        "Without a word: what can be listed, and how much there is of it. \"arithmetics\", "
+        "\"parts\" (appended to the name of one), \"targets\" (of --for), \"operators\" (with the "
+        "formulas that define them) or \"units\" (of GPUs, with the sources of their parameters): "
+        "all of them. Any other word is the name of one, which is explained: of an arithmetic "
+        "formats, rounding, order of sums and matrix unit; of a target what it stores, accumulates "
+        "and fuses, how it lowers constants, and what is known of it from where.",
+    .examples = "  ulpscope list\n"
+                "  ulpscope list operators\n"
+                "  ulpscope list tf32@a100\n"
+                "  ulpscope list torch-compile:fp16@a100 trt10\n"
+                "  ulpscope list fp16-strict,order=pairwise\n"
+                "  ulpscope list Softmax h200.mma.f16.f32 a30",
+    .notes = "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
+             "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' "
+             "what ONNX Runtime's CPU provider makes of them: FP16 graphs in FP32.",
+    .groups = {{NULL, rows, 0}, HELP_GROUP},
+    .size = sizeof(struct list_options),
+    .run = list_names,
+};

@@ -14,53 +14,10 @@
 #include "cli/mcp/mcp.h"
 #include "cli/sandbox/landlock.h"
 
-enum { OPTION_ROOT = 512, OPTION_TIME, OPTION_CALL_MEMORY, OPTION_NO_SANDBOX };
-
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"root", OPTION_ROOT, "FOLDER", OPTION_READS, "Nothing outside FOLDER is read (default: the folder in which the server is started)", 0},
-    {"call-time", OPTION_TIME, "SECONDS", 0, "Time limit of a call (default 120)", 0},
-    {"call-memory", OPTION_CALL_MEMORY, "BYTES", 0, "Memory limit of a call; suffixes K, M and G are understood (default 4G)", 0},
-    {"no-sandbox", OPTION_NO_SANDBOX, 0, 0, "Run calls without --sandbox, where the kernel has no Landlock", 0},
-    {0},
-};
-/* clang-format on */
-
 struct mcp_options {
     const char *root;
     struct mcp_server server;
 };
-
-static error_t parse_mcp_option(int key, char *argument, struct argp_state *state)
-{
-    struct mcp_options *options = state->input;
-    switch (key) {
-    case OPTION_ROOT: options->root = argument; return 0;
-    case OPTION_TIME:
-        read_number(state, "--call-time", argument, 0.001, 86400);
-        options->server.seconds = argument;
-        return 0;
-    case OPTION_CALL_MEMORY:
-        read_memory(state, argument);
-        options->server.memory = argument;
-        return 0;
-    case OPTION_NO_SANDBOX: options->server.sandbox = false; return 0;
-    case ARGP_KEY_ARG: refuse(state, "'%s': the server takes no arguments", argument); return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const char documentation[] =
-    "Serve doctor, audit, plan, overflow, lint, compare, show and explain to agents, by the Model "
-    "Context Protocol on standard input and output. Models and inputs lie below --root; every call "
-    "is a process of its own with limits of time and memory, in a sandbox that opens no other "
-    "files. What calls write goes to a folder in TMPDIR that ends with the server; nothing is "
-    "written below --root."
-    "\vExamples:\n"
-    "  ulpscope mcp --root models/\n"
-    "      {\"mcpServers\": {\"ulpscope\": {\"command\": \"ulpscope\", \"args\": [\"mcp\", "
-    "\"--root\", \"/models\"]}}}\n"
-    "      in the settings of a client";
 
 /* ---- messages ---- */
 
@@ -155,14 +112,14 @@ static void take_message(struct mcp_server *server, const char *line, size_t len
 #define LINE_BYTES ((size_t)4 << 20)
 
 /* Until the input ends. A line beyond the limit is refused, and read to its end. */
-static int serve(struct mcp_server *server)
+static enum ulp_status serve(struct mcp_server *server, struct ulp_error *error)
 {
     char *line = malloc(LINE_BYTES);
     size_t used = 0;
     bool too_long = false;
     int next;
     if (!line)
-        return fail_memory();
+        return out_of_memory(error);
     while ((next = getchar()) != EOF) {
         if (next != '\n') {
             too_long |= used == LINE_BYTES;
@@ -206,31 +163,52 @@ static enum ulp_status make_scratch(struct mcp_server *server, struct ulp_error 
     return error->status;
 }
 
-int command_mcp(int argc, char **argv)
+static enum ulp_status check_seconds(const char *text, struct ulp_error *error)
 {
-    static const struct argp argp = {option_list, parse_mcp_option, "", documentation, NULL, NULL,
-                                     NULL};
-    struct mcp_options options = {.root = ".",
-                                  .server = {.seconds = "120", .memory = "4G", .sandbox = true}};
-    struct mcp_server *server = &options.server;
-    struct ulp_error error;
-    int code = parse_arguments(&argp, argc, argv, &options);
-    ULP_SCOPED(ulp_scoped_free) char *root = code == ULP_OK ? realpath(options.root, NULL) : NULL;
+    char *end;
+    const double seconds = strtod(text, &end);
+    return end > text && !*end && seconds >= 1e-3 && seconds <= 86400
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE, "%s: expected a number from 0.001 to 86400",
+                          text);
+}
+
+static enum ulp_status serve_calls(void *parsed, struct ulp_error *error)
+{
+    struct mcp_options *options = parsed;
+    struct mcp_server *server = &options->server;
+    ULP_SCOPED(ulp_scoped_free) char *root = realpath(options->root, NULL);
     server->root = root;
-    if (code == ULP_OK && !root)
-        code = ulp_fail(&error, ULP_ERROR_INPUT, "%s: %s", options.root, strerror(errno));
-    else if (code == ULP_OK && server->sandbox && !landlock_version())
-        code = ulp_fail(&error, ULP_ERROR_USAGE,
+    if (!root)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: %s", options->root, strerror(errno));
+    if (!server->no_sandbox && !landlock_version())
+        return ulp_fail(error, ULP_ERROR_USAGE,
                         "this kernel has no Landlock, and calls would not be in a sandbox; "
                         "--no-sandbox accepts that");
-    else if (code == ULP_OK)
-        code = make_scratch(server, &error);
-    if (code == ULP_OK)
-        code = serve(server);
-    else
-        fail(&error);
-    if (server->scratch)
-        nftw(server->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    ULP_TRY(make_scratch(server, error));
+    const enum ulp_status status = serve(server, error);
+    nftw(server->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(server->scratch);
-    return code;
+    return status;
 }
+
+#define PARSED struct mcp_options
+static const struct option_row rows[] = {
+#include "cli/command/mcp_option.def"
+    {0}};
+const struct command command_mcp = {
+    .name = "mcp",
+    .summary = "serve audits, plans and lookups to agents, by the Model Context Protocol",
+    .purpose = "Serve doctor, audit, plan, overflow, lint, compare, show and explain to agents, by "
+               "the Model Context Protocol on standard input and output. Models and inputs lie "
+               "below --root; every call is a process of its own with limits of time and memory, "
+               "in a sandbox that opens no other files. What calls write goes to a folder in "
+               "TMPDIR that ends with the server; nothing is written below --root.",
+    .examples = "  ulpscope mcp --root models/\n"
+                "      {\"mcpServers\": {\"ulpscope\": {\"command\": \"ulpscope\", \"args\": "
+                "[\"mcp\", \"--root\", \"/models\"]}}}\n"
+                "      in the settings of a client",
+    .groups = {{NULL, rows, 0}, HELP_GROUP},
+    .size = sizeof(struct mcp_options),
+    .run = serve_calls,
+};

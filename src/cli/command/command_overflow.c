@@ -9,7 +9,8 @@
 struct overflow_options {
     struct common_options common;
     struct keep_options keep;
-    const char *formats, *target, *reference, *out, *html;
+    char *formats;
+    const char *target, *reference, *out, *html;
     bool no_remedies;
     int fail_on; /* the least verdict that fails; 0: none */
 };
@@ -17,29 +18,6 @@ struct overflow_options {
 /* The default: fast, and the one of more range behind it. */
 #define FIRST_REFERENCE "fp64"
 #define SECOND_REFERENCE "pair"
-
-static const char documentation[] =
-    "Say what will overflow in a format, from the values of an exact run alone: for every node how "
-    "far its values are below the format's largest number, which node overflows first and why, "
-    "what becomes of it, and what to keep in FP32."
-    "\vWords of the report:\n"
-    "  headroom    log2 of the format's largest number over the largest magnitude\n"
-    "  tiny        share of elements below the format's normal numbers, or that become zero\n"
-    "  upstream    the node only passes on a value that did not fit before it\n"
-    "  absorbed    no result depends on the overflow, as a Softmax ignores a mask of -Inf\n\n"
-    "Examples:\n"
-    "  ulpscope overflow model.onnx -i inputs.npz\n"
-    "      FP16, as GPU kernels compute it: FP32 inside an operator\n"
-    "  ulpscope overflow model.onnx -i inputs.npz --for trt10@a100\n"
-    "      as TensorRT 10 fuses and stores it\n"
-    "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
-    "      three formats from one walk, all figures in report/overflow.json\n"
-    "  ulpscope overflow model.onnx --samples-from calibration/ --format fp16\n"
-    "      many samples, and the chance that an unseen one overflows\n"
-    "  ulpscope overflow model.onnx -i in.npz --format fp16 --keep '/norm/Pow=fp32'\n"
-    "      what is left when a node is kept in FP32\n"
-    "  ulpscope overflow model.onnx -i in.npz --format fp16,constants=ieee --fail-on 1bit\n"
-    "      in CI: weights are rounded to infinity, as PyTorch's half() does";
 
 /* One forecast while it is made. */
 struct making {
@@ -231,8 +209,9 @@ static enum ulp_status forecast(const struct overflow_options *options,
     return ULP_OK;
 }
 
-static enum ulp_status run_overflow(struct overflow_options *options, struct ulp_error *error)
+static enum ulp_status run_overflow(void *parsed, struct ulp_error *error)
 {
+    struct overflow_options *options = parsed;
     ULP_SCOPED(ulp_overflow_free) struct ulp_overflow_forecast made = {0};
     ULP_TRY(forecast(options, &made, error));
     if (options->common.allow_nonfinite_inputs)
@@ -240,24 +219,38 @@ static enum ulp_status run_overflow(struct overflow_options *options, struct ulp
     return report(options, &made, error);
 }
 
-static void check_forecast(const struct argp_state *state, const struct overflow_options *options)
-{
-    refuse_shapes(state, &options->common, "overflow runs one --shape of each input");
-    if (options->target && options->formats)
-        refuse(state, "--for chooses the formats: leave out --format");
-}
-
-#define OPTIONS "cli/command/overflow_option.def"
 #define PARSED struct overflow_options
-#define CHILDREN COMMON_CHILD(1) KEEP_CHILD JUDGE_CHILD JSON_CHILD
-#define CHECK check_forecast
-#define RUN run_overflow
-#include "cli/option/parser.def"
-
-int command_overflow(int argc, char **argv)
-{
-    struct overflow_options options = {0};
-    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    free(options.keep.rules);
-    return code;
-}
+static const struct option_row rows[] = {
+#include "cli/command/overflow_option.def"
+    {0}};
+const struct command command_overflow = {
+    .name = "overflow",
+    .summary = "say what will overflow in a format, why, and what to do",
+    .purpose = "Say what will overflow in a format, from the values of an exact run alone: for "
+               "every node how far its values are below the format's largest number, which node "
+               "overflows first and why, what becomes of it, and what to keep in FP32.",
+    .examples =
+        "  ulpscope overflow model.onnx -i inputs.npz\n"
+        "      FP16, as GPU kernels compute it: FP32 inside an operator\n"
+        "  ulpscope overflow model.onnx -i inputs.npz --for trt10@a100\n"
+        "      as TensorRT 10 fuses and stores it\n"
+        "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
+        "      three formats from one walk, all figures in report/overflow.json\n"
+        "  ulpscope overflow model.onnx --samples-from calibration/ --format fp16\n"
+        "      many samples, and the chance that an unseen one overflows\n"
+        "  ulpscope overflow model.onnx -i in.npz --format fp16 --keep '/norm/Pow=fp32'\n"
+        "      what is left when a node is kept in FP32\n"
+        "  ulpscope overflow model.onnx -i in.npz --format fp16,constants=ieee --fail-on 1bit\n"
+        "      in CI: weights are rounded to infinity, as PyTorch's half() does",
+    .notes =
+        "Words of the report:\n"
+        "  headroom    log2 of the format's largest number over the largest magnitude\n"
+        "  tiny        share of elements below the format's normal numbers, or that become zero\n"
+        "  upstream    the node only passes on a value that did not fit before it\n"
+        "  absorbed    no result depends on the overflow, as a Softmax ignores a mask of -Inf",
+    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, KEEP_GROUP, HELP_GROUP},
+    .size = sizeof(struct overflow_options),
+    .is_common = true,
+    .is_front = true,
+    .run = run_overflow,
+};

@@ -6,40 +6,18 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { TARGETS_MAX = 8 };
-
 struct plan_options {
     struct common_options common;
     const char *cost, *reference, *html, *out;
     struct texts tolerances, always, never, validate;
-    struct texts formats; /* of --formats */
-    char *list;           /* what these point into */
+    struct texts formats, targets;
     double seconds;
     bool lower_io;
     enum ulp_task task;
     const char *arithmetic, *keep_in, *apply, *reference_model;
     double budget, bits, confidence;
     bool frontier;
-    const char *targets[TARGETS_MAX];
-    size_t target_count;
 };
-
-/* "trt,torch-compile@h100" */
-static void read_targets(struct argp_state *state, struct plan_options *options, char *list)
-{
-    for (char *name = list, *next; *name; name = next) {
-        char *end = name + strcspn(name, ",");
-        while (*end && memchr(end + 1, '=', strcspn(end + 1, ","))) /* a setting, of this name */
-            end += 1 + strcspn(end + 1, ",");
-        next = end + (*end == ',');
-        *end = 0;
-        if (options->target_count == TARGETS_MAX)
-            refuse(state, "--for: %d targets at most", TARGETS_MAX);
-        options->targets[options->target_count++] = read_target_name(state, name);
-    }
-    if (!options->target_count)
-        refuse(state, "--for: expected a target, as trt");
-}
 
 static bool is_scaled(const char *name)
 {
@@ -51,137 +29,38 @@ static bool is_scaled(const char *name)
            arithmetic.scaling[0].name[0];
 }
 
-/* --formats, of names only: what has parts has commas. */
-static void read_formats(struct argp_state *state, struct plan_options *options, const char *text)
+/* Of --formats: a name only, without parts. */
+static enum ulp_status check_format(const char *name, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    char *rest;
-    if (options->list)
-        refuse(state, "--formats is there twice: name all formats in one list");
-    if (!(options->list = strdup(text)))
-        refuse_memory(state);
-    for (char *name = strtok_r(options->list, ",", &rest); name;
-         name = strtok_r(NULL, ",", &rest)) {
-        if (!is_scaled(name) && ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
-            refuse(state, "--formats: %s", error.message);
-        add_argument(state, &options->formats.items, &options->formats.count, name);
-    }
-    if (!options->formats.count)
-        refuse(state, "--formats: expected names, as nvfp4,mxfp8,bf16");
-}
-
-/* What a search goes by says nothing of a plan that is there. */
-static void refuse_beside_apply(const struct argp_state *state, const struct plan_options *options)
-{
-    const struct {
-        bool given;
-        const char *name;
-    } rows[] = {{options->tolerances.count, "--tolerance"},
-                {options->arithmetic, "--arith"},
-                {options->target_count, "--for"},
-                {options->keep_in, "--keep-in"},
-                {options->budget > 0 || options->bits > 0, "--budget"},
-                {options->confidence > 0, "--confidence"},
-                {options->frontier, "--frontier"},
-                {options->cost, "--cost"},
-                {options->always.count, "--always"},
-                {options->never.count, "--never"},
-                {options->reference, "--reference"},
-                {options->reference_model, "--reference-model"},
-                {options->validate.count, "--validate"},
-                {options->seconds > 0, "--stop-after"},
-                {options->task, "--task"},
-                {json_file(), "--json"},
-                {options->html, "--html"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].given)
-            refuse(state, "--apply searches nothing: it takes no %s", rows[i].name);
-    if (!options->out)
-        refuse(state, "--apply writes mixed.onnx: give --out");
+    return is_scaled(name) ? ULP_OK : ulp_arithmetic_find(name, &arithmetic, error);
 }
 
 static bool is_trt(const struct plan_options *options)
 {
-    return options->target_count == 1 && strncmp(options->targets[0], "trt", 3) == 0;
+    return options->targets.count == 1 && strncmp(options->targets.items[0], "trt", 3) == 0;
 }
 
-/* What is of two arithmetics says nothing of a list, and the other way. */
-static void check_formats(const struct argp_state *state, const struct plan_options *options)
+static void read_budget(void *parsed, char *text)
 {
-    const struct {
-        bool given;
-        const char *name;
-    } rows[] = {{options->arithmetic, "--arith"},
-                {options->keep_in, "--keep-in"},
-                {options->target_count && !is_trt(options), "--for but trt"},
-                {options->confidence > 0, "--confidence"},
-                {options->lower_io, "--lower-io"},
-                {options->apply, "--apply"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && options->formats.count; i++)
-        if (rows[i].given)
-            refuse(state, "--formats gives each product one of a list: it takes no %s",
-                   rows[i].name);
-    if (options->bits > 0 && !options->formats.count)
-        refuse(state,
-               "--budget bits=%g counts the bits of --formats: give these, as nvfp4,mxfp8,bf16",
-               options->bits);
-    if (options->budget > 0 && options->formats.count)
-        refuse(state, "--budget of --formats is bits=MEAN, as bits=5");
-}
-
-static void read_budget(struct argp_state *state, struct plan_options *options, const char *text)
-{
+    struct plan_options *options = parsed;
     if (strncmp(text, "bits=", 5) == 0)
-        options->bits = read_number(state, "--budget bits", text + 5, 1, 64);
+        options->bits = read_number("--budget bits", text + 5, 1, 64);
     else
-        options->budget = read_number(state, "--budget", text, 1e-9, 1e18);
+        options->budget = read_number("--budget", text, 1e-9, 1e18);
 }
 
-static void check_plan(const struct argp_state *state, struct plan_options *options)
+static void check_plan(void *parsed)
 {
-    if (options->apply)
-        refuse_beside_apply(state, options);
-    if (options->target_count && options->arithmetic)
-        refuse(state, "--for chooses the arithmetic: leave out --arith");
-    check_formats(state, options);
-    if (options->formats.count && !options->tolerances.count && !(options->bits > 0))
-        refuse(state, "give a --tolerance, as --tolerance sqnr_db=60, or a --budget, as "
-                      "--budget bits=5");
-    if (options->lower_io && !options->out)
-        refuse(state, "--lower-io is about mixed.onnx: give --out");
-    refuse_shapes(state, &options->common, "plan takes one --shape of each input");
-    if (!options->keep_in && !options->target_count)
-        options->keep_in = "fp32";
-    if (!(options->confidence > 0) && !options->formats.count)
-        options->confidence = 0.99;
-    if (!options->reference)
-        options->reference = "pair";
+    const struct plan_options *options = parsed;
+    const bool formats = options->formats.count > 0;
+    if (formats && options->targets.count && !is_trt(options))
+        refuse("--formats does not go with --for but trt: it gives each product one of a list");
+    if (formats && options->budget > 0)
+        refuse("--budget of --formats is bits=MEAN, as bits=5");
+    if (!formats && options->bits > 0)
+        refuse("--budget bits=%g needs --formats: it counts their bits", options->bits);
 }
-
-static const char documentation[] =
-    "Find the cheapest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
-    "ARITH and every output meets a tolerance, also where roundings fall otherwise. Each node is "
-    "run lowered by itself, which says what sets of them leave of the error; what is proposed is "
-    "run in 50 draws, and the cheapest set that holds in them is the plan."
-    "\vSamples may have any shapes that leave the same nodes to compute.\n\nmixed.onnx is written "
-    "only when `ulpscope run -a model` gives the bits of the plan on it, for every sample.\n\nExit "
-    "code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
-    "Examples:\n"
-    "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
-    "      the nodes to keep so that every output is within 1e-3 of its rms\n"
-    "  ulpscope audit model.onnx -i samples/ --plan plan/plan.json\n"
-    "      the plan, node by node\n"
-    "  ulpscope plan model.onnx -i samples/ --apply plan/plan.json --out plan/\n"
-    "      mixed.onnx of a plan found earlier\n"
-    "  ulpscope plan model.onnx -i a.npz -i b.npz --validate c.npz --tolerance "
-    "logits:max_abs=0.01\n"
-    "      found with two samples, judged by a third\n"
-    "  ulpscope plan model.onnx -i samples/ --formats nvfp4,mxfp8,bf16 --budget bits=5 --out "
-    "plan/\n"
-    "      a format for each product's factors, with the least error for 5 bits on average\n"
-    "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
-    "      where TF32 loses accuracy, besides convolutions";
 
 static enum ulp_status say_mixed(const struct ulp_mixed *mixed, struct ulp_error *error)
 {
@@ -293,16 +172,19 @@ static enum ulp_status run_search(const struct plan_options *options,
     return report(options, &found, error);
 }
 
-static enum ulp_status run_plan(const struct plan_options *options, struct ulp_error *error)
+static enum ulp_status run_plan(void *parsed, struct ulp_error *error)
 {
-    const char *formats[] = {options->keep_in, options->target_count ? options->targets[0]
-                                               : options->arithmetic ? options->arithmetic
-                                                                     : "fp16"};
+    const struct plan_options *options = parsed;
+    const char *keep_in = options->targets.count ? NULL : "fp32";
+    const char *formats[] = {options->keep_in ? options->keep_in : keep_in,
+                             options->targets.count ? options->targets.items[0]
+                             : options->arithmetic  ? options->arithmetic
+                                                    : "fp16"};
     struct ulp_search_options search = {.formats = formats,
                                         .format_count = 2,
                                         .by_node = true,
-                                        .targets = options->targets,
-                                        .target_count = options->target_count,
+                                        .targets = (const char *const *)options->targets.items,
+                                        .target_count = options->targets.count,
                                         .budget = options->budget,
                                         .confidence = options->confidence,
                                         .frontier = options->frontier,
@@ -313,6 +195,7 @@ static enum ulp_status run_plan(const struct plan_options *options, struct ulp_e
         search.expected = 1;
         search.tensorrt = is_trt(options);
         search.target_count = 0;
+        search.confidence = 0;
     }
     if (options->apply)
         return run_apply(options, error);
@@ -324,22 +207,43 @@ static enum ulp_status run_plan(const struct plan_options *options, struct ulp_e
     return run_search(options, &search, error);
 }
 
-#define OPTIONS "cli/command/plan_option.def"
 #define PARSED struct plan_options
-#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define CHECK check_plan
-#define RUN run_plan
-#include "cli/option/parser.def"
-
-int command_plan(int argc, char **argv)
-{
-    struct plan_options options = {0};
-    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    free(options.tolerances.items);
-    free(options.always.items);
-    free(options.never.items);
-    free(options.validate.items);
-    free(options.formats.items);
-    free(options.list);
-    return code;
-}
+static const struct option_row rows[] = {
+#include "cli/command/plan_option.def"
+    {0}};
+const struct command command_plan = {
+    .name = "plan",
+    .summary = "find the cheapest set of nodes to keep in FP32",
+    .purpose = "Find the cheapest set of nodes of MODEL to keep in FP32 so that the others can be "
+               "computed in ARITH and every output meets a tolerance, also where roundings fall "
+               "otherwise. Each node is run lowered by itself, which says what sets of them leave "
+               "of the error; what is proposed is run in 50 draws, and the cheapest set that holds "
+               "in them is the plan.",
+    .examples =
+        "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
+        "      the nodes to keep so that every output is within 1e-3 of its rms\n"
+        "  ulpscope audit model.onnx -i samples/ --plan plan/plan.json\n"
+        "      the plan, node by node\n"
+        "  ulpscope plan model.onnx -i samples/ --apply plan/plan.json --out plan/\n"
+        "      mixed.onnx of a plan found earlier\n"
+        "  ulpscope plan model.onnx -i a.npz -i b.npz --validate c.npz --tolerance "
+        "logits:max_abs=0.01\n"
+        "      found with two samples, judged by a third\n"
+        "  ulpscope plan model.onnx -i samples/ --formats nvfp4,mxfp8,bf16 --budget bits=5 --out "
+        "plan/\n"
+        "      a format for each product's factors, with the least error for 5 bits on average\n"
+        "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
+        "      where TF32 loses accuracy, besides convolutions",
+    .notes = "Samples may have any shapes that leave the same nodes to compute.\n"
+             "\n"
+             "mixed.onnx is written only when `ulpscope run -a model` gives the bits of the plan "
+             "on it, for every sample.\n"
+             "\n"
+             "Exit code 1: no plan meets the tolerance, or a held-out sample does not.",
+    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .size = sizeof(struct plan_options),
+    .is_common = true,
+    .is_front = true,
+    .check = check_plan,
+    .run = run_plan,
+};

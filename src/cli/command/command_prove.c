@@ -12,30 +12,6 @@ struct prove_options {
     double widen; /* 0: not given */
 };
 
-static const char documentation[] =
-    "Prove which values cannot overflow in a format, for every input and not for samples. Each "
-    "value of the model is bounded by intervals, norms and affine forms that hold for all inputs "
-    "of the given ranges (indexes: any index), every rounding of the format included."
-    "\vWords of the report:\n"
-    "  proven       no input of the ranges makes this output overflow, or NaN\n"
-    "  conditional  no input does, unless it makes an unproven output overflow before\n"
-    "  not proven   the bound is larger than the format's largest number; an input may\n"
-    "               reach it or not\n\n"
-    "Shapes are the model's; --dim and --shape set those that it leaves open, --inputs takes them "
-    "from a sample. The box: --input-range says in what range an input lies; one without it gets "
-    "the range of its values in all samples (--inputs), each end moved outward by --widen but "
-    "never across 0, integers as they are; without samples [0, 1] is assumed. The first line of "
-    "the report says for which box it holds.\n\n"
-    "Examples:\n"
-    "  ulpscope prove bert.onnx --dim sequence=128\n"
-    "      FP16, for any tokens\n"
-    "  ulpscope prove detector.onnx --inputs samples/\n"
-    "      for all images that lie in twice the samples' range\n"
-    "  ulpscope prove vit.onnx --input-range 0,1 --format fp16 --out report/\n"
-    "      for every image; all bounds in report/proof.json\n"
-    "  ulpscope prove model.onnx --input-range x=-3,3 --format fp8-e4m3 --fail-on unproven\n"
-    "      in CI";
-
 static enum ulp_status prove_samples(const struct prove_options *options,
                                      const struct ulp_model *model,
                                      const struct ulp_program *program,
@@ -59,8 +35,9 @@ static enum ulp_status prove_samples(const struct prove_options *options,
 PRINTS(print_proof, ulp_proof_text)
 WRITES(write_proof, ulp_proof_write)
 
-static enum ulp_status run_prove(const struct prove_options *options, struct ulp_error *error)
+static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
 {
+    const struct prove_options *options = parsed;
     const struct common_options *common = &options->common;
     struct ulp_arithmetic arithmetic;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
@@ -84,16 +61,39 @@ static enum ulp_status run_prove(const struct prove_options *options, struct ulp
     return judge(proven || !options->fail_on_unproven, error);
 }
 
-#define OPTIONS "cli/command/prove_option.def"
 #define PARSED struct prove_options
-#define CHILDREN COMMON_CHILD(1) JSON_CHILD
-#define CHECK(state, options) \
-    refuse_shapes(state, &(options)->common, "prove takes one --shape of each input")
-#define RUN run_prove
-#include "cli/option/parser.def"
-
-int command_prove(int argc, char **argv)
-{
-    struct prove_options options = {.format = "fp16"};
-    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-}
+static const struct option_row rows[] = {
+#include "cli/command/prove_option.def"
+    {0}};
+const struct command command_prove = {
+    .name = "prove",
+    .summary = "prove what cannot overflow in a format, for any input",
+    .purpose =
+        "Prove which values cannot overflow in a format, for every input and not for samples. Each "
+        "value of the model is bounded by intervals, norms and affine forms that hold for all "
+        "inputs of the given ranges (indexes: any index), every rounding of the format included.",
+    .examples =
+        "  ulpscope prove bert.onnx --dim sequence=128\n"
+        "      FP16, for any tokens\n"
+        "  ulpscope prove detector.onnx --inputs samples/\n"
+        "      for all images that lie in twice the samples' range\n"
+        "  ulpscope prove vit.onnx --input-range 0,1 --format fp16 --out report/\n"
+        "      for every image; all bounds in report/proof.json\n"
+        "  ulpscope prove model.onnx --input-range x=-3,3 --format fp8-e4m3 --fail-on unproven\n"
+        "      in CI",
+    .notes = "Words of the report:\n"
+             "  proven       no input of the ranges makes this output overflow, or NaN\n"
+             "  conditional  no input does, unless it makes an unproven output overflow before\n"
+             "  not proven   the bound is larger than the format's largest number; an input may\n"
+             "               reach it or not\n"
+             "\n"
+             "Shapes are the model's; --dim and --shape set those that it leaves open, --inputs "
+             "takes them from a sample. The box: --input-range says in what range an input lies; "
+             "one without it gets the range of its values in all samples (--inputs), each end "
+             "moved outward by --widen but never across 0, integers as they are; without samples "
+             "[0, 1] is assumed. The first line of the report says for which box it holds.",
+    .groups = {{NULL, rows, 0}, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .size = sizeof(struct prove_options),
+    .is_common = true,
+    .run = run_prove,
+};

@@ -10,29 +10,11 @@ ULP_FREES(ulp_borders_free, struct ulp_border)
 struct run_options {
     struct common_options common;
     struct keep_options keep;
-    const char *arithmetic, *outputs;
+    char *arithmetic;
+    const char *outputs;
     bool all_values;
     int repeat;
 };
-
-static void check_run(const struct argp_state *state, struct run_options *options)
-{
-    refuse_shapes(state, &options->common,
-                  "run takes one --shape of each input; audit takes several");
-    if (options->all_values && !options->outputs)
-        refuse(state, "--all-values needs --outputs FILE");
-}
-
-static const char documentation[] =
-    "Run MODEL in one arithmetic and write its outputs. Values of formats that numpy has no type "
-    "for are written as FP32, which is exact; values of mpfr:P as the nearest FP64."
-    "\vExamples:\n"
-    "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
-    "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
-    "  ulpscope run model.onnx -i polygraphy-inputs.json -a fp16 --outputs fp16.json\n"
-    "      polygraphy run model.onnx --trt --fp16 --load-inputs polygraphy-inputs.json "
-    "--load-outputs fp16.json\n"
-    "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
 
 struct kept_values {
     struct ulp_tensor_set *set;
@@ -203,8 +185,9 @@ static enum ulp_status check_samples(const struct run_options *options,
                           samples->count);
 }
 
-static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
+static enum ulp_status run_model(void *parsed, struct ulp_error *error)
 {
+    const struct run_options *options = parsed;
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
@@ -230,17 +213,25 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     return ULP_OK;
 }
 
-#define OPTIONS "cli/command/run_option.def"
 #define PARSED struct run_options
-#define CHILDREN COMMON_CHILD(1) KEEP_CHILD
-#define CHECK check_run
-#define RUN run_model
-#include "cli/option/parser.def"
-
-int command_run(int argc, char **argv)
-{
-    struct run_options options = {.repeat = 1};
-    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    free(options.keep.rules);
-    return code;
-}
+static const struct option_row rows[] = {
+#include "cli/command/run_option.def"
+    {0}};
+const struct command command_run = {
+    .name = "run",
+    .summary = "run a model in one arithmetic and write its outputs",
+    .purpose =
+        "Run MODEL in one arithmetic and write its outputs. Values of formats that numpy has no "
+        "type for are written as FP32, which is exact; values of mpfr:P as the nearest FP64.",
+    .examples =
+        "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
+        "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
+        "  ulpscope run model.onnx -i polygraphy-inputs.json -a fp16 --outputs fp16.json\n"
+        "      polygraphy run model.onnx --trt --fp16 --load-inputs polygraphy-inputs.json "
+        "--load-outputs fp16.json\n"
+        "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7",
+    .groups = {{NULL, rows, 0}, COMMON_GROUP, KEEP_GROUP, HELP_GROUP},
+    .size = sizeof(struct run_options),
+    .is_common = true,
+    .run = run_model,
+};

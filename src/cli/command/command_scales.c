@@ -51,9 +51,9 @@ static bool read_delayed(const char *argument, struct ulp_calibration_options *o
     return true;
 }
 
-static void read_calibrator(struct argp_state *state, const char *argument,
-                            struct ulp_calibration_options *out)
+static void read_calibrator(void *parsed, char *argument)
 {
+    struct ulp_calibration_options *out = &((struct scales_options *)parsed)->calibration;
     static const char percentile[] = "percentile=";
     char *end = NULL;
     if (strncmp(argument, percentile, strlen(percentile)) == 0) {
@@ -65,31 +65,10 @@ static void read_calibrator(struct argp_state *state, const char *argument,
         end = (char *)(uintptr_t)argument;
     }
     if (end && (*end || end == argument + strlen(percentile)))
-        refuse(state,
-               "--calibrator %s: known are max, percentile=P (as percentile=99.9), mse and "
+        refuse("--calibrator %s: known are max, percentile=P (as percentile=99.9), mse and "
                "delayed (as delayed,history=16,amax=most_recent,margin=1)",
                argument);
 }
-
-static void check_scales(const struct argp_state *state, struct scales_options *options)
-{
-    refuse_shapes(state, &options->common, "--shape once: one sample is looked at");
-    if (options->calibrate && (json_file() || options->html))
-        refuse(state, "--calibrate writes ranges and looks at nothing else; leave out %s",
-               options->html ? "--html" : "--json");
-}
-
-static const char documentation[] =
-    "Say what a format with scales (NVFP4, MXFP8, FP8 by rows, ...) does to each factor of a "
-    "model's products: what becomes zero, what is clipped, what range blocks have, how much of the "
-    "error is the elements' rounding, the scales' or clipping, and which channel or token is to "
-    "blame. Then what other rules, formats and nodes left out gain, each by a run."
-    "\vdoc/scales.md says what each format is.\n\n"
-    "Examples:\n"
-    "  ulpscope scales model.onnx -i inputs.npz -a bf16,factor=nvfp4\n"
-    "  ulpscope scales model.onnx -i inputs.npz -a bf16,weights=mxfp4 --json scales.json --html "
-    "scales.html\n"
-    "  ulpscope scales model.onnx -i samples/ -a bf16,factor=fp8-tensor --calibrate ranges.json";
 
 static enum ulp_status calibrate(const struct scales_options *options,
                                  const struct ulp_scales_options *wanted,
@@ -119,8 +98,9 @@ static enum ulp_status calibrate(const struct scales_options *options,
 PRINTS(print_scales, ulp_scales_text)
 WRITES(write_scales, ulp_scales_write)
 
-static enum ulp_status look_at_scales(const struct scales_options *options, struct ulp_error *error)
+static enum ulp_status look_at_scales(void *parsed, struct ulp_error *error)
 {
+    const struct scales_options *options = parsed;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_scales_free) struct ulp_scales scales = {0};
     ULP_SCOPED(progress_clear) struct progress progress = {0};
@@ -156,15 +136,26 @@ static enum ulp_status look_at_scales(const struct scales_options *options, stru
                       error);
 }
 
-#define OPTIONS "cli/command/scales_option.def"
 #define PARSED struct scales_options
-#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
-#define CHECK check_scales
-#define RUN look_at_scales
-#include "cli/option/parser.def"
-
-int command_scales(int argc, char **argv)
-{
-    struct scales_options options = {.arithmetic = "bf16,factor=nvfp4"};
-    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-}
+static const struct option_row rows[] = {
+#include "cli/command/scales_option.def"
+    {0}};
+const struct command command_scales = {
+    .name = "scales",
+    .summary = "say what a format with scales does to each factor of products, and what helps",
+    .purpose =
+        "Say what a format with scales (NVFP4, MXFP8, FP8 by rows, ...) does to each factor of a "
+        "model's products: what becomes zero, what is clipped, what range blocks have, how much of "
+        "the error is the elements' rounding, the scales' or clipping, and which channel or token "
+        "is to blame. Then what other rules, formats and nodes left out gain, each by a run.",
+    .examples = "  ulpscope scales model.onnx -i inputs.npz -a bf16,factor=nvfp4\n"
+                "  ulpscope scales model.onnx -i inputs.npz -a bf16,weights=mxfp4 --json "
+                "scales.json --html scales.html\n"
+                "  ulpscope scales model.onnx -i samples/ -a bf16,factor=fp8-tensor --calibrate "
+                "ranges.json",
+    .notes = "doc/scales.md says what each format is.",
+    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .size = sizeof(struct scales_options),
+    .is_common = true,
+    .run = look_at_scales,
+};

@@ -9,63 +9,9 @@
 struct show_options {
     const char *report, *pattern, *out, *html;
     struct ulp_saved_request request;
-    const char **limits;
     size_t max_memory_bytes;
     bool list;
 };
-
-static error_t take_report_or_pattern(struct argp_state *state, struct show_options *options,
-                                      char *argument)
-{
-    if (options->pattern)
-        refuse(state, "one pattern at a time: '%s' is another", argument);
-    *(options->report ? &options->pattern : &options->report) = argument;
-    return 0;
-}
-
-static void check_show(struct argp_state *state, const struct show_options *options)
-{
-    const struct ulp_saved_request *request = &options->request;
-    const char *format = request->format;
-    const bool junit = format && strcmp(format, "junit") == 0;
-    const struct combination rows[] = {
-        {true, !options->report, "which report? Give report.json, or the folder of audit --out"},
-        {options->html, format || options->out,
-         "--html writes a file of its own: leave out --to and --out"},
-        {options->pattern, format || options->html,
-         "a format and a page have the whole report: leave out NODE"},
-        {is_json_asked(), format || options->html,
-         "--json is of what is shown: leave out --to and --html"},
-        {options->out || request->arithmetic || request->figure, !format,
-         "--out, --arith and --figure are of --to: give it a format that ulpscope show --list "
-         "names"},
-        {junit, !request->limit_count, "--to junit writes limits: give at least one --fail-above"},
-        {request->limit_count, !junit, "--fail-above is of --to junit"}};
-    if (!options->list)
-        REFUSE_COMBINATIONS(state, rows);
-}
-
-static const char documentation[] =
-    "Show what ulpscope audit --out wrote, without a new run: the verdicts and outputs, or all "
-    "figures of the nodes that NODE names; or write it as a page (--html) or in a format that "
-    "another tool reads (--to; doc/report.md describes them)."
-    "\vNODE is a node's name with * and ?, or cut by a terminal as ...end; the name of its output; "
-    "#12, its index; or op:Softmax. At most 20 nodes are shown; --json writes report.json "
-    "with only these, however many, and without NODE with none.\n\n"
-    "Examples:\n"
-    "  ulpscope show report/\n"
-    "  ulpscope show report/report.json '*/attn/MatMul'\n"
-    "  ulpscope show report/ '#71'\n"
-    "  ulpscope show report/ op:Softmax --json - | jq '.lanes[].nodes[].share'\n"
-    "  ulpscope show report/ --html report.html\n"
-    "      a page with the verdict, the graph, every node and how each number was obtained\n"
-    "  ulpscope show report/ --to csv -o nodes.csv\n"
-    "      pandas.read_csv('nodes.csv'): a line for each node\n"
-    "  ulpscope show report/ --to prometheus -o /var/lib/node_exporter/ulpscope.prom\n"
-    "  ulpscope show report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
-    "      colours the nodes in Model Explorer: --node_data_paths=headroom.json\n"
-    "  ulpscope show report/ --to junit --fail-above sqnr_db=40 -o limits.xml\n"
-    "      limits that the audit did not know, as a CI server shows them; exit code 1";
 
 static enum ulp_status list_formats(void)
 {
@@ -73,6 +19,16 @@ static enum ulp_status list_formats(void)
     for (size_t i = 0; (format = ulp_saved_format_row(i)) != NULL; i++)
         say(stdout, "%-15s %s\n", format->name, format->meaning);
     return ULP_OK;
+}
+
+static void check_show(void *parsed)
+{
+    const struct ulp_saved_request *request = &((const struct show_options *)parsed)->request;
+    const bool junit = request->format && strcmp(request->format, "junit") == 0;
+    if (junit && !request->limit_count)
+        refuse("--to junit needs --fail-above: it writes limits");
+    if (request->limit_count && !junit)
+        refuse("--fail-above needs --to junit: its limits go there");
 }
 
 /* The report in that format; with --fail-above its limits are judged. */
@@ -114,13 +70,14 @@ static enum ulp_status write_nodes(const void *of, enum ulp_output_kind as, cons
     return ulp_saved_show_json(lookup->saved, lookup->pattern, path, error);
 }
 
-static enum ulp_status run_show(const struct show_options *options, struct ulp_error *error)
+static enum ulp_status run_show(void *parsed, struct ulp_error *error)
 {
+    const struct show_options *options = parsed;
     ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
     ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *saved = NULL;
     if (options->list)
         return list_formats();
-    ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
+    ULP_TRY(ulp_budget_create(report_memory(options->max_memory_bytes), &budget, error));
     if (options->html)
         return ulp_saved_html(options->report, budget, options->html, error);
     ULP_TRY(ulp_saved_read(options->report, budget, &saved, error));
@@ -131,20 +88,39 @@ static enum ulp_status run_show(const struct show_options *options, struct ulp_e
                       error);
 }
 
-#define OPTIONS "cli/command/show_option.def"
 #define PARSED struct show_options
-#define WORDS "REPORT [NODE]"
-#define CHILDREN \
-    MEMORY_CHILD CHILD(judge_argp, &options->request.allow_nonfinite_inputs, NULL, 0) JSON_CHILD
-#define TAKE take_report_or_pattern
-#define CHECK check_show
-#define RUN run_show
-#include "cli/option/parser.def"
-
-int command_show(int argc, char **argv)
-{
-    struct show_options options = {.max_memory_bytes = REPORT_MEMORY};
-    const int code = run_command(&parser, argc, argv, &options, NULL, run_parsed);
-    free(options.limits);
-    return code;
-}
+static const struct option_row rows[] = {
+#include "cli/command/show_option.def"
+    {0}};
+const struct command command_show = {
+    .name = "show",
+    .summary = "look nodes up in the report of an audit, or write it as a page or for other tools",
+    .purpose = "Show what ulpscope audit --out wrote, without a new run: the verdicts and outputs, "
+               "or all figures of the nodes that NODE names; or write it as a page (--html) or in "
+               "a format that another tool reads (--to; doc/report.md describes them).",
+    .examples =
+        "  ulpscope show report/\n"
+        "  ulpscope show report/report.json '*/attn/MatMul'\n"
+        "  ulpscope show report/ '#71'\n"
+        "  ulpscope show report/ op:Softmax --json - | jq '.lanes[].nodes[].share'\n"
+        "  ulpscope show report/ --html report.html\n"
+        "      a page with the verdict, the graph, every node and how each number was obtained\n"
+        "  ulpscope show report/ --to csv -o nodes.csv\n"
+        "      pandas.read_csv('nodes.csv'): a line for each node\n"
+        "  ulpscope show report/ --to prometheus -o /var/lib/node_exporter/ulpscope.prom\n"
+        "  ulpscope show report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
+        "      colours the nodes in Model Explorer: --node_data_paths=headroom.json\n"
+        "  ulpscope show report/ --to junit --fail-above sqnr_db=40 -o limits.xml\n"
+        "      limits that the audit did not know, as a CI server shows them; exit code 1",
+    .notes = "NODE is a node's name with * and ?, or cut by a terminal as ...end; the name of its "
+             "output; #12, its index; or op:Softmax. At most 20 nodes are shown; --json writes "
+             "report.json with only these, however many, and without NODE with none.",
+    .groups = {{NULL, rows, 0},
+               MEMORY_GROUP,
+               {NULL, judge_rows, offsetof(PARSED, request.allow_nonfinite_inputs)},
+               JSON_GROUP,
+               HELP_GROUP},
+    .size = sizeof(struct show_options),
+    .check = check_show,
+    .run = run_show,
+};

@@ -28,33 +28,17 @@ static bool read_part(const char **text, const char *name, double *out)
     return read && (*end == ',' || !*end);
 }
 
-static void read_check(struct tolerance_options *options, const struct argp_state *state,
-                       const char *argument)
+static void read_check(void *parsed, char *argument)
 {
+    struct tolerance_options *options = parsed;
     const char *text = argument;
     options->check = true;
     while (*text)
         if (!read_part(&text, "atol=", &options->atol) &&
             !read_part(&text, "rtol=", &options->rtol))
-            refuse(state,
-                   "--check %s: expected atol=NUMBER, rtol=NUMBER or both, as atol=1e-3,rtol=1e-2",
+            refuse("--check %s: expected atol=NUMBER, rtol=NUMBER or both, as atol=1e-3,rtol=1e-2",
                    argument);
 }
-
-static const char documentation[] =
-    "Recommend an atol for each output of a model in an arithmetic, as Polygraphy and numpy take "
-    "it. Three figures support it: the largest error over other schedules of the sums and over "
-    "trials in which every rounding is drawn anew; the error of all roundings if they are "
-    "independent; and the bound if all of them add up."
-    "\vExit code 1: --check is not met, or there is nothing to judge. doc/tolerance.md has the "
-    "method.\n\n"
-    "Examples:\n"
-    "  ulpscope tolerance model.onnx -i inputs.npz -a fp16\n"
-    "  ulpscope tolerance model.onnx -i inputs.npz -a tf32@a100 --check atol=1e-5\n"
-    "      can this pass, or is it too tight?\n"
-    "  ulpscope tolerance model.onnx -i samples/ -a fp16\n"
-    "      one atol for all samples, which may have any shapes\n"
-    "  ulpscope tolerance model.onnx -a bf16 --trials 32 --json tolerance.json";
 
 struct working {
     struct ulp_model *model;
@@ -179,9 +163,9 @@ static void close_work(struct working *work)
     ulp_model_free(work->model);
 }
 
-static enum ulp_status run_tolerance(const struct tolerance_options *options,
-                                     struct ulp_error *error)
+static enum ulp_status run_tolerance(void *parsed, struct ulp_error *error)
 {
+    const struct tolerance_options *options = parsed;
     ULP_SCOPED(close_work) struct working work = {0};
     const struct result result = {.of = &work.tolerance,
                                   .print = print_tolerance,
@@ -194,19 +178,27 @@ static enum ulp_status run_tolerance(const struct tolerance_options *options,
     return judge(met, error);
 }
 
-#define OPTIONS "cli/command/tolerance_option.def"
 #define PARSED struct tolerance_options
-#define CHILDREN COMMON_CHILD(2) KEEP_CHILD JUDGE_CHILD JSON_CHILD
-#define CHECK(state, options)                \
-    refuse_shapes(state, &(options)->common, \
-                  "--shape once: give samples of several shapes as files")
-#define RUN run_tolerance
-#include "cli/option/parser.def"
-
-int command_tolerance(int argc, char **argv)
-{
-    struct tolerance_options options = {.reference = "pair"};
-    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
-    free(options.keep.rules);
-    return code;
-}
+static const struct option_row rows[] = {
+#include "cli/command/tolerance_option.def"
+    {0}};
+const struct command command_tolerance = {
+    .name = "tolerance",
+    .summary = "say what tolerance an arithmetic can meet, and why",
+    .purpose = "Recommend an atol for each output of a model in an arithmetic, as Polygraphy and "
+               "numpy take it. Three figures support it: the largest error over other schedules of "
+               "the sums and over trials in which every rounding is drawn anew; the error of all "
+               "roundings if they are independent; and the bound if all of them add up.",
+    .examples = "  ulpscope tolerance model.onnx -i inputs.npz -a fp16\n"
+                "  ulpscope tolerance model.onnx -i inputs.npz -a tf32@a100 --check atol=1e-5\n"
+                "      can this pass, or is it too tight?\n"
+                "  ulpscope tolerance model.onnx -i samples/ -a fp16\n"
+                "      one atol for all samples, which may have any shapes\n"
+                "  ulpscope tolerance model.onnx -a bf16 --trials 32 --json tolerance.json",
+    .notes = "Exit code 1: --check is not met, or there is nothing to judge. doc/tolerance.md has "
+             "the method.",
+    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, KEEP_GROUP, HELP_GROUP},
+    .size = sizeof(struct tolerance_options),
+    .is_common = true,
+    .run = run_tolerance,
+};

@@ -97,7 +97,8 @@ function write_page(c,    k, title, text, forms, list, i)
         title = group[c, k]
         write_option(c, k)
     }
-    write_after(after[c])
+    write_after(notes[c])
+    write_after("Examples:\n" examples[c])
     put(".SH EXIT STATUS\n" filled(exit_codes))
     put(".SH SEE ALSO\n.BR ulpscope (1)")
     close(page)

@@ -4,11 +4,12 @@
 #   command NAME SUMMARY                         its commands
 #   value KIND NAME                              what arguments may be
 #   options COMMAND                              what follows is of this command:
-#   words TEXT; before TEXT; after TEXT          what follows the options; its documentation before and after them
+#   words TEXT; before TEXT                      what follows the options; its documentation before them
+#   notes TEXT; examples TEXT                    and after them
 #   group TITLE                                  what follows is under this title
 #   option LETTERS NAMES ARGUMENT TEXT READS WRITES   with all its names; "reads", and the files that it names
 #
-# into command[1 ..], summary[c], words[c], before[c], after[c], options[c], and of option k: group[c, k], letters[c, k], names[c, k],
+# into command[1 ..], summary[c], words[c], before[c], notes[c], examples[c], options[c], and of option k: group[c, k], letters[c, k], names[c, k],
 # argument[c, k], text[c, k]; values[KIND], separated by spaces.
 BEGIN { FS = "\t"; values["what"] = "arithmetics parts targets operators units" }
 function plain(text)
@@ -27,7 +28,8 @@ $1 == "value" { if (!seen[$2, $3]++) values[$2] = values[$2] (values[$2] == "" ?
 $1 == "options" { c = number[$2]; title = "" }
 $1 == "words" { words[c] = plain($2) }
 $1 == "before" { before[c] = plain($2) }
-$1 == "after" { after[c] = plain($2) }
+$1 == "notes" { notes[c] = plain($2) }
+$1 == "examples" { examples[c] = plain($2) }
 $1 == "group" { title = plain($2) }
 $1 == "option" {
     k = ++options[c]

@@ -9,7 +9,7 @@ struct mcp_server {
     const char *root;             /* without links; what is read lies below it */
     char *scratch;                /* the folder of reports, which goes with the server */
     const char *seconds, *memory; /* limits of each call */
-    bool sandbox;
+    bool no_sandbox;
     size_t reports; /* so far: ids are report-1, ... */
 };
 

@@ -7,49 +7,71 @@
 
 #include "base/error.h"
 #include "base/text/text.h"
+#include "cli/command.h"
 #include "cli/mcp/mcp.h"
 
-enum kind { TEXT, TEXTS, WORD, PATH, PATHS, REPORT, FLAG };
-static const struct argument {
-    const char *tool, *name, *option;
-    enum kind kind;
-    bool required;
-    const char *meaning;
-} arguments[] = {
-#define TOOL(name, file, folder, meaning)
-#define ARGUMENT(tool, name, kind, option, required, meaning) \
-    {#tool, #name, option, kind, required, meaning},
-#include "cli/mcp/mcp_tool.def"
-#undef TOOL
-#undef ARGUMENT
-};
-#define ARGUMENT_COUNT (sizeof arguments / sizeof *arguments)
-
 static const struct tool {
-    const char *name, *file; /* NULL: its text is all */
+    const char *name;
+    const struct command *command;
+    const char *file; /* NULL: its text is all */
     bool folder;
-    const char *meaning;
+    const char *arguments, *meaning;
 } tools[] = {
-#define TOOL(name, file, folder, meaning) {#name, file, folder, meaning},
-#define ARGUMENT(tool, name, kind, option, required, meaning)
+#define TOOL(name, command, file, folder, arguments, meaning) \
+    {#name, &command, file, folder, arguments, meaning},
 #include "cli/mcp/mcp_tool.def"
 #undef TOOL
-#undef ARGUMENT
 };
 #define TOOL_COUNT (sizeof tools / sizeof *tools)
 
+struct argument {
+    char name[40];
+    const struct option_row *row;
+};
+
+/* The next of a tool's arguments, which *at is moved behind; false: it was the last. */
+static bool next_argument(const struct tool *tool, const char **at, struct argument *out)
+{
+    const char *text = *at + strspn(*at, " ");
+    const size_t length = strcspn(text, " "), named = strcspn(text, " =");
+    const char *option = named < length ? text + named + 1 : text;
+    if (!length)
+        return false;
+    snprintf(out->name, sizeof out->name, "%.*s", (int)named, text);
+    for (char *dash = out->name; (dash = strchr(dash, '-'));)
+        *dash = '_';
+    *at = text + length;
+    out->row = find_option(tool->command, option, (size_t)(*at - option));
+    return true;
+}
+
 /* ---- schemas ---- */
 
-static json_t *make_schema(const struct argument *argument)
+/* Of "a|b|c" each; NULL: any text. */
+static json_t *list_choices(const struct option_row *row)
 {
-    const bool list = argument->kind == TEXTS || argument->kind == PATHS;
+    json_t *list = row->kind == KIND_CHOICE ? json_array() : NULL;
+    for (const char *at = row->value; list && *at; at += strcspn(at, "|"), at += *at == '|')
+        json_array_append_new(list, json_stringn(at, strcspn(at, "|")));
+    return list;
+}
+
+static json_t *make_schema(const struct option_row *row)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    shorten_help(&text, row->help);
+    ulp_text_add(&text, row->reads ? ", below the root" : "");
     json_t *schema = json_pack("{s:s, s:s}", "type",
-                               list                     ? "array"
-                               : argument->kind == FLAG ? "boolean"
-                                                        : "string",
-                               "description", argument->meaning);
-    if (schema && list)
+                               row->kind == KIND_TEXTS ? "array"
+                               : row->value            ? "string"
+                                                       : "boolean",
+                               "description", text.failed ? row->help : text.data);
+    if (schema && row->kind == KIND_TEXTS)
         json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
+    if (schema && row->kind == KIND_CHOICE)
+        json_object_set_new(schema, "enum", list_choices(row));
+    if (schema && row->fallback)
+        json_object_set_new(schema, "default", json_string(row->fallback));
     return schema;
 }
 
@@ -58,12 +80,12 @@ json_t *mcp_tools(void)
     json_t *list = json_array();
     for (size_t t = 0; t < TOOL_COUNT; t++) {
         json_t *properties = json_object(), *required = json_array();
-        for (size_t a = 0; a < ARGUMENT_COUNT; a++)
-            if (strcmp(arguments[a].tool, tools[t].name) == 0) {
-                json_object_set_new(properties, arguments[a].name, make_schema(&arguments[a]));
-                if (arguments[a].required)
-                    json_array_append_new(required, json_string(arguments[a].name));
-            }
+        struct argument argument;
+        for (const char *at = tools[t].arguments; next_argument(&tools[t], &at, &argument);) {
+            json_object_set_new(properties, argument.name, make_schema(argument.row));
+            if (argument.row->missing)
+                json_array_append_new(required, json_string(argument.name));
+        }
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:{s:s, s:o, s:o, s:b}, s:{s:b, s:b, s:b}}",
                                         "name", tools[t].name, "description", tools[t].meaning,
@@ -137,16 +159,16 @@ static char *find_path(const struct mcp_server *server, const char *name, const 
     return NULL;
 }
 
-/* report-3, or a path. */
-static char *find_report(const struct mcp_server *server, const struct argument *argument,
-                         const char *given, struct ulp_error *error)
+/* A path, or report-3: of a plan its file. */
+static char *find_input(const struct mcp_server *server, const struct argument *argument,
+                        const char *given, struct ulp_error *error)
 {
     struct ulp_text text = {0};
     const size_t digits = strncmp(given, "report-", 7) == 0 ? strspn(given + 7, "0123456789") : 0;
     if (!digits || given[7 + digits])
         return find_path(server, argument->name, given, error);
     ulp_text_add(&text, "%s/%s%s", server->scratch, given,
-                 strcmp(argument->tool, "audit") == 0 ? "/plan.json" : "");
+                 strcmp(argument->name, "plan") == 0 ? "/plan.json" : "");
     char *real = text.failed ? NULL : realpath(text.data, NULL);
     ulp_text_free(&text);
     if (!real)
@@ -168,24 +190,20 @@ static bool names_file(const char *text)
 static enum ulp_status add_value(const struct mcp_server *server, const struct argument *argument,
                                  const json_t *value, struct words *words, struct ulp_error *error)
 {
+    const struct option_row *row = argument->row;
     const char *text = json_string_value(value);
-    char *path = NULL;
+    char option[80];
     if (!text || !*text)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: expected %s", argument->name,
                         json_is_array(value) ? "one text, not a list" : "a text that is not empty");
-    if (argument->kind == PATH || argument->kind == PATHS)
-        path = find_path(server, argument->name, text, error);
-    else if (argument->kind == REPORT)
-        path = find_report(server, argument, text, error);
-    else if (names_file(text))
+    if (!row->reads && names_file(text))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: %s: no file is named here", argument->name,
                         text);
-    if (!path && argument->kind >= PATH)
+    ULP_SCOPED(ulp_scoped_free)
+    char *path = row->reads ? find_input(server, argument, text, error) : NULL;
+    if (row->reads && !path)
         return error->status;
-    if (!argument->option && argument->kind == WORD)
-        add_word(words, NULL, "--");
-    add_word(words, argument->option, path ? path : text);
-    free(path);
+    add_word(words, row->is_word ? NULL : say_option(row, option), path ? path : text);
     return ULP_OK;
 }
 
@@ -193,52 +211,58 @@ static enum ulp_status add_argument_of(const struct mcp_server *server,
                                        const struct argument *argument, const json_t *value,
                                        struct words *words, struct ulp_error *error)
 {
-    const bool list = argument->kind == TEXTS || argument->kind == PATHS;
-    enum ulp_status status = ULP_OK;
+    const struct option_row *row = argument->row;
+    char option[80];
     if (!value)
-        return argument->required ? ulp_fail(error, ULP_ERROR_USAGE, "%s: is required: %s",
-                                             argument->name, argument->meaning)
-                                  : ULP_OK;
-    if (argument->kind == FLAG && !json_is_boolean(value))
+        return row->missing ? ulp_fail(error, ULP_ERROR_USAGE, "%s: is required: %s",
+                                       argument->name, row->help)
+                            : ULP_OK;
+    if (!row->value && !json_is_boolean(value))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: expected true or false", argument->name);
-    if (argument->kind == FLAG) {
+    if (!row->value) {
         if (json_is_true(value))
-            add_word(words, argument->option, NULL);
+            add_word(words, say_option(row, option), NULL);
         return ULP_OK;
     }
-    if (list && !json_is_array(value))
+    if (row->kind != KIND_TEXTS)
+        return add_value(server, argument, value, words, error);
+    if (!json_is_array(value))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: expected a list of texts", argument->name);
-    for (size_t i = 0; list && i < json_array_size(value) && status == ULP_OK; i++)
-        status = add_value(server, argument, json_array_get(value, i), words, error);
-    return list ? status : add_value(server, argument, value, words, error);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        ULP_TRY(add_value(server, argument, json_array_get(value, i), words, error));
+    return ULP_OK;
 }
 
+static bool has_argument(const struct tool *tool, const char *name)
+{
+    struct argument argument;
+    for (const char *at = tool->arguments; next_argument(tool, &at, &argument);)
+        if (strcmp(argument.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Options, then behind "--" words, which are none. */
 static enum ulp_status add_arguments(const struct mcp_server *server, const struct tool *tool,
                                      const json_t *given, struct words *words,
                                      struct ulp_error *error)
 {
-    size_t known = 0;
-    for (size_t a = 0; a < ARGUMENT_COUNT; a++) {
-        if (strcmp(arguments[a].tool, tool->name) != 0)
-            continue;
-        const json_t *value = json_object_get(given, arguments[a].name);
-        known += value != NULL;
-        if (add_argument_of(server, &arguments[a], value, words, error) != ULP_OK)
-            return error->status;
-    }
     const char *name;
     json_t *value;
-    if (known != json_object_size(given))
-        json_object_foreach((json_t *)(uintptr_t)given, name, value)
-        {
-            bool found = false;
-            for (size_t a = 0; a < ARGUMENT_COUNT; a++)
-                found |= strcmp(arguments[a].tool, tool->name) == 0 &&
-                         strcmp(arguments[a].name, name) == 0;
-            if (!found)
-                return ulp_fail(error, ULP_ERROR_USAGE, "%s: is no argument of %s", name,
-                                tool->name);
-        }
+    json_object_foreach((json_t *)(uintptr_t)given, name, value)
+    {
+        if (!has_argument(tool, name))
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: is no argument of %s", name, tool->name);
+    }
+    for (int are_words = 0; are_words < 2; are_words++) {
+        struct argument argument;
+        if (are_words)
+            add_word(words, NULL, "--");
+        for (const char *at = tool->arguments; next_argument(tool, &at, &argument);)
+            if (argument.row->is_word == are_words)
+                ULP_TRY(add_argument_of(server, &argument, json_object_get(given, argument.name),
+                                        words, error));
+    }
     return ULP_OK;
 }
 
@@ -284,11 +308,10 @@ static json_t *make_result(const struct tool *tool, const struct mcp_run *run, c
 static void add_limits(const struct mcp_server *server, const struct tool *tool, const char *folder,
                        struct words *words)
 {
-    const bool explains = strcmp(tool->name, "explain") == 0;
     add_word(words, "--max-time", server->seconds);
-    if (server->sandbox)
+    if (!server->no_sandbox)
         add_word(words, NULL, "--sandbox");
-    if (!explains)
+    if (find_option(tool->command, "max-memory", strlen("max-memory")))
         add_word(words, "--max-memory", server->memory);
     if (tool->file && tool->folder)
         add_word(words, "--out", folder);
@@ -314,7 +337,7 @@ static json_t *run_tool(struct mcp_server *server, const struct tool *tool, cons
     struct mcp_run run = {0};
     json_t *result = NULL;
     add_word(&words, NULL, "ulpscope");
-    add_word(&words, NULL, strcmp(tool->name, "explain") == 0 ? "list" : tool->name);
+    add_word(&words, NULL, tool->command->name);
     add_limits(server, tool, folder, &words);
     enum ulp_status status = add_arguments(server, tool, given, &words, error);
     if (status == ULP_OK && words.failed)

@@ -12,114 +12,18 @@
 #include "cli/command.h"
 #include "cli/sandbox/sandbox.h"
 
-enum {
-    OPTION_DIM = 256,
-    OPTION_RANGE,
-    OPTION_SEED,
-    OPTION_MEMORY,
-    OPTION_SHAPE,
-    OPTION_TIME,
-    OPTION_SANDBOX,
-    OPTION_INPUT
-};
-
-/* clang-format off */
-static const struct argp_option options[] = {
-    {"inputs", 'i', "PATH", OPTION_READS,
-     "One sample of inputs: an .npz with one array for each input name (or arr_0, arr_1, ... in "
-     "their order), an .npy (or several, or a folder with NAME.npy, for as many inputs), an ONNX test_data_set_N "
-     "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
-     "Polygraphy's --save-inputs. May be repeated for several samples. Without it: one random sample",
-     1},
-    {"input", OPTION_INPUT, 0, OPTION_ALIAS, 0, 1},
-    {"dim", OPTION_DIM, "NAME=VALUE", 0,
-     "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
-    {"shape", OPTION_SHAPE, "NAME=1x77", 0,
-     "Shape of input NAME in random inputs, even where the model declares another. Repeated for one "
-     "NAME, audit runs every shape separately and names the worst", 1},
-    {"val-range", OPTION_RANGE, "[NAME=]LOW,HIGH", 0,
-     "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
-     "size of the table). May be repeated", 1},
-    {"input-range", OPTION_RANGE, 0, OPTION_ALIAS, 0, 1},
-    {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
-    {"threads", 't', "N", 0, "Number of threads (default: all processors). Results do not depend on it", 2},
-    {"max-memory", OPTION_MEMORY, "BYTES", 0,
-     "Stop with exit code 5 when the model, its inputs, the plan and the run together would need "
-     "more; suffixes K, M and G are understood (default: 80 % of the memory that is free, 0: no "
-     "limit). External weights are mapped and do not count",
-     2},
-    {"max-time", OPTION_TIME, "SECONDS", 0,
-     "End with exit code 6 when the command has taken so long; files are whole or not there", 2},
-    {"sandbox", OPTION_SANDBOX, "try", OPTION_ARG_OPTIONAL,
-     "Open no files but those that the command line names: to read, the inputs, and of a model its whole "
-     "folder; to write, the folders of outputs. For models of strangers; needs Linux's Landlock "
-     "(=try: go on where the kernel has none)", 2},
-    {"quiet", 'q', 0, 0, "Print no progress and no notes on stderr", 2},
-    {0},
-};
-/* clang-format on */
-
 void common_free(struct common_options *common)
 {
     for (size_t i = 0; i < common->dim_count; i++)
         free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
     for (size_t i = 0; i < common->range_count; i++)
-        free((void *)(uintptr_t)common->ranges[i].name); /* set_range's copies */
+        free((void *)(uintptr_t)common->ranges[i].name); /* add_range's copies */
     for (size_t i = 0; i < common->shape_count; i++)
         free(common->shapes[i].name);
     free(common->ranges);
     free(common->shapes);
-    free(common->arithmetics);
-    free(common->inputs);
     free(common->dims);
     ulp_budget_free(common->budget);
-}
-
-/* A value that is empty is a variable of a shell that is not set, and would be no value in
- * silence: no option and no path has an empty one. */
-static void refuse_empty(const struct argp *argp, int argc, char **argv)
-{
-    struct argp_state state = {.root_argp = argp, .name = argv[0], .err_stream = stderr};
-    bool are_options = true;
-    for (int a = 1; a < argc; a++) {
-        const size_t length = strlen(argv[a]);
-        const bool is_long = are_options && strncmp(argv[a], "--", 2) == 0;
-        if (is_long && length > 3 && strchr(argv[a], '=') == argv[a] + length - 1)
-            refuse(&state, "%s: the value is empty", argv[a]);
-        if (!length && are_options && argv[a - 1][0] == '-' && argv[a - 1][1])
-            refuse(&state, "%s: the value is empty", argv[a - 1]);
-        if (!length)
-            refuse(&state, "an argument is empty: a path was expected");
-        are_options &= strcmp(argv[a], "--") != 0;
-    }
-}
-
-/* argp itself ends the program for anything but lack of memory, as describe_options does. */
-static int parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first,
-                 void *input)
-{
-    if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
-        describe_options(argp, argv[0]);
-        exit(ULP_OK);
-    }
-    refuse_empty(argp, argc, argv);
-    refuse_unknown(argp, argc, argv);
-    if (argp_parse(argp, argc, argv, flags, first, input) != 0)
-        return fail_memory();
-    int code = enter_paths(argp, argc, argv);
-    if (code == ULP_OK)
-        code = sandbox_enter(argp, argc, argv);
-    return code == ULP_OK ? begin_json() : code;
-}
-
-int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
-{
-    return parse(argp, argc, argv, 0, NULL, input);
-}
-
-int parse_words(const struct argp *argp, int argc, char **argv, int *first, void *input)
-{
-    return parse(argp, argc, argv, ARGP_IN_ORDER, first, input);
 }
 
 /* Of the memory that is free when the command starts. */
@@ -128,127 +32,67 @@ int parse_words(const struct argp *argp, int argc, char **argv, int *first, void
 /* The limit that was not given, for messages; 0: it was. */
 static size_t default_limit;
 
-static void choose_limit(struct common_options *common)
+static enum ulp_status prepare_common(const struct command *command, struct common_options *common,
+                                      struct ulp_error *error)
 {
-    if (common->has_memory)
-        return;
-    default_limit = (size_t)(SHARE_OF_FREE * (double)ulp_memory_available());
-    common->max_memory_bytes = default_limit;
+    if (!command->is_common)
+        return ULP_OK;
+    if (!is_option_given("max-memory"))
+        common->max_memory_bytes = default_limit =
+            (size_t)(SHARE_OF_FREE * (double)ulp_memory_available());
+    return ulp_budget_create(common->max_memory_bytes, &common->budget, error);
 }
 
-int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
-                          struct common_options *common)
+int open_command(const struct command *command, int argc, char **argv, void **out)
 {
     struct ulp_error error;
-    int code = parse_arguments(argp, argc, argv, input);
-    choose_limit(common);
-    if (code == ULP_OK &&
-        ulp_budget_create(common->max_memory_bytes, &common->budget, &error) != ULP_OK)
-        code = fail(&error);
-    return code;
+    if (command->leads)
+        sandbox_wait();
+    if (!(*out = calloc(1, command->size)))
+        return fail_memory();
+    const int code = parse_command(command, argc, argv, *out);
+    if (command->is_common) {
+        ((struct common_options *)*out)->argc = argc;
+        ((struct common_options *)*out)->argv = argv;
+    }
+    return code != ULP_OK                                    ? code
+           : prepare_common(command, *out, &error) != ULP_OK ? fail(&error)
+                                                             : ULP_OK;
 }
 
-int run_command(const struct argp *argp, int argc, char **argv, void *input,
-                struct common_options *common, use_options *use)
+void close_command(const struct command *command, void *options)
+{
+    if (options)
+        free_options(command, options);
+    free(options);
+}
+
+int run_command(const struct command *command, int argc, char **argv)
 {
     struct ulp_error error = {0};
-    int code = common ? parse_model_arguments(argp, argc, argv, input, common)
-                      : parse_arguments(argp, argc, argv, input);
+    void *options;
+    int code = open_command(command, argc, argv, &options);
     if (code == ULP_OK)
-        code = end_command(use(input, &error), &error);
-    if (common)
-        common_free(common);
+        code = end_command(command->run(options, &error), &error);
+    close_command(command, options);
     return code;
 }
 
-bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
+static void add_dim(void *options, char *text)
 {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    *out = value;
-    return errno == 0 && end != text && *end == '\0' && value >= low && value <= high;
-}
-
-size_t read_count(const struct argp_state *state, const char *option, const char *text,
-                  int64_t least)
-{
-    int64_t count = 0;
-    if (!parse_integer(text, least, 10000, &count))
-        refuse(state, "%s %s: expected %lld to 10000", option, text, (long long)least);
-    return (size_t)count;
-}
-
-int read_integer(const struct argp_state *state, const char *option, const char *text, int low,
-                 int high)
-{
-    int64_t value = low;
-    if (!parse_integer(text, low, high, &value))
-        refuse(state, "%s %s: expected %d to %d", option, text, low, high);
-    return (int)value;
-}
-
-double read_share(const struct argp_state *state, const char *option, const char *text)
-{
-    const double share = read_number(state, option, text, 0, 1);
-    if (!(share > 0 && share < 1))
-        refuse(state, "%s %s: expected a share above 0 and below 1, as 0.99", option, text);
-    return share;
-}
-
-int read_choice(const struct argp_state *state, const char *option, const char *text,
-                const char *words)
-{
-    ULP_SCOPED(ulp_text_free) struct ulp_text list = {0};
-    int index = 0;
-    for (const char *word = words, *next; word; word = next, index++) {
-        const size_t length = strcspn(word, "|");
-        next = word[length] ? word + length + 1 : NULL;
-        if (strlen(text) == length && strncmp(text, word, length) == 0)
-            return index;
-        ulp_text_add(&list, "%s%.*s", !index ? "" : next ? ", " : " or ", (int)length, word);
-    }
-    refuse(state, "%s %s: expected %s", option, text, list.data ? list.data : words);
-    return index;
-}
-
-void *grow_arguments(const struct argp_state *state, void *array, size_t count,
-                     size_t element_bytes)
-{
-    void *grown = realloc(array, (count + 1) * element_bytes);
-    if (!grown)
-        refuse_memory(state);
-    return grown;
-}
-
-void add_argument(const struct argp_state *state, char ***list, size_t *count, char *argument)
-{
-    *list = grow_arguments(state, *list, *count, sizeof **list);
-    (*list)[(*count)++] = argument;
-}
-
-/* The NAME of an option's NAME=VALUE. */
-static char *copy_name(const struct argp_state *state, const char *text, size_t length)
-{
-    char *name = strndup(text, length);
-    if (!name)
-        refuse_memory(state);
-    return name;
-}
-
-static void add_dim(struct argp_state *state, struct common_options *common, const char *text)
-{
+    struct common_options *common = options;
     const char *equals = strrchr(text, '=');
     int64_t value = 0;
     if (!equals || equals == text || !parse_integer(equals + 1, 0, INT64_MAX, &value))
-        refuse(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
-    common->dims = grow_arguments(state, common->dims, common->dim_count, sizeof *common->dims);
+        refuse("--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
+    common->dims = grow_arguments(common->dims, common->dim_count, sizeof *common->dims);
     common->dims[common->dim_count++] =
-        (struct ulp_dim_value){copy_name(state, text, (size_t)(equals - text)), value};
+        (struct ulp_dim_value){copy_argument(text, (size_t)(equals - text)), value};
 }
 
-static void add_range(struct argp_state *state, struct common_options *common, const char *text)
+static void add_range(void *options, char *text)
 {
+    struct common_options *common = options;
     const char *equals = strrchr(text, '=');
     struct ulp_input_range range = {NULL, 0, 0};
     char *end;
@@ -259,17 +103,16 @@ static void add_range(struct argp_state *state, struct common_options *common, c
     range.high = strtod(second, &end);
     if (!good || end == second || *end || !isfinite(range.low) || !isfinite(range.high) ||
         range.low > range.high)
-        refuse(state,
-               "--val-range %s: expected LOW,HIGH or NAME=LOW,HIGH with LOW <= HIGH, such as -1,1",
+        refuse("--val-range %s: expected LOW,HIGH or NAME=LOW,HIGH with LOW <= HIGH, such as -1,1",
                text);
-    range.name = equals ? copy_name(state, text, (size_t)(equals - text)) : NULL;
-    common->ranges =
-        grow_arguments(state, common->ranges, common->range_count, sizeof *common->ranges);
+    range.name = equals ? copy_argument(text, (size_t)(equals - text)) : NULL;
+    common->ranges = grow_arguments(common->ranges, common->range_count, sizeof *common->ranges);
     common->ranges[common->range_count++] = range;
 }
 
-static void add_shape(struct argp_state *state, struct common_options *common, const char *text)
+static void add_shape(void *options, char *text)
 {
+    struct common_options *common = options;
     const char *equals = strrchr(text, '=');
     struct input_shape shape = {0};
     bool good = equals && equals != text;
@@ -287,83 +130,116 @@ static void add_shape(struct argp_state *state, struct common_options *common, c
         at = *end == 'x' ? end + 1 : end;
     }
     if (!good || !equals[1])
-        refuse(state, "--shape %s: expected NAME=SIZExSIZE..., such as tokens=1x77", text);
-    shape.name = copy_name(state, text, (size_t)(equals - text));
-    common->shapes =
-        grow_arguments(state, common->shapes, common->shape_count, sizeof *common->shapes);
+        refuse("--shape %s: expected NAME=SIZExSIZE..., such as tokens=1x77", text);
+    shape.name = copy_argument(text, (size_t)(equals - text));
+    common->shapes = grow_arguments(common->shapes, common->shape_count, sizeof *common->shapes);
     common->shapes[common->shape_count++] = shape;
 }
 
-/* What --inputs *.npz leaves behind its first. */
-static bool is_sample_name(const char *name)
+static void read_accumulator(void *options, char *text)
 {
-    static const char *const ends[] = {".npz", ".npy", ".json", ".pb"};
-    bool is = strncmp(name, "test_data_set_", 14) == 0 || strstr(name, "/test_data_set_");
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        is |= ulp_text_ends(name, ends[i]);
-    return is;
+    static const char key[] = "unknown=";
+    struct ulp_engine_map_options *built = options;
+    const char *value = strncmp(text, key, strlen(key)) == 0 ? text + strlen(key) : "";
+    built->unknown_accumulator = *value == 'f' && strstr(value, "16") ? "fp16" : "fp32";
+    if (strcmp(value, "f16") != 0 && strcmp(value, "fp16") != 0 && strcmp(value, "f32") != 0 &&
+        strcmp(value, "fp32") != 0)
+        refuse("--accumulate %s: expected unknown=fp16 or unknown=fp32", text);
 }
 
-static error_t parse_common_option(int key, char *argument, struct argp_state *state)
+/* ---- rows that several commands have ---- */
+
+/* clang-format off */
+#define PARSED struct common_options
+const struct option_row common_rows[] = {
+OPTION("inputs", 'i', "PATH", TEXTS(inputs, input_count) READ ALSO(0, "input") FRONT,
+       "One sample of inputs: an .npz with one array for each input name (or arr_0, arr_1, ... in "
+       "their order), an .npy (or several, or a folder with NAME.npy, for as many inputs), an ONNX test_data_set_N "
+       "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
+       "Polygraphy's --save-inputs. May be repeated for several samples. Without it: one random sample")
+OPTION("dim", 0, "NAME=VALUE", OWN(add_dim) EXCLUDES("inputs: its arrays have the dimensions"),
+       "Size of a symbolic dimension in random inputs (default 1); may be repeated")
+OPTION("shape", 0, "NAME=1x77", OWN(add_shape) EXCLUDES("inputs: its arrays have the dimensions"),
+       "Shape of input NAME in random inputs, even where the model declares another. Repeated for one "
+       "NAME, audit runs every shape separately and names the worst")
+OPTION("val-range", 0, "[NAME=]LOW,HIGH", OWN(add_range) ALSO(0, "input-range"),
+       "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
+       "size of the table). May be repeated")
+OPTION("seed", 0, "N", INTEGER(seed, 0, 0), "Seed of random inputs (default 0)")
+OPTION("threads", 't', "N", INTEGER(threads, 1, 1024),
+       "Number of threads (default: all processors). Results do not depend on it")
+OPTION("max-memory", 0, "BYTES", BYTES(max_memory_bytes),
+       "Stop with exit code 5 when the model, its inputs, the plan and the run together would need "
+       "more; suffixes K, M and G are understood (default: 80 % of the memory that is free, 0: no "
+       "limit). External weights are mapped and do not count")
+OPTION("max-time", 0, "SECONDS", .kind = KIND_NONE,
+       "End with exit code 6 when the command has taken so long; files are whole or not there")
+OPTION("sandbox", 0, "try", .kind = KIND_NONE OPTIONAL,
+       "Open no files but those that the command line names: to read, the inputs, and of a model its whole "
+       "folder; to write, the folders of outputs. For models of strangers; needs Linux's Landlock "
+       "(=try: go on where the kernel has none)")
+OPTION("quiet", 'q', 0, FLAG(quiet), "Print no progress and no notes on stderr")
+{0}};
+#undef PARSED
+
+#define PARSED struct keep_options
+const struct option_row keep_rows[] = {
+OPTION("keep", 0, "PATTERN=ARITH", TEXTS(rules, rule_count),
+       "Compute the nodes that PATTERN names in ARITH, whatever --arith says. PATTERN is a node's name "
+       "with * and ?; op:Softmax; #12 or #12-40 (indexes of the report); before:NAME; after:NAME; or "
+       "between:A,B. May be repeated; of several that name a node the last applies")
+OPTION("plan", 0, "FILE", TEXT(plan) READ,
+       "Add an arithmetic from a JSON file: {\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": PATTERN, "
+       "\"arithmetic\": \"fp32\"}]}. Without --arith it is the only one")
+{0}};
+#undef PARSED
+
+#define PARSED struct ulp_engine_map_options
+const struct option_row built_rows[] = {
+OPTION("accumulate", 'A', "unknown=fp16|unknown=fp32", OWN(read_accumulator)
+       NEEDS("engine: it says how what is not told is computed"),
+       "What kernels whose names do not tell are taken to add FP16 products in: unknown=fp16 or "
+       "unknown=fp32 (default)")
+OPTION("gpu", 'G', "GPU", TEXT(gpu) NEEDS("engine: it says whose matrix unit that ran on"),
+       "Whose matrix unit is emulated for an engine (default: by the newest architecture that one of "
+       "its kernels is named after)")
+{0}};
+#undef PARSED
+
+/* The member is all that the row is of. */
+#define ALONE_IN(kind_, type, value_) .kind = kind_, .bytes = sizeof(type), .least = value_
+
+const struct option_row memory_rows[] = {
+OPTION("max-memory", 0, "BYTES", ALONE_IN(KIND_BYTES, size_t, 0) DEFAULT("4G"),
+       "Stop with exit code 5 when what is read and made would need more; suffixes K, M and G are understood "
+       "(default 4G, 0: no limit)")
+{0}};
+
+const struct option_row judge_rows[] = {
+OPTION("allow-nonfinite-inputs", 0, 0, ALONE_IN(KIND_SET, bool, 1),
+       "NaN and infinities in the inputs are intended, and are no reason for exit code 1")
+{0}};
+
+const struct option_row json_rows[] = {
+OPTION("json", 0, "FILE", OWN(take_json) WRITTEN ONE_SHAPE FRONT,
+       "Write the result as JSON; -: to standard output, which has nothing else then, the text being on stderr")
+{0}};
+
+const struct option_row help_rows[] = {
+OPTION("help", 'h', "all", .kind = KIND_HELP OPTIONAL ALSO('?', NULL) FRONT,
+       "Print the options that are most used, and examples; =all: all of them")
+{0}};
+/* clang-format on */
+
+enum ulp_status check_limit(const char *text, struct ulp_error *error)
 {
-    struct common_options *common = state->input;
-    int64_t value = 0;
-    switch (key) {
-    case OPTION_INPUT:
-    case 'i': add_argument(state, &common->inputs, &common->input_count, argument); return 0;
-    case OPTION_DIM: add_dim(state, common, argument); return 0;
-    case OPTION_SHAPE: add_shape(state, common, argument); return 0;
-    case OPTION_RANGE: add_range(state, common, argument); return 0;
-    case OPTION_SEED:
-        if (!parse_integer(argument, 0, INT64_MAX, &value))
-            refuse(state, "--seed %s: expected a whole number", argument);
-        common->seed = (uint64_t)value;
-        return 0;
-    case 't':
-        if (!parse_integer(argument, 1, 1024, &value))
-            refuse(state, "--threads %s: expected 1 to 1024", argument);
-        common->threads = (int)value;
-        return 0;
-    case OPTION_MEMORY:
-        common->has_memory = true;
-        common->max_memory_bytes = read_memory(state, argument);
-        return 0;
-    case 'q': common->quiet = true; return 0;
-    case ARGP_KEY_ARG:
-        if (common->model && is_sample_name(argument))
-            refuse(
-                state,
-                "'%s' is no model: give --inputs before each sample, or once a folder of them or "
-                "a .txt that lists them",
-                argument);
-        if (common->model)
-            refuse(state, "one model at a time: '%s' is a second", argument);
-        common->model = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (!common->model)
-            refuse(state, "which model? Give the path of an .onnx file");
-        if ((common->dim_count || common->shape_count) && common->input_count)
-            refuse(state, "%s is for random inputs; with --inputs the arrays have the dimensions",
-                   common->dim_count ? "--dim" : "--shape");
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    return ulp_limit_check(text, NULL, NULL, error);
 }
 
-const char *add_arithmetics(struct argp_state *state, struct common_options *common,
-                            const char *argument)
+enum ulp_status check_target(const char *text, struct ulp_error *error)
 {
-    struct ulp_text text = {0};
-    ulp_text_add(&text, "%s%s%s", common->arithmetics ? common->arithmetics : "",
-                 common->arithmetics ? "," : "", argument);
-    if (text.failed)
-        refuse_memory(state);
-    free(common->arithmetics);
-    return common->arithmetics = text.data;
+    return ulp_target_find(text) ? ULP_OK : ulp_target_refuse(text, error);
 }
-
-const struct argp common_argp = {.options = options, .parser = parse_common_option};
 
 int fail(const struct ulp_error *error)
 {
@@ -483,14 +359,4 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     return *count ? ULP_OK
                   : ulp_fail(error, ULP_ERROR_USAGE,
                              "no arithmetic was given: try fp16,tf32 (ulpscope list arithmetics)");
-}
-
-double read_number(const struct argp_state *state, const char *option, const char *text, double low,
-                   double high)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || *end || !(value >= low && value <= high))
-        refuse(state, "%s %s: expected a number from %g to %g", option, text, low, high);
-    return value;
 }

@@ -6,37 +6,6 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-enum { OPTION_KEEP = 768, OPTION_PLAN };
-
-/* clang-format off */
-static const struct argp_option options[] = {
-    {"keep", OPTION_KEEP, "PATTERN=ARITH", 0,
-     "Compute the nodes that PATTERN names in ARITH, whatever --arith says. PATTERN is a node's name "
-     "with * and ?; op:Softmax; #12 or #12-40 (indexes of the report); before:NAME; after:NAME; or "
-     "between:A,B. May be repeated; of several that name a node the last applies", 1},
-    {"plan", OPTION_PLAN, "FILE", OPTION_READS,
-     "Add an arithmetic from a JSON file: {\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": PATTERN, "
-     "\"arithmetic\": \"fp32\"}]}. Without --arith it is the only one", 1},
-    {0},
-};
-/* clang-format on */
-
-static error_t parse_keep_option(int key, char *argument, struct argp_state *state)
-{
-    struct keep_options *keep = state->input;
-    switch (key) {
-    case OPTION_KEEP: add_argument(state, &keep->rules, &keep->rule_count, argument); return 0;
-    case OPTION_PLAN:
-        if (keep->plan)
-            refuse(state, "--plan %s: one plan at a time, %s is another", argument, keep->plan);
-        keep->plan = argument;
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-const struct argp keep_argp = {.options = options, .parser = parse_keep_option};
-
 /* The rules of --keep behind the plan's; a plan's name is followed by the patterns. */
 static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keeps *plan,
                                   struct ulp_keeps *out, struct ulp_error *error)

@@ -1,12 +1,13 @@
 /* Options that several commands have, and what is made of them: lanes, samples, shapes, files. */
 #pragma once
 
-#include <argp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <ulpscope.h>
 
 #include "base/error.h"
 #include "base/text/text.h"
+#include "cli/option/row.h"
 
 /* For what the program itself lacked memory; the library's ulp_out_of_memory names its budget, too.
  */
@@ -50,49 +51,48 @@ struct common_options {
     bool has_memory;           /* the limit was given */
     struct ulp_budget *budget; /* of that limit */
     bool quiet;
-    bool allow_nonfinite_inputs; /* of commands that judge (judge_argp) */
-    char *arithmetics;           /* every --arith so far, separated by commas */
+    bool allow_nonfinite_inputs; /* of commands that judge (judge_rows) */
+    int argc;                    /* the command line, for --merge */
+    char **argv;
 };
-/* A child parser for the command's argp; its input is a struct common_options of
- * zeros. */
-extern const struct argp common_argp;
-/* Parse the arguments of such a command into its options, of which *common is a part, and make the
- * budget. Returns an exit code; usage errors do not return. */
-int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
-                          struct common_options *common);
-/* The whole of a command: its arguments, then what it does, without which options are freed
- * (*common; NULL: it is not one of these). Returns an exit code: the status. */
-typedef enum ulp_status use_options(void *options, struct ulp_error *error);
-int run_command(const struct argp *argp, int argc, char **argv, void *input,
-                struct common_options *common, use_options *use);
+/* The whole of a command: its arguments, then what it does. Returns an exit code: the status; usage
+ * errors do not return. */
+int run_command(const struct command *command, int argc, char **argv);
+/* Its beginning: the options, *out, are parsed, and closed also after a failure; those of a command
+ * that runs a model have a budget. */
+int open_command(const struct command *command, int argc, char **argv, void **out);
+void close_command(const struct command *command, void *options);
+/* What it is made of: the arguments are parsed and checked (option_parse.c), and what their rows
+ * own of the options is freed. */
+int parse_command(const struct command *command, int argc, char **argv, void *options);
+void free_options(const struct command *command, void *options);
+/* One option's value, of the struct that its row is of (option_store.c). */
+void store_option(const struct option_row *row, void *options, char *text);
+void free_option(const struct option_row *row, void *options);
+/* Of the command line that was parsed last: its command, and whether it has an option. */
+const char *command_in_use(void);
+bool is_option_given(const char *name);
+/* A command's option or word of that name; NULL: it has none. */
+const struct option_row *find_option(const struct command *command, const char *name,
+                                     size_t length);
+/* "--inputs", or "MODEL.onnx". */
+const char *say_option(const struct option_row *row, char out[80]);
 /* What a command judges, and has said: ULP_ERROR_LIMIT without a message where it does not hold. */
 static inline enum ulp_status judge(bool holds, struct ulp_error *error)
 {
     return holds ? ULP_OK : ulp_fail(error, ULP_ERROR_LIMIT, "%s", "");
 }
-/* The same for any other command. */
-int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
-/* The same; the words that are no options begin at argv[*first]. */
-int parse_words(const struct argp *argp, int argc, char **argv, int *first, void *input);
 
-/* Marks among the flags of an option's row, in bits that argp leaves alone: its argument names a
- * file or folder that the command reads, or one that it writes (FOLDER: with files in it; both
- * marks: it keeps what it reads again; OPTION_WEIGHTS, beside it: a model, whose weights may go to
- * FILE.data). Every option with such an argument has one (tests/cli/check_outputs.sh). */
-enum { OPTION_READS = 1 << 16, OPTION_WRITES = 1 << 17, OPTION_WEIGHTS = 1 << 18 };
-
-/* The arguments of a command one after another, with the rows of their options; of a word a row
- * with its place in the documentation ("MODEL.onnx"), which is written where that begins with OUT,
- * else read. Ends where `use` is false, and is false then, or without memory. */
-typedef bool use_argument(void *context, const struct argp_option *row, const char *value);
-bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argument *use,
-                     void *context);
+/* The arguments one after another; the value is NULL where it names no file although the row may.
+ * Ends where `use` is false. */
+typedef bool use_argument(void *context, const struct option_row *row, const char *value);
+void visit_arguments(use_argument *use, void *context);
 
 /* outputs.c: what a command line reads and what it writes, by these marks. Refused before anything
  * is read or written: an output that is one of the files that are read, by whatever name, or a
  * symbolic link, or the file of another output; and one in no folder. Of a second command line
  * (sandbox_wait) what is read is added. Returns an exit code. */
-int enter_paths(const struct argp *argp, int argc, char **argv);
+int enter_paths(const char *command);
 /* The folder without slashes at its end, which paths in it are made of. */
 char *as_folder(char *argument);
 /* Those that the command writes into a folder. */
@@ -104,67 +104,46 @@ const char *names_written(const char *command);
 enum ulp_status load_model(const char *path, struct ulp_budget *budget, struct ulp_model **out,
                            struct ulp_error *error);
 
-/* Ends the program at --help, and at a long option that there is not, naming those like it. */
-void refuse_unknown(const struct argp *argp, int argc, char **argv);
-/* What --help prints, as wide as the terminal, at most 100 columns. */
-void print_options(const struct argp *argp, const char *name);
+/* What --help prints, as wide as the terminal, at most 100 columns: the options at the front, or
+ * all. */
+void print_options(const struct command *command, bool all);
+/* The first sentence of what an option does, without what stands in parentheses but a default. */
+void shorten_help(struct ulp_text *out, const char *text);
+/* The words behind a command, "MODEL.onnx RECORDING...". */
+const char *list_words(const struct command *command, char *out, size_t size);
 
 /* What manual pages and completions are made of (src/cli/manual/read.awk): the options of a
  * command, which `ulpscope COMMAND --describe` prints, and the values that options take. Neither is
  * an option of its own, and --help does not show it. */
-void describe_options(const struct argp *argp, const char *command);
+void describe_options(const struct command *command);
 void describe_values(void);
 /* One field of such a line: a tab, and the text on one line. NULL: empty. */
 void describe_field(const char *text);
 
 void common_free(struct common_options *options);
 
-/* The array, which has count elements, with room for one more; without memory the command ends. */
-void *grow_arguments(const struct argp_state *state, void *array, size_t count,
-                     size_t element_bytes);
-/* One more argument of an option that may be repeated, in their order. */
-void add_argument(const struct argp_state *state, char ***list, size_t *count, char *argument);
-/* As argp_error, text arguments made harmless. */
-void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
-/* The target that --for names, "@GPU" may follow; another name is refused. The second returns the
- * name with its GPU. */
-const struct ulp_target *read_target(const struct argp_state *state, const char *name);
-const char *read_target_name(const struct argp_state *state, const char *name);
+/* The array, which has count elements, with room for one more, or a copy of a text; without memory
+ * the command ends. */
+void *grow_arguments(void *array, size_t count, size_t element_bytes);
+char *copy_argument(const char *text, size_t length);
+/* A line on stderr, text arguments made harmless, and the end: wrong usage. */
+_Noreturn void refuse(const char *format, ...) ULP_PRINTF(1, 2);
+_Noreturn void refuse_memory(void);
+/* Of rows with CHECKED: a limit as of --fail-above, a target that "@GPU" may follow. */
+enum ulp_status check_limit(const char *text, struct ulp_error *error);
+enum ulp_status check_target(const char *text, struct ulp_error *error);
+enum ulp_status check_memory(const char *text, struct ulp_error *error);
+/* The limit of a budget of which 0 is none: one without a limit reads less. */
+static inline size_t report_memory(size_t bytes)
+{
+    return bytes ? bytes : SIZE_MAX;
+}
 /* For --for's help; the test of the program's help holds it to the table. plan has no ort. */
 #define TARGET_NAMES                                                                              \
     "trt8, trt10, trt11 (trt: the newest), trt-rtx, torch, torch-compile, ort-cuda, ort-webgpu, " \
     "ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, rknn"
-/* The task that --task names, or the command is refused. */
-enum ulp_task read_task(const struct argp_state *state, const char *word);
-/* What only some options together mean: the first row that holds is refused, in its words. */
-struct combination {
-    bool given, against; /* an option, and what it excludes, or the lack of what it needs */
-    const char *refusal;
-};
-void refuse_combinations(const struct argp_state *state, const struct combination *rows,
-                         size_t count);
-#define REFUSE_COMBINATIONS(state, rows) \
-    refuse_combinations(state, rows, sizeof(rows) / sizeof *(rows))
-/* Several --shape of an input, where a command takes one. */
-void refuse_shapes(const struct argp_state *state, const struct common_options *options,
-                   const char *refusal);
-/* argp_failure would need memory to say that there is none. */
-_Noreturn void refuse_memory(const struct argp_state *state);
-/* One more --arith; all so far. */
-const char *add_arithmetics(struct argp_state *state, struct common_options *common,
-                            const char *argument);
-
 /* A whole number from low to high, and nothing else, in text. */
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
-/* That of an option, from least to 10000, or the command is refused. */
-size_t read_count(const struct argp_state *state, const char *option, const char *text,
-                  int64_t least);
-int read_integer(const struct argp_state *state, const char *option, const char *text, int low,
-                 int high);
-/* A share, or the number of a word among "one|two|three", or the command is refused. */
-double read_share(const struct argp_state *state, const char *option, const char *text);
-int read_choice(const struct argp_state *state, const char *option, const char *text,
-                const char *words);
 /* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:
  * "fp16,round=sr,fp32" is two. */
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
@@ -173,7 +152,7 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
 /* Words of options that several commands have. */
 #define HTML_TEXT \
     "Write the result as one HTML file, to look at and to hand on; it needs no network"
-#define TASK_WORDS "classify|score|text|detect|segment|embed|signal|none"
+#define TASK_WORDS "none|classify|score|text|detect|segment|embed|signal" /* by enum ulp_task */
 #define TASK_TEXT                                                                                 \
     "What the outputs are for, which says what is fine, borderline and broken "                   \
     "(doc/verdicts.md); of integers signal alone is heard: they are numbers; none: no error of "  \
@@ -181,48 +160,52 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     "or last operator; where neither says it, decibels decide (signal)"
 #define REFERENCE_TEXT "The arithmetic that serves as the truth (default pair)"
 
-/* Rows of CHILDREN (parser.def): CHILD(parser, its input, heading, group of --help), and those that
- * many commands have. */
-#define COMMON_CHILD(group) CHILD(common_argp, &options->common, "Inputs and running:", group)
-#define KEEP_CHILD CHILD(keep_argp, &options->keep, "Nodes in other arithmetics:", 1)
-#define JUDGE_CHILD CHILD(judge_argp, &options->common.allow_nonfinite_inputs, NULL, 0)
-#define MEMORY_CHILD CHILD(memory_argp, &options->max_memory_bytes, NULL, 0)
-#define JSON_CHILD CHILD(json_argp, NULL, NULL, 0)
+/* Rows that several commands have (common.c): of struct common_options, struct keep_options and
+ * struct ulp_engine_map_options; of a size_t and a bool; of nothing. */
+extern const struct option_row common_rows[], keep_rows[], built_rows[], memory_rows[],
+    judge_rows[], json_rows[], help_rows[];
+/* Where they stand among a command's groups. */
+#define COMMON_GROUP                          \
+    {                                         \
+        "Inputs and running:", common_rows, 0 \
+    }
+#define KEEP_GROUP                                                       \
+    {                                                                    \
+        "Nodes in other arithmetics:", keep_rows, offsetof(PARSED, keep) \
+    }
+#define JUDGE_GROUP                                                       \
+    {                                                                     \
+        NULL, judge_rows, offsetof(PARSED, common.allow_nonfinite_inputs) \
+    }
+#define MEMORY_GROUP                                          \
+    {                                                         \
+        NULL, memory_rows, offsetof(PARSED, max_memory_bytes) \
+    }
+#define JSON_GROUP         \
+    {                      \
+        NULL, json_rows, 0 \
+    }
+#define HELP_GROUP         \
+    {                      \
+        NULL, help_rows, 0 \
+    }
 
-/* --keep and --plan, a child parser of commands that run a model. */
+/* --keep and --plan. */
 struct keep_options {
     char **rules; /* "PATTERN=ARITH", in order */
     size_t rule_count;
     const char *plan;
 };
-extern const struct argp keep_argp;
 
-/* --accumulate and --gpu, a child parser of commands that read engines; its input is a struct
- * ulp_engine_map_options of zeros. */
-extern const struct argp built_argp;
-
-/* --json, a child parser of every command that has a result: the file that the library is to write,
- * or NULL; whether the command line that is being parsed asks for it, of two the first. "-" is
- * standard output, which names no file: there the text goes to stderr from begin_json on, and
- * end_json returns the exit code of a command that is over, its files written. */
-extern const struct argp json_argp;
+/* --json, of every command that has a result: the file that the library is to write, or NULL; of
+ * two command lines the first says it. "-" is standard output, which names no file: there the text
+ * goes to stderr from begin_json on, and end_json returns the exit code of a command that is over,
+ * its files written. */
+void take_json(void *options, char *text);
 const char *json_file(void);
-bool is_json_asked(void);
-bool is_json_stream(const struct argp_option *row, const char *value);
 int begin_json(void);
 int end_json(int code);
 
-/* The bytes that --max-memory names, or the command is refused. */
-size_t read_memory(const struct argp_state *state, const char *text);
-/* --max-memory, a child parser of commands that read reports; its input is a size_t. */
-extern const struct argp memory_argp;
-#define REPORT_MEMORY ((size_t)4 << 30) /* where --max-memory is not given */
-
-/* --allow-nonfinite-inputs, a child parser of every command that judges; its input is a bool. */
-extern const struct argp judge_argp;
-/* One more --fail-above, or the command is refused. */
-void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
-               const char *limit);
 /* A line for each crossing; whether there are any is judged. */
 enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
                               const char *const *limits, size_t count, bool allow_nonfinite_inputs,
@@ -303,8 +286,7 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
 void print_shape_results(const struct shape_results *results, size_t lane_count);
 void free_shape_results(struct shape_results *results);
 /* The argument of an option, a number of [low, high]; anything else is refused. */
-double read_number(const struct argp_state *state, const char *option, const char *text, double low,
-                   double high);
+double read_number(const char *option, const char *text, double low, double high);
 /* "; x[0] batch = 1" of the random sample: what a failure may come from; empty: nothing was open.
  */
 const char *random_open_dims(void);
@@ -347,8 +329,6 @@ struct texts {
     char **items;
     size_t count;
 };
-/* One more --tolerance, or the command is refused. */
-void add_tolerance(const struct argp_state *state, struct texts *tolerances, char *text);
 /* What a search goes by, and what is held out to judge its result (--validate, read like
  * --inputs). */
 struct search_samples {

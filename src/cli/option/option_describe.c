@@ -1,5 +1,4 @@
 /* A command's options: what --help prints, and as lines of text with tabs between fields. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,83 +20,47 @@ void describe_field(const char *text)
         }
 }
 
-static bool is_end(const struct argp_option *option)
+/* ". Not with --keep, --plan": those of the names that the command has. */
+static void add_related(struct ulp_text *out, const struct command *command, const char *before,
+                        const char *between, const char *names)
 {
-    return !option->name && !option->key && !option->doc && !option->group;
+    char option[80];
+    for (const char *end; names && *names && *names != ':'; names = end + strspn(end, " ")) {
+        end = names + strcspn(names, " :");
+        const struct option_row *row = find_option(command, names, (size_t)(end - names));
+        if (row)
+            ulp_text_add(out, "%s%s", before, say_option(row, option));
+        before = row ? between : before;
+    }
 }
 
-/* argp's rule for a header of a group. */
-static bool is_header(const struct argp_option *option)
+/* What it does, whole. */
+static void add_help(struct ulp_text *out, const struct command *command,
+                     const struct option_row *row)
 {
-    return !option->name && !option->key;
+    ulp_text_add(out, "%s", row->help);
+    add_related(out, command, ". Not with ", ", ", row->excludes);
+    add_related(out, command, ". Needs ", " or ", row->needs);
 }
 
-/* Behind an option and the aliases that follow it. */
-static const struct argp_option *end_option(const struct argp_option *first)
+/* An option: letters, long names, argument, meaning, whether it is read, and the names of what is
+ * written. */
+static void describe_option(const struct option_row *row, const struct command *command)
 {
-    const struct argp_option *end = first + 1;
-    while (!is_end(end) && (end->flags & OPTION_ALIAS))
-        end++;
-    return end;
-}
-
-/* An option and its aliases: letters, long names, argument, meaning, whether it is
- * read, and the names of what is written. */
-static const struct argp_option *describe_option(const struct argp_option *first,
-                                                 const char *command)
-{
-    const struct argp_option *end = end_option(first);
-    if (first->flags & (OPTION_HIDDEN | OPTION_DOC))
-        return end;
-    fputs("option\t", stdout);
-    for (const struct argp_option *o = first; o < end; o++)
-        if (o->key > 0 && o->key < 128 && isgraph(o->key))
-            putchar(o->key);
-    const char *space = "";
-    putchar('\t');
-    for (const struct argp_option *o = first; o < end; o++)
-        if (o->name) {
-            say(stdout, "%s%s", space, o->name);
-            space = " ";
-        }
-    describe_field(first->arg);
-    describe_field(first->doc);
-    describe_field(first->flags & OPTION_READS ? "reads" : NULL);
-    describe_field(!(first->flags & OPTION_WRITES)     ? NULL
-                   : first->flags & OPTION_READS       ? "*.part"
-                   : strcmp(first->arg, "FOLDER") == 0 ? names_written(command)
-                   : first->flags & OPTION_WEIGHTS     ? "FILE FILE.data"
-                                                       : first->arg);
+    ULP_SCOPED(ulp_text_free) struct ulp_text help = {0};
+    say(stdout, "option\t%s%s\t%s%s%s", (char[]){row->letter, '\0'},
+        (char[]){row->also_letter, '\0'}, row->name, row->also ? " " : "",
+        row->also ? row->also : "");
+    describe_field(row->value);
+    add_help(&help, command, row);
+    describe_field(help.failed ? row->help : help.data);
+    describe_field(row->reads ? "reads" : NULL);
+    describe_field(!row->writes                        ? NULL
+                   : row->reads                        ? "*.part"
+                   : strcmp(row->value, "FOLDER") == 0 ? names_written(command->name)
+                   : row->has_weights                  ? "FILE FILE.data"
+                                                       : row->value);
     putchar('\n');
-    return end;
-}
-
-static void describe_list(const struct argp *argp, const char *command)
-{
-    for (const struct argp_option *o = argp->options; o && !is_end(o);) {
-        if (!is_header(o)) {
-            o = describe_option(o, command);
-            continue;
-        }
-        fputs("group", stdout);
-        describe_field(o++->doc);
-        putchar('\n');
-    }
-    for (const struct argp_child *child = argp->children; child && child->argp; child++) {
-        fputs("group", stdout);
-        describe_field(child->header);
-        putchar('\n');
-        describe_list(child->argp, command);
-    }
-}
-
-/* A half of a command's documentation, before or after its options; freed with free(). */
-static char *make_text(const struct argp *argp, bool is_after)
-{
-    const char *doc = argp->doc ? argp->doc : "", *after = strchr(doc, '\v');
-    if (!is_after)
-        return strndup(doc, after ? (size_t)(after - doc) : strlen(doc));
-    return strdup(after ? after + 1 : "");
 }
 
 enum { MEANINGS = 32, WIDEST = 100 }; /* columns of --help */
@@ -129,93 +92,147 @@ static void wrap_lines(const char *text)
     }
 }
 
-static const struct argp_option *print_option(const struct argp_option *first)
+/* Behind the parenthesis that the text begins with, and those in it. */
+static const char *end_parenthesis(const char *text)
+{
+    for (int depth = 0; *text; text++) {
+        depth += *text == '(' ? 1 : *text == ')' ? -1 : 0;
+        if (!depth)
+            return text + 1;
+    }
+    return text;
+}
+
+void shorten_help(struct ulp_text *out, const char *text)
+{
+    while (*text && *text != ';' && !(*text == '.' && (!text[1] || text[1] == ' '))) {
+        const bool within = strncmp(text, " (", 2) == 0;
+        const char *end = within ? end_parenthesis(text + 1) : text + 1;
+        if (!within || strncmp(text, " (default ", 10) == 0)
+            ulp_text_add(out, within ? "%.*s)" : "%.*s",
+                         within ? (int)strcspn(text, ";)") : (int)(end - text), text);
+        text = end;
+    }
+}
+
+static void print_option(const struct command *command, const struct option_row *row, bool all)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text line = {0};
-    const struct argp_option *end = end_option(first);
-    const bool letter = first->key > 0 && first->key < 128 && isgraph(first->key);
-    const char *equals = !first->arg ? "" : first->flags & OPTION_ARG_OPTIONAL ? "[=" : "=";
-    ulp_text_add(&line, letter ? "  -%c" : "    ", first->key);
-    for (const struct argp_option *o = first; o < end; o++)
-        if (o->name)
-            ulp_text_add(&line, "%s--%s%s%s%s", o > first || letter ? ", " : "  ", o->name, equals,
-                         first->arg ? first->arg : "", *equals == '[' ? "]" : "");
+    const char *const names[] = {row->name, row->also};
+    ulp_text_add(&line, row->letter ? "  -%c" : "    ", row->letter);
+    for (int n = 0; n < (all ? 2 : 1) && names[n]; n++)
+        ulp_text_add(&line, "%s--%s%s%s%s%s", n || row->letter ? ", " : "  ", names[n],
+                     row->is_optional ? "[" : "", row->value ? "=" : "",
+                     row->value ? row->value : "", row->is_optional ? "]" : "");
     if (line.length + 2 > MEANINGS) {
         ulp_text_add(&line, "\n");
         fputs(line.data ? line.data : "", stdout);
         ulp_text_free(&line);
     }
-    ulp_text_add(&line, "%*s%s", (int)(MEANINGS - line.length), "", first->doc);
+    ulp_text_add(&line, "%*s", (int)(MEANINGS - line.length), "");
+    if (all)
+        add_help(&line, command, row);
+    else
+        shorten_help(&line, row->help);
     if (line.failed)
         exit(fail_memory());
-    if (!(first->flags & OPTION_HIDDEN))
-        wrap(line.data, line.length, MEANINGS);
-    return end;
+    wrap(line.data, line.length, MEANINGS);
 }
 
-static void print_list(const struct argp *argp)
+const char *list_words(const struct command *command, char *out, size_t size)
 {
-    int group = argp->options ? argp->options->group : 0;
-    for (const struct argp_option *o = argp->options; o && !is_end(o);) {
-        if (o->group != group || is_header(o))
-            putchar('\n');
-        group = o->group;
-        if (is_header(o))
-            say(stdout, " %s\n", o++->doc);
-        else
-            o = print_option(o);
+    size_t length = 0;
+    *out = '\0';
+    for (const struct option_group *group = command->groups; group->rows; group++)
+        for (const struct option_row *row = group->rows; row->name; row++)
+            if (row->is_word && length < size)
+                length +=
+                    (size_t)snprintf(out + length, size - length, "%s%s%s%s%s", length ? " " : "",
+                                     row->missing ? "" : "[", row->value,
+                                     row->kind == KIND_TEXTS ? "..." : "", row->missing ? "" : "]");
+    return out;
+}
+
+/* The examples, or the first three; an example is a line that begins with two spaces and those
+ * that go on with it. */
+static void print_examples(const struct command *command, bool all)
+{
+    enum { EXAMPLES_SHOWN = 3 };
+    size_t shown = 0;
+    if (!command->examples)
+        return;
+    fputs("\nExamples:\n", stdout);
+    for (const char *at = command->examples, *end; *at; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, "\n");
+        shown += strncmp(at, "   ", 3) != 0;
+        if (all || shown <= EXAMPLES_SHOWN)
+            wrap(at, (size_t)(end - at), strspn(at, " "));
     }
-    for (const struct argp_child *child = argp->children; child && child->argp; child++)
-        if (!child->header)
-            print_list(child->argp);
-    for (const struct argp_child *child = argp->children; child && child->argp; child++)
-        if (child->header) {
-            say(stdout, "\n %s\n", child->header);
-            print_list(child->argp);
+}
+
+/* Of the rows of inputs, or of the others; how many options there are. */
+static size_t print_rows(const struct command *command, bool all, bool of_inputs)
+{
+    size_t count = 0;
+    for (const struct option_group *group = command->groups; group->rows; group++) {
+        if ((group->rows == common_rows) != of_inputs)
+            continue;
+        if (group->title && all)
+            say(stdout, "\n %s\n", group->title);
+        for (const struct option_row *row = group->rows; row->name; row++) {
+            count += !row->is_word;
+            if (!row->is_word && (all || row->is_front))
+                print_option(command, row, all);
         }
+    }
+    return count;
 }
 
-/* Not by argp, which puts blanks where its buffer of lines happens to end. */
-void print_options(const struct argp *argp, const char *name)
+void print_options(const struct command *command, bool all)
 {
-    static const struct argp_option own[] = {
-        {"help", '?', 0, 0, "Print the options and examples", 0},
-        {"usage", 256, 0, 0, "Print a short usage message", 0},
-        {0},
-    };
-    const char *way = argp->args_doc ? argp->args_doc : "";
-    char *before = make_text(argp, false), *after = make_text(argp, true);
-    say(stdout, "Usage: %s [OPTION...] %.*s\n", name, (int)strcspn(way, "\n"), way);
-    if (strchr(way, '\n'))
-        say(stdout, "  or:  %s [OPTION...] %s\n", name, strchr(way, '\n') + 1);
-    wrap_lines(before);
-    print_list(argp);
-    print_list(&(struct argp){.options = own});
-    if (after && *after)
-        putchar('\n');
-    wrap_lines(after);
-    free(before);
-    free(after);
-}
-
-/* A line of the description; frees text. */
-static void describe_text(const char *name, char *text)
-{
-    fputs(name, stdout);
-    describe_field(text);
+    char words[200];
+    say(stdout, "Usage: ulpscope %s [OPTION...] %s\n", command->name,
+        list_words(command, words, sizeof words));
+    if (command->other_words)
+        say(stdout, "  or:  ulpscope %s [OPTION...] %s\n", command->name, command->other_words);
+    wrap_lines(command->purpose);
+    print_examples(command, all);
     putchar('\n');
-    free(text);
+    size_t count = print_rows(command, all, !all);
+    count += print_rows(command, all, all);
+    if (all && command->notes) {
+        putchar('\n');
+        wrap_lines(command->notes);
+    } else if (!all) {
+        say(stdout, "\nulpscope %s --help=all has all %zu options, in full%s.\n", command->name,
+            count, command->notes ? ", and notes" : "");
+    }
 }
 
-void describe_options(const struct argp *argp, const char *command)
+void describe_options(const struct command *command)
 {
-    describe_text("words", argp->args_doc ? strdup(argp->args_doc) : NULL);
-    describe_text("before", make_text(argp, false));
-    describe_list(argp, command);
-    fputs("group\t\noption\t?\thelp\t\tPrint the options and examples\n"
-          "option\t\tusage\t\tPrint a short usage message\n",
-          stdout);
-    describe_text("after", make_text(argp, true));
+    char words[200];
+    fputs("words", stdout);
+    list_words(command, words, sizeof words);
+    if (command->other_words)
+        snprintf(words + strlen(words), sizeof words - strlen(words), "\n%s", command->other_words);
+    describe_field(words);
+    fputs("\nbefore", stdout);
+    describe_field(command->purpose);
+    putchar('\n');
+    for (const struct option_group *group = command->groups; group->rows; group++) {
+        fputs("group", stdout);
+        describe_field(group->title);
+        putchar('\n');
+        for (const struct option_row *row = group->rows; row->name; row++)
+            if (!row->is_word)
+                describe_option(row, command);
+    }
+    fputs("notes", stdout);
+    describe_field(command->notes);
+    fputs("\nexamples", stdout);
+    describe_field(command->examples);
+    putchar('\n');
 }
 
 static void describe_value(const char *kind, const char *name)

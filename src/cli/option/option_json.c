@@ -9,16 +9,6 @@
 
 #include "cli/command.h"
 
-enum { OPTION_JSON = 0x340 };
-
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"json", OPTION_JSON, "FILE", OPTION_WRITES,
-     "Write the result as JSON; -: to standard output, which has nothing else then, the text being on stderr", 0},
-    {0},
-};
-/* clang-format on */
-
 static const char *file; /* NULL: not asked for */
 static bool settled;     /* by the first command line (sandbox_wait) */
 static struct {
@@ -29,30 +19,15 @@ static struct {
     char path[32]; /* by which the library opens the pipe */
 } stream;
 
-static error_t parse_json_option(int key, char *argument, struct argp_state *state)
+void take_json(void *options, char *text)
 {
-    (void)state;
-    if (key != OPTION_JSON)
-        return ARGP_ERR_UNKNOWN;
-    file = settled ? file : argument;
-    return 0;
+    (void)options;
+    file = settled ? file : text;
 }
-
-const struct argp json_argp = {.options = option_list, .parser = parse_json_option};
 
 const char *json_file(void)
 {
     return file;
-}
-
-bool is_json_asked(void)
-{
-    return file && !settled;
-}
-
-bool is_json_stream(const struct argp_option *row, const char *value)
-{
-    return row->key == OPTION_JSON && value && strcmp(value, "-") == 0;
 }
 
 static void write_stream(const char *bytes, size_t count)

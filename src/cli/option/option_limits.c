@@ -1,39 +1,7 @@
-/* What is judged: --fail-above, limits on the figures of an audit, and what crosses them;
- * --allow-nonfinite-inputs. */
+/* What is judged: what crosses the limits of --fail-above, and what cannot be judged. */
 #include <stdlib.h>
 
 #include "cli/command.h"
-
-enum { OPTION_ALLOW = 0x380 };
-
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
-     "NaN and infinities in the inputs are intended, and are no reason for exit code 1", 0},
-    {0},
-};
-/* clang-format on */
-
-static error_t parse_allow_option(int key, char *argument, struct argp_state *state)
-{
-    (void)argument;
-    if (key != OPTION_ALLOW)
-        return ARGP_ERR_UNKNOWN;
-    *(bool *)state->input = true;
-    return 0;
-}
-
-const struct argp judge_argp = {.options = option_list, .parser = parse_allow_option};
-
-void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
-               const char *limit)
-{
-    struct ulp_error error;
-    if (ulp_limit_check(limit, NULL, NULL, &error) != ULP_OK)
-        refuse(state, "--fail-above: %s", error.message);
-    *limits = grow_arguments(state, *limits, *count, sizeof **limits);
-    (*limits)[(*count)++] = limit;
-}
 
 enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
                               const char *const *limits, size_t count, bool allow_nonfinite_inputs,

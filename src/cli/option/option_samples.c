@@ -356,12 +356,13 @@ static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
         const struct ulp_tensor *got = ulp_tensor_set_find(&sample->inputs, expected->name);
         char one[200], other[200];
         if (got && !ulp_tensor_same_shape(got, &expected->tensor))
-            return ulp_fail(
-                error, ULP_ERROR_INPUT,
-                "%s: input '%s' is %s, but %s in %s; this command takes samples of one "
-                "shape, `audit`, `overflow`, `plan` and `tolerance` of any",
-                sample->name, expected->name, ulp_tensor_describe_text(got, one, sizeof one),
-                ulp_tensor_describe_text(&expected->tensor, other, sizeof other), first->name);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "%s: input '%s' is %s, but %s in %s; this command takes samples of one "
+                            "shape, `audit`, `overflow`, `plan` and `tolerance` of any",
+                            sample->name, expected->name,
+                            ulp_tensor_describe_text(got, one, sizeof one),
+                            ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
+                            first->name);
     }
     return ULP_OK;
 }

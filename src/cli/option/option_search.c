@@ -1,18 +1,10 @@
-/* What plan, fix and doctor have alike: a tolerance, and samples as a search takes them. */
+/* What plan, fix and doctor have alike: samples as a search takes them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-void add_tolerance(const struct argp_state *state, struct texts *tolerances, char *text)
-{
-    struct ulp_error error;
-    if (ulp_limit_check(text, NULL, NULL, &error) != ULP_OK)
-        refuse(state, "--tolerance: %s", error.message);
-    add_argument(state, &tolerances->items, &tolerances->count, text);
-}
 
 struct ulp_sample *list_samples(const struct sample_list *samples)
 {

@@ -24,13 +24,6 @@ size_t count_shapes(const struct common_options *options)
     return most;
 }
 
-void refuse_shapes(const struct argp_state *state, const struct common_options *options,
-                   const char *refusal)
-{
-    if (count_shapes(options) > 1)
-        refuse(state, "%s", refusal);
-}
-
 void add_option(struct ulp_text *out, const char *option, const char *word)
 {
     const bool quoted = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

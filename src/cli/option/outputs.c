@@ -210,13 +210,13 @@ static enum ulp_status add_read(void *context, const char *path, struct ulp_erro
 }
 
 /* An option takes lists of samples, a word does not. A pipe is read once, and no output is it. */
-static enum ulp_status add_reads(const struct argp_option *row, char *what, const char *path,
+static enum ulp_status add_reads(const struct option_row *row, char *what, const char *path,
                                  struct ulp_error *error)
 {
     struct stat info;
     struct ulp_error ignored; /* the command says it */
     ULP_TRY(add_read(what, path, error));
-    if (row->name && ulp_text_ends(path, ".txt") && stat(path, &info) == 0 &&
+    if (!row->is_word && ulp_text_ends(path, ".txt") && stat(path, &info) == 0 &&
         S_ISREG(info.st_mode) && visit_list(path, add_read, what, &ignored) == ULP_ERROR_MEMORY)
         return out_of_memory(error);
     return ULP_OK;
@@ -267,9 +267,8 @@ static bool is_given(const char *option)
 
 const char *names_written(const char *command)
 {
-    const char *name = strrchr(command, ' ');
     for (size_t w = 0; w < sizeof written / sizeof *written; w++)
-        if (strcmp(written[w].command, name ? name + 1 : command) == 0 && is_given(written[w].with))
+        if (strcmp(written[w].command, command) == 0 && is_given(written[w].with))
             return written[w].names;
     return "";
 }
@@ -289,12 +288,12 @@ static enum ulp_status add_weights(const struct file *model, const char *what,
 }
 
 /* Of an option that is given twice the last counts. */
-static enum ulp_status add_written(const struct argp_option *row, const char *what,
-                                   const char *path, struct ulp_error *error)
+static enum ulp_status add_written(const struct option_row *row, const char *what, const char *path,
+                                   struct ulp_error *error)
 {
-    struct files *files = row->flags & OPTION_READS         ? &kept
-                          : strcmp(row->arg, "FOLDER") == 0 ? &folders
-                                                            : &outputs;
+    struct files *files = row->reads                          ? &kept
+                          : strcmp(row->value, "FOLDER") == 0 ? &folders
+                                                              : &outputs;
     for (size_t f = files->count; f-- > 0;)
         if (strcmp(files->items[f].what, what) == 0) {
             struct file *old = &files->items[f];
@@ -304,8 +303,7 @@ static enum ulp_status add_written(const struct argp_option *row, const char *wh
             *old = files->items[--files->count];
         }
     ULP_TRY(add_file(files, what, path, error));
-    return row->flags & OPTION_WEIGHTS ? add_weights(&files->items[files->count - 1], what, error)
-                                       : ULP_OK;
+    return row->has_weights ? add_weights(&files->items[files->count - 1], what, error) : ULP_OK;
 }
 
 /* ---- the check ---- */
@@ -415,47 +413,45 @@ enum ulp_status claim_report(const char *what, const char *folder, const char *c
 }
 
 struct entering {
-    int mark; /* of what enters: OPTION_READS or OPTION_WRITES */
+    bool are_written; /* what enters; else what is read */
     struct ulp_error *error;
     enum ulp_status status;
 };
 
-static bool enter_argument(void *context, const struct argp_option *row, const char *value)
+static bool enter_argument(void *context, const struct option_row *row, const char *value)
 {
     struct entering *entering = context;
     struct ulp_error *error = entering->error;
     char what[80];
     if (!value)
         return true;
-    snprintf(what, sizeof what, "%s%s", row->name ? "--" : "", row->name ? row->name : row->arg);
-    if (row->flags & entering->mark)
-        entering->status = entering->mark == OPTION_WRITES ? add_written(row, what, value, error)
-                                                           : add_reads(row, what, value, error);
-    else if (entering->mark == OPTION_READS && !(row->flags & OPTION_WRITES))
+    say_option(row, what);
+    if (entering->are_written ? row->writes : row->reads)
+        entering->status = entering->are_written ? add_written(row, what, value, error)
+                                                 : add_reads(row, what, value, error);
+    else if (!entering->are_written && !row->writes)
         entering->status = add_reads_within(what, value, error);
     return entering->status == ULP_OK;
 }
 
-static enum ulp_status enter(const struct argp *argp, int argc, char **argv, int mark,
-                             struct ulp_error *error)
+static enum ulp_status enter(bool are_written, struct ulp_error *error)
 {
-    struct entering entering = {mark, error, ULP_OK};
-    return visit_arguments(argp, argc, argv, enter_argument, &entering) ? ULP_OK
-           : entering.status != ULP_OK                                  ? entering.status
-                                                                        : out_of_memory(error);
+    struct entering entering = {are_written, error, ULP_OK};
+    visit_arguments(enter_argument, &entering);
+    return entering.status;
 }
 
-int enter_paths(const struct argp *argp, int argc, char **argv)
+int enter_paths(const char *command)
 {
     struct ulp_error error;
     const bool first = !closed;
-    enum ulp_status status = first ? enter(argp, argc, argv, OPTION_WRITES, &error) : ULP_OK;
+    enum ulp_status status = first ? enter(true, &error) : ULP_OK;
     closed = true;
     if (status == ULP_OK && (outputs.count || folders.count || kept.count))
-        status = enter(argp, argc, argv, OPTION_READS, &error);
+        status = enter(false, &error);
     const size_t named = first ? folders.count : 0;
     for (size_t f = 0; f < named && status == ULP_OK; f++)
-        status = claim_report(folders.items[f].what, folders.items[f].path, argv[0], &error);
+        status = claim_report(folders.items[f].what, folders.items[f].path, command, &error);
     for (size_t o = 0; o < outputs.count && status == ULP_OK; o++)
         status = check_output(o, &error);
     return status == ULP_OK ? ULP_OK : fail(&error);

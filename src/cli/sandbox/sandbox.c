@@ -164,19 +164,19 @@ static bool allow_system(void)
 
 /* ---- arguments ---- */
 
-static bool allow_argument(void *context, const struct argp_option *row, const char *value)
+static bool allow_argument(void *context, const struct option_row *row, const char *value)
 {
-    (void)context;
-    if (row->name && strcmp(row->name, "attribute") == 0)
-        return make_scratch();
-    if (!value)
-        return true;
-    if (row->flags & OPTION_WRITES)
-        return allow_output(value, row->arg);
-    return row->flags & OPTION_READS ? allow_input(value) : allow_files_within(value);
+    bool *entered = context;
+    if (strcmp(row->name, "attribute") == 0)
+        *entered = make_scratch();
+    else if (value)
+        *entered = row->writes  ? allow_output(value, row->value)
+                   : row->reads ? allow_input(value)
+                                : allow_files_within(value);
+    return *entered;
 }
 
-int sandbox_enter(const struct argp *argp, int argc, char **argv)
+int sandbox_enter(void)
 {
     if (!asked)
         return ULP_OK;
@@ -185,7 +185,8 @@ int sandbox_enter(const struct argp *argp, int argc, char **argv)
         rules = landlock_open();
         entered = rules >= 0 && allow_system();
     }
-    entered = entered && visit_arguments(argp, argc, argv, allow_argument, NULL);
+    if (entered)
+        visit_arguments(allow_argument, &entered);
     if (entered && !waiting)
         entered = landlock_enter(rules) == 0;
     waiting = false;

@@ -3,14 +3,12 @@
  * folder, for external data; of a list what it lists); to write, the folders of its outputs. */
 #pragma once
 
-#include <argp.h>
-
 /* --sandbox or --sandbox=try (go on where the kernel cannot) out of the arguments. Returns an exit
  * code. */
 int sandbox_ask(int *argc, char **argv);
-/* If it was asked for: the arguments of a command, as argp has parsed them, become the rules.
+/* If it was asked for: the arguments of a command, as they were parsed, become the rules.
  * Returns an exit code. */
-int sandbox_enter(const struct argp *argp, int argc, char **argv);
+int sandbox_enter(void);
 /* Of a command whose arguments lead to others': sandbox_enter adds its rules only, and the next
  * one enters. */
 void sandbox_wait(void);

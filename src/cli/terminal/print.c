@@ -30,20 +30,22 @@ void say(FILE *stream, const char *format, ...)
     }
 }
 
-void refuse(const struct argp_state *state, const char *format, ...)
+void refuse(const char *format, ...)
 {
     char text[4096];
     va_list list;
     va_start(list, format);
     ulp_show_arguments(text, sizeof text, format, list);
     va_end(list);
-    argp_error(state, "%s", text);
+    say(stderr, "ulpscope %s: ", command_in_use());
+    fputs(text, stderr);
+    say(stderr, "\nTry `ulpscope %s --help' for more information.\n", command_in_use());
+    exit(ULP_ERROR_USAGE);
 }
 
-void refuse_memory(const struct argp_state *state)
+void refuse_memory(void)
 {
-    say(stderr, "%s: out of memory\n", state->name);
-    exit(ULP_ERROR_MEMORY);
+    exit(fail_memory());
 }
 
 /* Output that is lost must not look like success, and a full disk may show when the last of it is
