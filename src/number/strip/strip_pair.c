@@ -8,6 +8,7 @@
 
 #include "base/machine/cpu.h"
 #include "number/function/pair.h"
+#include "number/strip/strip_bound.h"
 
 #define CHUNK 64
 /* Above what a bound may lose by underflow. */
@@ -53,61 +54,37 @@ static const struct kernels *find_kernels(void)
 
 /* ---- what is left to MPFR ---- */
 
-/* What an error of ea makes of the result y of a function of one argument a, at most, where it is
- * small beside what the slope changes over; else infinite or NaN. Slopes are doubled, which takes
- * their change over the error. */
-static double carried_one(enum ulp_primitive primitive, const struct ulp_strip_pair *x, double y)
+/* |x| < 2^this, and at least half of that where it is a pair's high part. */
+static int64_t size_of(double x)
 {
-    const double a = x->high, ea = x->error, size = fabs(a), relative = ea / size;
-    const double to_one = (1 - size) - fabs(x->low), beyond = (a - 1) - fabs(x->low);
-    switch (primitive) {
-    case ULP_PRIMITIVE_EXP: return ea < 0.25 ? 2 * y * ea : INFINITY;
-    case ULP_PRIMITIVE_EXPM1:
-    case ULP_PRIMITIVE_SINH:
-    case ULP_PRIMITIVE_COSH: return ea < 0.25 ? 2 * (fabs(y) + 1) * ea : INFINITY;
-    case ULP_PRIMITIVE_LOG: return relative <= 0.25 ? 2 * relative : INFINITY;
-    case ULP_PRIMITIVE_LOG1P:
-        return 1 + a > 0x1p-40 && ea <= (1 + a) / 4 ? 2 * (ea / (1 + a)) : INFINITY;
-    case ULP_PRIMITIVE_TAN: return ea * (1 + y * y) < 0.0625 ? 2 * ea * (1 + y * y) : INFINITY;
-    case ULP_PRIMITIVE_ASIN:
-    case ULP_PRIMITIVE_ACOS: return ea <= to_one / 2 ? 2 * ea / __builtin_sqrt(to_one) : INFINITY;
-    case ULP_PRIMITIVE_ACOSH: return ea <= beyond / 2 ? 2 * ea / __builtin_sqrt(beyond) : INFINITY;
-    case ULP_PRIMITIVE_ATANH: return ea <= to_one / 2 ? 2 * ea / to_one : INFINITY;
-    case ULP_PRIMITIVE_RSQRT:
-    case ULP_PRIMITIVE_SQRT: return relative <= 0.25 ? 2 * y * relative : INFINITY;
-    /* the slope is below the value, and below 1 */
-    case ULP_PRIMITIVE_SIGMOID:
-    case ULP_PRIMITIVE_SOFTPLUS: return 2 * ea * (ea < 0.25 && y < 1 ? y : 1);
-    case ULP_PRIMITIVE_SIN:
-    case ULP_PRIMITIVE_COS:
-    case ULP_PRIMITIVE_TANH:
-    case ULP_PRIMITIVE_ATAN:
-    case ULP_PRIMITIVE_ASINH:
-    case ULP_PRIMITIVE_ERF: return 2 * ea;
-    default: return INFINITY;
-    }
+    return x == 0 ? ULP_BOUND_NONE : (int64_t)(ulp_double_bits(x) >> 52 & 0x7FF) - 1022;
+}
+
+/* The size of what ulp_bound_edge separates; what the low part or a rounding may take from it is
+ * below its 2^-40th or makes it nothing. */
+static int64_t edge_of(enum ulp_primitive primitive, const struct ulp_strip_pair *x)
+{
+    const double a = x->high, size = fabs(a);
+    const double edge = primitive == ULP_PRIMITIVE_LOG1P   ? 1 + a
+                        : primitive == ULP_PRIMITIVE_ACOSH ? a - 1
+                                                           : 1 - size;
+    return edge > 0x1p-40 ? size_of(edge * (1 - 0x1p-10)) : ULP_BOUND_NONE;
 }
 
 /* What the operands' errors make of the result y, at most. */
 static double carried(enum ulp_primitive primitive, bool one, const struct ulp_strip_pair *a,
                       const struct ulp_strip_pair *b, double y)
 {
-    double most = INFINITY;
-    if (a->error == 0 && (one || b->error == 0))
+    const struct ulp_bounded x[3] = {{size_of(a->high), size_of(a->error)},
+                                     {size_of(b->high), one ? ULP_BOUND_NONE : size_of(b->error)}};
+    if (x[0].error == ULP_BOUND_NONE && x[1].error == ULP_BOUND_NONE)
         return 0;
-    if (one)
-        most = carried_one(primitive, a, y);
-    else if (primitive == ULP_PRIMITIVE_ADD)
-        most = a->error + b->error;
-    else if (primitive == ULP_PRIMITIVE_MUL)
-        most = (fabs(a->high) + a->error) * b->error + fabs(b->high) * a->error;
-    else if (primitive == ULP_PRIMITIVE_DIV && b->error <= fabs(b->high) / 4)
-        most = a->error / (fabs(b->high) - b->error) +
-               fabs(y) * (b->error / (fabs(b->high) - b->error));
-    else if (primitive == ULP_PRIMITIVE_POW && b->error == 0 && a->error <= fabs(a->high) / 4 &&
-             fabs(b->high) * (a->error / fabs(a->high)) <= 0.125)
-        most = 2 * fabs(y) * fabs(b->high) * (a->error / fabs(a->high));
-    return most >= 0 ? most * (1 + 0x1p-40) + TINY : INFINITY;
+    const bool known = a->error < INFINITY && (one || b->error < INFINITY),
+               finite = isfinite(a->high) && isfinite(b->high);
+    if (!known || !(finite || primitive == ULP_PRIMITIVE_ADD))
+        return INFINITY;
+    const int64_t error = ulp_bound_carried(primitive, size_of(y), x, edge_of(primitive, a));
+    return error >= 1024 ? INFINITY : ldexp(1, (int)(error < -1074 ? -1074 : error)) + TINY;
 }
 
 static struct ulp_strip_pair at(const struct planes *x, size_t i)
