@@ -194,24 +194,28 @@ static void set_sides(struct job *job, const struct tiles *tiles)
     job->sum = tiles->sum[job->parts - 2][logarithm][job->rows.parts > 1][job->columns.parts > 1];
 }
 
-/* As large as registers and caches like, but a few for each thread. */
+/* As large as registers and caches like, but a few for each thread, and no larger than there are
+ * lines: a block's sums are zeroed whole. */
 static void choose_blocks(struct job *job, size_t thread_count)
 {
-    const size_t wanted = thread_count > 1 ? 4 * thread_count : 1;
+    const size_t wanted = thread_count > 1 ? 4 * thread_count : 1, rows = job->rows.line_count,
+                 columns = job->columns.line_count;
     job->row_block = ROW_BLOCK;
     job->column_block = COLUMN_BLOCK;
     for (;;) {
-        job->row_blocks = ulp_size_divide_up(job->rows.line_count, job->row_block);
-        job->column_blocks = ulp_size_divide_up(job->columns.line_count, job->column_block);
+        job->row_blocks = ulp_size_divide_up(rows, job->row_block);
+        job->column_blocks = ulp_size_divide_up(columns, job->column_block);
         if (job->problem->batch_count * job->row_blocks * job->column_blocks >= wanted)
-            return;
+            break;
         if (job->row_block > job->column_block / 2 && job->row_block > 16)
             job->row_block /= 2;
         else if (job->column_block > 32)
             job->column_block /= 2;
         else
-            return;
+            break;
     }
+    job->row_block = ulp_size_min(job->row_block, rows);
+    job->column_block = ulp_size_min(job->column_block, columns);
 }
 
 static enum ulp_status run_tiles(const struct ulp_contraction *problem, size_t parts,
