@@ -34,13 +34,10 @@ static double read_hard(const struct ulp_tensor *tensor, size_t i)
 
 static void read_plain(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
 {
-    if (tensor->element == ULP_ELEMENT_F64)
-        memcpy(out, (const double *)tensor->data + first, count * sizeof *out);
-    else if (tensor->element == ULP_ELEMENT_F32)
+    if (tensor->element == ULP_ELEMENT_F32)
         ulp_metrics_code_find()->widen(out, (const float *)tensor->data + first, count);
     else
-        for (size_t i = 0; i < count; i++)
-            out[i] = ulp_tensor_read(tensor, first + i);
+        ulp_tensor_read_range(out, tensor, first, count);
 }
 
 void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,

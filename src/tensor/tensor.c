@@ -272,6 +272,28 @@ double ulp_tensor_read_any(const struct ulp_tensor *tensor, size_t i)
     }
 }
 
+#define READ(ELEMENT, C_TYPE)                                   \
+    case ULP_ELEMENT_##ELEMENT:                                 \
+        for (size_t i = 0; i < count; i++)                      \
+            out[i] = (double)((const C_TYPE *)data)[first + i]; \
+        break
+void ulp_tensor_read_range(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
+{
+    const void *data = tensor->data;
+    switch (tensor->element) {
+        READ(F32, float);
+        READ(F64, double);
+        READ(I8, int8_t);
+        READ(U8, uint8_t);
+        READ(BOOL, uint8_t);
+        READ(I32, int32_t);
+        READ(I64, int64_t);
+    default:
+        for (size_t i = 0; i < count; i++)
+            out[i] = ulp_tensor_read_any(tensor, first + i);
+    }
+}
+
 double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
 {
     struct ulp_float_mode caller;

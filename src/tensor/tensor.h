@@ -71,6 +71,9 @@ static inline double ulp_tensor_read(const struct ulp_tensor *tensor, size_t i)
            : tensor->element == ULP_ELEMENT_F64 ? ((const double *)tensor->data)[i]
                                                 : ulp_tensor_read_any(tensor, i);
 }
+/* That of `count` elements from `first` on. */
+void ulp_tensor_read_range(double *out, const struct ulp_tensor *tensor, size_t first,
+                           size_t count);
 void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value);
 
 /* What a float tensor of the lane looks like in memory: the element (and precision) that carries

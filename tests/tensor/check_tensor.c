@@ -91,6 +91,35 @@ TEST(views_end_where_the_tensor_ends)
     ck_assert_uint_eq(ulp_tensor_view_from(&tensor, 7).count, 0);
 }
 
+/* Every element type that has bytes, by each element alone: bit for bit, NaN included. */
+TEST(a_range_is_its_elements)
+{
+    enum { COUNT = 300 };
+    _Alignas(16) unsigned char bytes[COUNT * 16];
+    double out[COUNT];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(ulp_random_bits(7, i) & 255);
+    for (int element = 0; element < ULP_ELEMENT_COUNT; element++) {
+        const struct ulp_tensor tensor = {.element = (enum ulp_element)element,
+                                          .rank = 1,
+                                          .dims = {COUNT},
+                                          .count = COUNT,
+                                          .element_bytes =
+                                              ulp_element_bytes((enum ulp_element)element, 0),
+                                          .data = bytes};
+        if (element == ULP_ELEMENT_WIDE || !tensor.element_bytes)
+            continue;
+        for (size_t first = 0; first < COUNT; first += 37) {
+            ulp_tensor_read_range(out, &tensor, first, COUNT - first);
+            for (size_t i = first; i < COUNT; i++) {
+                const double wanted = ulp_tensor_get(&tensor, i);
+                ck_expect(memcmp(&wanted, &out[i - first], sizeof wanted) == 0,
+                          "element type %d: %a, not %a", element, out[i - first], wanted);
+            }
+        }
+    }
+}
+
 TEST(boxes_lie_where_their_indices_say)
 {
     static const struct {
