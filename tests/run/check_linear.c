@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "base/machine/cpu.h"
+#include "base/random.h"
 #include "number/double_pair.h"
 #include "number/mpfr_record.h"
+#include "run/pass/weigh.h"
 #include "tensor/tensor.h"
 
 /* Two convolutions, the first of which reads the model's input, and a product with constants on
@@ -541,6 +543,61 @@ TEST(what_is_exact_stays_exact)
     audit(&subject, "fp16");
     ck_assert_uint_eq(subject.nodes, 5);
     ck_assert_uint_eq(subject.moved, 0);
+}
+
+/* Sums of cotangents times errors: the same bits by every instruction set and any number of
+ * threads, and within n 2^-53 of the sum of magnitudes of MPFR's; of squares the same with three
+ * roundings more in each. */
+TEST(weighed_errors_are_sums_of_products)
+{
+    enum { MOST = 5000 };
+    static double a[MOST];
+    static float b[MOST], less[MOST];
+    const unsigned features = ulp_cpu_features(),
+                   sets[] = {features, features & ~(unsigned)ULP_CPU_AVX512, 0};
+    struct ulp_pool *pool;
+    mpfr_t sums[3], term;
+    mpfr_inits2(2200, sums[0], sums[1], sums[2], term, (mpfr_ptr)0);
+    ck_ok(ulp_pool_create(&pool, 3, &why));
+    for (size_t i = 0; i < MOST; i++) {
+        a[i] = ldexp((double)(int64_t)ulp_random_bits(3, i), -70 + (int)(i % 40));
+        b[i] = (float)ldexp((double)(int32_t)ulp_random_bits(4, i), -40);
+        less[i] = b[i] * 0x1p-12f;
+    }
+    for (size_t n = 0; n <= MOST; n += n < 40 ? 1 : 991) {
+        double found[3] = {0};
+        for (int k = 0; k < 3; k++)
+            mpfr_set_ui(sums[k], 0, MPFR_RNDN);
+        for (size_t i = 0; i < n; i++) {
+            mpfr_set_d(term, a[i], MPFR_RNDN);
+            mpfr_mul_d(term, term, (double)b[i], MPFR_RNDN);
+            mpfr_add(sums[0], sums[0], term, MPFR_RNDN);
+            mpfr_abs(term, term, MPFR_RNDN);
+            mpfr_add(sums[1], sums[1], term, MPFR_RNDN);
+            mpfr_set_d(term, (double)b[i] - (double)less[i] / 2, MPFR_RNDN); /* 36 bits: exact */
+            mpfr_mul_d(term, term, a[i], MPFR_RNDN);
+            mpfr_sqr(term, term, MPFR_RNDN);
+            mpfr_add(sums[2], sums[2], term, MPFR_RNDN);
+        }
+        for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+            ulp_cpu_found = sets[s];
+            const double again[3] = {ulp_weigh_errors(s ? pool : NULL, a, b, n),
+                                     ulp_weigh_magnitudes(s ? pool : NULL, a, b, n),
+                                     ulp_weigh_squares(s ? pool : NULL, a, b, less, n)};
+            if (s == 0)
+                memcpy(found, again, sizeof found);
+            ck_expect(memcmp(found, again, sizeof found) == 0, "%zu by set %zu", n, s);
+        }
+        ulp_cpu_found = features;
+        for (int k = 0; k < 3; k++) {
+            const double size = mpfr_get_d(sums[k == 0 ? 1 : k], MPFR_RNDU);
+            mpfr_sub_d(term, sums[k], found[k], MPFR_RNDN);
+            ck_expect(fabs(mpfr_get_d(term, MPFR_RNDA)) <= (double)(n + 3) * 0x1p-53 * size,
+                      "sum %d of %zu is off by %g of %g", k, n, mpfr_get_d(term, MPFR_RNDA), size);
+        }
+    }
+    mpfr_clears(sums[0], sums[1], sums[2], term, (mpfr_ptr)0);
+    ulp_pool_free(pool);
 }
 
 TEST_SUITE("linear nodes", 20)
