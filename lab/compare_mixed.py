@@ -359,6 +359,14 @@ def check_external(options, failures):
             failures.append("external weights have other values than numpy's conversion")
         if sorted(p.name for p in case.out.iterdir()) != ["mixed.onnx", "mixed.onnx.data"]:
             failures.append("more was left behind than mixed.onnx and its data")
+    with tempfile.TemporaryDirectory() as folder:  # tensors of bodies go to the new file's data, too, where factors alone are quantised
+        folder = pathlib.Path(folder)
+        onnx.save(bodies(), folder / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0, convert_attribute=True)
+        np.savez(folder / "in.npz", x=rng.standard_normal((4, 8)).astype(np.float32))
+        done = subprocess.run([options.program, "plan", folder / "model.onnx", "-i", folder / "in.npz", "--formats", "mxfp8,bf16", "--tolerance",
+                               "sqnr_db=0", "-o", folder / "out", "-q"], capture_output=True, text=True)
+        if done.returncode or b"weights.bin" in (folder / "out" / "quantised.onnx").read_bytes():
+            failures.append(f"quantised.onnx reads the model's external data: {done.stderr}")
 
 
 def check_types(options, failures):

@@ -24,7 +24,7 @@ static int outer_input(const struct around *around, size_t i)
 static void give_inputs(const struct around *around, struct mixed_scope *body)
 {
     const struct ulp_graph *source = body->source;
-    for (size_t i = 0; i < source->input_count && i < body->graph->n_input; i++) {
+    for (size_t i = 0; i < source->input_count && i < body->graph->proto->n_input; i++) {
         struct mixed_value *value = &body->values[source->inputs[i]];
         const int given = outer_input(around, i);
         if (given >= 0)
@@ -32,7 +32,7 @@ static void give_inputs(const struct around *around, struct mixed_scope *body)
         value->held = value->declared != ULP_TYPE_UNDEFINED && around->type != ULP_TYPE_UNDEFINED
                           ? around->type
                           : value->declared;
-        mixed_set_info(body->graph->input[i], value->held);
+        edit_set_info(body->graph->proto->input[i], value->held);
     }
 }
 
@@ -43,12 +43,11 @@ static int outer_output(const struct around *around, size_t i)
     return i < loop || i - loop >= around->node->output_count ? -1 : (int)(i - loop);
 }
 
-static enum ulp_status take_outputs(const struct around *around, struct mixed_scope *body,
-                                    struct ulp_error *error)
+static enum ulp_status take_outputs(const struct around *around, struct mixed_scope *body)
 {
     const struct ulp_graph *source = body->source;
     for (size_t i = 0; i < source->output_count; i++) {
-        if (source->outputs[i] < 0 || i >= body->graph->n_output)
+        if (source->outputs[i] < 0 || i >= body->graph->proto->n_output)
             continue;
         struct mixed_value *value = mixed_find(body, source->outputs[i]);
         const int o = outer_output(around, i);
@@ -66,91 +65,66 @@ static enum ulp_status take_outputs(const struct around *around, struct mixed_sc
                                        ? outside->held
                                    : around->type != ULP_TYPE_UNDEFINED ? around->type
                                                                         : value->declared;
-        mixed_set_info(body->graph->output[i], type);
-        ULP_TRY(mixed_read(body, source->outputs[i], &body->graph->output[i]->name, type, error));
+        edit_set_info(body->graph->proto->output[i], type);
+        ULP_TRY(mixed_read(body, source->outputs[i], &body->graph->proto->output[i]->name, type));
     }
     return ULP_OK;
 }
 
-static enum ulp_status visit_body(const struct around *around, size_t a, struct ulp_error *error)
+static enum ulp_status visit_body(const struct around *around, size_t a)
 {
-    struct mixed *mixed = around->scope->mixed;
-    Ulp__AttributeProto *attribute = around->proto->attribute[a];
-    void *message;
-    ULP_TRY(ulp_grow(&mixed->bodies, mixed->body_count, &mixed->body_capacity,
-                     sizeof *mixed->bodies, mixed->budget, "the model that is written", error));
-    ULP_TRY(ulp_unpack(&mixed->loader.unpacker, &message, &ulp__graph_proto__descriptor,
-                       attribute->g.data, attribute->g.len, "subgraph", error));
-    Ulp__GraphProto *graph = message;
-    mixed->bodies[mixed->body_count++] = (struct mixed_body){attribute, graph};
-    ULP_SCOPED(mixed_close_scope)
-    struct mixed_scope body = {.mixed = mixed,
+    const struct mixed_scope *scope = around->scope;
+    struct mixed_scope body = {.mixed = scope->mixed,
                                .parent = around->scope,
-                               .source = around->node->attributes[a].graph,
-                               .call = around->scope->call,
-                               .opset = around->scope->opset,
-                               .graph = graph,
-                               .nodes = &graph->node,
-                               .node_count = &graph->n_node,
-                               .infos = &graph->value_info,
-                               .info_count = &graph->n_value_info};
-    ULP_TRY(mixed_open_scope(&body, error));
+                               .graph = edit_body(scope->editor, around->proto->attribute[a]),
+                               .call = scope->call,
+                               .opset = scope->opset};
+    if (!body.graph)
+        return edit_fail_changed(scope->editor);
+    ULP_TRY(mixed_open_scope(&body));
     give_inputs(around, &body);
-    ULP_TRY(mixed_visit(&body, error));
-    ULP_TRY(take_outputs(around, &body, error));
-    return mixed_settle(&body, error);
+    ULP_TRY(mixed_visit(&body));
+    ULP_TRY(take_outputs(around, &body));
+    return mixed_settle(&body);
 }
 
 /* The branch that is computed comes first: what the If gives is what that holds. */
 enum ulp_status mixed_visit_bodies(struct mixed_scope *scope, const struct ulp_node *node,
-                                   Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
-                                   struct ulp_error *error)
+                                   Ulp__NodeProto *proto, const struct ulp_mixed_node *entry)
 {
     const char *branch = entry ? entry->branch : NULL;
     struct around around = {.scope = scope, .node = node, .proto = proto, .as_held = true};
     for (size_t a = 0; a < node->attribute_count && branch; a++)
         if (node->attributes[a].graph && strcmp(node->attributes[a].name, branch) == 0)
-            ULP_TRY(visit_body(&around, a, error));
+            ULP_TRY(visit_body(&around, a));
     around.as_held = false;
     around.type = entry ? entry->type : ULP_TYPE_UNDEFINED;
     for (size_t a = 0; a < node->attribute_count; a++)
         if (node->attributes[a].graph && (!branch || strcmp(node->attributes[a].name, branch) != 0))
-            ULP_TRY(visit_body(&around, a, error));
-    return ULP_OK;
-}
-
-enum ulp_status mixed_pack_bodies(struct mixed *mixed, size_t first, struct ulp_error *error)
-{
-    while (mixed->body_count > first) {
-        const struct mixed_body body = mixed->bodies[mixed->body_count - 1];
-        ULP_TRY(mixed_move_data(mixed, body.graph->node, body.graph->n_node, body.graph, error));
-        ULP_TRY(mixed_pack(mixed, &body.graph->base, &body.attribute->g, error));
-        ulp_unpack_free(&mixed->loader.unpacker, body.graph);
-        mixed->body_count--;
-    }
+            ULP_TRY(visit_body(&around, a));
     return ULP_OK;
 }
 
 /* ---- functions ---- */
 
-static const Ulp__FunctionProto *find_function(const struct mixed *mixed,
+static const Ulp__FunctionProto *find_function(const struct editor *editor,
                                                const struct ulp_function *function)
 {
-    for (size_t f = 0; f < mixed->proto->n_functions; f++)
-        if (mixed_is_function(mixed->proto->functions[f], function))
-            return mixed->proto->functions[f];
+    for (size_t f = 0; f < editor->proto->n_functions; f++)
+        if (edit_is_function(editor->proto->functions[f], function))
+            return editor->proto->functions[f];
     return NULL;
 }
 
 /* Casts are of ai.onnx. */
 static enum ulp_status import_casts(struct mixed *mixed, Ulp__FunctionProto *proto,
-                                    const struct ulp_function *function, struct ulp_error *error)
+                                    const struct ulp_function *function)
 {
     const struct ulp_model *model = mixed->request->model;
     return ulp_opset_find(function->opsets, function->opset_count, "")
                ? ULP_OK
-               : mixed_import(mixed, &proto->opset_import, &proto->n_opset_import, "",
-                              ulp_opset_find(model->opsets, model->opset_count, ""), error);
+               : edit_import(&mixed->editor, &proto->opset_import, &proto->n_opset_import, "",
+                             ulp_opset_find(model->opsets, model->opset_count, ""));
 }
 
 static void give_parameters(struct mixed_scope *outer, const struct ulp_node *node,
@@ -168,8 +142,7 @@ static void give_parameters(struct mixed_scope *outer, const struct ulp_node *no
 
 /* A parameter that the function reads in one type only is given in that type. */
 static enum ulp_status read_parameters(struct mixed_scope *outer, const struct ulp_node *node,
-                                       Ulp__NodeProto *proto, struct mixed_scope *inner,
-                                       struct ulp_error *error)
+                                       Ulp__NodeProto *proto, struct mixed_scope *inner)
 {
     const struct ulp_graph *source = inner->source;
     for (size_t i = 0; i < node->input_count && i < source->input_count; i++) {
@@ -181,32 +154,32 @@ static enum ulp_status read_parameters(struct mixed_scope *outer, const struct u
             one = use->type == value->uses->type;
         if (one)
             value->held = value->uses->type;
-        ULP_TRY(mixed_read(outer, node->inputs[i], &proto->input[i], value->held, error));
+        ULP_TRY(mixed_read(outer, node->inputs[i], &proto->input[i], value->held));
     }
     return ULP_OK;
 }
 
 static enum ulp_status give_results(struct mixed_scope *outer, const struct ulp_node *node,
                                     Ulp__NodeProto *proto, struct mixed_scope *inner,
-                                    Ulp__FunctionProto *function, struct ulp_error *error)
+                                    Ulp__FunctionProto *function)
 {
     const struct ulp_graph *source = inner->source;
     for (size_t o = 0; o < node->output_count && o < source->output_count; o++) {
         const struct mixed_value *value = &inner->values[source->outputs[o]];
         mixed_set_output(outer, node, proto, o, value->declared, value->held);
-        ULP_TRY(mixed_read(inner, source->outputs[o], &function->output[o], value->held, error));
+        ULP_TRY(mixed_read(inner, source->outputs[o], &function->output[o], value->held));
     }
     return ULP_OK;
 }
 
 /* The function under a name of its own for each way of its types; the first keeps its name. */
 static enum ulp_status name_variant(struct mixed *mixed, const struct ulp_function *function,
-                                    Ulp__FunctionProto *proto, const char **name,
-                                    struct ulp_error *error)
+                                    Ulp__FunctionProto *proto, const char **name)
 {
+    struct editor *editor = &mixed->editor;
     ProtobufCBinaryData packed = {0};
     bool first = true;
-    enum ulp_status status = mixed_pack(mixed, &proto->base, &packed, error);
+    enum ulp_status status = edit_pack(editor, &proto->base, &packed);
     for (size_t v = 0; v < mixed->variant_count && status == ULP_OK; v++) {
         const struct mixed_variant *variant = &mixed->variants[v];
         first &= variant->function != function;
@@ -214,22 +187,22 @@ static enum ulp_status name_variant(struct mixed *mixed, const struct ulp_functi
             memcmp(variant->packed.data, packed.data, packed.len) == 0) {
             *name = variant->name;
             ulp_free(packed.data);
-            ulp_unpack_free(&mixed->loader.unpacker, proto);
+            ulp_unpack_free(&editor->loader.unpacker, proto);
             return ULP_OK;
         }
     }
     *name = function->name;
     if (!first && status == ULP_OK)
-        status = mixed_fresh(mixed, function->name, "types", name, error);
+        status = edit_fresh(editor, function->name, "types", name);
     if (!first && status == ULP_OK)
-        status = mixed_set_text(mixed, &proto->name, *name, error);
+        status = edit_set_text(editor, &proto->name, *name);
     if (status == ULP_OK)
-        status =
-            ulp_grow(&mixed->variants, mixed->variant_count, &mixed->variant_capacity,
-                     sizeof *mixed->variants, mixed->budget, "the model that is written", error);
+        status = ulp_grow(&mixed->variants, mixed->variant_count, &mixed->variant_capacity,
+                          sizeof *mixed->variants, editor->budget, "the model that is written",
+                          editor->error);
     if (status != ULP_OK) {
         ulp_free(packed.data);
-        ulp_unpack_free(&mixed->loader.unpacker, proto);
+        ulp_unpack_free(&editor->loader.unpacker, proto);
         return status;
     }
     mixed->variants[mixed->variant_count++] =
@@ -238,53 +211,44 @@ static enum ulp_status name_variant(struct mixed *mixed, const struct ulp_functi
 }
 
 static enum ulp_status visit_function(struct mixed_scope *outer, const struct ulp_node *node,
-                                      Ulp__NodeProto *call, struct mixed_scope *scope,
-                                      Ulp__FunctionProto *proto,
-                                      const struct ulp_function *function, struct ulp_error *error)
+                                      Ulp__NodeProto *call, Ulp__FunctionProto *proto,
+                                      const struct ulp_function *function)
 {
-    struct mixed *mixed = outer->mixed;
-    const size_t first = mixed->body_count, casts = mixed->written->casts;
-    ULP_TRY(mixed_open_scope(scope, error));
-    give_parameters(outer, node, scope);
-    ULP_TRY(mixed_visit(scope, error));
-    ULP_TRY(give_results(outer, node, call, scope, proto, error));
-    ULP_TRY(read_parameters(outer, node, call, scope, error));
-    ULP_TRY(mixed_settle(scope, error));
-    if (mixed->written->casts > casts)
-        ULP_TRY(import_casts(mixed, proto, function, error));
-    ULP_TRY(mixed_move_data(mixed, proto->node, proto->n_node, NULL, error));
-    return mixed_pack_bodies(mixed, first, error);
+    struct editor *editor = outer->editor;
+    const struct ulp_call_path path = {node, outer->call};
+    const size_t first = editor->graph_count, casts = outer->mixed->written->casts;
+    struct mixed_scope scope = {.mixed = outer->mixed,
+                                .call = &path,
+                                .opset =
+                                    ulp_opset_find(function->opsets, function->opset_count, "")};
+    ULP_TRY(edit_open_function(editor, function->body, proto, &scope.graph));
+    ULP_TRY(mixed_open_scope(&scope));
+    give_parameters(outer, node, &scope);
+    ULP_TRY(mixed_visit(&scope));
+    ULP_TRY(give_results(outer, node, call, &scope, proto));
+    ULP_TRY(read_parameters(outer, node, call, &scope));
+    ULP_TRY(mixed_settle(&scope));
+    if (outer->mixed->written->casts > casts)
+        ULP_TRY(import_casts(outer->mixed, proto, function));
+    return edit_close_graphs(editor, first);
 }
 
 enum ulp_status mixed_visit_call(struct mixed_scope *outer, const struct ulp_node *node,
-                                 Ulp__NodeProto *call, const struct ulp_function *function,
-                                 struct ulp_error *error)
+                                 Ulp__NodeProto *call, const struct ulp_function *function)
 {
-    struct mixed *mixed = outer->mixed;
-    const Ulp__FunctionProto *original = find_function(mixed, function);
-    const struct ulp_call_path path = {node, outer->call};
+    struct editor *editor = outer->editor;
+    const Ulp__FunctionProto *original = find_function(editor, function);
     Ulp__FunctionProto *proto = NULL;
     const char *name;
     if (!original)
-        return ulp_fail(error, ULP_ERROR_INPUT, "function '%s' is not there any more",
+        return ulp_fail(editor->error, ULP_ERROR_INPUT, "function '%s' is not there any more",
                         function->name);
-    ULP_TRY(mixed_clone(mixed, &original->base, &proto, error));
-    struct mixed_scope scope = {.mixed = mixed,
-                                .source = function->body,
-                                .call = &path,
-                                .opset =
-                                    ulp_opset_find(function->opsets, function->opset_count, ""),
-                                .nodes = &proto->node,
-                                .node_count = &proto->n_node,
-                                .infos = &proto->value_info,
-                                .info_count = &proto->n_value_info};
-    enum ulp_status status = visit_function(outer, node, call, &scope, proto, function, error);
-    mixed_close_scope(&scope);
+    ULP_TRY(edit_clone(editor, &original->base, &proto));
+    const enum ulp_status status = visit_function(outer, node, call, proto, function);
     if (status != ULP_OK) {
-        ulp_unpack_free(&mixed->loader.unpacker, proto);
+        ulp_unpack_free(&editor->loader.unpacker, proto);
         return status;
     }
-    ULP_TRY(name_variant(mixed, function, proto, &name, error));
-    return strcmp(name, function->name) != 0 ? mixed_set_text(mixed, &call->op_type, name, error)
-                                             : ULP_OK;
+    ULP_TRY(name_variant(outer->mixed, function, proto, &name));
+    return strcmp(name, function->name) != 0 ? edit_set_text(editor, &call->op_type, name) : ULP_OK;
 }

@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "base/machine/file.h"
-#include "load/mixed/writer.h"
+#include "load/mixed/editor.h"
 
 struct extracting {
-    struct mixed mixed; /* first: mixed_rewrite gives it back */
+    struct editor editor; /* first: edit_model gives it back */
     const struct ulp_extract_request *request;
 };
 
@@ -43,137 +43,101 @@ void ulp_extract_used(const struct ulp_graph *graph, const bool *nodes, bool *us
 
 /* ---- declarations ---- */
 
-static enum ulp_status add_info(struct mixed *mixed, const struct ulp_extract_value *value,
-                                Ulp__ValueInfoProto ***infos, size_t *count,
-                                struct ulp_error *error)
+static enum ulp_status add_info(struct editor *editor, const struct ulp_extract_value *value,
+                                Ulp__ValueInfoProto ***infos, size_t *count)
 {
     Ulp__ValueInfoProto *info;
     Ulp__DimensionProto *dim;
-    ULP_TRY(mixed_add(mixed, infos, count, &ulp__value_info_proto__descriptor, &info, error));
+    ULP_TRY(edit_add(editor, infos, count, &ulp__value_info_proto__descriptor, &info));
     info->has_name = true;
-    ULP_TRY(mixed_set_text(mixed, &info->name, value->name, error));
-    ULP_TRY(mixed_new(mixed, &info->type, &ulp__type_proto__descriptor, error));
-    ULP_TRY(mixed_new(mixed, &info->type->tensor_type, &ulp__tensor_type_proto__descriptor, error));
+    ULP_TRY(edit_set_text(editor, &info->name, value->name));
+    ULP_TRY(edit_new(editor, &info->type, &ulp__type_proto__descriptor));
+    ULP_TRY(edit_new(editor, &info->type->tensor_type, &ulp__tensor_type_proto__descriptor));
     Ulp__ShapeProto **shape = &info->type->tensor_type->shape;
-    ULP_TRY(mixed_new(mixed, shape, &ulp__shape_proto__descriptor, error));
+    ULP_TRY(edit_new(editor, shape, &ulp__shape_proto__descriptor));
     for (int d = 0; d < value->tensor->rank; d++) {
-        ULP_TRY(mixed_add(mixed, &(*shape)->dim, &(*shape)->n_dim,
-                          &ulp__dimension_proto__descriptor, &dim, error));
+        ULP_TRY(edit_add(editor, &(*shape)->dim, &(*shape)->n_dim,
+                         &ulp__dimension_proto__descriptor, &dim));
         dim->has_dim_value = true;
         dim->dim_value = value->tensor->dims[d];
     }
-    mixed_set_info(info, value->tensor->type);
+    edit_set_info(info, value->tensor->type);
     return ULP_OK;
 }
 
-static enum ulp_status declare(struct mixed *mixed, const struct ulp_extract_value *values,
-                               size_t value_count, Ulp__ValueInfoProto ***infos, size_t *count,
-                               struct ulp_error *error)
+static enum ulp_status declare(struct editor *editor, const struct ulp_extract_value *values,
+                               size_t value_count, Ulp__ValueInfoProto ***infos, size_t *count)
 {
-    mixed_clear(mixed, *infos, count);
+    edit_clear(editor, *infos, count);
     for (size_t i = 0; i < value_count; i++)
-        ULP_TRY(add_info(mixed, &values[i], infos, count, error));
+        ULP_TRY(add_info(editor, &values[i], infos, count));
     return ULP_OK;
 }
 
-/* ---- nodes and initializers ---- */
+/* ---- nodes ---- */
 
-static enum ulp_status keep_nodes(struct mixed *mixed, const struct ulp_graph *graph,
-                                  const bool *nodes, struct ulp_error *error)
+static enum ulp_status keep_nodes(struct editor *editor, const bool *nodes)
 {
-    Ulp__GraphProto *proto = mixed->proto->graph;
-    bool *kept = ulp_arena_take(mixed->arena, proto->n_node + 1, sizeof *kept);
-    ULP_TRY(ulp_taken(kept, error));
+    const struct ulp_graph *graph = editor->model->graph;
+    Ulp__GraphProto *proto = editor->proto->graph;
     for (size_t n = 0; n < graph->node_count; n++) {
         const size_t position = (size_t)graph->nodes[n].position;
         if (position >= proto->n_node ||
-            !mixed_is_text(proto->node[position]->op_type, graph->nodes[n].op_type))
-            return mixed_fail_changed(error);
-        kept[position] = nodes[n];
+            !edit_is_text(proto->node[position]->op_type, graph->nodes[n].op_type))
+            return edit_fail_changed(editor);
+        if (nodes[n])
+            continue;
+        ULP_TRY(edit_drop_bodies(editor, proto->node[position]));
+        edit_drop(editor, &proto->node[position]);
     }
-    for (size_t p = 0; p < proto->n_node; p++)
-        if (!kept[p])
-            mixed_drop(mixed, &proto->node[p]);
-    mixed_close_gaps(proto->node, &proto->n_node);
-    return ULP_OK;
-}
-
-static bool is_used(struct mixed *mixed, ProtobufCBinaryData name)
-{
-    const char *text = mixed_text(mixed, name);
-    return text && ulp_names_find(&mixed->names, text) >= 0;
-}
-
-static enum ulp_status keep_initializers(struct mixed *mixed, const struct ulp_graph *graph,
-                                         const bool *nodes, struct ulp_error *error)
-{
-    Ulp__GraphProto *proto = mixed->proto->graph;
-    bool *used = ulp_arena_take(mixed->arena, graph->value_count + 1, sizeof *used);
-    ULP_TRY(ulp_taken(used, error));
-    ulp_extract_used(graph, nodes, used);
-    for (size_t v = 0; v < graph->value_count; v++)
-        if (used[v] && graph->values[v].initializer &&
-            ulp_names_find(&mixed->names, graph->values[v].name) < 0 &&
-            !ulp_names_add(&mixed->names, graph->values[v].name, 0))
-            return ulp_out_of_memory(error);
-    for (size_t i = 0; i < proto->n_initializer; i++)
-        if (!is_used(mixed, proto->initializer[i]->name))
-            mixed_drop(mixed, &proto->initializer[i]);
-    mixed_close_gaps(proto->initializer, &proto->n_initializer);
-    for (size_t i = 0; i < proto->n_sparse_initializer; i++)
-        if (!is_used(mixed, proto->sparse_initializer[i]->values->name))
-            mixed_drop(mixed, &proto->sparse_initializer[i]);
-    mixed_close_gaps(proto->sparse_initializer, &proto->n_sparse_initializer);
+    edit_close_gaps(proto->node, &proto->n_node);
     return ULP_OK;
 }
 
 /* Before IR 4 an initializer had to be an input, too. */
 enum { INITIALIZERS_ALONE = 4 };
 
-static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
+static enum ulp_status change(struct editor *editor)
 {
-    const struct ulp_extract_request *request = ((struct extracting *)mixed)->request;
-    const struct ulp_graph *graph = request->model->graph;
-    Ulp__GraphProto *proto = mixed->proto->graph;
-    ULP_TRY(keep_nodes(mixed, graph, request->nodes, error));
-    ULP_TRY(keep_initializers(mixed, graph, request->nodes, error));
-    ULP_TRY(declare(mixed, request->inputs, request->input_count, &proto->input, &proto->n_input,
-                    error));
-    ULP_TRY(declare(mixed, request->outputs, request->output_count, &proto->output,
-                    &proto->n_output, error));
-    ULP_TRY(declare(mixed, NULL, 0, &proto->value_info, &proto->n_value_info, error));
+    const struct ulp_extract_request *request = ((struct extracting *)editor)->request;
+    Ulp__GraphProto *proto = editor->proto->graph;
+    ULP_TRY(keep_nodes(editor, request->nodes));
+    ULP_TRY(declare(editor, request->inputs, request->input_count, &proto->input, &proto->n_input));
+    ULP_TRY(
+        declare(editor, request->outputs, request->output_count, &proto->output, &proto->n_output));
+    ULP_TRY(declare(editor, NULL, 0, &proto->value_info, &proto->n_value_info));
     for (size_t c = 0; c < request->constant_count; c++)
-        ULP_TRY(
-            mixed_add_same(mixed, request->constants[c].name, request->constants[c].tensor, error));
-    if (mixed->proto->ir_version < INITIALIZERS_ALONE)
-        mixed->proto->ir_version = INITIALIZERS_ALONE;
-    return mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
+        ULP_TRY(edit_add_same(editor, request->constants[c].name, request->constants[c].tensor));
+    if (editor->proto->ir_version < INITIALIZERS_ALONE)
+        editor->proto->ir_version = INITIALIZERS_ALONE;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_extract_file(const struct ulp_extract_request *request, struct ulp_error *error)
 {
-    const struct ulp_mixed_request file = {.model = request->model, .path = request->path};
-    struct ulp_mixed_written written = {0};
-    struct extracting e = {.mixed = {.request = &file, .written = &written}, .request = request};
-    return mixed_rewrite(&e.mixed, change, error);
+    struct extracting e = {.editor = {.model = request->model,
+                                      .path = request->path,
+                                      .drops_idle = true},
+                           .request = request};
+    return edit_model(&e.editor, change, error);
 }
 
 enum ulp_status ulp_tensor_write_pb(const struct ulp_tensor *tensor, const char *name,
                                     struct ulp_budget *budget, const char *path,
                                     struct ulp_error *error)
 {
-    struct mixed mixed = {.budget = budget};
+    struct editor editor = {.budget = budget, .error = error};
     ProtobufCBinaryData packed = {0};
     Ulp__TensorProto *proto = NULL;
-    enum ulp_status status = ulp_loader_open(&mixed.loader, path, 0, budget, error);
+    enum ulp_status status = ulp_loader_open(&editor.loader, path, 0, budget, error);
     if (status == ULP_OK)
-        status = mixed_same_tensor(&mixed, &proto, name, tensor, error);
+        status = edit_same_tensor(&editor, &proto, name, tensor);
     if (status == ULP_OK)
-        status = mixed_pack(&mixed, &proto->base, &packed, error);
+        status = edit_pack(&editor, &proto->base, &packed);
     if (status == ULP_OK)
         status = ulp_file_write(path, packed.data, packed.len, error);
     ulp_free(packed.data);
-    ulp_unpack_free(&mixed.loader.unpacker, proto);
-    ulp_loader_free(&mixed.loader);
+    ulp_unpack_free(&editor.loader.unpacker, proto);
+    ulp_loader_free(&editor.loader);
     return status;
 }

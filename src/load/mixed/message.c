@@ -4,48 +4,45 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "load/mixed/writer.h"
+#include "load/mixed/editor.h"
 
-static enum ulp_status take_budgeted(struct mixed *mixed, void *out, size_t count, size_t bytes,
-                                     struct ulp_error *error)
+static enum ulp_status take_budgeted(struct editor *editor, void *out, size_t count, size_t bytes)
 {
     void *memory = NULL;
-    enum ulp_status status =
-        ulp_allocate_zero(&memory, count, bytes, mixed->budget, "the model that is written", error);
+    enum ulp_status status = ulp_allocate_zero(&memory, count, bytes, editor->budget,
+                                               "the model that is written", editor->error);
     *(void **)out = memory;
     return status;
 }
 
-enum ulp_status mixed_new(struct mixed *mixed, void *out,
-                          const ProtobufCMessageDescriptor *descriptor, struct ulp_error *error)
+enum ulp_status edit_new(struct editor *editor, void *out,
+                         const ProtobufCMessageDescriptor *descriptor)
 {
-    ULP_TRY(take_budgeted(mixed, out, 1, descriptor->sizeof_message, error));
+    ULP_TRY(take_budgeted(editor, out, 1, descriptor->sizeof_message));
     descriptor->message_init(*(void **)out);
     return ULP_OK;
 }
 
-enum ulp_status mixed_set_text(struct mixed *mixed, ProtobufCBinaryData *out, const char *text,
-                               struct ulp_error *error)
+enum ulp_status edit_set_text(struct editor *editor, ProtobufCBinaryData *out, const char *text)
 {
     const size_t length = strlen(text);
     uint8_t *copy;
-    ULP_TRY(take_budgeted(mixed, &copy, length + 1, 1, error));
+    ULP_TRY(take_budgeted(editor, &copy, length + 1, 1));
     memcpy(copy, text, length);
     ulp_free(out->data);
     *out = (ProtobufCBinaryData){length, copy};
     return ULP_OK;
 }
 
-const char *mixed_text(struct mixed *mixed, ProtobufCBinaryData bytes)
+const char *edit_text(struct editor *editor, ProtobufCBinaryData bytes)
 {
-    return ulp_arena_text(mixed->arena, bytes.data ? (const char *)bytes.data : "", bytes.len);
+    return ulp_arena_text(editor->arena, bytes.data ? (const char *)bytes.data : "", bytes.len);
 }
 
-enum ulp_status mixed_append(struct mixed *mixed, void *array, size_t *count, void *item,
-                             struct ulp_error *error)
+enum ulp_status edit_append(struct editor *editor, void *array, size_t *count, void *item)
 {
     void **grown, **items = *(void ***)array;
-    ULP_TRY(take_budgeted(mixed, &grown, *count + 1, sizeof *grown, error));
+    ULP_TRY(take_budgeted(editor, &grown, *count + 1, sizeof *grown));
     if (*count)
         memcpy(grown, items, *count * sizeof *grown);
     grown[(*count)++] = item;
@@ -54,52 +51,40 @@ enum ulp_status mixed_append(struct mixed *mixed, void *array, size_t *count, vo
     return ULP_OK;
 }
 
-enum ulp_status mixed_take(struct mixed *mixed, void *array, size_t *count, void *message,
-                           struct ulp_error *error)
+enum ulp_status edit_take(struct editor *editor, void *array, size_t *count, void *message)
 {
-    const enum ulp_status status = mixed_append(mixed, array, count, message, error);
+    const enum ulp_status status = edit_append(editor, array, count, message);
     if (status != ULP_OK)
-        ulp_unpack_free(&mixed->loader.unpacker, message);
+        ulp_unpack_free(&editor->loader.unpacker, message);
     return status;
 }
 
-enum ulp_status mixed_add(struct mixed *mixed, void *array, size_t *count,
-                          const ProtobufCMessageDescriptor *descriptor, void *out,
-                          struct ulp_error *error)
+enum ulp_status edit_add(struct editor *editor, void *array, size_t *count,
+                         const ProtobufCMessageDescriptor *descriptor, void *out)
 {
-    ULP_TRY(mixed_new(mixed, out, descriptor, error));
-    return mixed_take(mixed, array, count, *(void **)out, error);
+    ULP_TRY(edit_new(editor, out, descriptor));
+    return edit_take(editor, array, count, *(void **)out);
 }
 
-enum ulp_status mixed_add_name(struct mixed *mixed, ProtobufCBinaryData **names, size_t *count,
-                               const char *name, struct ulp_error *error)
+enum ulp_status edit_add_name(struct editor *editor, ProtobufCBinaryData **names, size_t *count,
+                              const char *name)
 {
     ProtobufCBinaryData *grown;
-    ULP_TRY(take_budgeted(mixed, &grown, *count + 1, sizeof *grown, error));
+    ULP_TRY(take_budgeted(editor, &grown, *count + 1, sizeof *grown));
     if (*count)
         memcpy(grown, *names, *count * sizeof *grown);
     ulp_free(*names);
     *names = grown;
-    return mixed_set_text(mixed, &grown[(*count)++], name, error);
+    return edit_set_text(editor, &grown[(*count)++], name);
 }
 
-enum ulp_status mixed_add_entry(struct mixed *mixed, Ulp__EntryProto ***entries, size_t *count,
-                                const char *key, const char *value, struct ulp_error *error)
+void edit_drop(struct editor *editor, void *place)
 {
-    Ulp__EntryProto *entry;
-    ULP_TRY(mixed_add(mixed, entries, count, &ulp__entry_proto__descriptor, &entry, error));
-    entry->has_key = entry->has_value = true;
-    ULP_TRY(mixed_set_text(mixed, &entry->key, key, error));
-    return mixed_set_text(mixed, &entry->value, value, error);
-}
-
-void mixed_drop(struct mixed *mixed, void *place)
-{
-    ulp_unpack_free(&mixed->loader.unpacker, *(void **)place);
+    ulp_unpack_free(&editor->loader.unpacker, *(void **)place);
     *(void **)place = NULL;
 }
 
-void mixed_close_gaps(void *messages, size_t *count)
+void edit_close_gaps(void *messages, size_t *count)
 {
     void **items = messages;
     size_t kept = 0;
@@ -109,19 +94,19 @@ void mixed_close_gaps(void *messages, size_t *count)
     *count = kept;
 }
 
-void mixed_clear(struct mixed *mixed, void *messages, size_t *count)
+void edit_clear(struct editor *editor, void *messages, size_t *count)
 {
     for (; *count; --*count)
-        mixed_drop(mixed, (void **)messages + *count - 1);
+        edit_drop(editor, (void **)messages + *count - 1);
 }
 
 static bool is_domain(ProtobufCBinaryData bytes, const char *domain)
 {
-    return mixed_is_text(bytes, domain) || (!*domain && mixed_is_text(bytes, "ai.onnx"));
+    return edit_is_text(bytes, domain) || (!*domain && edit_is_text(bytes, "ai.onnx"));
 }
 
-enum ulp_status mixed_import(struct mixed *mixed, Ulp__OpsetProto ***imports, size_t *count,
-                             const char *domain, int64_t version, struct ulp_error *error)
+enum ulp_status edit_import(struct editor *editor, Ulp__OpsetProto ***imports, size_t *count,
+                            const char *domain, int64_t version)
 {
     Ulp__OpsetProto *import;
     bool imported = false;
@@ -134,74 +119,75 @@ enum ulp_status mixed_import(struct mixed *mixed, Ulp__OpsetProto ***imports, si
         }
     if (imported)
         return ULP_OK;
-    ULP_TRY(mixed_add(mixed, imports, count, &ulp__opset_proto__descriptor, &import, error));
+    ULP_TRY(edit_add(editor, imports, count, &ulp__opset_proto__descriptor, &import));
     import->has_domain = *domain;
     import->has_version = true;
     import->version = version;
-    return *domain ? mixed_set_text(mixed, &import->domain, domain, error) : ULP_OK;
+    return *domain ? edit_set_text(editor, &import->domain, domain) : ULP_OK;
 }
 
-enum ulp_status mixed_pack(struct mixed *mixed, const ProtobufCMessage *message,
-                           ProtobufCBinaryData *out, struct ulp_error *error)
+enum ulp_status edit_pack(struct editor *editor, const ProtobufCMessage *message,
+                          ProtobufCBinaryData *out)
 {
     const size_t length = protobuf_c_message_get_packed_size(message);
     uint8_t *bytes;
-    ULP_TRY(take_budgeted(mixed, &bytes, length + 1, 1, error));
+    ULP_TRY(take_budgeted(editor, &bytes, length + 1, 1));
     protobuf_c_message_pack(message, bytes);
     ulp_free(out->data);
     *out = (ProtobufCBinaryData){length, bytes};
     return ULP_OK;
 }
 
-enum ulp_status mixed_clone(struct mixed *mixed, const ProtobufCMessage *message, void *out,
-                            struct ulp_error *error)
+enum ulp_status edit_clone(struct editor *editor, const ProtobufCMessage *message, void *out)
 {
     ProtobufCBinaryData bytes = {0};
     *(void **)out = NULL;
-    enum ulp_status status = mixed_pack(mixed, message, &bytes, error);
+    enum ulp_status status = edit_pack(editor, message, &bytes);
     if (status == ULP_OK)
-        status = ulp_unpack(&mixed->loader.unpacker, out, message->descriptor, bytes.data,
-                            bytes.len, "model", error);
+        status = ulp_unpack(&editor->loader.unpacker, out, message->descriptor, bytes.data,
+                            bytes.len, "model", editor->error);
     ulp_free(bytes.data);
     return status;
 }
 
-enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *end,
-                            const char **out, struct ulp_error *error)
+enum ulp_status edit_fresh(struct editor *editor, const char *name, const char *end,
+                           const char **out)
 {
     const size_t size = strlen(name) + strlen(end) + 24;
-    char *text = ulp_arena_take(mixed->arena, size, 1);
-    ULP_TRY(ulp_taken(text, error));
+    char *text = ulp_arena_take(editor->arena, size, 1);
+    ULP_TRY(ulp_taken(text, editor->error));
     snprintf(text, size, "%s_%s", name, end);
-    for (unsigned i = 2; ulp_names_find(&mixed->names, text) >= 0; i++)
+    for (unsigned i = 2; ulp_names_find(&editor->names, text) >= 0; i++)
         snprintf(text, size, "%s_%s_%u", name, end, i);
     *out = text;
-    return ulp_names_add(&mixed->names, text, 0) ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(ulp_names_add(&editor->names, text, 0) &&
+                         ulp_names_add(&editor->read, text, 0),
+                     editor->error);
 }
 
-bool mixed_is_text(ProtobufCBinaryData bytes, const char *text)
+bool edit_is_text(ProtobufCBinaryData bytes, const char *text)
 {
     return bytes.len == strlen(text) && (!bytes.len || memcmp(bytes.data, text, bytes.len) == 0);
 }
 
-bool mixed_is_function(const Ulp__FunctionProto *proto, const struct ulp_function *function)
+bool edit_is_function(const Ulp__FunctionProto *proto, const struct ulp_function *function)
 {
-    return mixed_is_text(proto->name, function->name) &&
-           mixed_is_text(proto->overload, function->overload) &&
+    return edit_is_text(proto->name, function->name) &&
+           edit_is_text(proto->overload, function->overload) &&
            is_domain(proto->domain, function->domain);
 }
 
-enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
-                                int32_t type, Ulp__AttributeProto **out, struct ulp_error *error)
+enum ulp_status edit_attribute(struct editor *editor, Ulp__NodeProto *node, const char *name,
+                               int32_t type, Ulp__AttributeProto **out)
 {
     *out = NULL;
     for (size_t a = 0; a < node->n_attribute && !*out; a++)
-        if (mixed_is_text(node->attribute[a]->name, name))
+        if (edit_is_text(node->attribute[a]->name, name))
             *out = node->attribute[a];
     if (!*out) {
-        ULP_TRY(mixed_add(mixed, &node->attribute, &node->n_attribute,
-                          &ulp__attribute_proto__descriptor, out, error));
-        ULP_TRY(mixed_set_text(mixed, &(*out)->name, name, error));
+        ULP_TRY(edit_add(editor, &node->attribute, &node->n_attribute,
+                         &ulp__attribute_proto__descriptor, out));
+        ULP_TRY(edit_set_text(editor, &(*out)->name, name));
     }
     (*out)->has_name = (*out)->has_type = true;
     (*out)->type = type;
@@ -211,49 +197,48 @@ enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const
     return ULP_OK;
 }
 
-enum ulp_status mixed_name_node(struct mixed *mixed, Ulp__NodeProto *node, const char *op,
-                                const char *name, struct ulp_error *error)
+void edit_set_info(Ulp__ValueInfoProto *info, enum ulp_type type)
 {
-    node->has_op_type = node->has_name = true;
-    ULP_TRY(mixed_set_text(mixed, &node->op_type, op, error));
-    return mixed_set_text(mixed, &node->name, name, error);
+    if (type != ULP_TYPE_UNDEFINED && info->type && info->type->tensor_type) {
+        info->type->tensor_type->has_elem_type = true;
+        info->type->tensor_type->elem_type = (int32_t)type;
+    }
 }
 
-enum ulp_status mixed_set_number(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
-                                 int64_t number, struct ulp_error *error)
+enum ulp_status edit_set_number(struct editor *editor, Ulp__NodeProto *node, const char *name,
+                                int64_t number)
 {
     const struct ulp_attribute attribute = {.name = name, .kind = ULP_ATTRIBUTE_INT, .i = number};
-    return mixed_copy_attribute(mixed, node, &attribute, error);
+    return edit_copy_attribute(editor, node, &attribute);
 }
 
-static enum ulp_status set_ints(struct mixed *mixed, Ulp__AttributeProto *proto,
-                                const struct ulp_attribute *attribute, struct ulp_error *error)
+static enum ulp_status set_ints(struct editor *editor, Ulp__AttributeProto *proto,
+                                const struct ulp_attribute *attribute)
 {
     void *ints = NULL;
-    ULP_TRY(ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t), mixed->budget,
-                              "an attribute", error));
+    ULP_TRY(ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t), editor->budget,
+                              "an attribute", editor->error));
     memcpy(ints, attribute->ints, attribute->count * sizeof(int64_t));
     proto->ints = ints;
     proto->n_ints = attribute->count;
     return ULP_OK;
 }
 
-enum ulp_status mixed_copy_attribute(struct mixed *mixed, Ulp__NodeProto *node,
-                                     const struct ulp_attribute *attribute, struct ulp_error *error)
+enum ulp_status edit_copy_attribute(struct editor *editor, Ulp__NodeProto *node,
+                                    const struct ulp_attribute *attribute)
 {
     const int32_t type = attribute->kind == ULP_ATTRIBUTE_INT     ? ATTRIBUTE_INT
                          : attribute->kind == ULP_ATTRIBUTE_FLOAT ? ATTRIBUTE_FLOAT
                          : attribute->kind == ULP_ATTRIBUTE_INTS  ? ATTRIBUTE_INTS
                                                                   : ATTRIBUTE_STRING;
     Ulp__AttributeProto *proto;
-    ULP_TRY(mixed_attribute(mixed, node, attribute->name, type, &proto, error));
+    ULP_TRY(edit_attribute(editor, node, attribute->name, type, &proto));
     proto->has_i = type == ATTRIBUTE_INT;
     proto->i = attribute->i;
     proto->has_f = type == ATTRIBUTE_FLOAT;
     proto->f = attribute->f;
     proto->has_s = type == ATTRIBUTE_STRING;
     if (type == ATTRIBUTE_INTS)
-        return set_ints(mixed, proto, attribute, error);
-    return type == ATTRIBUTE_STRING ? mixed_set_text(mixed, &proto->s, attribute->s, error)
-                                    : ULP_OK;
+        return set_ints(editor, proto, attribute);
+    return type == ATTRIBUTE_STRING ? edit_set_text(editor, &proto->s, attribute->s) : ULP_OK;
 }

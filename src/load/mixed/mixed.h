@@ -45,10 +45,11 @@ void ulp_mixed_sort(struct ulp_mixed_node *nodes, size_t count);
 
 /* Write the model. Constants are lowered by the rule and rounded once, to nearest even, from the
  * values in the file. A value has one Cast for each type that it is read in, behind the node that
- * computes it; a Cast of the model reads what there is before any other Cast. What only hands a value
- * on does so in front of the Cast that narrows it: of a Cast, a Transpose and a MatMul ONNX Runtime
- * 1.32 dies on a CPU. For CUDA it refuses a Transpose, a Cast and a MatMul (casts_first): its
- * MatmulTransposeFusion makes a Cast that has no version, for which no kernel is found. Functions are written once for each way in which their nodes have types. ULP_ERROR_INPUT: the file is not the one that
- * the model was loaded from any more. */
+ * computes it; a Cast of the model reads what there is before any other Cast. What only hands a
+ * value on does so in front of the Cast that narrows it: of a Cast, a Transpose and a MatMul ONNX
+ * Runtime 1.32 dies on a CPU. For CUDA it refuses a Transpose, a Cast and a MatMul (casts_first):
+ * its MatmulTransposeFusion makes a Cast that has no version, for which no kernel is found.
+ * Functions are written once for each way in which their nodes have types. ULP_ERROR_INPUT: the
+ * file is not the one that the model was loaded from any more. */
 enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,
                                      struct ulp_mixed_written *out, struct ulp_error *error);

@@ -98,33 +98,29 @@ static struct mixed_value *find_wide(struct mixed_scope *scope, const struct ulp
 }
 
 /* Its output, before a Cast gives that the node's own type. */
-static enum ulp_status hand_on_wide(struct mixed_scope *scope, const struct ulp_node *node,
-                                    struct ulp_error *error)
+static enum ulp_status hand_on_wide(struct mixed_scope *scope, const struct ulp_node *node)
 {
     struct mixed_value *value = &scope->values[node->outputs[0]];
-    ULP_TAKE(value->wide, scope->mixed->arena, 1, error);
+    ULP_TAKE(value->wide, scope->editor->arena, 1, scope->editor->error);
     *value->wide = *value;
     value->wide->held = ULP_TYPE_FLOAT;
     return ULP_OK;
 }
 
 static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_node *node,
-                                   Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
-                                   struct ulp_error *error)
+                                   Ulp__NodeProto *proto, const struct ulp_mixed_node *entry)
 {
     struct mixed_value *wide = find_wide(scope, node, entry);
     if (wide)
-        ULP_TRY(mixed_read_other(scope, wide, &proto->input[0], wide->held, error));
+        ULP_TRY(mixed_read_other(scope, wide, &proto->input[0], wide->held));
     for (size_t i = wide ? 1 : 0; i < node->input_count; i++) {
         enum ulp_type type = entry ? entry->type : ULP_TYPE_UNDEFINED;
         const int number = node->inputs[entry && entry->squares ? 0 : i];
         if (number < 0)
             continue;
         const struct mixed_value *value = mixed_find(scope, number);
-        if (number != node->inputs[i]) {
-            mixed_find(scope, node->inputs[i])->loses = true;
-            ULP_TRY(mixed_set_text(scope->mixed, &proto->input[i], value->name, error));
-        }
+        if (number != node->inputs[i])
+            ULP_TRY(edit_set_text(scope->editor, &proto->input[i], value->name));
         if (takes_held(node, value))
             type = value->held;
         else if (entry && i < 64 && entry->fixed >> i & 1)
@@ -132,7 +128,7 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
         else if (is_float_cast(scope, node, entry) && value->kind != MIXED_TENSOR &&
                  value->kind != MIXED_CONSTANT && !(value->origin && value->origin->held == type))
             type = value->held;
-        ULP_TRY(mixed_read(scope, number, &proto->input[i], type, error));
+        ULP_TRY(mixed_read(scope, number, &proto->input[i], type));
     }
     return ULP_OK;
 }
@@ -169,11 +165,10 @@ static bool reads(struct mixed_scope *scope, const struct ulp_node *node,
 }
 
 /* A Cast to the type that a value has would do nothing. */
-static enum ulp_status become_identity(struct mixed *mixed, Ulp__NodeProto *proto,
-                                       struct ulp_error *error)
+static enum ulp_status become_identity(struct editor *editor, Ulp__NodeProto *proto)
 {
-    mixed_clear(mixed, proto->attribute, &proto->n_attribute);
-    return mixed_set_text(mixed, &proto->op_type, "Identity", error);
+    edit_clear(editor, proto->attribute, &proto->n_attribute);
+    return edit_set_text(editor, &proto->op_type, "Identity");
 }
 
 /* What a Cast reads, once more for readers in that type. */
@@ -190,10 +185,9 @@ static void note_origin(struct mixed_scope *scope, const struct ulp_node *node,
 }
 
 static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ulp_node *node,
-                                      Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
-                                      struct ulp_error *error)
+                                      Ulp__NodeProto *proto, const struct ulp_mixed_node *entry)
 {
-    struct mixed *mixed = scope->mixed;
+    struct editor *editor = scope->editor;
     if (!entry || entry->type == ULP_TYPE_UNDEFINED || *node->domain || !node->output_count ||
         !mixed_is_float(entry->outputs[0]))
         return ULP_OK;
@@ -207,46 +201,45 @@ static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ul
                                             .dims = {1},
                                             .count = 1,
                                             .data = (void *)(uintptr_t)&zero};
-        return mixed_set_constant(mixed, proto, fill && fill->tensor ? fill->tensor : &standard,
-                                  entry->type, error);
+        return edit_set_constant(editor, proto, fill && fill->tensor ? fill->tensor : &standard,
+                                 entry->type);
     }
     if (is_float_cast(scope, node, entry) && reads(scope, node, proto, entry->type))
-        return become_identity(mixed, proto, error);
+        return become_identity(editor, proto);
     for (size_t i = 0; i < sizeof named_types / sizeof *named_types; i++)
         if (is_op(node, named_types[i].op))
-            ULP_TRY(mixed_set_number(mixed, proto, named_types[i].attribute, (int64_t)entry->type,
-                                     error));
+            ULP_TRY(edit_set_number(editor, proto, named_types[i].attribute, (int64_t)entry->type));
     return ULP_OK;
 }
 
 /* Reports call a node without a name OP_index. */
-static enum ulp_status name_node(struct mixed *mixed, const struct ulp_node *node,
-                                 Ulp__NodeProto *proto, struct ulp_error *error)
+static enum ulp_status name_node(struct editor *editor, const struct ulp_node *node,
+                                 Ulp__NodeProto *proto)
 {
     if (proto->name.len)
         return ULP_OK;
     proto->has_name = true;
-    return mixed_set_text(mixed, &proto->name, node->name, error);
+    return edit_set_text(editor, &proto->name, node->name);
 }
 
 static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_node *node,
-                                  Ulp__NodeProto *proto, struct ulp_error *error)
+                                  Ulp__NodeProto *proto)
 {
-    struct mixed *mixed = scope->mixed;
-    const struct ulp_function *function = ulp_function_find(mixed->request->model, node);
-    const struct ulp_mixed_node *entry = find_entry(mixed, node, scope->call);
+    struct editor *editor = scope->editor;
+    const struct ulp_function *function = ulp_function_find(editor->model, node);
+    const struct ulp_mixed_node *entry = find_entry(scope->mixed, node, scope->call);
     if (proto->n_input != node->input_count || proto->n_output != node->output_count ||
         proto->n_attribute != node->attribute_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "node '%s' is another one than when it was loaded",
-                        node->name);
-    ULP_TRY(name_node(mixed, node, proto, error));
+        return ulp_fail(editor->error, ULP_ERROR_INPUT,
+                        "node '%s' is another one than when it was loaded", node->name);
+    ULP_TRY(name_node(editor, node, proto));
     if (function)
-        return mixed_visit_call(scope, node, proto, function, error);
+        return mixed_visit_call(scope, node, proto, function);
     if (!entry && (is_op(node, "Constant") || is_op(node, "ConstantOfShape")))
-        return mixed_visit_constant(scope, node, proto, error);
+        return mixed_visit_constant(scope, node, proto);
     if (entry && entry->squares)
-        ULP_TRY(mixed_set_text(mixed, &proto->op_type, "Mul", error));
-    ULP_TRY(read_inputs(scope, node, proto, entry, error));
+        ULP_TRY(edit_set_text(editor, &proto->op_type, "Mul"));
+    ULP_TRY(read_inputs(scope, node, proto, entry));
     for (size_t o = 0; o < node->output_count; o++) {
         const enum ulp_type declared = entry && entry->outputs ? entry->outputs[o]
                                        : node->outputs[o] < 0
@@ -256,22 +249,23 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
                          entry && entry->type != ULP_TYPE_UNDEFINED ? entry->type : declared);
     }
     if (find_wide(scope, node, entry))
-        ULP_TRY(hand_on_wide(scope, node, error));
+        ULP_TRY(hand_on_wide(scope, node));
     else if (moves_first(node) && !scope->mixed->request->casts_first)
         scope->values[node->outputs[0]].transposed = find_first(scope, node, proto);
     note_origin(scope, node, entry);
-    ULP_TRY(mixed_visit_bodies(scope, node, proto, entry, error));
-    return set_attributes(scope, node, proto, entry, error);
+    ULP_TRY(mixed_visit_bodies(scope, node, proto, entry));
+    return set_attributes(scope, node, proto, entry);
 }
 
-enum ulp_status mixed_visit(struct mixed_scope *scope, struct ulp_error *error)
+enum ulp_status mixed_visit(struct mixed_scope *scope)
 {
     const struct ulp_graph *source = scope->source;
-    if (*scope->node_count != source->node_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "a graph has other nodes than when it was loaded");
+    if (*scope->graph->node_count != source->node_count)
+        return ulp_fail(scope->editor->error, ULP_ERROR_INPUT,
+                        "a graph has other nodes than when it was loaded");
     for (size_t n = 0; n < source->node_count; n++) {
         const struct ulp_node *node = &source->nodes[n];
-        ULP_TRY(visit_node(scope, node, (*scope->nodes)[node->position], error));
+        ULP_TRY(visit_node(scope, node, (*scope->graph->nodes)[node->position]));
     }
     return ULP_OK;
 }

@@ -235,26 +235,20 @@ static size_t find_twin(const struct quantising *q, size_t item)
     return item;
 }
 
-static enum ulp_status quantise_node(struct quantising *q, const struct ulp_graph *graph, size_t p,
-                                     struct ulp_error *error)
+static enum ulp_status quantise_input(struct quantising *q, size_t i)
 {
-    Ulp__NodeProto *proto = q->mixed.proto->graph->node[p];
-    for (size_t i = 0; i < q->count && q->status == ULP_OK; i++) {
-        const struct ulp_quantised *item = &q->items[i];
-        if ((size_t)item->node->position != p)
-            continue;
-        if (!mixed_is_text(proto->op_type, item->node->op_type) || item->input >= proto->n_input)
-            return mixed_fail_changed(error);
-        const size_t twin = find_twin(q, i);
-        q->made[i] = twin == i
-                         ? quantise(q, item, graph->values[item->node->inputs[item->input]].name)
-                         : q->made[twin];
-        if (q->status == ULP_OK)
-            q->status = mixed_set_text(&q->mixed, &proto->input[item->input], q->made[i], q->error);
-    }
-    if (q->status == ULP_OK)
-        q->status = mixed_append(&q->mixed, &q->nodes, &q->node_count, proto, q->error);
-    return q->status;
+    const struct edit_graph *graph = q->editor.graphs[0];
+    const struct ulp_quantised *item = &q->items[i];
+    Ulp__NodeProto *proto = (*graph->nodes)[item->node->position];
+    if (!edit_is_text(proto->op_type, item->node->op_type) || item->input >= proto->n_input)
+        return edit_fail_changed(&q->editor);
+    const size_t twin = find_twin(q, i);
+    q->position = (size_t)item->node->position;
+    q->made[i] =
+        twin == i ? quantise(q, item, graph->source->values[item->node->inputs[item->input]].name)
+                  : q->made[twin];
+    ULP_TRY(q->status);
+    return edit_set_text(&q->editor, &proto->input[item->input], q->made[i]);
 }
 
 /* Has every node the meaning in the new opset that it has in the model's? */
@@ -284,8 +278,8 @@ static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
 
 static enum ulp_status raise_opset(struct quantising *q)
 {
-    Ulp__ModelProto *proto = q->mixed.proto;
-    const int64_t now = ulp_model_opset(q->mixed.request->model, ""),
+    Ulp__ModelProto *proto = q->editor.proto;
+    const int64_t now = ulp_model_opset(q->editor.model, ""),
                   version = now > q->opset ? now : q->opset;
     q->written->opset = version;
     /* IR 11 came with opset 23, 12 and 13 with 24 and 25 */
@@ -293,38 +287,23 @@ static enum ulp_status raise_opset(struct quantising *q)
     if (proto->ir_version < least)
         proto->ir_version = least;
     proto->has_ir_version = true;
-    ULP_TRY(mixed_import(&q->mixed, &proto->opset_import, &proto->n_opset_import, "", version,
-                         q->error));
-    return q->tensorrt ? mixed_import(&q->mixed, &proto->opset_import, &proto->n_opset_import,
-                                      "trt", 1, q->error)
-                       : ULP_OK;
+    ULP_TRY(edit_import(&q->editor, &proto->opset_import, &proto->n_opset_import, "", version));
+    return q->tensorrt
+               ? edit_import(&q->editor, &proto->opset_import, &proto->n_opset_import, "trt", 1)
+               : ULP_OK;
 }
 
-static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
+/* In the order of their nodes: one value is quantised before all that read it. */
+static enum ulp_status change(struct editor *editor)
 {
-    struct quantising *q = (struct quantising *)mixed;
-    const struct ulp_graph *graph = mixed->request->model->graph;
-    Ulp__GraphProto *proto = mixed->proto->graph;
-    q->error = error;
-    q->made = ulp_arena_take(mixed->arena, q->count + 1, sizeof *q->made);
-    q->status = q->made ? mixed_collect_names(mixed, error) : ulp_out_of_memory(error);
-    for (size_t p = 0; p < proto->n_node && q->status == ULP_OK; p++)
-        q->status = quantise_node(q, graph, p, error);
-    if (q->status != ULP_OK) { /* the file's nodes are in its own list, too */
-        for (size_t n = 0, p = 0; n < q->node_count; n++)
-            if (p < proto->n_node && q->nodes[n] == proto->node[p])
-                p++;
-            else
-                mixed_drop(mixed, &q->nodes[n]);
-        ulp_free(q->nodes);
-        return q->status;
-    }
-    ulp_free(proto->node);
-    proto->node = q->nodes;
-    proto->n_node = q->node_count;
-    quantising_drop(q, graph);
-    ULP_TRY(raise_opset(q));
-    return mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
+    struct quantising *q = (struct quantising *)editor;
+    const size_t nodes = *editor->graphs[0]->node_count;
+    ULP_TAKE(q->made, editor->arena, q->count + 1, editor->error);
+    for (size_t p = 0; p < nodes; p++)
+        for (size_t i = 0; i < q->count; i++)
+            if ((size_t)q->items[i].node->position == p)
+                ULP_TRY(quantise_input(q, i));
+    return raise_opset(q);
 }
 
 enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ulp_quantised *items,
@@ -332,9 +311,7 @@ enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ul
                                   struct ulp_pool *pool, struct ulp_quantise_written *out,
                                   struct ulp_error *error)
 {
-    struct ulp_mixed_written written = {0};
-    const struct ulp_mixed_request request = {.model = model, .path = path};
-    struct quantising q = {.mixed = {.request = &request, .written = &written},
+    struct quantising q = {.editor = {.model = model, .path = path},
                            .items = items,
                            .count = count,
                            .opset = opset,
@@ -343,5 +320,5 @@ enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ul
                            .written = out};
     *out = (struct ulp_quantise_written){0};
     ULP_TRY(check_opset(model, opset, error));
-    return mixed_rewrite(&q.mixed, change, error);
+    return edit_model(&q.editor, change, error);
 }

@@ -22,9 +22,9 @@ void quantising_begin(struct quantising *q, const char *prefix, const char *valu
                       const char *format)
 {
     const size_t size = strlen(prefix) + strlen(value) + strlen(format) + 2;
-    char *stem = q->status == ULP_OK ? ulp_arena_take(q->mixed.arena, size, 1) : NULL;
+    char *stem = q->status == ULP_OK ? ulp_arena_take(q->editor.arena, size, 1) : NULL;
     if (q->status == ULP_OK && !stem)
-        q->status = ulp_out_of_memory(q->error);
+        q->status = ulp_out_of_memory(q->editor.error);
     if (stem)
         snprintf(stem, size, "%s%s/%s", prefix, value, format);
     q->stem = stem;
@@ -34,7 +34,7 @@ static const char *name_new(struct quantising *q, const char *end)
 {
     const char *name = "";
     if (q->status == ULP_OK)
-        q->status = mixed_fresh(&q->mixed, q->stem, end, &name, q->error);
+        q->status = edit_fresh(&q->editor, q->stem, end, &name);
     return name;
 }
 
@@ -43,29 +43,15 @@ void quantising_domain(struct quantising *q, const char *domain)
     if (q->status != ULP_OK)
         return;
     q->last->has_domain = true;
-    q->status = mixed_set_text(&q->mixed, &q->last->domain, domain, q->error);
+    q->status = edit_set_text(&q->editor, &q->last->domain, domain);
 }
 
 const char *quantising_second(struct quantising *q, const char *name)
 {
     const char *out = name_new(q, name);
     if (q->status == ULP_OK)
-        q->status = mixed_add_name(&q->mixed, &q->last->output, &q->last->n_output, out, q->error);
+        q->status = edit_add_name(&q->editor, &q->last->output, &q->last->n_output, out);
     return out;
-}
-
-static enum ulp_status add_quantising_node(struct quantising *q, const char *op,
-                                           const char *const *inputs, const char *out)
-{
-    struct mixed *mixed = &q->mixed;
-    Ulp__NodeProto *node;
-    ULP_TRY(
-        mixed_add(mixed, &q->nodes, &q->node_count, &ulp__node_proto__descriptor, &node, q->error));
-    q->last = node;
-    ULP_TRY(mixed_name_node(mixed, node, op, out, q->error));
-    for (size_t i = 0; inputs[i]; i++)
-        ULP_TRY(mixed_add_name(mixed, &node->input, &node->n_input, inputs[i], q->error));
-    return mixed_add_name(mixed, &node->output, &node->n_output, out, q->error);
 }
 
 const char *quantising_node(struct quantising *q, const char *op, const char *a, const char *b,
@@ -73,7 +59,8 @@ const char *quantising_node(struct quantising *q, const char *op, const char *a,
 {
     const char *out = name_new(q, name);
     if (q->status == ULP_OK)
-        q->status = add_quantising_node(q, op, (const char *const[]){a, b, c, NULL}, out);
+        q->status = edit_add_node(&q->editor, q->editor.graphs[0], q->position, op,
+                                  (const char *const[]){a, b, c, NULL}, out, &q->last);
     return out;
 }
 
@@ -89,7 +76,7 @@ const char *quantising_cast(struct quantising *q, const char *value, enum ulp_ty
 static void set(struct quantising *q, const struct ulp_attribute *attribute)
 {
     if (q->status == ULP_OK)
-        q->status = mixed_copy_attribute(&q->mixed, q->last, attribute, q->error);
+        q->status = edit_copy_attribute(&q->editor, q->last, attribute);
 }
 
 void quantising_int(struct quantising *q, const char *name, int64_t value)
@@ -116,8 +103,7 @@ static const char *add_raw(struct quantising *q, enum ulp_type type, const struc
 {
     const char *name = name_new(q, end);
     if (q->status == ULP_OK)
-        q->status = mixed_add_raw(&q->mixed, name, type, shape, (ProtobufCBinaryData){bytes, raw},
-                                  q->error);
+        q->status = edit_add_raw(&q->editor, name, type, shape, (ProtobufCBinaryData){bytes, raw});
     else
         ulp_free(raw);
     return name;
@@ -127,7 +113,7 @@ static const char *add_same(struct quantising *q, const struct ulp_tensor *tenso
 {
     const char *name = name_new(q, end);
     if (q->status == ULP_OK)
-        q->status = mixed_add_same(&q->mixed, name, tensor, q->error);
+        q->status = edit_add_same(&q->editor, name, tensor);
     return name;
 }
 
@@ -135,8 +121,8 @@ static void *take_bytes(struct quantising *q, size_t bytes)
 {
     void *out = NULL;
     if (q->status == ULP_OK)
-        q->status = ulp_allocate_zero(&out, bytes, 1, q->mixed.budget, "the model that is written",
-                                      q->error);
+        q->status = ulp_allocate_zero(&out, bytes, 1, q->editor.budget, "the model that is written",
+                                      q->editor.error);
     return out;
 }
 
@@ -178,10 +164,10 @@ static void gather(struct quantising *q, const struct ulp_quantised *item, struc
         *(d < item->axis ? &out->before : &out->behind) *=
             d == item->axis ? 1 : (size_t)tensor->dims[d];
     const size_t lines = out->before * out->behind;
-    out->line_offset = ulp_arena_take(q->mixed.arena, lines + 1, sizeof *out->line_offset);
-    out->k_offset = ulp_arena_take(q->mixed.arena, item->k + 1, sizeof *out->k_offset);
+    out->line_offset = ulp_arena_take(q->editor.arena, lines + 1, sizeof *out->line_offset);
+    out->k_offset = ulp_arena_take(q->editor.arena, item->k + 1, sizeof *out->k_offset);
     if (!out->line_offset || !out->k_offset) {
-        q->status = ulp_out_of_memory(q->error);
+        q->status = ulp_out_of_memory(q->editor.error);
         return;
     }
     for (size_t l = 0; l < lines; l++)
@@ -195,7 +181,7 @@ static void gather(struct quantising *q, const struct ulp_quantised *item, struc
                                                   .line_offset = out->line_offset,
                                                   .k_offset = out->k_offset}};
     q->status = ulp_scaled_make(&out->scaled, item->scaling, &problem, 0, true,
-                                ULP_ROUND_NEAREST_EVEN, q->pool, q->error);
+                                ULP_ROUND_NEAREST_EVEN, q->pool, q->editor.error);
 }
 
 static void put_encoded(uint8_t *raw, enum ulp_type type, const struct ulp_format *format, size_t i,
@@ -219,7 +205,7 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
     struct ulp_format format;
     uint8_t *raw = take_bytes(q, bytes);
     if (q->status == ULP_OK)
-        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->error);
+        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error);
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t k = 0; k < item->k; k++)
             put_encoded(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
@@ -247,7 +233,7 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
     const size_t bytes = count * (inside ? 1 : sizeof(float));
     uint8_t *raw = take_bytes(q, bytes);
     if (q->status == ULP_OK)
-        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->error);
+        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error);
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t b = 0; b < blocks; b++) {
             const size_t at = (l / lines->behind * blocks + b) * lines->behind + l % lines->behind;
@@ -274,43 +260,4 @@ void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
     if (q->status == ULP_OK)
         *scales = put_scales(q, item, &lines);
     ulp_scaled_free(&lines.scaled);
-}
-
-/* ---- what is read no more ---- */
-
-static size_t count_reads(const struct ulp_graph *graph, int value)
-{
-    size_t reads = 0;
-    for (size_t n = 0; n < graph->node_count; n++) {
-        const struct ulp_node *node = &graph->nodes[n];
-        for (size_t i = 0; i < node->input_count; i++)
-            reads += node->inputs[i] == value;
-        for (size_t a = 0; a < node->attribute_count; a++)
-            for (size_t v = 0;
-                 node->attributes[a].graph && v < node->attributes[a].graph->value_count; v++)
-                reads += node->attributes[a].graph->values[v].outer == value;
-    }
-    for (size_t o = 0; o < graph->output_count; o++)
-        reads += graph->outputs[o] == value;
-    for (size_t i = 0; i < graph->input_count; i++)
-        reads += graph->inputs[i] == value; /* before IR 4 an initializer is an input, too */
-    return reads;
-}
-
-void quantising_drop(struct quantising *q, const struct ulp_graph *graph)
-{
-    Ulp__GraphProto *proto = q->mixed.proto->graph;
-    for (size_t i = 0; i < q->count; i++) {
-        const int value = q->items[i].node->inputs[q->items[i].input];
-        size_t replaced = 0;
-        for (size_t k = 0; k < q->count; k++)
-            replaced += q->items[k].node->inputs[q->items[k].input] == value;
-        if (!q->items[i].constant || !graph->values[value].initializer ||
-            count_reads(graph, value) > replaced)
-            continue;
-        for (size_t t = 0; t < proto->n_initializer; t++)
-            if (mixed_is_text(proto->initializer[t]->name, graph->values[value].name))
-                mixed_drop(&q->mixed, &proto->initializer[t]);
-        mixed_close_gaps(proto->initializer, &proto->n_initializer);
-    }
 }

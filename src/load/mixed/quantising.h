@@ -3,22 +3,21 @@
 #pragma once
 
 #include "load/mixed/quantise_file.h"
-#include "load/mixed/writer.h"
+#include "load/mixed/editor.h"
 
 struct quantising {
-    struct mixed mixed; /* first: it is what the change is given */
+    struct editor editor; /* first: it is what the change is given */
     const struct ulp_quantised *items;
     size_t count;
     int64_t opset;
     bool tensorrt;
     struct ulp_pool *pool;
     struct ulp_quantise_written *written;
-    const char **made;             /* by item: the name that its node reads now */
-    Ulp__NodeProto **nodes, *last; /* of the new file; the one put in last */
-    size_t node_count;
-    const char *stem; /* of names */
+    const char **made;    /* by item: the name that its node reads now */
+    size_t position;      /* of that node */
+    Ulp__NodeProto *last; /* that was put in */
+    const char *stem;     /* of names */
     enum ulp_status status;
-    struct ulp_error *error;
 };
 
 /* The type of ONNX with these elements; UNDEFINED: there is none. */
@@ -44,5 +43,3 @@ const char *quantising_list(struct quantising *q, const int64_t *values, size_t 
 const char *quantising_float(struct quantising *q, double value);
 void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
                          const char **elements, const char **scales);
-/* Initializers that nothing reads any more. */
-void quantising_drop(struct quantising *q, const struct ulp_graph *graph);
