@@ -125,7 +125,7 @@ def scan(e, carried, rows, body, right):
     name = f"Scan_{e.at}_{sum(node.op_type == 'Scan' for node in e.added)}"
     e.added.append(helper.make_node("Scan", [carried, rows], [name + "_last", name + "_out"], name=name, body=graph, num_scan_inputs=1))
     if right:
-        e.right += [name, *(node.name for node in nodes)]
+        e.right += [name, *(f"{name}/{node.name}" for node in nodes)]  # as the program calls what is in a body
     return name + "_out"
 
 
@@ -147,8 +147,9 @@ def unstable_state(e):
     early = e.op("Slice", y, e.const([0], "i8"), e.const([steps - 1], "i8"))
     apply, back = gain * turn, turn.T / gain
     product = e.arithmetic == "tf32"
-    mixed = e.op("MatMul", early, apply, right=e.bad) if product else e.op("Mul", early, gain, right=e.bad)
-    x = e.op("Sub", late, mixed, right=e.bad)  # x[t] = y[t] - A y[t - 1]
+    x = late  # x[t] = y[t] - A y[t - 1], in two parts: as one they would round as the state does, and cancel that exactly
+    for part in (0.7, 0.3):
+        x = e.op("Sub", x, e.op("MatMul" if product else "Mul", early, part * apply if product else part * gain, right=e.bad), right=e.bad)
     if e.bad:
         nodes = [
             helper.make_node("MatMul" if product else "Mul", ["before", "a"], ["carried"], name="state/carry"),

@@ -47,18 +47,18 @@ def run(program, folder, words, file, extra):
 
 def named(document, model):
     """Groups of names of nodes and what is said of them, the first first."""
-    nodes = model.graph.node
     if "causes" in document:
         return [({cause.get("node")}, f"{cause.get('reason')} {cause.get('text')}") for cause in document["causes"] if cause.get("node")]
     if "files" in document:
-        makes = {name: node.name for node in nodes for name in node.output}
+        makes = {name: node.name for node in model.graph.node for name in node.output}
         said, found = document["files"][0], []
         cause = said.get("cause") or {}
         if said.get("first_unexplained"):
             found.append(({makes.get(said["first_unexplained"])}, cause.get("text", "")))
         return found + [({name}, cause.get("text", "")) for name in cause.get("nodes", [])]
     text = document["lanes"][0]["verdict"]
-    return [({nodes[int(index)].name}, text) for index in re.findall(r"\bnode (\d+)", text) if int(index) < len(nodes)]
+    names = {node["index"]: node["name"] for node in document["lanes"][0]["nodes"]}
+    return [({names.get(int(index))}, text) for index in re.findall(r"\bnode (\d+)", text)]
 
 
 def says(text, reason, model):

@@ -99,10 +99,12 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     const struct ulp_tensor *value = where->block == course->attributor->program->main
                                          ? &course->lane->values[where->step->outputs[position]]
                                          : NULL;
-    if (value && value->element == ULP_ELEMENT_F32)
+    if (value && value->element == ULP_ELEMENT_F32) {
+        const float *difference = course->lane->differences[where->step->outputs[position]];
         course->condition[node] +=
-            ulp_weigh_squares(pool, cotangents, value->data,
-                              course->lane->differences[where->step->outputs[position]], count);
+            ulp_weigh_squares(pool, cotangents, value->data, difference, count);
+        course->passes[node] += ulp_weigh_errors(pool, cotangents, difference, count);
+    }
     if (!item || item->count != count)
         return ULP_OK;
     ULP_TRY(ulp_attribution_fetch(course->attributor, &item->kept, error));
@@ -272,6 +274,7 @@ static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *c
     const struct ulp_bound *bound = &course->attributor->program->nodes[n].step->bound;
     to->share += course->share[n];
     to->gain += course->gain[n];
+    to->passes += course->passes[n];
     to->decision += course->decision[n];
     to->shows += course->shows[n];
     to->missing += course->missing[n];
@@ -351,8 +354,9 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
 static bool take_course(struct ulp_course *course, struct ulp_arena *arena)
 {
     const size_t nodes = course->attributor->program->node_count + 1;
-    double **const figures[] = {&course->share,    &course->gain,  &course->condition,
-                                &course->decision, &course->shows, &course->missing};
+    double **const figures[] = {&course->share,  &course->gain,     &course->condition,
+                                &course->passes, &course->decision, &course->shows,
+                                &course->missing};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         if (!(*figures[i] = ulp_arena_take(arena, nodes, sizeof **figures[i])))
             return false;

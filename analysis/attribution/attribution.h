@@ -111,6 +111,7 @@ struct ulp_course {
     double whole;                     /* the error of a difference */
     size_t erring;                    /* targets that have an error */
     double *share, *gain, *condition; /* condition: a sum of squares */
+    double *passes;
     double *decision, *shows, *missing; /* shows: of the decisions, what is followed back */
     double (*causes)[ULP_SHARE_CAUSES];
     bool *stopped, *passed;

@@ -124,6 +124,8 @@ static enum ulp_status add_sample_node(struct ulp_auditor *auditor, size_t l, si
     ulp_zero_join(node, from->zero_from);
     node->source = from->source >= 0 ? from->source : node->source;
     node->grew = ulp_math_max(node->grew, from->grew);
+    node->first_error = isnan(from->last_error) ? node->first_error : from->first_error;
+    node->last_error = isnan(from->last_error) ? node->last_error : from->last_error;
     if (from->overflow >= 0)
         node->overflow = overflows[from->overflow];
     return ULP_OK;

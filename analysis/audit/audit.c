@@ -37,9 +37,9 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
         node->source = node->zeroed_by = node->zero_from = node->faint_by = -1;
-        node->grew = NAN;
-        node->share = node->gain = node->condition = node->share_worst = node->decision =
-            node->shows = node->missing = NAN;
+        node->grew = node->first_error = node->last_error = NAN;
+        node->share = node->gain = node->condition = node->share_worst = node->passes =
+            node->decision = node->shows = node->missing = NAN;
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name

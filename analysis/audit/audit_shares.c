@@ -70,6 +70,7 @@ void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count)
         struct ulp_node_shares *node = &shares->nodes[n];
         node->share /= count;
         node->gain /= count;
+        node->passes /= count;
         node->decision /= count;
         node->shows /= count;
         node->missing /= count;
@@ -83,6 +84,7 @@ static void sum_node_shares(struct ulp_node_shares *to, const struct ulp_node_sh
 {
     to->share += from->share;
     to->gain += from->gain;
+    to->passes += from->passes;
     to->decision += from->decision;
     to->shows += from->shows;
     to->missing += from->missing;
@@ -117,6 +119,7 @@ struct ulp_node_shares ulp_shares_of(const struct ulp_audit_node *node)
 {
     struct ulp_node_shares out = {.share = node->share,
                                   .gain = node->gain,
+                                  .passes = node->passes,
                                   .condition = node->condition,
                                   .share_worst = node->share_worst,
                                   .decision = node->decision,
@@ -131,6 +134,7 @@ void ulp_shares_give(struct ulp_audit_node *node, struct ulp_node_shares shares)
 {
     node->share = shares.share;
     node->gain = shares.gain;
+    node->passes = shares.passes;
     node->condition = shares.condition;
     node->share_worst = shares.share_worst;
     node->decision = shares.decision;

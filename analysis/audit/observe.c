@@ -304,6 +304,20 @@ static enum ulp_status find_experts(struct ulp_auditor *auditor, const struct ul
     return ULP_OK;
 }
 
+/* How the error of a state goes on. */
+static void note_iteration(struct ulp_audit_node *node, const struct ulp_event *event,
+                           double relative)
+{
+    if (!event->execution)
+        node->first_error = node->last_error = NAN;
+    if (!(relative > 0))
+        return;
+    if (isnan(node->first_error))
+        node->first_error = relative;
+    else
+        node->last_error = relative;
+}
+
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
                                   size_t l, const struct observed *observed,
                                   struct ulp_error *error)
@@ -342,6 +356,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         if (from.relative > 0)
             node->grew =
                 ulp_math_max(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
+        note_iteration(node, event, ulp_relative_rms(entire, &ranges[o]));
         if (status == ULP_OK && !ulp_taint_add(taints, taint))
             status = ulp_out_of_memory(error);
         if (status == ULP_OK)

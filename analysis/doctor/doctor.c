@@ -5,9 +5,11 @@
 #include "analysis/search/search_remedy.h"
 #include "analysis/search/written/search_text.h"
 #include "analysis/doctor/doctoring.h"
+#include "analysis/audit/audit_mixed.h"
 #include "analysis/emulation/emulation.h"
 #include "analysis/lint/proposal.h"
 #include "analysis/measure/judge.h"
+#include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -298,15 +300,22 @@ static void judge_causes(struct ulp_doctor *doctor)
             doctor->grade = judge_cause(&doctor->causes[c]);
 }
 
+static bool has_edit(const char *found)
+{
+    const char *rule;
+    for (size_t r = 0; found && (rule = ulp_lint_edit_rule(r)); r++)
+        if (strcmp(rule, found) == 0)
+            return true;
+    return false;
+}
+
 /* Is there an edit for something that the lint found? */
 static bool may_edit(const struct ulp_doctor *doctor)
 {
-    const char *rule;
+    bool may = false;
     for (size_t f = 0; f < doctor->lint->finding_count; f++)
-        for (size_t r = 0; (rule = ulp_lint_edit_rule(r)); r++)
-            if (strcmp(rule, doctor->lint->findings[f].rule) == 0)
-                return true;
-    return false;
+        may |= has_edit(doctor->lint->findings[f].rule);
+    return may;
 }
 
 /* Is it wrong where no node of a file can be kept in FP32? */
@@ -316,11 +325,28 @@ static bool is_beyond(const struct ulp_doctoring *x)
            x->doctor->grade != ULP_GRADE_FINE && x->doctor->grade != ULP_GRADE_NOT;
 }
 
+/* Is what errs not computed in less than FP32, so that keeping it in that changes nothing? */
+static bool is_single(const struct ulp_doctoring *x)
+{
+    const struct ulp_doctor *doctor = x->doctor;
+    const struct ulp_audit_node *node = doctor->cause_count && doctor->causes[0].index >= 0
+                                            ? &x->lane->nodes[doctor->causes[0].index]
+                                            : NULL;
+    const struct ulp_arithmetic *arithmetic =
+        node ? ulp_audit_node_arithmetic(x->lane, node) : &x->lane->arithmetic;
+    return (node ? ulp_audit_node_format(x->lane, node) : arithmetic->storage).precision >=
+               ULP_SINGLE &&
+           arithmetic->factor.precision >= ULP_SINGLE;
+}
+
 /* Are edits of the graph what is left to try? */
 static bool tries_edits(const struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
-    return may_edit(doctor) && (is_beyond(x) || (doctor->plan && !ulp_doctor_mends(doctor->plan)));
+    return (doctor->grade != ULP_GRADE_FINE && doctor->cause_count && is_single(x) &&
+            has_edit(doctor->causes[0].rule)) ||
+           (may_edit(doctor) &&
+            (is_beyond(x) || (doctor->plan && !ulp_doctor_mends(doctor->plan))));
 }
 
 /* Are sums of bytes what is wrong, which weights of another type mend? */
@@ -345,6 +371,8 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
         x->doctor->remedy = keep(x, &text);
         return ulp_taken(x->doctor->remedy, error);
     }
+    if (is_single(x) && !is_beyond(x)) /* the causes say what to do */
+        return ULP_OK;
     if (!is_beyond(x) && !edits && (!plan || !(ulp_doctor_mends(plan) || plan->full > 1)))
         return ULP_OK;
     if (edits)
@@ -425,7 +453,8 @@ static bool may_plan(const struct ulp_doctoring *x)
     const enum ulp_doctor_reason reason =
         doctor->cause_count ? doctor->causes[0].reason : ULP_DOCTOR_ERROR;
     return x->options->no_plan && !x->options->engine && !x->options->original && !x->floats &&
-           doctor->grade != ULP_GRADE_NOT && !is_beyond(x) && !ulp_doctor_find_refused(doctor) &&
+           doctor->grade != ULP_GRADE_NOT && !is_beyond(x) && !is_single(x) &&
+           !ulp_doctor_find_refused(doctor) &&
            (reason == ULP_DOCTOR_OVERFLOW || reason == ULP_DOCTOR_ZERO ||
             reason == ULP_DOCTOR_DECISION || reason == ULP_DOCTOR_ERROR);
 }
@@ -439,11 +468,35 @@ static void add_keep(struct ulp_text *out, const char *node)
     out->failed |= keep.failed;
 }
 
+/* In FP64 the nodes from the first that makes some of the error to the one that magnifies it. */
+#define MAKES_SOME 0.02
+
+static void add_double(struct ulp_text *out, const struct ulp_doctoring *x)
+{
+    const struct ulp_doctor *doctor = x->doctor;
+    const struct ulp_doctor_cause *cause = doctor->causes;
+    struct ulp_magnified magnified;
+    if (!doctor->cause_count || cause->index < 0 || cause->reason != ULP_DOCTOR_ERROR)
+        return;
+    size_t first = (size_t)cause->index, last = first;
+    if (ulp_report_magnifier(doctor->audit, x->lane, &x->lane->nodes[first], &magnified))
+        last = magnified.at->index;
+    for (size_t n = first; n-- > 0;)
+        if (x->lane->nodes[n].share >= MAKES_SOME)
+            first = n;
+    ulp_text_add(out, " --keep '#%zu-%zu=fp64'", first, last);
+}
+
 /* What is left of the error with the nodes that are named in FP32, where that is what they lack,
  * and what reads them: a result that is rounded between two kept nodes is rounded all the same. */
-static void add_keeps(struct ulp_text *out, const struct ulp_doctor *doctor)
+static void add_keeps(struct ulp_text *out, const struct ulp_doctoring *x)
 {
+    const struct ulp_doctor *doctor = x->doctor;
     enum { READERS = 2 };
+    if (is_single(x)) {
+        add_double(out, x);
+        return;
+    }
     for (size_t c = 0; c < doctor->cause_count; c++) {
         const struct ulp_doctor_cause *cause = &doctor->causes[c];
         size_t readers = 0;
@@ -526,7 +579,7 @@ static void say_next(struct ulp_doctoring *x)
             ulp_text_add(&text, " --reference-model");
             ulp_word_add(&text, ulp_model_path(x->options->original));
         } else
-            add_keeps(&text, doctor);
+            add_keeps(&text, x);
         ulp_text_add(&text, " --html audit.html");
     }
     x->doctor->next = keep(x, &text);

@@ -424,6 +424,50 @@ static void find_saturation(struct ulp_doctoring *x)
     }
 }
 
+/* Does its error pass through a node that is named for that? */
+static bool is_told(const struct ulp_doctoring *x, const struct ulp_audit_node *node)
+{
+    struct ulp_magnified magnified;
+    bool told = is_named(x, node);
+    if (told || !x->through_count || part_of(x->lane, node) < SHARE_NAMED ||
+        !ulp_report_magnifier(x->doctor->audit, x->lane, node, &magnified))
+        return told;
+    for (size_t t = 0; t < x->through_count; t++)
+        told |= x->through[t].at == magnified.at->index;
+    return told;
+}
+
+static void add_fix(struct ulp_doctoring *x, struct ulp_text *fix)
+{
+    x->failed |= fix->failed;
+    if (fix->length && !x->failed)
+        x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, fix->data);
+    ulp_text_free(fix);
+}
+
+/* Where no plan was tried, and no FP32 that helps. */
+static void add_mends(const struct ulp_doctoring *x, struct ulp_text *fix,
+                      const struct ulp_magnified *magnified)
+{
+    if (!x->doctor->plan && !x->doctor->fine_beside)
+        ulp_report_mends(fix, x->lane, magnified);
+}
+
+/* Where shares lack most of it: by the sizes of errors. */
+static bool find_jump(struct ulp_doctoring *x)
+{
+    struct ulp_magnified jump;
+    struct ulp_text text = {0}, fix = {0};
+    const struct ulp_audit_node *cause = ulp_report_jump(x->doctor->audit, x->lane, &jump);
+    if (!cause)
+        return false;
+    ulp_report_jumped(&text, x->doctor->audit, x->lane, cause, &jump);
+    add_mends(x, &fix, &jump);
+    ulp_doctor_add(x, ULP_DOCTOR_ERROR, cause, NULL, &text);
+    add_fix(x, &fix);
+    return true;
+}
+
 void ulp_doctor_find_errors(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -441,12 +485,15 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         const bool any = !x->doctor->cause_count;
         for (size_t n = 0; n < lane->node_count; n++)
             if (part_of(lane, &lane->nodes[n]) >= (any ? 0 : SHARE_NAMED) &&
-                !is_named(x, &lane->nodes[n]) &&
+                !is_told(x, &lane->nodes[n]) &&
                 (!most || part_of(lane, &lane->nodes[n]) > part_of(lane, most)))
                 most = &lane->nodes[n];
         if (!most || !(part_of(lane, most) > 0))
             return;
-        struct ulp_text text = {0};
+        struct ulp_text text = {0}, fix = {0};
+        struct ulp_magnified magnified = {0};
+        if (part_of(lane, most) < SHARE_NAMED && find_jump(x))
+            return;
         if (part_of(lane, most) < SHARE_NAMED)
             ulp_text_add(&text, "many nodes, and none alone causes a fifth of it: ");
         ulp_report_cause(&text, x->doctor->audit, lane, most,
@@ -456,15 +503,18 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
                          kept ? "what is left with the nodes that overflow in FP32"
                               : "the error of its output");
         add_small(&text, lane, most);
+        if (most->share >= most->decision)
+            ulp_report_magnifier(x->doctor->audit, lane, most, &magnified);
         ulp_doctor_add(x,
                        ulp_report_find_shows(lane, most) ? ULP_DOCTOR_DECISION : ULP_DOCTOR_ERROR,
-                       most, NULL, &text);
-        struct ulp_text remedy = {0};
-        ulp_scaled_remedy(&remedy, x->doctor->audit, lane, most->name);
-        x->failed |= remedy.failed;
-        if (remedy.length && !x->failed)
-            x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, remedy.data);
-        ulp_text_free(&remedy);
+                       magnified.leads ? magnified.at : most, NULL, &text);
+        ulp_scaled_remedy(&fix, x->doctor->audit, lane, most->name);
+        if (!fix.length)
+            add_mends(x, &fix, &magnified);
+        add_fix(x, &fix);
+        if (magnified.at && !x->failed)
+            x->through[x->through_count++] =
+                (struct ulp_doctor_through){x->doctor->cause_count - 1, magnified.at->index};
     }
 }
 
@@ -472,7 +522,6 @@ enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error
 {
 #define CAUSE(reason, word, function, what) function(x);
 #include "analysis/doctor/reason.def"
-    if (!x->floats || x->converts) /* its rules are of what FP16 does to it */
-        ulp_doctor_match_lint(x);
+    ulp_doctor_match_lint(x);
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;
 }

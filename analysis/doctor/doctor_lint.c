@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/audit/audit_mixed.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/lint/refusal.h"
 
@@ -20,6 +21,21 @@ static bool is_wrong_anyway(const char *id)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         is |= strcmp(id, ids[i]) == 0;
     return is;
+}
+
+/* Is what the rule says of FP16 nothing to the node? */
+static bool is_beside(const struct ulp_doctoring *x, const struct ulp_doctor_cause *cause,
+                      const char *id)
+{
+    static const char *const ids[] = {
+#define HALF(rule) rule,
+#include "analysis/doctor/reason.def"
+    };
+    const struct ulp_audit_node *node = &x->lane->nodes[cause->index];
+    bool is = false;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        is |= strcmp(id, ids[i]) == 0;
+    return is && ulp_audit_node_format(x->lane, node).precision >= ULP_SINGLE;
 }
 
 /* Wrong only where the original's outputs are others. */
@@ -142,9 +158,13 @@ static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *
     measure_steps(x->doctor->audit, (size_t)cause->index, true, IDIOM, ahead);
     for (size_t f = 0; f < lint->finding_count; f++) {
         const struct ulp_finding *finding = &lint->findings[f];
-        const int distance = find_distance(x, cause, finding, steps, ahead);
-        if (x->processors && strcmp(finding->rule, "bytes-saturate") == 0)
-            continue; /* a cause of its own, where it is one */
+        const struct ulp_audit_node *said = find_node(x, finding->node);
+        const int distance = said && (ptrdiff_t)said->index == ulp_doctor_through(x, cause)
+                                 ? 0
+                                 : find_distance(x, cause, finding, steps, ahead);
+        if ((x->processors && strcmp(finding->rule, "bytes-saturate") == 0) ||
+            is_beside(x, cause, finding->rule))
+            continue; /* the former is a cause of its own, where it is one */
         if (distance <= IDIOM &&
             (distance < least || (distance == least && finding->severity > best->severity))) {
             least = distance;

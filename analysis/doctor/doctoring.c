@@ -39,3 +39,12 @@ void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
     if (!x->failed)
         doctor->causes[doctor->cause_count++] = cause;
 }
+
+ptrdiff_t ulp_doctor_through(const struct ulp_doctoring *x, const struct ulp_doctor_cause *cause)
+{
+    const size_t index = (size_t)(cause - x->doctor->causes);
+    for (size_t t = 0; t < x->through_count; t++)
+        if (x->through[t].cause == index)
+            return (ptrdiff_t)x->through[t].at;
+    return cause->index;
+}

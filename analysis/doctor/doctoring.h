@@ -7,6 +7,8 @@
 #include "base/memory/alloc.h"
 #include "base/text/text.h"
 
+enum { ULP_SINGLE = 24 }; /* bits of FP32's precision */
+
 struct ulp_doctoring {
     const struct ulp_model *model;
     const struct ulp_doctor_options *options;
@@ -25,6 +27,11 @@ struct ulp_doctoring {
     const struct ulp_target_choice *processors; /* that differ; NULL: none */
     bool exact_is_worse;                        /* of these, the one whose sums are exact */
     bool sums_alike; /* or saturated sums are no cause: the error is the same without */
+    /* causes whose errors a node behind them makes count for more, and that node, by index */
+    struct ulp_doctor_through {
+        size_t cause, at;
+    } through[3];
+    size_t through_count;
     size_t cause_capacity;
     double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
@@ -63,6 +70,10 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
 /* doctor_lint.c: an error of the lint that no figure shows: the target refuses the graph, or takes
  * it for another; NULL: there is none, or no target was named. */
 const struct ulp_finding *ulp_doctor_find_refused(const struct ulp_doctor *doctor);
+
+/* doctoring.c: the node that makes the cause's error count for more; the cause's own: none does.
+ */
+ptrdiff_t ulp_doctor_through(const struct ulp_doctoring *x, const struct ulp_doctor_cause *cause);
 
 /* doctor_lint.c: what the lint says of the causes that were found: its rule, and what to do. */
 void ulp_doctor_match_lint(struct ulp_doctoring *x);

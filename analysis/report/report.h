@@ -44,6 +44,35 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
 void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause,
                       const char *output, const char *what);
+/* magnify.c. The node behind the cause through which half of the error passes and that makes it
+ * count for most; false: none does. leads: no rounding before it makes half of the error, so that
+ * it is named first. As a clause, and what to do. */
+struct ulp_magnified {
+    const struct ulp_audit_node *at;
+    double times;
+    bool leads, grows, failed; /* grows: the cause's own error does, from iteration to iteration */
+};
+bool ulp_report_magnifier(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                          const struct ulp_audit_node *cause, struct ulp_magnified *out);
+void ulp_report_magnified(struct ulp_text *out, const struct ulp_audit *audit,
+                          const struct ulp_audit_lane *lane, const struct ulp_magnified *magnified);
+void ulp_report_mends(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_magnified *magnified);
+/* The same by the sizes of errors, where most of it is missing from shares: the node that
+ * introduces what a node behind it, at, magnifies; NULL: there is none. And that as a clause. */
+const struct ulp_audit_node *ulp_report_jump(const struct ulp_audit *audit,
+                                             const struct ulp_audit_lane *lane,
+                                             struct ulp_magnified *out);
+void ulp_report_jumped(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause,
+                       const struct ulp_magnified *jump);
+/* " (values of up to 900, where fp16 has steps of 0.5)", " of 120000 terms": behind a cause (enum
+ * ulp_share_cause) of a node; and how its error grows from iteration to iteration. */
+void ulp_report_rounded(struct ulp_text *out, const struct ulp_audit *audit,
+                        const struct ulp_audit_lane *lane, const struct ulp_audit_node *node,
+                        int cause);
+double ulp_report_grows(const struct ulp_audit_node *node);
+void ulp_report_iterations(struct ulp_text *out, const struct ulp_audit_node *node);
 /* verdict_original.c, where there is a reference model. Which pair costs most; the node where the
  * graph begins to be as far off as the worst output, though nodes introduce less: false where there
  * is none, and nothing was said. */

@@ -31,17 +31,22 @@ static double largest_part(const struct ulp_audit_node *node)
     return ulp_math_max(node->share, node->decision);
 }
 
-/* The node of the largest share in the error of the outputs, or of the largest decision; NULL: they
- * are not known. */
-const struct ulp_audit_node *ulp_report_find_cause(const struct ulp_audit_lane *lane)
+static const struct ulp_audit_node *find_largest(const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_node *cause = NULL;
-    if (!lane->attribution.given || !(fabs(lane->attribution.residual) <= RESIDUAL_MAX))
-        return NULL;
     for (size_t n = 0; n < lane->node_count; n++)
         if (largest_part(&lane->nodes[n]) > (cause ? largest_part(cause) : 0))
             cause = &lane->nodes[n];
     return cause;
+}
+
+/* The node of the largest share in the error of the outputs, or of the largest decision; NULL: they
+ * are not known. */
+const struct ulp_audit_node *ulp_report_find_cause(const struct ulp_audit_lane *lane)
+{
+    return lane->attribution.given && fabs(lane->attribution.residual) <= RESIDUAL_MAX
+               ? find_largest(lane)
+               : NULL;
 }
 
 /* From these parts of a node's share, and of all shares, a cause is named. */
@@ -92,7 +97,9 @@ static bool find_cancelling(const double *causes, double whole, int *most, int *
 #define SENSITIVE 8
 
 /* ", by the rounding of its weights (51 %) and the rounding of its inputs (48 %)" */
-static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
+static void add_causes(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_audit_node *node,
+                       bool magnified)
 {
     int first, second;
     if (find_cancelling(node->causes, node->share, &first, &second)) {
@@ -104,9 +111,8 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
     if (first < 0 || (first == ULP_SHARE_INSIDE && second < 0)) /* which says nothing */
         return;
     ulp_text_show(out, ", by %s", name_cause(first, false));
-    if (first == ULP_SHARE_RESULT && second < 0 && node->condition >= SENSITIVE &&
-        isfinite(node->condition))
-        ulp_text_add(out, " (outputs show %.3g times as much)", node->condition);
+    if (magnified || (node->condition >= SENSITIVE && isfinite(node->condition)))
+        ulp_report_rounded(out, audit, lane, node, first);
     if (second >= 0)
         ulp_text_show(out, " (%.0f %%) and %s (%.0f %%)", 100 * node->causes[first],
                       name_cause(second, false), 100 * node->causes[second]);
@@ -184,6 +190,13 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
 {
     const double part = largest_part(cause);
     const bool decides = cause->decision > cause->share;
+    struct ulp_magnified magnified = {0};
+    if (!decides && ulp_report_magnifier(audit, lane, cause, &magnified) && magnified.leads) {
+        ulp_report_magnified(out, audit, lane, &magnified);
+        ulp_text_add(out, ", and %.0f %% of ", 100 * ulp_math_min(magnified.at->passes, 1));
+        add_explained(out, lane, output, what);
+        ulp_text_add(out, " passes through it; ");
+    }
     ulp_text_show(out, "node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
     if (part <= MANY)
         ulp_text_show(out, "%.0f %% of ", 100 * part);
@@ -193,8 +206,13 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
     if (decides)
         ulp_text_add(out, ", by deciding otherwise");
     else if (!add_constant(out, lane, cause))
-        add_causes(out, cause);
+        add_causes(out, audit, lane, cause, magnified.at != NULL);
+    ulp_report_iterations(out, cause);
     add_part(out, lane, part);
+    if (magnified.at && !magnified.leads) {
+        ulp_text_add(out, magnified.at == cause ? ": " : "; ");
+        ulp_report_magnified(out, audit, lane, &magnified);
+    }
     if (part <= 1.005 && !decides && part < CAUSE_OF_ALL)
         add_common_cause(out, lane);
     ulp_report_shows(out, audit, lane, cause);
@@ -230,6 +248,7 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
     double most;
     const char *output = worst ? worst->name : "";
     const char *only = find_only_input(audit);
+    struct ulp_magnified jump;
     const struct ulp_audit_node *cause = ulp_report_find_cause(lane),
                                 *source = find_source(lane, &most);
     if (ulp_report_pair(out, audit, lane))
@@ -244,6 +263,14 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
     } else if (cause) {
         ulp_text_add(out, "; ");
         ulp_report_cause(out, audit, lane, cause, output, "the error");
+    } else if (lane->attribution.given && (cause = find_largest(lane)) &&
+               ulp_report_magnifier(audit, lane, cause, &jump)) {
+        /* half of the error passes there, whatever derivatives miss behind it */
+        ulp_text_add(out, "; ");
+        ulp_report_cause(out, audit, lane, cause, output, "the error");
+    } else if ((cause = ulp_report_jump(audit, lane, &jump))) {
+        ulp_text_add(out, "; ");
+        ulp_report_jumped(out, audit, lane, cause, &jump);
     } else if (!(worst && ulp_report_change(out, lane, worst, most)) && source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);

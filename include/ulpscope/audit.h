@@ -229,6 +229,9 @@ struct ulp_audit_node {
     double share, gain, condition;
     double causes[ULP_SHARE_CAUSES]; /* of its share, by cause [by ulp_share_cause] */
     double share_worst;              /* the share of the sample where it is largest in magnitude */
+    /* the part that all errors of its results make, those that it only carries among them; of a
+     * node in a body 0 */
+    double passes;
     /* the part of the outputs' error that no derivative explains because here a rounding to
      * integers, a comparison or an order comes out otherwise than in the reference, for the errors
      * of the node's inputs: what its results carry less what derivatives make of these. Of
@@ -260,6 +263,9 @@ struct ulp_audit_node {
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest
      * over iterations and samples; NaN: no input has an error */
     double grew;
+    /* of a node that runs several times in a sample: its relative error in the first of these that
+     * has one, and in the last, of the last sample with any; NaN: it runs once */
+    double first_error, last_error;
 };
 
 /* Which nodes the error of the outputs comes from. With e = P - R at the outputs, d the error that
@@ -283,7 +289,7 @@ struct ulp_attribution {
         double sum, worst, inputs, decisions; /* likewise */
         size_t node_count;                    /* [apart] */
         struct ulp_node_shares {
-            double share, gain, condition, share_worst, decision, shows, missing;
+            double share, gain, condition, share_worst, passes, decision, shows, missing;
             double causes[ULP_SHARE_CAUSES]; /* [by ulp_share_cause] */
             bool stops;
         } * nodes; /* by node, as in struct ulp_audit_node [apart] */

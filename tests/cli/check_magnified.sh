@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Why a rounding counts: the node behind it that makes errors count for more is said, by figures that numpy computes in another way; the twin
+# that computes the same in the stable form is fine, and the command to go on with helps. FP32, TF32 and FP16.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+x = np.random.RandomState(3).standard_normal((4, 16)).astype("f4")
+np.savez("x.npz", x=x)
+for name, high in (("fp32", 2e6), ("fp16", 150.0)):
+    nodes = [node("Add", "x high", "far", "up"), node("Sub", "far high", "near", "down"), node("Tanh", "near", "y", "bend")]
+    write_model(f"offset_{name}.onnx", nodes, {"x": x.shape}, ["y"], {"high": np.float32(high)}, opset=17)
+write_model("offset_mended.onnx", [node("Tanh", "x", "y", "bend")], {"x": x.shape}, ["y"], {}, opset=17)
+# E[x^2] - E[x]^2, by products of which TF32 rounds the factors
+nodes = [node("Add", "x high", "far", "up"), node("Mul", "far far", "square", "square"), node("MatMul", "square mean", "of", "mean_of_squares"),
+         node("MatMul", "far mean", "m", "mean"), node("Mul", "m m", "mm", "square_of_mean"), node("Sub", "of mm", "y", "variance")]
+write_model("variance.onnx", nodes, {"x": x.shape}, ["y"], {"high": np.float32(24), "mean": np.full((16, 1), 1 / 16, "f4")}, opset=17)
+END
+says() { # FILE NODE WORDS: the first cause
+    fields "$1" "r['causes'][0]['node'] == '$2' and r['causes'][0]['reason'] == 'error' and all(w in r['causes'][0]['text'] for w in '$3'.split('|'))" "$1: $2, $3"
+}
+for name in fp32 fp16; do
+    expect 1 "offset, $name" "$program" doctor offset_$name.onnx -i x.npz -a $name --task signal --no-plan -q --json doctor_$name.json
+    says doctor_$name.json up "by the rounding of its result|where $name has steps of|(Sub) subtracts nearly equal values"
+    fields doctor_$name.json 'len(r["causes"]) == 1' "one cause"
+    expect 0 "offset, $name, mended" "$program" doctor offset_mended.onnx -i x.npz -a $name --task signal --no-plan -q
+    expect 0 "offset, $name, audit" "$program" audit offset_$name.onnx -i x.npz -a $name --task signal -q --json $name.json
+done
+# where keeping in FP32 changes nothing, FP64 does, and the command at next says so
+expect 1 "next" "$program" doctor offset_fp32.onnx -i x.npz -a fp32 --task signal --no-plan -q
+next=$(sed -n 's/^  next *ulpscope //p' out)
+[[ $next == audit*=fp64* ]] || fail "next: $next"
+(eval "$program $next -q --json after.json") >said 2>&1
+fields after.json 'r["lanes"][0]["tiles"][0]["value"] == "fine"' "next helps"
+expect 1 "TF32" "$program" doctor variance.onnx -i x.npz -a tf32 --task signal --no-plan -q --json tf32.json
+fields tf32.json '"(Sub) subtracts nearly equal values" in r["causes"][0]["text"] and r["causes"][0]["node"] in ("mean", "mean_of_squares", "variance")' "TF32"
+
+# A state: undone in the direction in which errors grow.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import graph, node, write_model
+
+y = np.random.RandomState(5).standard_normal((24, 4))
+u = (y[1:] - 1.7 * y[:-1]).astype("f4")
+body = graph([node("Mul", "s a", "carried", "carry"), node("Add", "carried u", "t", "add"), node("Identity", "t", "o", "out")], {"s": (4,), "u": (4,)}, {"t": (4,), "o": (4,)}, {"a": np.float32(1.7)})
+write_model("state.onnx", [node("Scan", "first rows", "last all", "scan", body=body, num_scan_inputs=1)], {"first": (4,), "rows": u.shape}, ["all"], {}, opset=17)
+np.savez("state.npz", first=y[0].astype("f4"), rows=u)
+END
+expect 1 "a state" "$program" doctor state.onnx -i state.npz -a fp16 --task signal --no-plan -q --json state.json
+fields state.json '"of its first iteration" in r["causes"][0]["text"] or "in its first iteration and of" in r["causes"][0]["text"]' "a state"
+expect 0 "a state, audit" "$program" audit state.onnx -i state.npz -a fp16 --task signal -q --json audit.json
+
+python3 - <<'END' || fail "other figures"
+import json, re
+import numpy as np
+
+# passes and the magnification by their definitions, of x + high - high
+x = np.load("x.npz")["x"].astype("f8")
+for name, high, kind in (("fp32", 2e6, "f4"), ("fp16", 150.0, "f2")):
+    given = x.astype(kind).astype("f8")
+    far = (given + high).astype(kind).astype("f8")
+    near = (far - high).astype(kind).astype("f8")
+    out = np.tanh(near).astype(kind).astype("f8")
+    slope = 1 - np.tanh((near + x) / 2) ** 2
+    e = out - np.tanh(x)
+    owed = e / np.sum(e * e) * slope
+    nodes = {n["name"]: n for n in json.load(open(f"{name}.json"))["lanes"][0]["nodes"]}
+    for node, error in (("up", far - high - x), ("down", near - x)):
+        # a derivative at the middle is exact up to the third order: (largest error)^2
+        assert abs(nodes[node]["passes"] - np.sum(owed * error)) < np.abs(near - x).max() ** 2, (name, node, nodes[node]["passes"])
+    assert abs(nodes["bend"]["passes"] - 1) < 1e-6
+    before = np.sqrt(np.sum((owed * (far + (x + high)) / 2) ** 2))
+    behind = np.sqrt(np.sum((owed * (near + x) / 2) ** 2))
+    text = json.load(open(f"doctor_{name}.json"))["causes"][0]["text"]
+    said = float(re.search(r"counts for (\S+) times", text)[1])
+    assert abs(said / (before / behind) - 1) < 0.06, (said, before / behind)  # two digits, and slopes of the third order
+
+# the state in FP16, by numpy's rounding
+data = np.load("state.npz")
+s, exact, errors = data["first"].astype("f2"), data["first"].astype("f8"), []
+for row in data["rows"]:
+    s = (s.astype("f4") * np.float32(np.float16(1.7))).astype("f2")
+    s = (s.astype("f4") + row.astype("f2").astype("f4")).astype("f2")
+    exact = np.float64(np.float32(1.7)) * exact + row
+    errors.append(np.sqrt(np.mean((s - exact) ** 2) / np.mean(exact**2)))
+nodes = {n["name"]: n for n in json.load(open("audit.json"))["lanes"][0]["nodes"]}
+add = nodes["scan/add"]
+assert abs(add["first_error"] / errors[0] - 1) < 1e-9 and abs(add["last_error"] / errors[-1] - 1) < 1e-9, (add["first_error"], add["last_error"], errors[0], errors[-1])
+assert nodes["scan/add"]["passes"] == 0 and abs(nodes["scan"]["passes"] - 1) < 1e-6
+END
+exit $failed
