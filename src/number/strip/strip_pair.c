@@ -22,7 +22,7 @@ struct planes {
 typedef void kernel_fn(struct planes *restrict z, const struct planes *restrict x,
                        const struct planes *restrict y, size_t n);
 struct kernels {
-    kernel_fn *add, *mul, *div, *sqrt, *max, *min;
+    kernel_fn *add, *mul, *div, *sqrt, *max, *min, *round;
     unsigned (*look)(const double *restrict error, size_t n);
     void (*split)(struct planes *restrict out, const struct ulp_strip_pair *restrict x, size_t n);
     void (*unite)(struct ulp_strip_pair *restrict out, const struct planes *restrict x, size_t n);
@@ -91,6 +91,12 @@ static struct ulp_strip_pair at(const struct planes *x, size_t i)
 {
     return (struct ulp_strip_pair){x->high[i], x->low[i], x->error[i]};
 }
+static void put(struct planes *z, size_t i, struct ulp_strip_pair value)
+{
+    z->high[i] = value.high;
+    z->low[i] = value.low;
+    z->error[i] = value.error;
+}
 
 /* A result beside a double, as 1 less 2^-300 is, has a low part that is certain only by many more
  * bits: a least low part is 2^-1074. */
@@ -141,9 +147,7 @@ static size_t compute_places(enum ulp_primitive primitive, bool one, struct plan
         else
             pair.error = pair.error +
                          (pair.high == 0 ? 0 : ldexp(fabs(pair.high), 1 - precision) + TINY) + most;
-        z->high[i] = pair.high;
-        z->low[i] = pair.low;
-        z->error[i] = pair.error;
+        put(z, i, pair);
         const bool beside = most == 0 && fabs(pair.low) < 0x1p-200 * fabs(pair.high);
         if (precision < MORE_BITS && isfinite(pair.high) && (beside || !whole[k]))
             places[unclear++] = i;
@@ -396,7 +400,6 @@ EXACT(SIGN, sign_of(u))
 EXACT(FLOOR, ulp_strip_pair_floor(u))
 EXACT(CEIL, ulp_strip_pair_ceil(u))
 EXACT(TRUNC, ulp_strip_pair_truncate(u))
-EXACT(ROUND, ulp_strip_pair_round(u))
 EXACT(IS_NAN, flag(is_kind(&u, isnan(u.high))))
 EXACT(IS_INF, flag(is_kind(&u, isinf(u.high))))
 EXACT(NOT, flag(TRUTH(u) < 0 ? -1 : !TRUTH(u)))
@@ -405,15 +408,20 @@ static void compute_extremum(struct chunk *c)
 {
     const bool greater = c->primitive == ULP_PRIMITIVE_MAX;
     (greater ? c->k->max : c->k->min)(&c->z, &c->x, &c->y, c->n);
-    if (c->k->look(c->z.error, c->n) & 2)
-        for (size_t i = 0; i < c->n; i++)
-            if (isnan(c->z.error[i])) {
-                const struct ulp_strip_pair z = extremum(at(&c->x, i), at(&c->y, i), greater);
-                c->z.high[i] = z.high;
-                c->z.low[i] = z.low;
-                c->z.error[i] = z.error;
-            }
+    const bool rest = c->k->look(c->z.error, c->n) & 2;
+    for (size_t i = 0; rest && i < c->n; i++)
+        if (isnan(c->z.error[i]))
+            put(&c->z, i, extremum(at(&c->x, i), at(&c->y, i), greater));
 }
+static void compute_round(struct chunk *c)
+{
+    c->k->round(&c->z, &c->x, &c->y, c->n);
+    const bool rest = c->k->look(c->z.error, c->n) & 2;
+    for (size_t i = 0; rest && i < c->n; i++)
+        if (isnan(c->z.error[i]))
+            put(&c->z, i, ulp_strip_pair_round(at(&c->x, i)));
+}
+ROUNDED(ROUND, ROUND, round)
 ROUNDED(MIN, MIN, extremum)
 ROUNDED(MAX, MAX, extremum)
 EXACT(LESS, flag(compare_pairs(&u, &v, false)))

@@ -127,6 +127,22 @@ EXTREMUM(max, true)
 EXTREMUM(min, false)
 #undef EXTREMUM
 
+/* To the nearest integer where it is surely nearer than any other; else the error is NaN. Numbers
+ * below 2^50 lose their fractions beside 2^52. */
+KERNEL(round)
+{
+    (void)y;
+    EACH
+    {
+        const double a = x->high[i], size = fabs(a), whole = copysign((size + 0x1p52) - 0x1p52, a);
+        const double rest = (a - whole) + x->low[i];
+        const bool clear = size < 0x1p50 && fabs(rest) + x->error[i] < 0.5 - 0x1p-50;
+        z->high[i] = whole;
+        z->low[i] = 0;
+        z->error[i] = clear ? 0 : NAN;
+    }
+}
+
 /* Is some error NaN; is some not 0? */
 ATTRIBUTE static unsigned NAME(look)(const double *restrict error, size_t n)
 {
@@ -165,6 +181,7 @@ static const struct kernels NAME(kernels) = {
     .sqrt = NAME(sqrt),
     .max = NAME(max),
     .min = NAME(min),
+    .round = NAME(round),
     .look = NAME(look),
     .split = NAME(split),
     .unite = NAME(unite),
