@@ -8,17 +8,15 @@
  *
  * r is a pair. Two subtractions make of it d within 3 u |d| + 2^-103 |r|; K products and their sum
  * err by (K + 2) u of the sum of their magnitudes, K W D at most; sums of R(r) itself by
- * 2^-91 K W R (number/README.md, section 9.3). What is cut off where both parts are added is less
- * than 2^-104 of the larger one, which must not be more than B.
+ * 2^-91 K W R (number/README.md, section 9.3). The result is R(p) - R(r) in doubles, for observers
+ * that take that; what measuring R(p) rounds is less than 2^-102 of the larger of both, which must
+ * not be more than B.
  *
  * So it is taken where a quarter of the results have introduced 2^24 B or more, and have carried as
  * much: then the rms of either is 2^23 B or more. Figures of single results ask for more: the
  * largest relative error for results that are far above B, and the median for half of the errors
- * to be so, or to be zero where nothing moves. Shares in wide storages and of directed roundings
- * round R(p) to the lane's format, so few R(p) may be within B of where that turns: a tie, or a
- * value of the format, which has one bit less. To the others R(p) - R(r) is enough, and what
- * measuring rounds is less than 2^-102 of the larger of both. Else the node is computed in pairs,
- * as where some result is not finite.
+ * to be so, or to be zero where nothing moves. Else the node is computed in pairs, as where some
+ * result is not finite.
  *
  * A BatchNormalization of constants is taken as one product, with w = scale / sqrt(var + epsilon):
  * K is 1. In FP64 sum, root, quotient and product err by less than 4 u, which B's 9 u hold with d's
@@ -57,7 +55,6 @@ struct errors {
 struct seen {
     int64_t largest[2];
     struct errors introduced, carried;
-    size_t turns; /* where rounding turns */
     bool failed;
 };
 static const struct seen nothing = {.introduced.nearest = INFINITE, .carried.nearest = INFINITE};
@@ -65,9 +62,8 @@ static const struct seen nothing = {.introduced.nearest = INFINITE, .carried.nea
 struct work {
     const struct ulp_tensor *p, *r; /* what the node reads, or its results P(p) and R(r) */
     const double *moved;            /* of the results: R(p) - R(r) */
-    struct ulp_tensor *out;         /* NULL: R(p) is not asked for */
+    struct ulp_tensor *out;
     double bound;
-    int digits;        /* of the format that P(p) is rounded to */
     struct seen *seen; /* by worker */
     size_t worker_count;
 };
@@ -155,7 +151,6 @@ static void join_seen(struct seen *all, const struct seen *more)
         all->largest[i] = larger(all->largest[i], more->largest[i]);
     join_errors(&all->introduced, &more->introduced);
     join_errors(&all->carried, &more->carried);
-    all->turns += more->turns;
     all->failed |= more->failed;
 }
 
@@ -200,39 +195,6 @@ LOOP enum ulp_status subtract(void *context, size_t first, size_t last, int work
     return ULP_OK;
 }
 
-/* x + y, cut off below 2^-104 of the larger one, or of x; and nothing where y is 0. */
-static inline void add_to_pair(struct ulp_double_pair *out, const struct ulp_double_pair *x,
-                               double y)
-{
-    double rest;
-    const double sum = ulp_pair_add(x->high, y, &rest);
-    out->high = ulp_pair_join(sum, rest + x->low, &out->low);
-    if (y == 0)
-        *out = *x;
-}
-
-/* Is a number of so many bits, less than 53, within the bound of x? */
-static inline bool is_pair_near(const struct ulp_double_pair *x, int bits, double bound)
-{
-    int exponent;
-    (void)frexp(x->high, &exponent);
-    const double unit = ldexp(1, exponent - bits), over = x->high - unit * rint(x->high / unit),
-                 rest = over + x->low;
-    return fabs(rest - unit * rint(rest / unit)) <= bound;
-}
-
-static size_t add_pairs(const struct work *work, size_t first, size_t last)
-{
-    const struct ulp_double_pair *r = work->r->data;
-    struct ulp_double_pair *out = work->out->data;
-    size_t turns = 0;
-    for (size_t i = first; i < last; i++) {
-        add_to_pair(&out[i], &r[i], work->moved[i]);
-        turns += work->moved[i] != 0 && is_pair_near(&out[i], work->digits + 1, work->bound);
-    }
-    return turns;
-}
-
 LOOP void note(struct errors *errors, int64_t error, int64_t base, int64_t moved, double bound)
 {
     const int64_t own = base | (mask(moved == 0) & INT64_MAX),
@@ -275,8 +237,6 @@ LOOP enum ulp_status add(void *context, size_t first, size_t last, int worker)
         all.failed |= !open_strip(&strip, work, begin, last);
         note_strip(&all, &strip, work->moved + begin, work->bound);
     }
-    if (work->out)
-        all.turns += add_pairs(work, first, last);
     join_seen(seen_by(work, worker), &all);
     return ULP_OK;
 }
@@ -395,7 +355,7 @@ static struct seen find_factors(const struct ulp_step *step, const struct ulp_te
 
 /* The tensors on the way. */
 struct parts {
-    struct ulp_tensor difference, moved, sum, zeros;
+    struct ulp_tensor difference, moved, zeros;
     struct seen *seen;
 };
 
@@ -411,14 +371,9 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
                          ? (double)w->count / (double)w->dims[0]
                          : (double)from->inputs[0]->dims[from->inputs[0]->rank - 1];
     struct ulp_pool *pool = reference->pool;
-    const double cut = from->moved ? 0x1p-102 : 0x1p-104;
     struct work work = {.p = p, .r = r, .out = &parts->difference};
-    struct ulp_format stored;
     void *seen;
-    ULP_TRY(ulp_lane_format(ulp_mix_holds(from->lane->mix, step->number), out->entire->type,
-                            &stored, error));
-    if ((norm ? NORM_PRODUCTS : k) * (double)results->count < PRODUCTS_MIN || k > 0x1p24 ||
-        stored.precision > 53)
+    if ((norm ? NORM_PRODUCTS : k) * (double)results->count < PRODUCTS_MIN || k > 0x1p24)
         return ULP_OK;
     work.worker_count = (size_t)ulp_pool_thread_count(pool);
     ULP_TRY(ulp_allocate(&seen, work.worker_count, sizeof *work.seen, reference->budget,
@@ -448,23 +403,18 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     }
     ULP_TRY(ulp_run_in_doubles(reference, step, at, &parts->moved, error));
     ulp_tensor_free(&parts->difference);
-    if (!from->moved)
-        ULP_TRY(allocate(&parts->sum, results, results->element, reference->budget, error));
     work.p = out->entire;
     work.r = results;
     work.moved = parts->moved.data;
-    work.out = from->moved ? NULL : &parts->sum;
-    work.digits = stored.precision;
     work.bound = bound;
     const struct seen sum = go_over(&work, ULP_BY_CPU(add_avx512, add_avx2, add_portable), pool);
     *done = !sum.failed && are_known(&sum.introduced, results->count, bound) &&
-            are_known(&sum.carried, results->count, bound) && sum.turns <= results->count / 1024 &&
-            cut * number(larger(sum.largest[0], sum.largest[1])) <= bound;
-    out->here_is_moved = *done && from->moved;
+            are_known(&sum.carried, results->count, bound) &&
+            0x1p-102 * number(larger(sum.largest[0], sum.largest[1])) <= bound;
+    out->here_is_moved = *done;
     if (*done) {
-        struct ulp_tensor *const taken = from->moved ? &parts->moved : &parts->sum;
-        out->here[0] = *taken;
-        *taken = (struct ulp_tensor){0};
+        out->here[0] = parts->moved;
+        parts->moved = (struct ulp_tensor){0};
     }
     return ULP_OK;
 }
@@ -485,7 +435,7 @@ enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp
 {
     struct parts parts = {.seen = NULL};
     *done = false;
-    if (!ulp_evaluates_plainly(reference, step, from, out))
+    if (!from->moved || !ulp_evaluates_plainly(reference, step, from, out))
         return ULP_OK;
     const int varies = find_linear(step, reference, from->inputs);
     if (varies < 0 || !is_plain(from->inputs[varies]) ||
@@ -495,7 +445,6 @@ enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp
     enum ulp_status status = move(reference, step, from, varies, &parts, out, done, error);
     ulp_tensor_free(&parts.difference);
     ulp_tensor_free(&parts.moved);
-    ulp_tensor_free(&parts.sum);
     ulp_tensor_free(&parts.zeros);
     ulp_free(parts.seen);
     return status;

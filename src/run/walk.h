@@ -85,8 +85,8 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
                              const struct ulp_tensor *const *reference_inputs,
                              const struct ulp_tensor *results, struct ulp_evaluation *out,
                              struct ulp_arena *arena, struct ulp_error *error);
-/* run_linear.c. R(p) as R(r) and what the node makes of p - r, where that is linear and exact
- * enough, or the latter alone; *done false: it is not known. */
+/* run_linear.c. What the node makes of p - r, where that is linear and exact enough to stand for
+ * R(p) - R(r) and is asked for; *done false: it is not known. */
 struct ulp_linear {
     const struct ulp_tensor *const *inputs, *const *reference_inputs; /* p, as R reads it, and r */
     const struct ulp_tensor *results;                                 /* R(r) */

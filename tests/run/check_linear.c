@@ -312,7 +312,6 @@ static const struct exact_case {
     {"most columns", "fp16", ROWS, 90, {1}, 1, 1, 1}, /* nothing is introduced: a median of 0 */
     {"all that are finite", "fp16", ROWS, 90, {1}, 1e4F, 1, 1},      /* and a rms of 0 */
     {"rows that underflow", "fp16", ROWS - 1, 0, {0}, 1, 1e-12F, 1}, /* 0 has no relative error */
-    {"ties", "fp32", ROWS, 5, {1, 1}, 1, 1, 1},                      /* which shares round */
     /* B is 2^-28 or so for the large weight, and what others introduce 2^-9 */
     {"few that are clear", "bf16", ROWS, 30, {1, 0x1p-20F}, 0x1p-7F, 1, 0x1p19F},
     /* 2^-41 is introduced, and 2^12 B is 2^-34 */
@@ -327,6 +326,7 @@ static enum ulp_status look_at_exact(void *context, const struct ulp_event *even
     const struct exact_case *exact = context;
     const struct ulp_lane_value *value = &event->values[1];
     (void)error;
+    ck_assert(strcmp(event->op, "MatMul") != 0 || !event->moved[1]);
     for (size_t i = 0; strcmp(event->op, "MatMul") == 0 && i < value->here->count; i++) {
         const size_t row = i / WIDTH, column = i % WIDTH;
         double sum = 0;
@@ -371,7 +371,7 @@ static void audit_exact(const struct exact_case *exact)
         ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed))) *
                                ((int)(i / DEPTH) < exact->rows ? 1 : exact->small);
     ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
-    run_beside_reference(model, &inputs, exact->arithmetic, false, look_at_exact, exact);
+    run_beside_reference(model, &inputs, exact->arithmetic, true, look_at_exact, exact);
 }
 
 TEST_LOOP(exact_results_stay_exact_beside_others, 0, sizeof exact_cases / sizeof *exact_cases)
@@ -502,28 +502,28 @@ TEST_LOOP(norms_are_linear_where_their_constants_are_all, 0, sizeof norm_cases /
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed)));
     ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
-    run_beside_reference(model, &inputs, row->arithmetic, false, look_at_norm, row);
+    run_beside_reference(model, &inputs, row->arithmetic, true, look_at_norm, row);
 }
 
 static const char *const arithmetics[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
 
-TEST_LOOP(sums_are_as_exact_as_they_must_be, 0, 2 * (int)(sizeof arithmetics / sizeof *arithmetics))
+TEST_LOOP(sums_are_as_exact_as_they_must_be, 0, (int)(sizeof arithmetics / sizeof *arithmetics))
 {
-    struct subject subject = {.asks = _i % 2};
-    audit(&subject, arithmetics[_i / 2]);
+    struct subject subject = {.asks = true};
+    audit(&subject, arithmetics[_i]);
     ck_assert_uint_eq(subject.nodes, 5);
-    ck_assert_int_eq(subject.differences > 0, subject.asks);
-    ck_assert_int_eq(subject.norm, subject.asks);
+    ck_assert_uint_gt(subject.differences, 0);
+    ck_assert(subject.norm);
     ck_assert_uint_gt(subject.moved, 0); /* else nothing was tested */
 }
 
-TEST_LOOP(instruction_sets_agree, 0, 2)
+TEST(instruction_sets_agree)
 {
     static const unsigned without[] = {0, ULP_CPU_AVX512, ULP_CPU_AVX512 | ULP_CPU_AVX2};
     const unsigned present = ulp_cpu_features();
     struct subject subjects[3];
     for (int set = 0; set < 3; set++) {
-        subjects[set] = (struct subject){.asks = _i % 2};
+        subjects[set] = (struct subject){.asks = true};
         atomic_store(&ulp_cpu_found, present & ~without[set]);
         audit(&subjects[set], "tf32");
         ck_assert_uint_eq(subjects[set].bits, subjects[0].bits);
@@ -539,7 +539,7 @@ TEST(differences_are_shown_where_measuring_keeps_them)
 
 TEST(what_is_exact_stays_exact)
 {
-    struct subject subject = {.whole = true};
+    struct subject subject = {.whole = true, .asks = true};
     audit(&subject, "fp16");
     ck_assert_uint_eq(subject.nodes, 5);
     ck_assert_uint_eq(subject.moved, 0);
