@@ -11,7 +11,7 @@
 #include "base/text/text.h"
 
 static const char *const derivatives[ULP_PRIMITIVE_COUNT][3] = {
-#define PRIMITIVE(name, spelling, arity, result, fused, ...) [ULP_PRIMITIVE_##name] = {__VA_ARGS__},
+#define PRIMITIVE(name, spelling, arity, result, ...) [ULP_PRIMITIVE_##name] = {__VA_ARGS__},
 #include "number/primitive.def"
 #undef PRIMITIVE
 };

@@ -21,7 +21,6 @@ extern const struct ulp_primitive_row {
     const char *name;
     int arity;
     enum { ULP_RESULT_EXACT, ULP_RESULT_ROUNDED, ULP_RESULT_FUNCTION } result;
-    bool fusible; /* may be a link of a fused run (strip/fused.h) */
 } ulp_primitive_rows[ULP_PRIMITIVE_COUNT];
 
 enum ulp_strip_carrier {

@@ -168,18 +168,6 @@ ULP_WORK(run_open_pieces)
 
 /* ---- without reductions every strip stands for itself ---- */
 
-/* Rows [first, last), as many at once as their values are computed ahead. */
-static void run_batches(struct ulp_tape_worker *worker, size_t first, size_t last)
-{
-    const bool per_row = worker->plan->row_part[0].count;
-    for (size_t row = first, count; row < last; row += count) {
-        worker->first_row = row;
-        ulp_evaluate_prepare(worker, last);
-        count = per_row ? worker->prepared_count - worker->ahead : last - row;
-        ulp_evaluate_batch(worker, count);
-    }
-}
-
 static size_t count_strips(const struct ulp_tape_run *run)
 {
     return ulp_size_divide_up(run->rows->row_length, run->plan->width);
@@ -193,10 +181,6 @@ ULP_WORK(run_strips)
                  strips = count_strips(run);
     struct ulp_tape_worker *own;
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
-    if (run->plan->batch) {
-        run_batches(own, first, last);
-        return ULP_OK;
-    }
     size_t row = first / strips, strip = first % strips, prepared = SIZE_MAX,
            noted = ulp_notes_take();
     const size_t row_last = (last - 1) / strips + 1;
@@ -245,7 +229,7 @@ static enum ulp_status take_marks(struct ulp_open_items *open, const struct ulp_
 {
     void *memory;
     const bool strips = !plan->has_reductions && !rows->window && rows->row_length > 0;
-    if (plan->rule.carrier != ULP_STRIP_PAIR || plan->batch || open->whole)
+    if (plan->rule.carrier != ULP_STRIP_PAIR || open->whole)
         return ULP_OK;
     open->pieces = strips;
     const size_t per_row = strips ? ulp_size_divide_up(rows->row_length, ULP_OPEN_WIDTH) : 1;

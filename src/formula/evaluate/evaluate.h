@@ -1,5 +1,5 @@
 /* Running a tape, inside formula/. A case is what a plan follows from (case.c); the plan
- * (evaluate_plan.c, memory.c, evaluate_fused.c) never changes; a run is one call with a plan
+ * (evaluate_plan.c, memory.c, evaluate_windows.c) never changes; a run is one call with a plan
  * (evaluate.c), in which each worker has memory of its own (worker.c) and computes tiles (tile.c).
  *
  * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
@@ -12,7 +12,7 @@
 
 #include "base/memory/alloc.h"
 #include "formula/tape.h"
-#include "number/strip/fused.h"
+#include "number/strip/windows.h"
 
 /* How an operand's or output's elements are addressed and stored. */
 struct ulp_tape_access {
@@ -40,14 +40,6 @@ struct ulp_tape_case {
 
 enum ulp_reach { ULP_REACH_RUN, ULP_REACH_ROW, ULP_REACH_ELEMENT };
 
-/* Primitives that are run together: the running value is that of `input`, then each link's. */
-#define ULP_TAPE_LINKS_MAX 8
-struct ulp_tape_fused {
-    int input, link_count;
-    int arguments[ULP_TAPE_LINKS_MAX];               /* the links' operands; -1: none */
-    struct ulp_fused_link links[ULP_TAPE_LINKS_MAX]; /* without operands */
-};
-
 /* One instruction as it is run. Slots are byte offsets in a worker's memory. */
 struct ulp_tape_step {
     enum ulp_tape_kind kind;
@@ -59,9 +51,6 @@ struct ulp_tape_step {
     bool direct;       /* and which is always used where it lies in the tensor */
     bool kept;         /* in tiles: later phases use the values of all positions again */
     int direct_output; /* the output whose memory the result is computed into; -1: none */
-    bool inside;       /* a member of the fused run that ends with step `head`, which computes it */
-    int head;          /* else this step */
-    struct ulp_tape_fused *fused; /* that ends with this step; NULL: the function */
     enum ulp_reduction reduction_kind;
     ulp_strip_fn *function;
     int operand;       /* number; -1: none, or a constant */
@@ -98,14 +87,10 @@ struct ulp_tape_plan {
     struct ulp_strip_rule narrow_rule;
     const struct ulp_strip_table *table, *sum_table;
     size_t element_bytes, sum_bytes;
-    ulp_fused_fn *fused; /* NULL: there are none */
     /* tiles of windows are reduced from the tensor, without strips; NULL: they are not */
     ulp_windows_fn *reduce_windows;
     /* positions of a tile are reduced together; NULL: one after the other */
     ulp_reduce_fn *reduce_rows;
-    /* rows are shorter than a strip and one fused run from tensors to a tensor: many are run at
-     * once */
-    bool batch;
     bool same_carrier; /* reductions take strips as they are */
     bool narrow;       /* results of reductions are rounded to the compute format */
     struct ulp_reduction_order order;
@@ -201,18 +186,9 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
                                   struct ulp_arena *arena, struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena);
-/* Joins instructions to fused runs. False: out of memory. */
-bool ulp_evaluate_find_fused(struct ulp_tape_plan *plan, struct ulp_arena *arena);
-/* The fused run that ends with `step`, on n elements of the worker's tile. */
-void ulp_evaluate_fused(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
-                        void *out, size_t n);
 /* May the first phase be the reduction of an operand's windows, straight from the tensor? Tiles are
  * chosen, the lists not made yet. */
 ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan);
-/* May the rows be run in batches? The lists of instructions are made. */
-bool ulp_evaluate_is_batch(const struct ulp_tape_plan *plan);
-/* The worker's row and those after it; their ULP_REACH_ROW values are there. */
-void ulp_evaluate_batch(const struct ulp_tape_worker *worker, size_t row_count);
 /* The worker of that number, allocated and its constants filled at first use. */
 enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_run *run,
                                     int number, struct ulp_error *error);

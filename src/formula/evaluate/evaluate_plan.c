@@ -512,7 +512,5 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     plan->reduce_windows = ulp_evaluate_find_windows(plan);
     if (plan->tiles && plan->order.parts <= 1)
         plan->reduce_rows = ulp_reduce_of(plan->sum_rule.carrier, ulp_cpu_features());
-    return ulp_evaluate_find_fused(plan, arena) && ulp_evaluate_lay(plan, arena)
-               ? ULP_OK
-               : ulp_out_of_memory(error);
+    return ulp_evaluate_lay(plan, arena) ? ULP_OK : ulp_out_of_memory(error);
 }

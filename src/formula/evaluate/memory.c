@@ -8,23 +8,19 @@ static size_t take_slot(struct ulp_tape_plan *plan, size_t bytes)
     return slot;
 }
 
-/* The registers of operands that step i, or a member of the fused run that ends with it, reads
- * last. */
+/* The registers of operands that step i reads last. */
 static void free_registers(const struct ulp_tape_plan *plan, int i, int *last_use,
                            size_t *free_slots, int *free_count)
 {
-    for (int m = plan->steps[i].fused ? 0 : i; m <= i; m++)
-        for (int k = 0; k < 3; k++) {
-            const int argument = plan->steps[m].needed && plan->steps[m].head == i
-                                     ? plan->steps[m].arguments[k]
-                                     : -1;
-            if (argument < 0 || last_use[argument] != i)
-                continue;
-            const struct ulp_tape_step *operand = &plan->steps[argument];
-            last_use[argument] = -1;
-            if (operand->strip && operand->reach == ULP_REACH_ELEMENT && !operand->kept)
-                free_slots[(*free_count)++] = operand->strip;
-        }
+    for (int k = 0; k < 3; k++) {
+        const int argument = plan->steps[i].arguments[k];
+        if (argument < 0 || last_use[argument] != i)
+            continue;
+        const struct ulp_tape_step *operand = &plan->steps[argument];
+        last_use[argument] = -1;
+        if (operand->strip && operand->reach == ULP_REACH_ELEMENT && !operand->kept)
+            free_slots[(*free_count)++] = operand->strip;
+    }
 }
 
 /* Registers for strips of elements: one is free again after the last instruction that reads it. A
@@ -38,15 +34,15 @@ static void assign_registers(struct ulp_tape_plan *plan, int *last_use, size_t *
         last_use[i] = i;
         for (int k = 0; k < 3; k++) {
             const int argument = plan->steps[i].needed ? plan->steps[i].arguments[k] : -1;
-            if (argument >= 0 && last_use[argument] < plan->steps[i].head)
-                last_use[argument] = plan->steps[i].head;
+            if (argument >= 0)
+                last_use[argument] = i;
         }
     }
     for (int i = 0; i < plan->output_count; i++)
         last_use[plan->outputs[i].step] = plan->step_count;
     for (int i = 0; i < plan->step_count; i++) {
         struct ulp_tape_step *step = &plan->steps[i];
-        if (!step->needed || step->inside)
+        if (!step->needed)
             continue;
         free_registers(plan, i, last_use, free_slots, &free_count);
         if (step->kept)
@@ -118,8 +114,7 @@ static void mark_spread(struct ulp_tape_plan *plan)
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < 3; k++) {
             const struct ulp_tape_step *step = &plan->steps[i];
-            const bool in_fused = (step->inside || step->fused) && !plan->tiles;
-            if (step->needed && step->arguments[k] >= 0 && !in_fused &&
+            if (step->needed && step->arguments[k] >= 0 &&
                 (step->reach == ULP_REACH_ELEMENT || step->kind == ULP_TAPE_REDUCTION))
                 plan->steps[step->arguments[k]].spread = true;
         }
@@ -148,7 +143,7 @@ static bool is_once(const struct ulp_tape_step *step, int phase)
 static bool is_repeated(const struct ulp_tape_step *step, int phase)
 {
     (void)phase;
-    return step->reach != ULP_REACH_RUN && !step->inside;
+    return step->reach != ULP_REACH_RUN;
 }
 static bool is_row_part(const struct ulp_tape_step *step, int phase)
 {
@@ -193,8 +188,7 @@ static bool list_elements(struct ulp_tape_plan *plan, int phase, bool *made,
                 marked[step->arguments[k]] = true;
     }
     for (int i = 0; i < plan->step_count; i++) {
-        const bool element =
-            marked[i] && plan->steps[i].reach == ULP_REACH_ELEMENT && !plan->steps[i].inside;
+        const bool element = marked[i] && plan->steps[i].reach == ULP_REACH_ELEMENT;
         if (element || (plan->steps[i].needed && is_reduction_part(&plan->steps[i], phase)))
             list->items[list->count++] = i;
         made[i] = made[i] || element;
@@ -230,7 +224,6 @@ bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena)
         return false;
     if (!list_all(plan, arena))
         return false;
-    plan->batch = ulp_evaluate_is_batch(plan);
     mark_spread(plan);
     take_slot(plan, sizeof(struct ulp_tape_worker));
     plan->values_slot = take_slot(plan, step_count * sizeof(void *));

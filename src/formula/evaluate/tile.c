@@ -250,8 +250,6 @@ static void run_element(struct ulp_tape_worker *worker, int index, struct span s
     if (step->kind == ULP_TAPE_SCAN)
         ulp_evaluate_scan(worker, step, out, arguments[0], worker->row_count, span.first,
                           span.count, place);
-    else if (step->fused)
-        ulp_evaluate_fused(worker, step, out, n);
     else
         step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], n, place);
 }

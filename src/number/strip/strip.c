@@ -5,10 +5,9 @@
 
 #include <float.h>
 
-enum { ALONE, FUSIBLE };
 const struct ulp_primitive_row ulp_primitive_rows[ULP_PRIMITIVE_COUNT] = {
-#define PRIMITIVE(name, spelling, arity, result, fused, ...) \
-    [ULP_PRIMITIVE_##name] = {spelling, arity, ULP_RESULT_##result, fused},
+#define PRIMITIVE(name, spelling, arity, result, ...) \
+    [ULP_PRIMITIVE_##name] = {spelling, arity, ULP_RESULT_##result},
 #include "number/primitive.def"
 #undef PRIMITIVE
 };

@@ -1,6 +1,5 @@
-/* Fused runs and reductions of windows in the native carriers: for any processor, for AVX2 and for
- * AVX-512. */
-#include "number/strip/fused.h"
+/* Reductions of windows in the native carriers: for any processor, for AVX2 and for AVX-512. */
+#include "number/strip/windows.h"
 
 #include <string.h>
 
@@ -11,49 +10,49 @@
 #include <immintrin.h>
 #endif
 
-#define FUSED fused_floats
+#define FAMILY floats
 #define ATTRIBUTE
 #define REAL float
 #define BITS uint32_t
 #define SIGN_BIT UINT32_C(0x80000000)
 #define LANES 4
-#include "number/strip/fused_template.h"
+#include "number/strip/windows_template.h"
 
-#define FUSED fused_doubles
+#define FAMILY doubles
 #define ATTRIBUTE
 #define REAL double
 #define BITS uint64_t
 #define SIGN_BIT UINT64_C(0x8000000000000000)
 #define LANES 2
-#include "number/strip/fused_template.h"
+#include "number/strip/windows_template.h"
 
 #if ULP_X86_VECTORS
 
 #define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl")))
 
-#define FUSED fused_floats_avx2
+#define FAMILY floats_avx2
 #define ATTRIBUTE AVX2
 #define REAL float
 #define BITS uint32_t
 #define SIGN_BIT UINT32_C(0x80000000)
 #define LANES 8
-#include "number/strip/fused_template.h"
+#include "number/strip/windows_template.h"
 
-#define FUSED fused_doubles_avx2
+#define FAMILY doubles_avx2
 #define ATTRIBUTE AVX2
 #define REAL double
 #define BITS uint64_t
 #define SIGN_BIT UINT64_C(0x8000000000000000)
 #define LANES 4
-#include "number/strip/fused_template.h"
+#include "number/strip/windows_template.h"
 
 /* vrange orders -0 below +0, but prefers a number to NaN. */
 #define RANGE_LESSER 4
 #define RANGE_GREATER 5
 #define PART(n) ((1u << (n)) - 1)
 
-#define FUSED fused_floats_avx512
+#define FAMILY floats_avx512
 #define ATTRIBUTE AVX512
 #define REAL float
 #define BITS uint32_t
@@ -65,9 +64,9 @@
     _mm512_mask_add_ps(_mm512_range_ps(u, w, which), _mm512_cmp_ps_mask(u, w, _CMP_UNORD_Q), u, w)
 #define GREATER(u, w) RANGE_F32(u, w, RANGE_GREATER)
 #define LESSER(u, w) RANGE_F32(u, w, RANGE_LESSER)
-#include "number/strip/fused_template.h"
+#include "number/strip/windows_template.h"
 
-#define FUSED fused_doubles_avx512
+#define FAMILY doubles_avx512
 #define ATTRIBUTE AVX512
 #define REAL double
 #define BITS uint64_t
@@ -79,13 +78,12 @@
     _mm512_mask_add_pd(_mm512_range_pd(u, w, which), _mm512_cmp_pd_mask(u, w, _CMP_UNORD_Q), u, w)
 #define GREATER(u, w) RANGE_F64(u, w, RANGE_GREATER)
 #define LESSER(u, w) RANGE_F64(u, w, RANGE_LESSER)
-#include "number/strip/fused_template.h"
+#include "number/strip/windows_template.h"
 
 #endif
 
-#define OF_CPU(REALS, WHAT)                                                        \
-    ULP_BY_FEATURES(cpu, fused_##REALS##_avx512##WHAT, fused_##REALS##_avx2##WHAT, \
-                    fused_##REALS##WHAT)
+#define OF_CPU(REALS, WHAT) \
+    ULP_BY_FEATURES(cpu, REALS##_avx512##WHAT, REALS##_avx2##WHAT, REALS##WHAT)
 #define CHOOSE(TYPE, NAME, WHAT)                                     \
     TYPE *NAME(enum ulp_strip_carrier carrier, unsigned cpu)         \
     {                                                                \
@@ -93,6 +91,5 @@
                : carrier == ULP_STRIP_DOUBLE ? OF_CPU(doubles, WHAT) \
                                              : NULL;                 \
     }
-CHOOSE(ulp_fused_fn, ulp_fused_of, )
 CHOOSE(ulp_windows_fn, ulp_windows_of, _windows)
 CHOOSE(ulp_reduce_fn, ulp_reduce_of, _reduce)
