@@ -149,6 +149,17 @@ def moves():
                  [info("y", 2, 2, 8), info("z", 2, 2, 8)])
 
 
+def quantised():
+    """INT8 that is only moved: ONNX Runtime refuses a DequantizeLinear before what moves elements, unless a QuantizeLinear or a Cast follows it at once."""
+    nodes, x = [], "x"
+    for k, (op, rest) in enumerate([("Reshape", " shape"), ("Transpose", ""), ("Squeeze", ""), ("Unsqueeze", " axis")]):
+        nodes += [node("QuantizeLinear", f"{x} step zero", f"q{k}"), node("DequantizeLinear", f"q{k} step zero", f"d{k}"), node(op, f"d{k}{rest}", f"m{k}")]
+        x = f"m{k}"
+    nodes += [node("QuantizeLinear", f"{x} step zero", "q"), node("DequantizeLinear", "q step zero", "y")]
+    constants = [("step", np.float32(0.02)), ("zero", np.int8(1)), ("shape", np.int64([1, 8, 4])), ("axis", np.int64([0]))]
+    return model(nodes, [numpy_helper.from_array(value, name) for name, value in constants], [info("y", 1, 4, 8)], opset=21, ir=10)
+
+
 def contributed():
     """Operators of com.microsoft that have FLOAT alone, or in an output that is asked for."""
     def quantised(name, *shape):
@@ -178,7 +189,7 @@ def given():
                  inputs=[info("x", 4, 8), info("bias", 8), info("w2", 8, 8)])
 
 
-MADE = {"given": given, "moves": moves, "contributed": contributed, "bodies": bodies, "branches": branches, "functions": functions, "shared": shared, "old": old, "wide": wide, "norms": norms}
+MADE = {"given": given, "moves": moves, "quantised": quantised, "contributed": contributed, "bodies": bodies, "branches": branches, "functions": functions, "shared": shared, "old": old, "wide": wide, "norms": norms}
 
 
 class Case:

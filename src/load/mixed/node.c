@@ -81,6 +81,15 @@ static bool takes_held(const struct ulp_node *node, const struct mixed_value *va
            (value->held == ULP_TYPE_FLOAT || value->held == ULP_TYPE_FLOAT16);
 }
 
+/* From opset 21 on ONNX Runtime refuses a DequantizeLinear of INT8 whose value is moved and then
+ * not quantised (lint: qdq-passed): between it and what moves its elements a Cast must stand. */
+static bool is_dequantized(const struct mixed_value *value)
+{
+    static const char op[] = "DequantizeLinear";
+    return value->producer && value->producer->op_type.len == strlen(op) &&
+           memcmp(value->producer->op_type.data, op, strlen(op)) == 0;
+}
+
 /* What a node that hands on a wider value than its own type reads; NULL: it hands on none. */
 static struct mixed_value *find_wide(struct mixed_scope *scope, const struct ulp_node *node,
                                      const struct ulp_mixed_node *entry)
@@ -91,7 +100,7 @@ static struct mixed_value *find_wide(struct mixed_scope *scope, const struct ulp
         return NULL;
     struct mixed_value *value = mixed_find(scope, node->inputs[0]);
     value = value->wide ? value->wide : value;
-    return value->held == ULP_TYPE_FLOAT &&
+    return value->held == ULP_TYPE_FLOAT && !is_dequantized(value) &&
                    (value->kind == MIXED_COMPUTED || value->kind == MIXED_GIVEN)
                ? value
                : NULL;
