@@ -115,6 +115,29 @@ void ulp_lint_type_conflict(struct ulp_lint *lint, struct ulp_lint_place place)
                      ulp_lint_type_text(computed));
 }
 
+void ulp_lint_type_later(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    /* the opset from which on input 0 may be FLOAT, or INT32 and INT64 (ONNX's schemas) */
+    static const struct {
+        const char *op;
+        bool floats;
+        int since;
+    } rows[] = {{"Clip", false, 12},  {"Equal", true, 11},   {"Flatten", false, 9},
+                {"Gemm", false, 9},   {"Greater", false, 9}, {"Less", false, 9},
+                {"MatMul", false, 9}, {"Max", false, 12},    {"Min", false, 12},
+                {"PRelu", false, 9},  {"Pad", false, 11},    {"Pow", false, 12},
+                {"Relu", false, 14},  {"TopK", false, 11}};
+    const int64_t opset = ulp_lint_opset(place);
+    const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_input(place, 0));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !*place.node->domain; i++)
+        if (ulp_lint_is(place, rows[i].op) && opset < rows[i].since &&
+            (rows[i].floats ? ulp_type_is_float(type)
+                            : type == ULP_TYPE_INT32 || type == ULP_TYPE_INT64))
+            ulp_lint_add(lint, place, NULL,
+                         "of %s, which it takes from opset %d on: here it is %lld",
+                         ulp_lint_type_text(type), rows[i].since, (long long)opset);
+}
+
 /* ---- integers ---- */
 
 /* How far back a search goes, in nodes. */

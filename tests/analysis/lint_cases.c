@@ -149,6 +149,13 @@ const struct lint_case lint_cases[] = {
               "DequantizeLinear(w, s) [n] y = Mul(x, d) }",
      .clean = "(float[2] x) => (float[2] y) <float16 s = {1}, int8[2] w = {1, 2}> { d = "
               "DequantizeLinear<output_dtype=1>(w, s) [n] y = Mul(x, d) }"},
+    {.rule = "type-later",
+     .opset = 10,
+     .count = 1,
+     .says = "of FP32, which it takes from opset 11 on: here it is 10",
+     .targets = "ort-cuda",
+     .found = "(float[2] x) => (bool[2] y) { [n] y = Equal(x, x) }",
+     .clean = "(float[2] x) => (bool[2] y) { a = Cast<to=6>(x) [n] y = Equal(a, a) }"},
     {.rule = "cast-rounds-twice",
      .opset = 17,
      .count = 1,

@@ -138,10 +138,11 @@ static inline size_t report_memory(size_t bytes)
 {
     return bytes ? bytes : SIZE_MAX;
 }
-/* For --for's help; the test of the program's help holds it to the table. plan has no ort. */
+/* For --for's help; the test of the program's help holds it to the table. */
 #define TARGET_NAMES                                                                              \
-    "trt8, trt10, trt11 (trt: the newest), trt-rtx, torch, torch-compile, ort-cuda, ort-webgpu, " \
-    "ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, rknn"
+    "ort, trt8, trt10, trt11 (trt: the newest), trt-rtx, torch, torch-compile, ort-cuda, " \
+    "ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, " \
+    "rknn"
 /* A whole number from low to high, and nothing else, in text. */
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
 /* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:

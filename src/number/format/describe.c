@@ -551,40 +551,58 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     return end_page(&page);
 }
 
-static void put_rule(struct page *page, const struct ulp_rule *rule)
+/* "CumSum: every step is rounded": from the colon on; of another rule, all. */
+static const char *tail_of(const struct ulp_rule *rule)
 {
-    say(page, ulp_known_name(rule->known), "%s (%s%s%s)%s%s", rule->rule, rule->by,
-        *rule->on ? "; " : "", rule->on, *rule->shown ? ": " : "", rule->shown);
+    const char *tail = strstr(rule->rule, ": ");
+    return tail ? tail : rule->rule;
+}
+
+/* The same of an operator, or of two? */
+static bool is_alike(const struct ulp_rule *a, const struct ulp_rule *b)
+{
+    return a->known == b->known && strcmp(tail_of(a), tail_of(b)) == 0 &&
+           strcmp(a->by, b->by) == 0 && strcmp(a->on, b->on) == 0 &&
+           strcmp(a->shown, b->shown) == 0;
+}
+
+/* Is the rule one of the arithmetic's, or of the target's (NULL: none) other arithmetics? */
+static bool is_of(const struct ulp_rule *rule, const char *name, const char *target)
+{
+    const size_t length = target ? strlen(target) : 0;
+    return ulp_rule_holds(rule, name) ||
+           (length && strncmp(rule->of, target, length) == 0 && rule->of[length] == ':');
+}
+
+/* Rules that hold for the arithmetic, those alike together, but for those said before. */
+static void put_rules(struct page *page, const char *name, const char *target)
+{
+    struct ulp_rule rule, other;
+    for (size_t i = 0; ulp_target_rule(i, &rule); i++) {
+        char names[256] = "";
+        size_t used = 0;
+        bool said = !ulp_rule_holds(&rule, name);
+        for (size_t k = 0; k < i && !said && ulp_target_rule(k, &other); k++)
+            said = is_of(&other, name, target) && is_alike(&rule, &other);
+        for (size_t k = i; !said && used < sizeof names && ulp_target_rule(k, &other); k++) {
+            const int length = (int)(tail_of(&other) - other.rule);
+            if (!ulp_rule_holds(&other, name) || !is_alike(&rule, &other) ||
+                (k > i && strcmp(rule.rule, other.rule) == 0))
+                continue;
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", k > i ? ", " : "",
+                                     length, other.rule);
+        }
+        if (!said)
+            say(page, ulp_known_name(rule.known), "%s%s (%s%s%s)%s%s", names, tail_of(&rule),
+                rule.by, *rule.on ? "; " : "", rule.on, *rule.shown ? ": " : "", rule.shown);
+    }
 }
 
 size_t ulp_rules_describe(const char *name, char *buffer, size_t size)
 {
     struct page page = {.buffer = buffer, .size = size};
-    struct ulp_rule rule;
-    for (size_t i = 0; ulp_target_rule(i, &rule); i++)
-        if (ulp_rule_holds(&rule, name))
-            put_rule(&page, &rule);
+    put_rules(&page, name, NULL);
     return end_page(&page);
-}
-
-/* Rules that an earlier arithmetic of the target has alike are not said again. */
-static bool is_said(const struct ulp_rule *rule, size_t index, const char *target, size_t length)
-{
-    struct ulp_rule earlier;
-    for (size_t i = 0; i < index && ulp_target_rule(i, &earlier); i++)
-        if (strncmp(earlier.of, target, length) == 0 && earlier.of[length] == ':' &&
-            strcmp(earlier.rule, rule->rule) == 0 && strcmp(earlier.by, rule->by) == 0 &&
-            strcmp(earlier.shown, rule->shown) == 0)
-            return true;
-    return false;
-}
-
-static void put_new_rules(struct page *page, const char *name, const char *target)
-{
-    struct ulp_rule rule;
-    for (size_t i = 0; ulp_target_rule(i, &rule); i++)
-        if (ulp_rule_holds(&rule, name) && !is_said(&rule, i, target, strlen(target)))
-            put_rule(page, &rule);
 }
 
 size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t size)
@@ -610,9 +628,9 @@ size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t
     for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
         if (strncmp(row->name, target->name, front) == 0 && row->name[front] == ':') {
             say(&page, row->name + front + 1, "%s stands for %s.", row->name, row->expansion);
-            put_new_rules(&page, row->name, target->name);
+            put_rules(&page, row->name, target->name);
         }
     if (!ulp_runtime_find(target->lowered))
-        put_new_rules(&page, target->lowered, target->name);
+        put_rules(&page, target->lowered, target->name);
     return end_page(&page);
 }
