@@ -437,34 +437,40 @@ static bool is_told(const struct ulp_doctoring *x, const struct ulp_audit_node *
     return told;
 }
 
-static void add_fix(struct ulp_doctoring *x, struct ulp_text *fix)
+static void keep_through(struct ulp_doctoring *x, const struct ulp_magnified *magnified)
 {
-    x->failed |= fix->failed;
-    if (fix->length && !x->failed)
-        x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, fix->data);
-    ulp_text_free(fix);
+    if (magnified->at && !x->failed)
+        x->through[x->through_count++] =
+            (struct ulp_doctor_through){x->doctor->cause_count - 1, magnified->at->index};
 }
 
-/* Where no plan was tried, and no FP32 that helps. */
-static void add_mends(const struct ulp_doctoring *x, struct ulp_text *fix,
-                      const struct ulp_magnified *magnified)
+/* What to do by what makes errors count for more, where no rule says it, no plan was tried and FP32
+ * does not help. */
+static void add_mends(struct ulp_doctoring *x)
 {
-    if (!x->doctor->plan && !x->doctor->fine_beside)
-        ulp_report_mends(fix, x->lane, magnified);
+    for (size_t t = 0; t < x->through_count && !x->doctor->plan && !x->doctor->fine_beside; t++) {
+        struct ulp_doctor_cause *cause = &x->doctor->causes[x->through[t].cause];
+        struct ulp_text fix = {0};
+        if (cause->fix)
+            continue;
+        ulp_report_mends(&fix, x->lane, &x->lane->nodes[x->through[t].at]);
+        x->failed |= fix.failed;
+        cause->fix = ulp_doctor_copy(x, fix.data);
+        ulp_text_free(&fix);
+    }
 }
 
 /* Where shares lack most of it: by the sizes of errors. */
 static bool find_jump(struct ulp_doctoring *x)
 {
     struct ulp_magnified jump;
-    struct ulp_text text = {0}, fix = {0};
+    struct ulp_text text = {0};
     const struct ulp_audit_node *cause = ulp_report_jump(x->doctor->audit, x->lane, &jump);
     if (!cause)
         return false;
     ulp_report_jumped(&text, x->doctor->audit, x->lane, cause, &jump);
-    add_mends(x, &fix, &jump);
     ulp_doctor_add(x, ULP_DOCTOR_ERROR, cause, NULL, &text);
-    add_fix(x, &fix);
+    keep_through(x, &jump);
     return true;
 }
 
@@ -508,13 +514,12 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         ulp_doctor_add(x,
                        ulp_report_find_shows(lane, most) ? ULP_DOCTOR_DECISION : ULP_DOCTOR_ERROR,
                        magnified.leads ? magnified.at : most, NULL, &text);
+        keep_through(x, &magnified);
         ulp_scaled_remedy(&fix, x->doctor->audit, lane, most->name);
-        if (!fix.length)
-            add_mends(x, &fix, &magnified);
-        add_fix(x, &fix);
-        if (magnified.at && !x->failed)
-            x->through[x->through_count++] =
-                (struct ulp_doctor_through){x->doctor->cause_count - 1, magnified.at->index};
+        x->failed |= fix.failed;
+        if (fix.length && !x->failed)
+            x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, fix.data);
+        ulp_text_free(&fix);
     }
 }
 
@@ -523,5 +528,7 @@ enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error
 #define CAUSE(reason, word, function, what) function(x);
 #include "analysis/doctor/reason.def"
     ulp_doctor_match_lint(x);
+    if (!x->failed)
+        add_mends(x);
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;
 }

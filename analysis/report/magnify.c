@@ -135,12 +135,11 @@ void ulp_report_magnified(struct ulp_text *out, const struct ulp_audit *audit,
 }
 
 void ulp_report_mends(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                      const struct ulp_magnified *magnified)
+                      const struct ulp_audit_node *at)
 {
     const bool narrow =
         lane->arithmetic.storage.precision < SINGLE || lane->arithmetic.factor.precision < SINGLE;
-    if (magnified->at)
-        ulp_text_add(out, "%s in %s", find_row(magnified->at)->mends, narrow ? "FP32" : "FP64");
+    ulp_text_add(out, "%s in %s", find_row(at)->mends, narrow ? "FP32" : "FP64");
 }
 
 /* ---- where no derivative tells ---- */

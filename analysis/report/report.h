@@ -57,7 +57,7 @@ bool ulp_report_magnifier(const struct ulp_audit *audit, const struct ulp_audit_
 void ulp_report_magnified(struct ulp_text *out, const struct ulp_audit *audit,
                           const struct ulp_audit_lane *lane, const struct ulp_magnified *magnified);
 void ulp_report_mends(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                      const struct ulp_magnified *magnified);
+                      const struct ulp_audit_node *at);
 /* The same by the sizes of errors, where most of it is missing from shares: the node that
  * introduces what a node behind it, at, magnifies; NULL: there is none. And that as a clause. */
 const struct ulp_audit_node *ulp_report_jump(const struct ulp_audit *audit,
