@@ -1,29 +1,19 @@
 /* Rounding vectors of doubles to a format, as ulp_round_doubles does, for formats below double and
- * with a signed zero. Parameters, undefined again at
- * the end:
- *   SUFFIX      of the names
- *   ATTRIBUTE   target attribute of the instruction set
- *   VECTOR      of doubles, BITS of as many uint64_t (vector_size attribute)
- *   MAX(x, y), MIN(x, y)       of vectors without NaN
- *   WHERE_LESS(x, y, u, v)     lanes of u where x < y, else (NaN too) of v
- *   WHERE_NONZERO(x, u, v)     lanes of u where x < 0 or x > 0, else (NaN too) of v
- * Instantiated by tile_rounded.c. */
+ * with a signed zero. Includer: rounded_tiles_template.h, which has the parameters. */
 
-#define JOIN_(a, b) a##_##b
-#define JOIN(a, b) JOIN_(a, b)
 #define SPREAD(x) ((x) - (VECTOR){0})
 #define SIGN ((uint64_t)1 << 63)
 
-struct JOIN(rounder, SUFFIX) {
+struct NAME(rounder) {
     VECTOR smallest, shift, ulp, largest, flushed, infinite;
     VECTOR threshold_positive, threshold_negative, over_positive, over_negative;
 };
 
-ATTRIBUTE static struct JOIN(rounder, SUFFIX)
-    JOIN(make_rounder, SUFFIX)(const struct ulp_format *format, enum ulp_rounding rounding)
+ATTRIBUTE static struct NAME(rounder)
+    NAME(make_rounder)(const struct ulp_format *format, enum ulp_rounding rounding)
 {
     const struct rounder_scalars s = make_scalars(format, rounding);
-    return (struct JOIN(rounder, SUFFIX)){
+    return (struct NAME(rounder)){
         .smallest = SPREAD(s.smallest),
         .shift = SPREAD(s.shift),
         .ulp = SPREAD(s.ulp),
@@ -38,8 +28,8 @@ ATTRIBUTE static struct JOIN(rounder, SUFFIX)
 }
 
 /* nearest: the mode is nearest even, so nothing else is looked at. */
-ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX)(
-    const struct JOIN(rounder, SUFFIX) * r, VECTOR x, const bool nearest)
+ATTRIBUTE static inline __attribute__((always_inline)) VECTOR NAME(round)(
+    const struct NAME(rounder) * r, VECTOR x, const bool nearest)
 {
     const BITS sign = (BITS)x & SIGN;
     const VECTOR magnitude = (VECTOR)((BITS)x & ~SIGN);
@@ -64,8 +54,7 @@ ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX
 }
 
 /* x + y rounded to odd at 53 bits: number/round/odd.h. */
-ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(add_odd, SUFFIX)(VECTOR x,
-                                                                                    VECTOR y)
+ATTRIBUTE static inline __attribute__((always_inline)) VECTOR NAME(add_odd)(VECTOR x, VECTOR y)
 {
     const VECTOR sum = x + y, y_part = sum - x;
     const VECTOR error = (x - (sum - y_part)) + (y - y_part);
@@ -73,15 +62,5 @@ ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(add_odd, SUFF
     return WHERE_NONZERO(error, (VECTOR)(((BITS)sum - toward_zero) | 1), sum);
 }
 
-#undef JOIN
-#undef JOIN_
 #undef SPREAD
 #undef SIGN
-#undef SUFFIX
-#undef ATTRIBUTE
-#undef VECTOR
-#undef BITS
-#undef MAX
-#undef MIN
-#undef WHERE_LESS
-#undef WHERE_NONZERO

@@ -51,7 +51,8 @@ static struct rounder_scalars make_scalars(const struct ulp_format *format,
 typedef double f64x2 __attribute__((vector_size(16), may_alias));
 typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 
-#define SUFFIX portable
+#define NAME(x) x##_portable
+#define LANES 2
 #define ATTRIBUTE
 #define VECTOR f64x2
 #define BITS u64x2
@@ -61,16 +62,6 @@ typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 #define WHERE_NONZERO(x, u, v) SELECT(((x) < 0) | ((x) > 0), u, v)
 #define MAX(x, y) SELECT((x) > (y), x, y)
 #define MIN(x, y) SELECT((x) < (y), x, y)
-#include "kernels/chain/rounded_template.h"
-
-#define NAME(kind) kind##_portable
-#define TILE_ATTRIBUTE
-#define TILE_VECTOR f64x2
-#define TILE_LANES 2
-#define ROUNDER struct rounder_portable
-#define MAKE make_rounder_portable
-#define ROUND round_portable
-#define ADD_ODD add_odd_portable
 #include "kernels/chain/rounded_tiles_template.h"
 
 #if ULP_X86_VECTORS
@@ -83,7 +74,8 @@ typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 typedef uint64_t u64x4 __attribute__((vector_size(32), may_alias));
 typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 
-#define SUFFIX avx2
+#define NAME(x) x##_avx2
+#define LANES 4
 #define ATTRIBUTE AVX2
 #define VECTOR __m256d
 #define BITS u64x4
@@ -92,19 +84,10 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
     _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_NEQ_OQ))
 #define MAX(x, y) _mm256_max_pd(x, y)
 #define MIN(x, y) _mm256_min_pd(x, y)
-#include "kernels/chain/rounded_template.h"
-
-#define NAME(kind) kind##_avx2
-#define TILE_ATTRIBUTE AVX2
-#define TILE_VECTOR __m256d
-#define TILE_LANES 4
-#define ROUNDER struct rounder_avx2
-#define MAKE make_rounder_avx2
-#define ROUND round_avx2
-#define ADD_ODD add_odd_avx2
 #include "kernels/chain/rounded_tiles_template.h"
 
-#define SUFFIX avx512
+#define NAME(x) x##_avx512
+#define LANES 8
 #define ATTRIBUTE AVX512
 #define VECTOR __m512d
 #define BITS u64x8
@@ -113,16 +96,6 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
     _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_NEQ_OQ), v, u)
 #define MAX(x, y) _mm512_max_pd(x, y)
 #define MIN(x, y) _mm512_min_pd(x, y)
-#include "kernels/chain/rounded_template.h"
-
-#define NAME(kind) kind##_avx512
-#define TILE_ATTRIBUTE AVX512
-#define TILE_VECTOR __m512d
-#define TILE_LANES 8
-#define ROUNDER struct rounder_avx512
-#define MAKE make_rounder_avx512
-#define ROUND round_avx512
-#define ADD_ODD add_odd_avx512
 #include "kernels/chain/rounded_tiles_template.h"
 
 #endif

@@ -1,6 +1,7 @@
 /* A chain tile that keeps its sums in registers, and a row that reads its columns where they are.
- * Parameters, undefined again at the end:
+ * Parameters, of which the first two are undefined again at the end:
  *   TILE           the functions are TILE_1, TILE_2, TILE_4, ... by number of rows
+ *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   ATTRIBUTE      target attribute of the instruction set
  *   ELEMENT        float, double, uint32_t or uint64_t
  *   VECTOR, LANES  a vector of LANES elements (vector_size attribute)
@@ -8,9 +9,8 @@
  *   ROWS_MAX       most rows, 4, 6, 8 or 14: VECTORS * ROWS_MAX sums and a few vectors more are
  *                  what the registers hold
  *   SETUP          declarations from `rule` that STEP uses, or empty
- *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
- * Instantiated by tile_x86.c and tile_neon.c. */
+ * Instantiated by tile_set.h and rounded_tiles_template.h. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -128,12 +128,4 @@ ROW_OF(row4_even, 4, 2)
 #undef JOIN
 #undef JOIN_
 #undef TILE
-#undef ATTRIBUTE
-#undef ELEMENT
-#undef VECTOR
-#undef LANES
-#undef VECTORS
-#undef ROWS_MAX
-#undef SETUP
 #undef STEP
-#undef EVEN

@@ -106,23 +106,8 @@ struct loops {
     bool (*run_direct)(const struct direct *direct, size_t count, int top, double *total);
 };
 
-#define TARGET
-#define SUFFIX c
-#include "kernels/unit/fp4_template.h"
-#undef TARGET
-#undef SUFFIX
-#if ULP_X86_VECTORS
-#define TARGET __attribute__((target("avx2")))
-#define SUFFIX avx2
-#include "kernels/unit/fp4_template.h"
-#undef TARGET
-#undef SUFFIX
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#define SUFFIX avx512
-#include "kernels/unit/fp4_template.h"
-#undef TARGET
-#undef SUFFIX
-#endif
+#define TEMPLATE "kernels/unit/fp4_template.h"
+#include "base/machine/each_cpu_template.h"
 
 /* What the workers share. */
 struct work {
@@ -528,7 +513,7 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                         .row_out = swapped ? problem->out_column_offset : problem->out_row_offset,
                         .column_out =
                             swapped ? problem->out_row_offset : problem->out_column_offset,
-                        .loops = ULP_BY_FEATURES(cpu, &loops_avx512, &loops_avx2, &loops_c),
+                        .loops = ULP_BY_FEATURES(cpu, &loops_avx512, &loops_avx2, &loops_portable),
                         .emin = power ? -127 : -6,
                         .fraction = power ? 2 : 2 + 2 * 3,
                         .group_count = groups,

@@ -1,12 +1,9 @@
 /* Chains of FP4 blocks for one row and ULP_UNIT_COLUMNS columns, in vectors that the compiler makes
- * of what the target has. Included once for each target, TARGET and SUFFIX set. */
-
-#define NAME_OF(name, suffix) name##_##suffix
-#define NAME(name, suffix) NAME_OF(name, suffix)
+ * of what the target has. Included by base/machine/each_cpu_template.h. */
 
 /* Toward zero to an integer, |x| < 2^51: to nearest by adding 2^52, then back where that went up.
  */
-TARGET static inline __attribute__((always_inline)) void NAME(truncate, SUFFIX)(doubles *x)
+ATTRIBUTES static inline __attribute__((always_inline)) void NAMED(truncate)(doubles *x)
 {
     const longs sign = (longs)*x & INT64_MIN;
     const doubles magnitude = (doubles)((longs)*x & INT64_MAX);
@@ -16,14 +13,14 @@ TARGET static inline __attribute__((always_inline)) void NAME(truncate, SUFFIX)(
 }
 
 /* sum * 2^(e - F) to 24 bits, toward zero; subnormals are kept, zero is +0. */
-TARGET static inline __attribute__((always_inline)) void NAME(convert, SUFFIX)(doubles *sum,
-                                                                               const longs *e)
+ATTRIBUTES static inline __attribute__((always_inline)) void NAMED(convert)(doubles *sum,
+                                                                            const longs *e)
 {
     const doubles value = *sum * (doubles)((*e + (1023 - FRACTION_BITS)) << 52);
     const doubles magnitude = (doubles)((longs)value & INT64_MAX);
     const doubles cut = (doubles)((longs)value & ~(longs)((longs){0} + 0x1FFFFFFF));
     doubles small = value * 0x1p149;
-    NAME(truncate, SUFFIX)(&small);
+    NAMED(truncate)(&small);
     small *= 0x1p-149;
     const longs is_small = magnitude < 0x1p-126, is_large = magnitude >= 0x1p128;
     const longs infinity = (longs)((doubles){0} + INFINITY) | ((longs)value & INT64_MIN);
@@ -33,17 +30,17 @@ TARGET static inline __attribute__((always_inline)) void NAME(convert, SUFFIX)(d
     *sum = (doubles)bits + 0.0;
 }
 
-TARGET ULP_VECTORISE static void NAME(twice, SUFFIX)(int16_t *restrict out, const float *restrict x,
-                                                     size_t count)
+ATTRIBUTES ULP_VECTORISE static void NAMED(twice)(int16_t *restrict out, const float *restrict x,
+                                                  size_t count)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = (int16_t)(int32_t)(x[i] == x[i] ? 2 * x[i] : 0);
 }
 
 /* Elements and scales, and what bounds those of a line. At most COLUMNS of them. */
-TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apart,
-                                                    const struct source *from, size_t count,
-                                                    int32_t *restrict low, int32_t *restrict high)
+ATTRIBUTES ULP_VECTORISE static void NAMED(read)(struct line out, size_t apart,
+                                                 const struct source *from, size_t count,
+                                                 int32_t *restrict low, int32_t *restrict high)
 {
     int16_t any[COLUMNS];
     float *restrict const scale = out.scale;
@@ -79,9 +76,9 @@ TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apar
 }
 
 /* Elements times scales are exact, or infinite and then noticed (run_direct): they have 6 bits. */
-TARGET ULP_VECTORISE static void NAME(value, SUFFIX)(float *restrict value, const float *restrict x,
-                                                     const float *restrict scale, size_t count,
-                                                     struct bounds *bounds)
+ATTRIBUTES ULP_VECTORISE static void NAMED(value)(float *restrict value, const float *restrict x,
+                                                  const float *restrict scale, size_t count,
+                                                  struct bounds *bounds)
 {
     int32_t low = bounds->low, high = bounds->high;
     for (size_t j = 0; j < count; j++) {
@@ -96,9 +93,8 @@ TARGET ULP_VECTORISE static void NAME(value, SUFFIX)(float *restrict value, cons
 
 /* Exp and Sig of scales as the unit reads them, where NaN stays NaN, and which elements are not
  * zero. */
-TARGET ULP_VECTORISE static void NAME(split, SUFFIX)(struct parts out, struct line line,
-                                                     size_t apart, size_t used, int emin,
-                                                     size_t count)
+ATTRIBUTES ULP_VECTORISE static void NAMED(split)(struct parts out, struct line line, size_t apart,
+                                                  size_t used, int emin, size_t count)
 {
     int16_t *restrict const nonzero = out.nonzero, *restrict const exponent = out.exponent;
     float *restrict const significand = out.significand;
@@ -119,9 +115,10 @@ TARGET ULP_VECTORISE static void NAME(split, SUFFIX)(struct parts out, struct li
 }
 
 /* The exact sum of a group's products in quarters, all columns. */
-TARGET static inline __attribute__((always_inline)) void NAME(sum_group,
-                                                              SUFFIX)(shorts *out, const int16_t *a,
-                                                                      const shorts *b, size_t width)
+ATTRIBUTES static inline __attribute__((always_inline)) void NAMED(sum_group)(shorts *out,
+                                                                              const int16_t *a,
+                                                                              const shorts *b,
+                                                                              size_t width)
 {
     shorts sum = a[0] * b[0];
     for (size_t i = 1; i < width; i++)
@@ -129,20 +126,19 @@ TARGET static inline __attribute__((always_inline)) void NAME(sum_group,
     *out = sum;
 }
 
-TARGET static inline __attribute__((always_inline)) void NAME(sum_of, SUFFIX)(
+ATTRIBUTES static inline __attribute__((always_inline)) void NAMED(sum_of)(
     shorts *out, const struct row *row, const struct panel *panel, size_t at)
 {
     const size_t width = row->width;
     if (width == GROUP)
-        NAME(sum_group, SUFFIX)
+        NAMED(sum_group)
     (out, row->line.twice + at * GROUP, panel->twice + at * GROUP, GROUP);
-    else NAME(sum_group, SUFFIX)(out, row->line.twice + at * width, panel->twice + at * width,
-                                 width);
+    else NAMED(sum_group)(out, row->line.twice + at * width, panel->twice + at * width, width);
 }
 
 /* Sums from which nothing is cut but what their 24 bits do not hold (is_plain). */
-TARGET static bool NAME(run_plain, SUFFIX)(const struct row *row, const struct panel *panel,
-                                           int top, double *total)
+ATTRIBUTES static bool NAMED(run_plain)(const struct row *row, const struct panel *panel, int top,
+                                        double *total)
 {
     doubles c[PARTS];
     longs over = {0};
@@ -155,7 +151,7 @@ TARGET static bool NAME(run_plain, SUFFIX)(const struct row *row, const struct p
             shorts sum;
             if (!row->used[at])
                 continue;
-            NAME(sum_of, SUFFIX)(&sum, row, panel, at);
+            NAMED(sum_of)(&sum, row, panel, at);
             for (int half = 0; half < 2; half++) {
                 const floats term =
                     __builtin_convertvector(((const shorts16 *)&sum)[half], floats) *
@@ -178,8 +174,8 @@ TARGET static bool NAME(run_plain, SUFFIX)(const struct row *row, const struct p
 }
 
 /* As run_plain, in loops over columns; NaN and infinity are above every limit. */
-TARGET ULP_VECTORISE static bool NAME(run_direct, SUFFIX)(const struct direct *direct, size_t count,
-                                                          int top, double *restrict total)
+ATTRIBUTES ULP_VECTORISE static bool NAMED(run_direct)(const struct direct *direct, size_t count,
+                                                       int top, double *restrict total)
 {
     const int64_t limit = (int64_t)(top + 1023) << 52;
     int64_t over = 0;
@@ -202,8 +198,7 @@ TARGET ULP_VECTORISE static bool NAME(run_direct, SUFFIX)(const struct direct *d
     return over >= 0;
 }
 
-TARGET static void NAME(run, SUFFIX)(const struct row *row, const struct panel *panel,
-                                     double *total)
+ATTRIBUTES static void NAMED(run)(const struct row *row, const struct panel *panel, double *total)
 {
     doubles c[PARTS];
     memset(c, 0, sizeof c);
@@ -218,7 +213,7 @@ TARGET static void NAME(run, SUFFIX)(const struct row *row, const struct panel *
             if (!row->used[at])
                 continue;
             const size_t g = count++;
-            NAME(sum_of, SUFFIX)(&sum, row, panel, at);
+            NAMED(sum_of)(&sum, row, panel, at);
             const shorts meets = (panel->nonzero[at] & row->parts.nonzero[at]) != 0;
             exponent[g] =
                 ((panel->exponent[at] + row->parts.exponent[at]) & meets) | (LOWEST & ~meets);
@@ -239,27 +234,23 @@ TARGET static void NAME(run, SUFFIX)(const struct row *row, const struct panel *
             const longs more = tops > e;
             e = (tops & more) | (e & ~more);
             doubles whole = c[part] * (doubles)((FRACTION_BITS + 1023 - e) << 52);
-            NAME(truncate, SUFFIX)(&whole);
+            NAMED(truncate)(&whole);
             for (size_t g = 0; g < count; g++) {
                 const longs own =
                     __builtin_convertvector(((const shorts8 *)&exponent[g])[part], longs);
                 doubles whole_term =
                     __builtin_convertvector(((const floats8 *)term[g])[part], doubles) *
                     (doubles)((own - e + (FRACTION_BITS - 2 + 1023)) << 52);
-                NAME(truncate, SUFFIX)(&whole_term);
+                NAMED(truncate)(&whole_term);
                 whole += whole_term;
             }
-            NAME(convert, SUFFIX)(&whole, &e);
+            NAMED(convert)(&whole, &e);
             c[part] = whole;
         }
     }
     memcpy(total, c, sizeof c);
 }
 
-static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX),       NAME(run_plain, SUFFIX),
-                                                 NAME(twice, SUFFIX),     NAME(read, SUFFIX),
-                                                 NAME(split, SUFFIX),     NAME(value, SUFFIX),
-                                                 NAME(run_direct, SUFFIX)};
-
-#undef NAME
-#undef NAME_OF
+static const struct loops NAMED(loops) = {NAMED(run),       NAMED(run_plain), NAMED(twice),
+                                          NAMED(read),      NAMED(split),     NAMED(value),
+                                          NAMED(run_direct)};

@@ -28,24 +28,8 @@ struct kernels {
     void (*unite)(struct ulp_strip_pair *restrict out, const struct planes *restrict x, size_t n);
 };
 
-#define NAME(x) x##_portable
-#define ATTRIBUTE
-#ifdef __FP_FAST_FMA
-#define FUSED true
-#else
-#define FUSED false
-#endif
-#include "number/strip/strip_pair_template.h"
-#if ULP_X86_VECTORS
-#define NAME(x) x##_avx2
-#define ATTRIBUTE __attribute__((target("avx2,fma")))
-#define FUSED true
-#include "number/strip/strip_pair_template.h"
-#define NAME(x) x##_avx512
-#define ATTRIBUTE __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
-#define FUSED true
-#include "number/strip/strip_pair_template.h"
-#endif
+#define TEMPLATE "number/strip/strip_pair_template.h"
+#include "base/machine/each_cpu_template.h"
 
 static const struct kernels *find_kernels(void)
 {

@@ -1,15 +1,20 @@
-/* Primitives on planes of pairs, branch-free, for one instruction set. Includer: NAME(x) (unique
- * names), ATTRIBUTE, FUSED (whether ulp_pair_multiply takes the processor's fused step). Each gives
- * high, low and error: a bound of what the result differs by from that of exact operands, 0 where
- * it is exact, NaN where nothing is said. The errors of the steps are those of Joldes, Muller and
- * Popescu, "Tight and rigorous error bounds for basic building blocks of double-word arithmetic",
- * ACM TOMS 44(2), 2017 (number/README.md, section 9.2); what the operands' errors make of it is
- * added, and SLACK takes the roundings of this sum itself. */
+/* Primitives on planes of pairs, branch-free, for one instruction set
+ * (base/machine/each_cpu_template.h). Each gives high, low and error: a bound of what the result
+ * differs by from that of exact operands, 0 where it is exact, NaN where nothing is said. The
+ * errors of the steps are those of Joldes, Muller and Popescu, "Tight and rigorous error bounds for
+ * basic building blocks of double-word arithmetic", ACM TOMS 44(2), 2017 (number/README.md, section
+ * 9.2); what the operands' errors make of it is added, and SLACK takes the roundings of this sum
+ * itself. */
 
+#if defined __FP_FAST_FMA || VECTOR_BITS >= 256
+#define FUSED true /* ulp_pair_multiply takes the processor's fused step */
+#else
+#define FUSED false
+#endif
 #define SLACK (1 + 0x1p-48)
-#define KERNEL(name)                                                                             \
-    ATTRIBUTE static void NAME(name)(struct planes *restrict z, const struct planes *restrict x, \
-                                     const struct planes *restrict y, size_t n)
+#define KERNEL(name)                                                                               \
+    ATTRIBUTES static void NAMED(name)(struct planes *restrict z, const struct planes *restrict x, \
+                                       const struct planes *restrict y, size_t n)
 #define EACH _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
 
 /* Algorithm 6: 3 u^2 + 13 u^3, u = 2^-53. Exact where no sum below the first loses anything, as of
@@ -144,7 +149,7 @@ KERNEL(round)
 }
 
 /* Is some error NaN; is some not 0? */
-ATTRIBUTE static unsigned NAME(look)(const double *restrict error, size_t n)
+ATTRIBUTES static unsigned NAMED(look)(const double *restrict error, size_t n)
 {
     uint64_t lost = 0, some = 0;
     for (size_t i = 0; i < n; i++) {
@@ -154,8 +159,8 @@ ATTRIBUTE static unsigned NAME(look)(const double *restrict error, size_t n)
     return (unsigned)(2 * lost + some);
 }
 
-ATTRIBUTE static void NAME(split)(struct planes *restrict out,
-                                  const struct ulp_strip_pair *restrict x, size_t n)
+ATTRIBUTES static void NAMED(split)(struct planes *restrict out,
+                                    const struct ulp_strip_pair *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         out->high[i] = x[i].high;
@@ -164,8 +169,8 @@ ATTRIBUTE static void NAME(split)(struct planes *restrict out,
     }
 }
 
-ATTRIBUTE static void NAME(unite)(struct ulp_strip_pair *restrict out,
-                                  const struct planes *restrict x, size_t n)
+ATTRIBUTES static void NAMED(unite)(struct ulp_strip_pair *restrict out,
+                                    const struct planes *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         out[i].high = x->high[i];
@@ -174,21 +179,19 @@ ATTRIBUTE static void NAME(unite)(struct ulp_strip_pair *restrict out,
     }
 }
 
-static const struct kernels NAME(kernels) = {
-    .add = NAME(add),
-    .mul = NAME(mul),
-    .div = NAME(div),
-    .sqrt = NAME(sqrt),
-    .max = NAME(max),
-    .min = NAME(min),
-    .round = NAME(round),
-    .look = NAME(look),
-    .split = NAME(split),
-    .unite = NAME(unite),
+static const struct kernels NAMED(kernels) = {
+    .add = NAMED(add),
+    .mul = NAMED(mul),
+    .div = NAMED(div),
+    .sqrt = NAMED(sqrt),
+    .max = NAMED(max),
+    .min = NAMED(min),
+    .round = NAMED(round),
+    .look = NAMED(look),
+    .split = NAMED(split),
+    .unite = NAMED(unite),
 };
 #undef SLACK
 #undef KERNEL
 #undef EACH
-#undef NAME
-#undef ATTRIBUTE
 #undef FUSED
