@@ -69,12 +69,12 @@ struct ulp_members {
      * members have there (enum ulp_value_kind); NULL: all are finite */
     unsigned char *kinds;
     unsigned stored_formats; /* ulp_stored_formats_of what some member gives */
-    bool unstored; /* some member gives what its own storage does not hold, such as scaled codes */
-    size_t *equal; /* by recording: elements with its bits, or those of one of its schedules */
-    size_t varied; /* the most elements in which another schedule differs from the arithmetic */
-    bool open;     /* it follows a decision that some member turns */
-    uint64_t digest; /* of what the arithmetic itself gives */
-    bool shapeless;  /* some member gives another shape */
+    bool unstored;  /* some member gives what its own storage does not hold, such as scaled codes */
+    size_t *equal;  /* by recording: elements with its bits, or those of one of its schedules */
+    size_t varied;  /* the most elements in which another schedule differs from the arithmetic */
+    bool open;      /* it follows a decision that some member turns */
+    bool shapeless; /* some member gives another shape, or ended before */
+    size_t reached; /* the last trial that came to it, from 1 */
     struct ulp_row_distances matched;
 };
 enum ulp_value_kind {
@@ -105,7 +105,6 @@ struct ulp_compared_work {
     double floor;        /* error of this size is its operator's in any library; find_floor in
                             compare_collect.c */
     bool chosen;         /* behind a choice of rows, which are matched before they are compared */
-    unsigned reached; /* by input that is looked at, a bit: mistakes move it in some arithmetic */
     /* of a product, below which elements are small: their errors are those of the sum, and not of
      * its last rounding; 0: none */
     double small;
@@ -220,8 +219,6 @@ enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
                                        struct ulp_error *error);
 /* Elements of what was recorded that have the bits of `value`, in the recording's type. */
 size_t ulp_compare_count_equal(const struct ulp_tensor *recorded, const struct ulp_tensor *value);
-/* Of all values: other values have another one, but by chance. */
-uint64_t ulp_compare_digest(const struct ulp_tensor *value);
 enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error);
 
 /* decisions.c: look at a node in a run, in lane 0, which stands for the truth, and in the lanes of
@@ -246,8 +243,9 @@ double ulp_matched_expected(const struct ulp_row_distances *matched);
 double ulp_small_rms(const struct ulp_compared_work *work, const struct ulp_tensor *value,
                      const struct ulp_tensor *truth);
 void ulp_matched_add(struct ulp_row_distances *all, double distance); /* of a trial */
-/* The distance that a further one exceeds with that probability, of those of trials. */
-double ulp_matched_limit(const struct ulp_row_distances *matched, double probability);
+/* How many times the distances of trials a further one exceeds with that probability; `draws` 2:
+ * how many times another further one. */
+double ulp_matched_chance(const struct ulp_row_distances *matched, int draws, double probability);
 
 /* trials.c: the arithmetic of that index on problems close by. */
 enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,
@@ -347,6 +345,10 @@ enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t fil
 /* comparison_text.c: the output of the recording that is worst by what it is for; NULL: none. */
 const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
                                                        size_t file);
+/* What is said first of a recording: what it is, why, and what to do. */
+struct ulp_headline;
+void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t file,
+                             struct ulp_headline *head);
 /* comparison_json.c: the result as a document; NULL: out of memory. */
 json_t *ulp_comparison_document(const struct ulp_comparison *comparison);
 

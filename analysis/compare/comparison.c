@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "base/options.h"
 
-/* With neighbours; where these cannot be computed, within the limit of memory too, without them. A
+/* With neighbours; where these cannot be computed, within the limit of memory too, or take an index
+ * out of its axis, without them. A
  * machine without memory is no such reason: what is found does not depend on it. */
 static enum ulp_status measure_near(struct ulp_comparing *comparing,
                                     const struct ulp_compare_options *near, struct ulp_error *error)
@@ -20,6 +21,7 @@ static enum ulp_status measure_near(struct ulp_comparing *comparing,
     comparing->options = near;
     enum ulp_status status = ulp_comparing_measure(comparing, error);
     if (status != ULP_ERROR_UNSUPPORTED && status != ULP_ERROR_USAGE &&
+        status != ULP_ERROR_INPUT &&
         !ulp_budget_refused(budget, refusals, status))
         return status;
     const struct ulp_error why = *error;

@@ -142,7 +142,7 @@ static void say_qualified(struct ulp_headline *head, const struct ulp_comparison
                           size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
-    const char *text = file->cause.text;
+    const char *text = file->cause.text ? file->cause.text : "";
     size_t open = 0;
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_compared_value *value = &comparison->tensors[t].values[f];
@@ -226,7 +226,7 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
         ulp_text_show(&head->what, " (node %td, %s)", tensor->index, tensor->op);
     else
         ulp_text_add(&head->what, " (an input)");
-    if (*file->cause.text)
+    if (file->cause.text && *file->cause.text)
         ulp_text_show(&head->why, "%s At '%s' ", file->cause.text, tensor->name);
     add_measure(&head->why, comparison, &tensor->values[f]);
     ulp_text_add(&head->todo, "%s%s", todo[file->cause.kind],
@@ -277,21 +277,28 @@ static void add_grade(struct ulp_text *what, const struct ulp_comparison *compar
     ulp_judged_say(what, worst->values[f].judged.grade, &worst->values[f].judged, worst->name);
 }
 
+void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t f,
+                             struct ulp_headline *head)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    ulp_text_show_whole(&head->what, file->name);
+    ulp_text_add(&head->what, ": ");
+    if (comparison->ill &&
+        (comparison->lost || file->explained || file->cause.kind == ULP_CAUSE_UNJUDGED))
+        ulp_text_show(&head->what, "%s; ", comparison->ill);
+    if (file->explained)
+        say_explained(head, comparison, f);
+    else
+        say_unexplained(head, comparison, f);
+    add_grade(&head->what, comparison, f);
+}
+
 static void add_file_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
                              size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     struct ulp_headline head = {0};
-    ulp_text_show_whole(&head.what, file->name);
-    ulp_text_add(&head.what, ": ");
-    if (comparison->ill &&
-        (comparison->lost || file->explained || file->cause.kind == ULP_CAUSE_UNJUDGED))
-        ulp_text_show(&head.what, "%s; ", comparison->ill);
-    if (file->explained)
-        say_explained(&head, comparison, f);
-    else
-        say_unexplained(&head, comparison, f);
-    add_grade(&head.what, comparison, f);
+    ulp_comparison_headline(comparison, f, &head);
     ulp_page_headline(page, file->explained && !comparison->ill ? "" : page->red, &head);
     ulp_headline_free(page, &head);
     add_unmatched(page, file);
@@ -451,6 +458,13 @@ static void add_comparison(const struct ulp_page *page, const struct ulp_compari
     for (size_t f = 0; f < comparison->file_count; f++)
         add_file_verdict(page, comparison, f);
     add_slices(page, comparison);
+    if (comparison->ended)
+        ulp_text_show(
+            page->out,
+            "  (%zu of %zu trials ended early, the first by: %s; what lies behind is taken "
+            "as behind a decision)\n",
+            comparison->ended, comparison->trials * comparison->arithmetic_count,
+            comparison->ended_by);
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
             add_pair(page, comparison, f, other);

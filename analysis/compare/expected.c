@@ -191,7 +191,8 @@ static void judge_matched(struct ulp_compared_value *judged, const struct ulp_me
                           double probability)
 {
     judged->rows_matched = true;
-    judged->limit = judged->max_limit = ulp_matched_limit(&members->matched, probability);
+    judged->limit = judged->max_limit =
+        ULP_LIBRARY_FACTOR * ulp_matched_chance(&members->matched, 1, probability);
     judged->ratio = judged->max_ratio =
         divide_by_expected(judged->matched, expected->matched + stored);
     judged->explained = !judged->nonfinite && judged->ratio <= judged->limit;

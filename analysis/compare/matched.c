@@ -90,19 +90,19 @@ void ulp_matched_add(struct ulp_row_distances *all, double distance)
     all->log_count += log != 0;
 }
 
-/* Student's t of their logarithms; of too few, or where some are 0, as a ratio of one direction. */
-double ulp_matched_limit(const struct ulp_row_distances *matched, double probability)
+/* Student's t of their logarithms; of too few, or where some are 0, a ratio of one direction. */
+double ulp_matched_chance(const struct ulp_row_distances *matched, int draws, double probability)
 {
     const double n = (double)matched->log_count, mean = n > 0 ? matched->logs / n : 0,
-                 variance = n > 1 ? (matched->log_squares - n * mean * mean) / (n - 1) : 0,
-                 trials = (double)(matched->count ? matched->count : 1);
+                 variance = n > 1 ? (matched->log_squares - n * mean * mean) / (n - 1) : 0;
+    const double trials = (double)(matched->count ? matched->count : 1);
     double low = 0, high = 1e4;
     if (n < 3 || n < trials)
-        return ULP_LIBRARY_FACTOR * ulp_ratio_limit(1, trials, probability);
+        return ulp_ratio_limit(1, draws == 2 ? 1 : trials, probability);
     for (int step = 0; step < 60; step++) {
         const double t = (low + high) / 2,
                      tail = ulp_incomplete_beta((n - 1) / 2, 0.5, (n - 1) / (n - 1 + t * t)) / 2;
         *(tail > probability ? &low : &high) = t;
     }
-    return ULP_LIBRARY_FACTOR * ulp_math_exp(high * sqrt(ulp_math_max(variance, 0) * (1 + 1 / n)));
+    return ulp_math_exp(high * sqrt(ulp_math_max(variance, 0) * (draws == 2 ? 2 : 1 + 1 / n)));
 }

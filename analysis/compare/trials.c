@@ -143,6 +143,7 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
         if (number < 0)
             continue;
         struct ulp_compared_work *work = &comparing->work[number];
+        work->members[trying->arithmetic].reached = trying->trial + 1;
         work->members[trying->arithmetic].open |=
             ulp_is_open(comparing, trying->arithmetic, event->output_names[o]);
         if (value && work->chosen)
@@ -152,6 +153,22 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
         else
             ULP_TRY(add_trial(trying, work, value, truth, error));
     }
+    return ULP_OK;
+}
+
+/* A rounding that was drawn otherwise sent an index out of its axis, or made a shape that does not
+ * fit: what lies behind has no value in this trial, as behind any decision that falls otherwise. */
+static enum ulp_status note_end(const struct trying *trying, const struct ulp_error *why)
+{
+    const struct ulp_comparing *comparing = trying->comparing;
+    struct ulp_comparison *out = comparing->out;
+    for (size_t t = 0; t < out->tensor_count; t++) {
+        struct ulp_members *members = &comparing->work[t].members[trying->arithmetic];
+        members->open |= members->reached != trying->trial + 1;
+        members->shapeless |= members->reached != trying->trial + 1;
+    }
+    if (!out->ended++ && !(out->ended_by = ulp_comparing_text(comparing, why->message)))
+        return ULP_ERROR_MEMORY;
     return ULP_OK;
 }
 
@@ -185,8 +202,9 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
                                              options->progress ? *options->progress
                                                                : (struct ulp_observer){0}};
     const struct ulp_run_options run = {.thread_count = options->thread_count};
-    return ulp_program_run(program, &inputs, &run, observers, options->progress ? 2 : 1, NULL, NULL,
-                           error);
+    const enum ulp_status status = ulp_program_run(program, &inputs, &run, observers,
+                                                   options->progress ? 2 : 1, NULL, NULL, error);
+    return status == ULP_ERROR_INPUT ? note_end(trying, error) : status;
 }
 
 enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,

@@ -8,7 +8,9 @@
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/emulation/emulation.h"
 #include "analysis/lint/proposal.h"
+#include "analysis/compare/comparing.h"
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
@@ -281,12 +283,44 @@ static enum ulp_status try_forbidding(struct ulp_doctoring *x, struct ulp_error 
 static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
 {
     struct ulp_lint_rule rule;
-    if (cause->reason == ULP_DOCTOR_RECORDING)
-        return ULP_GRADE_BROKEN;
     if (cause->reason != ULP_DOCTOR_GRAPH || !cause->rule)
         return ULP_GRADE_FINE;
     ulp_lint_rule((size_t)ulp_lint_rule_find(cause->rule), &rule);
     return rule.severity == ULP_SEVERITY_ERROR ? ULP_GRADE_BROKEN : ULP_GRADE_BORDERLINE;
+}
+
+/* What compare says of recordings: before what the audit says, those that are not explained. */
+static enum ulp_status judge_recordings(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    struct ulp_doctor *doctor = x->doctor;
+    const struct ulp_comparison *comparison = doctor->comparison;
+    const enum ulp_grade own = doctor->grade;
+    struct ulp_text text = {0};
+    const struct ulp_page page = {.out = &text};
+    for (int explained = 0; comparison && explained < 2; explained++) {
+        for (size_t f = 0; f < comparison->file_count; f++) {
+            const struct ulp_compared_file *file = &comparison->files[f];
+            const enum ulp_grade grade = file->explained ? ULP_GRADE_FINE
+                                         : file->hidden  ? ULP_GRADE_NOT
+                                                         : ULP_GRADE_BROKEN;
+            struct ulp_headline head = {0};
+            if (file->explained != explained)
+                continue;
+            ulp_comparison_headline(comparison, f, &head);
+            ulp_text_show(&text, explained ? "; %s" : "%s; ", head.what.data ? head.what.data : "");
+            ulp_headline_free(&page, &head);
+            if (ulp_grade_weigh(grade) > ulp_grade_weigh(doctor->grade))
+                doctor->grade = grade;
+        }
+        if (!explained)
+            ulp_text_show(&text, "%s%s%s", text.length ? "computed here it is " : "",
+                          text.length ? ulp_grade_name(own) : "", text.length ? ": " : "");
+        if (!explained)
+            ulp_text_show(&text, "%s", doctor->reason);
+    }
+    if (comparison)
+        doctor->reason = keep(x, &text);
+    return ulp_taken(doctor->reason, error);
 }
 
 static void judge_causes(struct ulp_doctor *doctor)
@@ -613,6 +647,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(try_forbidding(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
+    ULP_TRY(judge_recordings(x, error));
     ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, doctor->target, &rests_on, error));
     doctor->rests_on = ulp_doctor_copy(x, rests_on);
     ULP_TRY(say_remedy(x, error));

@@ -6,6 +6,7 @@
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/zero.h"
+#include "analysis/compare/comparing.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judge.h"
 #include "analysis/overflow/meter.h"
@@ -369,14 +370,18 @@ void ulp_doctor_find_recording(struct ulp_doctoring *x)
             tensor && tensor->index >= 0 && (size_t)tensor->index < x->lane->node_count
                 ? &x->lane->nodes[tensor->index]
                 : NULL;
+        struct ulp_headline head = {0};
         struct ulp_text text = {0};
-        if (node) {
-            add_node(&text, node);
-            ulp_text_add(&text, ": ");
-        }
-        ulp_text_show(&text, "recording %s is not explained by %s: %s", file->name,
-                      x->doctor->arithmetic, file->cause.text);
+        const struct ulp_page page = {.out = &text};
+        ulp_comparison_headline(comparison, i % count, &head);
+        ulp_text_show(&text, "recording %s%s: %s", file->name,
+                      file->hidden ? ", of which it cannot be told" : ", which is NOT explained",
+                      head.why.data ? head.why.data : "");
+        char *todo = ulp_doctor_copy(x, head.todo.data);
+        ulp_headline_free(&page, &head);
         ulp_doctor_add(x, ULP_DOCTOR_RECORDING, node, tensor ? tensor->name : NULL, &text);
+        if (!x->failed)
+            x->doctor->causes[x->doctor->cause_count - 1].fix = todo;
     }
 }
 

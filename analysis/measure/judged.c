@@ -281,6 +281,14 @@ bool ulp_task_has(enum ulp_task task, int figure)
     return false;
 }
 
+double ulp_task_decibels(enum ulp_task task, bool broken)
+{
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+        if (rules[r].task == task && rules[r].figure == offsetof(struct ulp_judged, sqnr_db))
+            return broken ? rules[r].broken : rules[r].fine;
+    return ulp_task_decibels(ULP_TASK_SIGNAL, broken);
+}
+
 static double member(const struct ulp_judged *judged, size_t offset)
 {
     return offset ? *(const double *)(const void *)((const char *)judged + offset) : 1;

@@ -51,6 +51,9 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more);
 
 /* Has the task a rule of its own for the figure? Its outputs have it then. */
 bool ulp_task_has(enum ulp_task task, int figure);
+/* From how many decibels on the task's outputs are fine, below how many broken; of one without such
+ * a rule as of a signal. */
+double ulp_task_decibels(enum ulp_task task, bool broken);
 /* "logits is at 63.1 dB", "logits equals the reference", "logits has an error where the reference
  * is 0": of no more is it -infinity or NaN. */
 void ulp_judged_say_sqnr(struct ulp_text *out, const char *name, double db);

@@ -110,7 +110,8 @@ struct ulp_power {
     char *kind;  /* "channels", "mean", "scale", "layout", "resize" (a pixel's shift), "order" */
     char *input; /* name of the graph's input */
     char *what;  /* the mistake in words */
-    /* it moves what it arrives at by 5 % and more, of the rms or a column's spread */
+    /* exactly computed, outputs by it have a worse grade than the arithmetic's errors give them, by
+     * the decibels of doc/verdicts.md (of matched rows over a column's spread) */
     bool harms;
     double least; /* part of the mistake that is noticed: 1, 0.1, 0.01 or 0.001; 0: not even all */
 };
@@ -189,6 +190,10 @@ struct ulp_comparison {
     size_t asked;   /* how many of them were asked about */
     char *unranked; /* why neighbours were not computed; NULL: they were, or were not wanted */
     size_t trials;
+    /* trials, of all arithmetics together, that ended before the graph's end, and why the first
+     * did: an index was outside of its axis. What lies behind is taken as behind a decision */
+    size_t ended;
+    char *ended_by; /* NULL: none did */
     /* why the reference judges nothing with these inputs: it stops being finite itself ("node 3
      * quotient (Div) is 0 / 0, in the reference already: all of c is 0"), or (lost) its own digits
      * are not enough; NULL: it does, or was not looked at. No recording is fine then */

@@ -205,4 +205,5 @@ def main():
     sys.exit(bool(counts["explained"] or counts["accused"]))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@
 
 #include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
+#include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -15,33 +16,27 @@ ULP_FREES(ulp_program_free, struct ulp_program)
 
 /* Inputs that are looked at. */
 #define INPUTS_MAX 4
-/* A mistake that moves no output by this part of its rms (of a column's spread, where rows are
- * matched) does no harm that is looked for. */
-#define HARMLESS 0.05
-/* Of outputs behind a decision that cannot be matched: beyond what an honest run moves them. */
-#define BEYOND 1.5
-static const double parts[] = {1, 0.1, 0.01, 0.001};
-#define PARTS (sizeof parts / sizeof *parts)
-
 /* What the mistake gives beside what was recorded. */
 struct beside {
     size_t equal; /* elements with its bits */
     double apart; /* rms, or the distance of rows that match */
 };
 
-/* Of one arithmetic at one tensor: what the mistake gives, beside each recording. */
+/* Of one lane at one tensor: what the mistake gives, beside each recording. */
 struct seen {
     struct ulp_compared_value value; /* its sizes */
     bool computed;
     struct beside *beside; /* by file */
 };
 
+/* Lanes of a run with a mistake: FP64, which says what the mistake does by itself, then
+ * arithmetics. */
 struct looking {
     struct ulp_comparing *comparing;
     size_t lanes;
-    unsigned input;    /* its bit in `reached` */
-    struct seen *seen; /* by lane and tensor */
-    bool refused;      /* the run with the mistake ended in an error, which nobody overlooks */
+    const size_t *arithmetics; /* by lane, from the second on */
+    struct seen *seen;         /* by lane and tensor */
+    bool refused; /* the run with the mistake ended in an error, which nobody overlooks */
 };
 
 static struct seen *find_seen(const struct looking *looking, size_t lane, size_t tensor)
@@ -75,13 +70,11 @@ static enum ulp_status look_at(const struct looking *looking, size_t lane, size_
                                const struct ulp_tensor *value, struct ulp_error *error)
 {
     const struct ulp_comparing *comparing = looking->comparing;
-    struct ulp_compared_work *work = &comparing->work[number];
+    const struct ulp_compared_work *work = &comparing->work[number];
     struct seen *seen = find_seen(looking, lane, number);
     struct ulp_metrics *truth = &seen->value.truth;
     double squares = 0;
     seen->computed = true;
-    if (!value || ulp_compare_digest(value) != work->members[lane].digest)
-        work->reached |= looking->input;
     seen->value.reshaped = !value || value->count != work->count;
     if (value && work->chosen)
         ULP_TRY(ulp_matched_distance(comparing, number, value, NULL, &seen->value.matched, error));
@@ -125,10 +118,11 @@ struct mistake {
 
 struct trying {
     struct looking looking;
-    struct ulp_program *program; /* of the first arithmetics */
+    struct ulp_program *program;
     const char *input;
     const struct ulp_tensor *given;
     struct ulp_picture picture;
+    double *leasts; /* by file, mistake and arithmetic asked about: the part that is noticed */
 };
 
 static enum ulp_status run_mistake(struct trying *trying, const struct mistake *mistake,
@@ -156,9 +150,23 @@ static bool is_recorded_node(const struct ulp_comparing *comparing, size_t t, si
     return comparing->out->tensors[t].node && comparing->out->tensors[t].values[file].recorded;
 }
 
-/* What was recorded is so much nearer to the reference than to what the mistake gives: it was not
- * made. */
-#define NEARER 3
+/* Of taking a mistake that was made for one that was not, over all tensors. */
+#define OVERLOOKED 0.05
+
+/* How many times nearer to the reference than to what the mistake gives, both exact, a recording
+ * must be to show that the mistake was not made. Had it been, it would be as far from what the
+ * mistake gives as a draw of the arithmetic's errors, and no nearer to the reference than another:
+ * what two draws differ by is exceeded. */
+static double find_nearer(const struct ulp_comparing *comparing, size_t t, size_t arithmetic,
+                          size_t tensors)
+{
+    const struct ulp_compared_work *work = &comparing->work[t];
+    const double probability = OVERLOOKED / (double)(tensors ? tensors : 1);
+    return work->chosen
+               ? ulp_matched_chance(&work->members[arithmetic].matched, 2, probability)
+               : ulp_ratio_limit(sqrt(comparing->out->tensors[t].expected[arithmetic].freedom), 1,
+                                 probability);
+}
 
 /* Would the result be unexplained, or is what was recorded another one? Where the recording has all
  * bits of the arithmetic, other bits are seen, too. */
@@ -166,11 +174,12 @@ static bool is_noticed(const struct looking *looking, size_t lane, size_t file)
 {
     const struct ulp_comparing *comparing = looking->comparing;
     const struct ulp_compared_file *out = &comparing->out->files[file];
+    const size_t arithmetic = looking->arithmetics[lane];
     const double probability =
         ULP_FALSE_ALARM / (double)(out->tensor_count ? out->tensor_count : 1);
     const struct ulp_ranked *ranked = out->ranked;
     bool noticed = looking->refused;
-    while (ranked->arithmetic != lane)
+    while (ranked->arithmetic != arithmetic)
         ranked++;
     for (size_t t = 0; t < comparing->out->tensor_count && !noticed; t++) {
         const struct seen *seen = find_seen(looking, lane, t);
@@ -178,36 +187,50 @@ static bool is_noticed(const struct looking *looking, size_t lane, size_t file)
             continue;
         const struct ulp_compared_work *work = &comparing->work[t];
         const struct ulp_compared_value *value = &comparing->out->tensors[t].values[file];
-        const bool open = comparing->out->tensors[t].expected[lane].open;
+        const bool open = comparing->out->tensors[t].expected[arithmetic].open;
         const double own = work->chosen ? value->matched : open ? INFINITY : value->truth.rms;
-        noticed = seen->value.truth.nonfinite ||
-                  !ulp_compare_judge_value(comparing, t, file, lane, probability, &seen->value)
-                       .explained ||
-                  seen->beside[file].apart > NEARER * own ||
-                  (ulp_has_all_bits(ranked) && seen->beside[file].equal < work->count);
+        noticed =
+            seen->value.truth.nonfinite ||
+            !ulp_compare_judge_value(comparing, t, file, arithmetic, probability, &seen->value)
+                 .explained ||
+            find_seen(looking, 0, t)->beside[file].apart >
+                find_nearer(comparing, t, arithmetic, out->tensor_count) * own ||
+            (ulp_has_all_bits(ranked) && seen->beside[file].equal < work->count);
     }
     return noticed;
 }
 
-/* Where it arrives: elsewhere errors are the arithmetic's own. */
+/* Is an output that is off by that part of its rms (where rows are matched, of a column's spread)
+ * not fine for its task, by the verdicts' decibels; or broken? */
+static bool is_beyond(double off, enum ulp_task task, bool broken)
+{
+    const double decibels = ulp_task_decibels(task, broken);
+    return !(off <= ulp_math_exp(-decibels / 20 * 2.302585092994046));
+}
+
+/* Would outputs by the mistake, exactly computed, have a worse grade than the arithmetic's have by
+ * its errors? Of one whose outputs are broken, a grade that is not fine. */
 static bool does_harm(const struct looking *looking, size_t lane, size_t file)
 {
     const struct ulp_comparison *out = looking->comparing->out;
     bool harm = looking->refused;
     for (size_t t = 0; t < out->tensor_count && !harm; t++) {
         const struct ulp_compared_tensor *tensor = &out->tensors[t];
-        const struct ulp_compared_work *work = &looking->comparing->work[t];
-        const struct ulp_expected_error *expected = &tensor->expected[lane];
-        const struct seen *seen = find_seen(looking, lane, t);
-        if (!is_recorded_node(looking->comparing, t, file) || !seen->computed ||
-            !(work->reached & looking->input))
+        const struct ulp_expected_error *own = &tensor->expected[looking->arithmetics[lane]];
+        const struct seen *seen = find_seen(looking, 0, t);
+        if (!is_recorded_node(looking->comparing, t, file) || !seen->computed)
             continue;
-        const bool open = expected->open || expected->shapeless;
-        harm = work->chosen && open
-                   ? seen->value.matched > HARMLESS
-                   : seen->value.truth.rms >
-                         ulp_math_max(HARMLESS * tensor->range.ref_rms,
-                                      open ? BEYOND * work->members[lane].actual.rms : 0);
+        const bool chosen = looking->comparing->work[t].chosen;
+        const enum ulp_task task = tensor->values[file].judged.task;
+        const double rms = tensor->range.ref_rms, errs = chosen         ? own->matched
+                                                         : own->rms > 0 ? own->rms / rms
+                                                                        : 0;
+        const bool broken = is_beyond(errs, task, false) && !is_beyond(errs, task, true);
+        harm = seen->value.truth.nonfinite || (!chosen && seen->value.reshaped) ||
+               is_beyond(chosen                      ? seen->value.matched
+                         : seen->value.truth.rms > 0 ? seen->value.truth.rms / rms
+                                                     : 0,
+                         task, broken);
     }
     return harm;
 }
@@ -255,68 +278,103 @@ static size_t list_mistakes(const struct ulp_tensor *given, const struct ulp_pic
 
 /* ---- what was found ---- */
 
-/* The mistake itself, in every arithmetic: which would not see it though it does harm. */
+static double *find_least(const struct trying *trying, size_t file, size_t power, size_t arithmetic)
+{
+    return &trying->leasts[(file * INPUTS_MAX * MISTAKES_MAX + power) *
+                               trying->looking.comparing->asked +
+                           arithmetic];
+}
+
+/* The mistake itself, in every lane: which would not see it though it does harm. */
 static enum ulp_status try_whole(struct trying *trying, const struct mistake *mistake,
                                  struct ulp_error *error)
 {
-    struct ulp_comparing *comparing = trying->looking.comparing;
+    const struct looking *looking = &trying->looking;
+    struct ulp_comparing *comparing = looking->comparing;
     ULP_TRY(run_mistake(trying, mistake, 1, error));
-    for (size_t f = 0; f < comparing->recording_count; f++)
-        for (size_t r = 0; r < comparing->out->files[f].ranked_count; r++) {
-            struct ulp_ranked *ranked = &comparing->out->files[f].ranked[r];
-            const bool harms = does_harm(&trying->looking, ranked->arithmetic, f),
-                       noticed = is_noticed(&trying->looking, ranked->arithmetic, f);
+    for (size_t f = 0; f < comparing->recording_count; f++) {
+        struct ulp_compared_file *file = &comparing->out->files[f];
+        for (size_t l = 1; l < looking->lanes; l++) {
+            struct ulp_ranked *ranked = file->ranked;
+            const bool harms = does_harm(looking, l, f), noticed = is_noticed(looking, l, f);
+            while (ranked->arithmetic != looking->arithmetics[l])
+                ranked++;
             ranked->blind |= trying->picture.image && harms && !noticed;
             ranked->saw |= harms && noticed;
             ranked->missed |= harms && !noticed;
+            if (trying->leasts)
+                *find_least(trying, f, file->power_count, looking->arithmetics[l]) = noticed;
+        }
+        if (trying->leasts)
+            file->power[file->power_count].harms =
+                does_harm(looking, 1 + (file->by >= 0 ? (size_t)file->by : 0), f);
+    }
+    return ULP_OK;
+}
+
+/* That part of it. *more, *fewer: some lane notices it; some does not that notices the whole. */
+static enum ulp_status try_part(struct trying *trying, const struct mistake *mistake, double part,
+                                bool *more, bool *fewer, struct ulp_error *error)
+{
+    const struct looking *looking = &trying->looking;
+    struct ulp_comparing *comparing = looking->comparing;
+    *more = *fewer = false;
+    ULP_TRY(run_mistake(trying, mistake, part, error));
+    for (size_t f = 0; f < comparing->recording_count; f++)
+        for (size_t l = 1; l < looking->lanes; l++) {
+            double *least = find_least(trying, f, comparing->out->files[f].power_count,
+                                       looking->arithmetics[l]);
+            const bool noticed = is_noticed(looking, l, f);
+            if (noticed && *least > part)
+                *least = part;
+            *more |= noticed;
+            *fewer |= !noticed && *least == 1;
         }
     return ULP_OK;
 }
 
-/* Ever smaller parts of it, in those asked about, until none is seen. */
+/* Of those asked about: all of it, and the least of its parts that is seen. */
 static enum ulp_status try_parts(struct trying *trying, const struct mistake *mistake,
                                  struct ulp_error *error)
 {
     struct ulp_comparing *comparing = trying->looking.comparing;
     ULP_SCOPED(ulp_text_free) struct ulp_text words = {0};
-    bool seen = true;
+    bool more = false, fewer = false, ignored;
     ulp_change_describe(&trying->picture, &mistake->change, &words);
-    for (size_t p = 0; p < PARTS && seen; p++) {
-        ULP_TRY(run_mistake(trying, mistake, parts[p], error));
-        seen = false;
-        for (size_t f = 0; f < comparing->recording_count; f++) {
-            struct ulp_compared_file *file = &comparing->out->files[f];
-            const size_t by = file->by >= 0 ? (size_t)file->by : 0;
-            struct ulp_power *power = &file->power[file->power_count - !!p];
-            const bool noticed = is_noticed(&trying->looking, by, f);
-            if (!p) {
-                power->kind = ulp_comparing_text(comparing, mistake->kind);
-                power->input = ulp_comparing_text(comparing, trying->input);
-                power->what = words.length ? ulp_comparing_text(comparing, words.data) : NULL;
-                power->harms = does_harm(&trying->looking, by, f);
-                ULP_TRY(ulp_taken(power->kind && power->input && power->what, error));
-                file->power_count++;
-            }
-            if (!noticed || (p && power->least != parts[p - 1]))
-                continue;
-            power->least = parts[p];
-            seen = ulp_type_is_float(trying->given->type); /* of others there are no parts */
-        }
+    ULP_TRY(try_whole(trying, mistake, error));
+    if (ulp_type_is_float(trying->given->type)) /* of others there are no parts */
+        ULP_TRY(try_part(trying, mistake, 0.01, &more, &fewer, error));
+    if (more)
+        ULP_TRY(try_part(trying, mistake, 0.001, &more, &ignored, error));
+    if (fewer)
+        ULP_TRY(try_part(trying, mistake, 0.1, &more, &ignored, error));
+    for (size_t f = 0; f < comparing->recording_count; f++) {
+        struct ulp_compared_file *file = &comparing->out->files[f];
+        struct ulp_power *power = &file->power[file->power_count++];
+        power->kind = ulp_comparing_text(comparing, mistake->kind);
+        power->input = ulp_comparing_text(comparing, trying->input);
+        power->what = words.length ? ulp_comparing_text(comparing, words.data) : NULL;
+        ULP_TRY(ulp_taken(power->kind && power->input && power->what, error));
     }
     return ULP_OK;
 }
 
-static enum ulp_status open_looking(struct ulp_comparing *comparing, size_t lanes,
-                                    struct trying *out, struct ulp_error *error)
+static enum ulp_status open_looking(struct ulp_comparing *comparing, const size_t *arithmetics,
+                                    size_t lanes, struct trying *out, struct ulp_error *error)
 {
     const struct ulp_program_options options = {.inputs = comparing->inputs};
     const size_t seen = lanes * comparing->out->tensor_count, files = comparing->recording_count;
-    out->looking = (struct looking){.comparing = comparing, .lanes = lanes};
+    struct ulp_arithmetic *all = ulp_arena_take(comparing->arena, lanes, sizeof *all);
+    out->looking =
+        (struct looking){.comparing = comparing, .lanes = lanes, .arithmetics = arithmetics};
+    ULP_TRY(ulp_taken(all, error));
+    ULP_TRY(ulp_arithmetic_find("fp64", &all[0], error));
+    for (size_t l = 1; l < lanes; l++)
+        all[l] = comparing->options->arithmetics[arithmetics[l]];
     ULP_TAKE(out->looking.seen, comparing->arena, seen + 1, error);
     for (size_t s = 0; s < seen; s++)
         ULP_TAKE(out->looking.seen[s].beside, comparing->arena, files, error);
-    return ulp_program_create(comparing->model, comparing->options->arithmetics, lanes, &options,
-                              &out->program, error);
+    return ulp_program_create(comparing->model, all, lanes, &options, &out->program, error);
 }
 
 /* A picture that was not recorded itself; where there is none, any input. */
@@ -331,19 +389,18 @@ static bool is_looked_at(const struct ulp_comparing *comparing, size_t input, bo
            (!pictures || ulp_picture_of(&named->tensor).image);
 }
 
-/* Every mistake in every input that is looked at. */
-static enum ulp_status try_inputs(struct ulp_comparing *comparing, size_t lanes,
-                                  enum ulp_status (*try_one)(struct trying *trying,
-                                                             const struct mistake *mistake,
-                                                             struct ulp_error *error),
-                                  struct ulp_error *error)
+/* Every mistake in every input that is looked at, in these lanes; of those asked about the parts,
+ * too. */
+static enum ulp_status try_inputs(struct ulp_comparing *comparing, const size_t *arithmetics,
+                                  size_t lanes, double *leasts, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     struct trying trying = {0};
     struct mistake mistakes[MISTAKES_MAX];
     bool pictures = false;
-    ULP_TRY(open_looking(comparing, lanes, &trying, error));
+    ULP_TRY(open_looking(comparing, arithmetics, lanes, &trying, error));
     program = trying.program;
+    trying.leasts = leasts;
     for (size_t i = 0; i < comparing->inputs->count; i++)
         pictures |= ulp_picture_of(&comparing->inputs->items[i].tensor).image;
     for (size_t i = 0, looked = 0; i < comparing->inputs->count && looked < INPUTS_MAX; i++) {
@@ -352,22 +409,64 @@ static enum ulp_status try_inputs(struct ulp_comparing *comparing, size_t lanes,
         trying.picture = ulp_picture_of(trying.given);
         if (!is_looked_at(comparing, i, pictures))
             continue;
-        trying.looking.input = 1U << looked;
         const size_t count = list_mistakes(trying.given, &trying.picture, mistakes);
         for (size_t m = 0; m < count; m++)
-            ULP_TRY(try_one(&trying, &mistakes[m], error));
+            ULP_TRY((leasts ? try_parts : try_whole)(&trying, &mistakes[m], error));
         looked++;
     }
     return ULP_OK;
 }
 
+/* Neighbours that may explain what those asked about do not; *lanes, with FP64. */
+static void add_neighbours(const struct ulp_comparing *comparing, size_t *arithmetics,
+                           size_t *lanes)
+{
+    const struct ulp_comparison *out = comparing->out;
+    for (size_t f = 0; f < out->file_count; f++)
+        for (size_t r = 0; r < out->files[f].ranked_count; r++) {
+            const size_t a = out->files[f].ranked[r].arithmetic;
+            bool is_new = a >= comparing->asked && out->files[f].ranked[r].explains &&
+                          !out->files[f].explained;
+            for (size_t l = 1; l < *lanes && is_new; l++)
+                is_new = arithmetics[l] != a;
+            if (is_new)
+                arithmetics[(*lanes)++] = a;
+        }
+}
+
+/* Of the arithmetic that explains the file; none: of the first. */
+static void keep_leasts(const struct ulp_comparing *comparing, const double *leasts, size_t file)
+{
+    struct ulp_compared_file *out = &comparing->out->files[file];
+    const struct trying trying = {.looking.comparing = (struct ulp_comparing *)(uintptr_t)comparing,
+                                  .leasts = (double *)(uintptr_t)leasts};
+    for (size_t p = 0; p < out->power_count; p++)
+        out->power[p].least = *find_least(&trying, file, p, out->by >= 0 ? (size_t)out->by : 0);
+}
+
 enum ulp_status ulp_compare_power(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     struct ulp_comparison *out = comparing->out;
+    size_t lanes = 1 + comparing->asked, *arithmetics;
+    double *leasts;
     for (size_t f = 0; f < out->file_count; f++)
         ULP_TAKE(out->files[f].power, out->memory, INPUTS_MAX * MISTAKES_MAX, error);
-    ULP_TRY(try_inputs(comparing, out->arithmetic_count, try_whole, error));
+    ULP_TAKE(arithmetics, comparing->arena, 1 + out->arithmetic_count, error);
+    ULP_TAKE(leasts, comparing->arena,
+             out->file_count * INPUTS_MAX * MISTAKES_MAX * comparing->asked, error);
+    for (size_t a = 0; a < comparing->asked; a++)
+        arithmetics[1 + a] = a;
+    ULP_TRY(try_inputs(comparing, arithmetics, lanes, leasts, error));
+    for (size_t f = 0; f < out->file_count; f++) {
+        ulp_compare_weigh_power(comparing, f);
+        keep_leasts(comparing, leasts, f);
+    }
+    lanes = 1;
+    add_neighbours(comparing, arithmetics, &lanes);
+    if (lanes == 1)
+        return ULP_OK;
+    ULP_TRY(try_inputs(comparing, arithmetics, lanes, NULL, error));
     for (size_t f = 0; f < out->file_count; f++)
         ulp_compare_weigh_power(comparing, f);
-    return try_inputs(comparing, comparing->asked, try_parts, error);
+    return ULP_OK;
 }
