@@ -114,6 +114,13 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
     ULP_TRY(ulp_judged_measure(ordered.data ? &ordered : value, truth, purpose, budget, &judged,
                                error));
     judged.listed = ordered.data != NULL;
+    if (ulp_type_is_float(truth->type)) { /* which counts where some sample's are listed */
+        struct ulp_metrics metrics;
+        ULP_TRY(ulp_metrics_measure_on(ordered.data ? &ordered : value, truth,
+                                       &auditor->audit.lanes[lane].arithmetic.storage,
+                                       auditor->pool, &metrics, error));
+        judged.sqnr_db = metrics.sqnr_db;
+    }
     ulp_judged_add(&output->judged, &judged);
     return ULP_OK;
 }
@@ -154,7 +161,9 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
     struct ulp_judged *judged = &output->judged;
     struct ulp_text text = {0};
     judged->sqnr_db =
-        ulp_judged_decibels(judged, ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db);
+        ulp_judged_decibels(judged, judged->listed
+                                        ? judged->sqnr_db
+                                        : ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db);
     if (isnan(judged->sqnr_db)) /* of a sample in which there is nothing to compare */
         judged->sqnr_db = ulp_judged_decibels(judged, output->entire.sqnr_db);
     const struct ulp_birth *birth =

@@ -8,6 +8,7 @@
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/emulation/emulation.h"
 #include "analysis/lint/proposal.h"
+#include "analysis/lint/refusal.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
@@ -343,6 +344,19 @@ static bool has_edit(const char *found)
     return false;
 }
 
+static enum ulp_status keep_refusal(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    const struct ulp_finding *refused = ulp_doctor_find_refused(x->doctor);
+    struct ulp_text text = {0};
+    if (x->forbidding_mends)
+        x->doctor->tf32_forbidden_by = ulp_doctor_copy(x, ulp_target_tf32(x->target)->forbids);
+    if (refused) {
+        ulp_lint_say_error(&text, refused, x->doctor->target);
+        x->doctor->refused = keep(x, &text);
+    }
+    return x->failed ? ulp_out_of_memory(error) : ULP_OK;
+}
+
 /* Is there an edit for something that the lint found? */
 static bool may_edit(const struct ulp_doctor *doctor)
 {
@@ -350,6 +364,17 @@ static bool may_edit(const struct ulp_doctor *doctor)
     for (size_t f = 0; f < doctor->lint->finding_count; f++)
         may |= has_edit(doctor->lint->findings[f].rule);
     return may;
+}
+
+/* The nodes that a plan keeps; of many the first. */
+static void name_kept(struct ulp_text *text, const struct ulp_search *plan)
+{
+    enum { SHOWN = 4 };
+    for (size_t k = 0; k < plan->kept_count && k < SHOWN; k++)
+        ulp_text_show(text, "%s%s", k ? ", " : "; in FP32: ", plan->kept[k].name);
+    if (plan->kept_count > SHOWN)
+        ulp_text_add(text, " and %zu more, which the command at next writes",
+                     plan->kept_count - SHOWN);
 }
 
 /* Is it wrong where no node of a file can be kept in FP32? */
@@ -423,6 +448,9 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
         char *rest = is_beyond(x) || ulp_doctor_mends(plan) ? NULL : strstr(text.data, ". Keep ");
         if (rest) /* all nodes, which does not meet it either */
             rest[1] = '\0';
+        text.length = strlen(text.data);
+        if (!is_beyond(x) && ulp_doctor_mends(plan))
+            name_kept(&text, plan);
         x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text.data);
     }
     ulp_text_free(&text);
@@ -647,6 +675,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(try_forbidding(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
+    ULP_TRY(keep_refusal(x, error));
     ULP_TRY(judge_recordings(x, error));
     ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, doctor->target, &rests_on, error));
     doctor->rests_on = ulp_doctor_copy(x, rests_on);

@@ -390,7 +390,7 @@ void ulp_doctor_find_recording(struct ulp_doctoring *x)
 /* Of what is left with other nodes kept, decisions may be those of what these did. */
 static double part_of(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
 {
-    return lane->attribution.kept_count ? node->share : ulp_math_max(node->share, node->decision);
+    return lane->attribution.kept_count ? node->share : ulp_report_part(lane, node);
 }
 
 /* Exact values so small that the format has no more than its least digits for them. */

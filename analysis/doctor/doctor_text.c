@@ -1,7 +1,6 @@
 /* A diagnosis as text: the verdict, the most probable cause first, what to do, the command. */
 #include "analysis/audit/auditor.h"
 #include "analysis/doctor/doctoring.h"
-#include "analysis/lint/refusal.h"
 #include "analysis/measure/judged.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
@@ -23,11 +22,9 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
 {
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
-    const struct ulp_finding *refused = ulp_doctor_find_refused(doctor);
-    if (refused) {
-        ulp_lint_say_error(&head->what, refused, doctor->target);
-        ulp_text_add(&head->what, "; computed as the graph says, in ");
-    } else
+    if (doctor->refused)
+        ulp_text_show(&head->what, "%s; computed as the graph says, in ", doctor->refused);
+    else
         ulp_text_show(&head->what, "%s%s in ", ulp_grade_name(doctor->grade),
                       doctor->as_is ? " as the graph is," : "");
     ulp_text_show(&head->what, "%s%s%s: %s", doctor->arithmetic,

@@ -224,6 +224,7 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
     }
     sum->varies |= sum->task != more->task;
     sum->listed |= more->listed;
+    sum->sqnr_db = worst_of(sum->sqnr_db, more->sqnr_db, ULP_WORST_SMALLEST);
     if (more->task < sum->task)
         sum->task = more->task, sum->basis = more->basis;
     if (is_less(more->group_db, sum->group_db))

@@ -34,7 +34,13 @@ const struct ulp_audit_node *ulp_report_find_faint(const struct ulp_audit_lane *
                                                    const struct ulp_audit_node *after);
 void ulp_report_faint(struct ulp_text *out, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *node);
-/* report_cause.c. The node of the largest share in the error of the outputs, or of the largest
+/* report_cause.c. A node's share, or its decisions'; where several nodes cancel each other, each
+ * many times the whole, what they cause together counts for the largest, and nothing for the
+ * others. */
+double ulp_report_part(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node);
+/* What these cause together, and how many they are; one alone is none. */
+double ulp_report_joint(const struct ulp_audit_lane *lane, size_t *count);
+/* The node of the largest share in the error of the outputs, or of the largest
  * decision; NULL: they are not known. What the worst output's error comes from: "; node 4 ...". */
 const struct ulp_audit_node *ulp_report_find_cause(const struct ulp_audit_lane *lane);
 void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,

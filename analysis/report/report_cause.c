@@ -26,17 +26,60 @@ static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lan
 /* Beyond this much that they do not explain, shares are no answer (doc/attribution.md). */
 #define RESIDUAL_MAX 0.25
 
-static double largest_part(const struct ulp_audit_node *node)
+/* Parts that are so many times as large as the whole cancel each other, and are no answer. */
+#define MANY 1.5
+
+/* Nodes that cancel each other: each causes many times the error. */
+struct group {
+    size_t count;
+    double joint;                                /* their shares' sum */
+    const struct ulp_audit_node *first, *second; /* the largest, and the most negative */
+};
+
+static struct group find_group(const struct ulp_audit_lane *lane)
 {
-    return ulp_math_max(node->share, node->decision);
+    struct group group = {0};
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        if (!(fabs(node->share) > MANY))
+            continue;
+        group.count++;
+        group.joint += node->share;
+        if (!group.first || node->share > group.first->share)
+            group.first = node;
+        if (!group.second || node->share < group.second->share)
+            group.second = node;
+    }
+    return group;
+}
+
+double ulp_report_joint(const struct ulp_audit_lane *lane, size_t *count)
+{
+    const struct group group = find_group(lane);
+    *count = group.count;
+    return group.joint;
+}
+
+double ulp_report_part(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    const double most = ulp_math_max(node->share, node->decision);
+    if (!(fabs(node->share) > MANY) || node->decision > MANY)
+        return most;
+    const struct group group = find_group(lane);
+    return group.count < 2 ? most : group.first == node ? group.joint : node->decision;
 }
 
 static const struct ulp_audit_node *find_largest(const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_node *cause = NULL;
-    for (size_t n = 0; n < lane->node_count; n++)
-        if (largest_part(&lane->nodes[n]) > (cause ? largest_part(cause) : 0))
+    double most = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const double part = ulp_report_part(lane, &lane->nodes[n]);
+        if (part > most) {
+            most = part;
             cause = &lane->nodes[n];
+        }
+    }
     return cause;
 }
 
@@ -75,9 +118,6 @@ static const char *name_cause(int cause, bool of_all)
     ulp_share_cause_name((enum ulp_share_cause)cause, &all, &node);
     return of_all ? all : node;
 }
-
-/* Parts of a share that are so many times as large as it cancel each other, and are no answer. */
-#define MANY 1.5
 
 /* Is one of the parts many times the whole? *most, *least: the parts that cancel. */
 static bool find_cancelling(const double *causes, double whole, int *most, int *least)
@@ -184,11 +224,28 @@ static void add_explained(struct ulp_text *out, const struct ulp_audit_lane *lan
         ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? explained : "");
 }
 
+/* "node 4 b (Add) and node 3 a (Add), which cancel each other, together cause 82 % of ...; the
+ * first by itself is 508 times it" */
+static void add_group(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct group *group, const char *output, const char *what)
+{
+    const struct ulp_audit_node *first = group->first, *second = group->second;
+    ulp_text_show(out, "node %zu %s (%s) and ", first->index, first->name, first->op);
+    if (group->count == 2)
+        ulp_text_show(out, "node %zu %s (%s)", second->index, second->name, second->op);
+    else
+        ulp_text_show(out, "%zu others", group->count - 1);
+    ulp_text_show(out, ", which cancel each other, together cause %.0f %% of ", 100 * group->joint);
+    add_explained(out, lane, output, what);
+    ulp_text_add(out, "; the first by itself is %.3g times it", first->share);
+}
+
 void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause,
                       const char *output, const char *what)
 {
-    const double part = largest_part(cause);
+    const struct group group = find_group(lane);
+    const double part = ulp_report_part(lane, cause);
     const bool decides = cause->decision > cause->share;
     struct ulp_magnified magnified = {0};
     if (!decides && ulp_report_magnifier(audit, lane, cause, &magnified) && magnified.leads) {
@@ -196,6 +253,11 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_add(out, ", and %.0f %% of ", 100 * ulp_math_min(magnified.at->passes, 1));
         add_explained(out, lane, output, what);
         ulp_text_add(out, " passes through it; ");
+    }
+    if (group.count > 1 && group.first == cause && !decides) {
+        add_group(out, lane, &group, output, what);
+        ulp_report_shows(out, audit, lane, cause);
+        return;
     }
     ulp_text_show(out, "node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
     if (part <= MANY)
@@ -223,7 +285,7 @@ static bool rounds_inputs(const struct ulp_audit_lane *lane, const struct ulp_au
 {
     const double inputs = lane->attribution.inputs;
     return lane->attribution.given && inputs >= CAUSE_OF_ALL &&
-           inputs > (cause ? largest_part(cause) : 0);
+           inputs > (cause ? ulp_report_part(lane, cause) : 0);
 }
 
 /* The model's input, where nodes read one alone. */

@@ -305,6 +305,11 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     if (count > SHARES_SHOWN)
         ulp_text_add(page->out, "  %10s  %zu more node%s\n", PERCENT(rest), count - SHARES_SHOWN,
                      count - SHARES_SHOWN == 1 ? "" : "s");
+    size_t cancelling;
+    const double joint = ulp_report_joint(lane, &cancelling);
+    if (cancelling > 1)
+        ulp_text_add(page->out, "  %10s  of these the %zu that cancel each other, together\n",
+                     PERCENT(joint), cancelling);
     ulp_text_add(page->out, "  %10s  rounding the inputs\n  %10s  sum%s\n",
                  PERCENT(attribution->inputs), ULP_FIGURE("%.1f%%", 100 * attribution->sum),
                  columns.decided ? " with decisions" : "");

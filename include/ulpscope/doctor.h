@@ -88,7 +88,11 @@ struct ulp_doctor {
      * "as the graph is: fine in ort-cuda:tf32"; else NULL */
     char *beside;
     bool fine_beside;
-    bool as_is; /* private: what is judged is the first of these, the graph itself */
+    bool as_is; /* what is judged is the graph as it is, which the target leaves in FP32 */
+    /* "ort-cuda takes only ...": an error of the lint by which the target refuses the graph, or
+     * takes it for another; NULL: there is none, or no target was named */
+    char *refused;
+    char *tf32_forbidden_by; /* what forbids the target TF32, which mends it; NULL: it does not */
     size_t cause_count;
     struct ulp_doctor_cause *causes; /* the most probable first */
     double

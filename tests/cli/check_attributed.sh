@@ -84,6 +84,22 @@ tr -s '\n ' ' ' <two.out | grep -qE 'without the pair of node 0 q_a \(QuantizeLi
     fail "a pair that helps one sample and harms another: $(head -4 two.out)"
 "$program" audit quantised.onnx -i first.npz -a fp32 --reference-model float.onnx -q >one.out || [ $? -eq 1 ] || fail "cancelling: audit of one"
 grep -q "in sample\|worst of" one.out && fail "a pair of one sample: $(head -4 one.out)"
+# Two sums that FP16 rounds to one number, 2000, from 2000.6 and 2000.6011: the margin's error, 0.0011, is the difference of errors 500 times as large, by different nodes. The error of y is 0.30005 - 0.3011
+# = -0.00105: 0.071 of it is the rounding of 0.3011 itself, and of the rest, the decision, 0.112 is that of both inputs: (4.9e-5 + 7.5e-5) / 0.0011. Together they cause 0.929 * 0.888.
+PYTHONPATH=$source/examples python3 - <<'END2' || fail "a margin"
+import numpy as np
+from onnx_writer import node, write_model
+
+x = np.linspace(-60, -5, 8, dtype="f4")[:, None]
+x[1], x[6] = 0.3, 0.3011
+far = {"far": np.float32(2000.3), "zero": np.array([0]), "half": np.array([4]), "all": np.array([8])}
+write_model("margin.onnx", [node("Slice", "x zero half zero", "a"), node("Slice", "x half all zero", "b"), node("Add", "a far", "A", "first"), node("Add", "b far", "B", "second"),
+                            node("Concat", "A B", "c", axis=0), node("ArgMax", "c", "i", axis=0, keepdims=0), node("Gather", "x i", "y", axis=0)], {"x": x.shape}, ["y"], far)
+np.savez("margin.npz", x=x)
+END2
+"$program" audit margin.onnx -i margin.npz -a fp16 -q --json margin.json >margin.out || [ $? -eq 1 ] || fail "a margin: audit"
+fields margin.json 'abs(sum(n["share"] for n in r["lanes"][0]["nodes"] if n["name"] in ("first", "second")) - 0.929 * 0.888) < 0.001' "the joint share"
+tr -s '\n ' ' ' <margin.out | grep -q "together cause 82 % of the error" || fail "a margin's shares: $(head -5 margin.out)"
 for name in Identity Reshape Unsqueeze Flatten Transpose twice; do
     "$program" audit $name.onnx -i x.npz -a fp16 --verify 3 -q --json verified.json >/dev/null || [ $? -eq 1 ] || fail "$name: audit"
     python3 -c '
