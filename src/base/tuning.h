@@ -111,8 +111,6 @@
  * neighbours in memory share cache lines. */
 #define ULP_TUNE_SCALED_ELEMENTS 4096
 #define ULP_TUNE_SCALED_CELLS_MIN 16
-/* Columns of a vector times a matrix that is not packed, at a time. */
-#define ULP_TUNE_UNPACKED_COLUMNS 1024
 
 /* ---- matrix units (kernels/unit/) ---- */
 

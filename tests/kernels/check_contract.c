@@ -326,7 +326,7 @@ TEST(fp32_equals_fmaf_across_blocks)
 }
 
 /* One side packed for all threads; blocks left over, and pieces of fewer tiles than threads; two
- * rows of unpacked columns, which are cut for the threads. */
+ * rows of columns. */
 TEST(fp32_equals_fmaf_on_threads)
 {
     static const struct setup setups[] = {

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "kernels/chain/form.h"
-#include "kernels/chain/unpacked.h"
 #include "kernels/operand/packed.h"
 
 static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
@@ -191,25 +190,8 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
         job.row_step = ulp_offset_step(job.out_row, job.row_count);
         job.column_step = job.column_run ? 1 : ulp_offset_step(job.out_column, job.column_count);
     }
-    struct ulp_unpacked_problem unpacked = {
-        .rule = &chains->rule,
-        .rows = &job.rows,
-        .columns = &job.columns,
-        .output = &job.output,
-        .out_batch = problem->out_batch_offset,
-        .out_row = job.out_row,
-        .out_column = job.out_column,
-        .batch_count = problem->batch_count,
-        .row_count = job.row_count,
-        .column_count = job.column_count,
-        .k_count = job.k_count,
-    };
     bool has_padding =
         ulp_element_is_float(job.element) && (problem->a.padding || problem->b.padding);
-    if (!chains->pairwise && chains->cuts.level_count == 0 &&
-        ulp_unpacked_serves(&unpacked, job.tile) &&
-        !(has_padding && ulp_pack_meets_padding(&job.rows, &job.columns, pool)))
-        return ulp_unpacked_run(&unpacked, job.tile, pool, error);
     job.meets_padding =
         has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
     enum ulp_status status = ULP_OK;

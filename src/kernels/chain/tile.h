@@ -39,21 +39,13 @@ struct ulp_tile_place {
 typedef void ulp_tile_fn(const struct ulp_step_rule *rule, void *sums, const void *rows,
                          const void *columns, size_t k_count, struct ulp_tile_place place);
 
-/* One row of 1 or 4 vectors of columns that lie side by side in the tensor, or (even) at every
- * second place: sum i is that of a[k] * data[k_offset[k] + i], or 2 i, from +0. For problems with
- * so few rows that packing would cost more than the work. Whole vectors are read: with (even) up to
- * the element after the last. */
-typedef void ulp_row_fn(const struct ulp_step_rule *rule, void *sums, const void *a,
-                        const void *data, const int64_t *k_offset, size_t k_count);
-
 struct ulp_tile {
     unsigned needs; /* ulp_cpu_feature */
     bool (*serves)(const struct ulp_step_rule *rule);
     enum ulp_element element; /* of panels and sums */
     size_t columns;
     ulp_tile_fn *run[ULP_TILE_ROWS_MAX + 1]; /* [number of rows]; NULL: use the next that is not */
-    size_t lanes;                            /* of a vector of row1 and row4; 0: there are none */
-    ulp_row_fn *row1, *row4, *row1_even, *row4_even;
+    size_t lanes;                            /* of a vector; 0: of one that rounds, or none */
 };
 
 /* Fastest first, closed by a row whose `serves` is NULL. */

@@ -22,8 +22,6 @@
 #define FMA64(a, b, s) vfmaq_f64(s, a, b)
 #define ROUND_HALF(x) vcvt_f32_f16(vcvt_f16_f32(x))
 #define KEEP_NAN(rounded, x) vbslq_f32(vceqq_f32(x, x), rounded, x)
-#define EVEN32(x, y) vuzp1q_f32(x, y)
-#define EVEN64(x, y) vuzp1q_f64(x, y)
 #include "kernels/chain/tile_set.h"
 
 const struct ulp_tile ulp_tiles_neon[] = {

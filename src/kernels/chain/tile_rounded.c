@@ -131,10 +131,10 @@ static bool serves_same(const struct ulp_step_rule *rule)
            ulp_format_holds(&rule->sum, &rule->product);
 }
 
-#define ROW(needs, serves, tile, lanes)                                                 \
-    {                                                                                   \
-        needs, serves, ULP_ELEMENT_F64, 2 * (lanes),                                    \
-            {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL, NULL \
+#define ROW(needs, serves, tile, lanes)                         \
+    {                                                           \
+        needs, serves, ULP_ELEMENT_F64, 2 * (lanes),            \
+            {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0 \
     }
 
 /* clang-format off */

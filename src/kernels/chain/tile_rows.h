@@ -71,11 +71,9 @@ static inline bool serves_bf16(const struct ulp_step_rule *rule)
         [1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [10] = tile##_10, \
         [12] = tile##_12, [14] = tile##_14                                                \
     }
-#define TILE_ROW(set, cpu, name, element, lanes, vectors, run)                                    \
-    {                                                                                             \
-        cpu, serves_##name, ULP_ELEMENT_##element, (vectors) * (lanes), run(name##_##set), lanes, \
-            name##_##set##_row1, name##_##set##_row4, name##_##set##_row1_even,                   \
-            name##_##set##_row4_even                                                              \
+#define TILE_ROW(set, cpu, name, element, lanes, vectors, run)                                   \
+    {                                                                                            \
+        cpu, serves_##name, ULP_ELEMENT_##element, (vectors) * (lanes), run(name##_##set), lanes \
     }
 #define TILE_ROWS(set, cpu, half_cpu, bytes, vectors, fma, plain)         \
     TILE_ROW(set, cpu, fma_f32, F32, (bytes) / 4, vectors, fma),          \

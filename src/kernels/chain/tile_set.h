@@ -7,7 +7,6 @@
  *   FMA32, FMA64(a, b, s)           a * b + s, rounded once
  *   ROUND_HALF(x)                   floats rounded to FP16, to nearest even, subnormals kept
  *   KEEP_NAN(rounded, x)            x where it is NaN, else rounded
- *   EVEN32, EVEN64(x, y)            EVEN of floats, of doubles
  *   HAS_64                          defined: integers of 64 bits are multiplied, too
  * Instantiated by tile_x86.c and tile_neon.c. */
 
@@ -38,7 +37,6 @@ SET_ATTRIBUTE static inline __attribute__((always_inline)) SET_NAME(f32)
 
 #define ELEMENT float
 #define VECTOR SET_NAME(f32)
-#define EVEN(x, y) EVEN32(x, y)
 #define ROWS_MAX FMA_ROWS
 #define TILE SET_NAME(fma_f32)
 #define STEP(s, a, b) FMA32(a, b, s)
@@ -66,33 +64,27 @@ SET_ATTRIBUTE static inline __attribute__((always_inline)) SET_NAME(f32)
 #define ATTRIBUTE SET_ATTRIBUTE
 #undef ELEMENT
 #undef VECTOR
-#undef EVEN
 
 #define ELEMENT uint32_t
 #define VECTOR SET_NAME(u32_vector)
-#define EVEN(x, y) (SET_NAME(u32_vector)) EVEN32((SET_NAME(f32))(x), (SET_NAME(f32))(y))
 #define TILE SET_NAME(u32)
 #define STEP(s, a, b) ((s) + (a) * (b))
 #include "kernels/chain/tile_template.h"
 #undef ELEMENT
 #undef VECTOR
-#undef EVEN
 
 #ifdef HAS_64
 #define ELEMENT uint64_t
 #define VECTOR SET_NAME(u64_vector)
-#define EVEN(x, y) (SET_NAME(u64_vector)) EVEN64((SET_NAME(f64))(x), (SET_NAME(f64))(y))
 #define TILE SET_NAME(u64)
 #define STEP(s, a, b) ((s) + (a) * (b))
 #include "kernels/chain/tile_template.h"
 #undef ELEMENT
 #undef VECTOR
-#undef EVEN
 #endif
 
 #define ELEMENT double
 #define VECTOR SET_NAME(f64)
-#define EVEN(x, y) EVEN64(x, y)
 #define TILE SET_NAME(muladd_f64)
 #define STEP(s, a, b) ((s) + (a) * (b))
 #include "kernels/chain/tile_template.h"
@@ -105,7 +97,6 @@ SET_ATTRIBUTE static inline __attribute__((always_inline)) SET_NAME(f32)
 #undef ROWS_MAX
 #undef ELEMENT
 #undef VECTOR
-#undef EVEN
 
 #undef SET
 #undef SET_ATTRIBUTE
@@ -118,8 +109,6 @@ SET_ATTRIBUTE static inline __attribute__((always_inline)) SET_NAME(f32)
 #undef FMA64
 #undef ROUND_HALF
 #undef KEEP_NAN
-#undef EVEN32
-#undef EVEN64
 #undef HAS_64
 #undef ATTRIBUTE
 #undef SETUP

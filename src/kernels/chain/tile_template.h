@@ -1,5 +1,5 @@
-/* A chain tile that keeps its sums in registers, and a row that reads its columns where they are.
- * Parameters, of which the first two are undefined again at the end:
+/* A chain tile that keeps its sums in registers. The first two parameters are undefined again at
+ * the end:
  *   TILE           the functions are TILE_1, TILE_2, TILE_4, ... by number of rows
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   ATTRIBUTE      target attribute of the instruction set
@@ -9,7 +9,6 @@
  *   ROWS_MAX       most rows, 4, 6, 8 or 14: VECTORS * ROWS_MAX sums and a few vectors more are
  *                  what the registers hold
  *   SETUP          declarations from `rule` that STEP uses, or empty
- *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
  * Instantiated by tile_set.h and rounded_tiles_template.h. */
 
 #define JOIN_(a, b) a##_##b
@@ -82,48 +81,6 @@ TILE_OF(14)
 #endif
 
 #undef TILE_OF
-
-#ifdef EVEN
-
-ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, row)(
-    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *a, const ELEMENT *data,
-    const int64_t *k_offset, size_t k_count, const int vector_count, const int step)
-{
-    (void)rule;
-    SETUP
-    VECTOR s[4] = {{0}};
-    for (size_t k = 0; k < k_count; k++) {
-        VECTOR factor = a[k] - (VECTOR){0};
-#pragma GCC unroll 4
-        for (int v = 0; v < vector_count; v++) {
-            VECTOR b, c;
-            __builtin_memcpy(&b, data + k_offset[k] + step * v * LANES, sizeof b);
-            if (step == 2) {
-                __builtin_memcpy(&c, data + k_offset[k] + (step * v + 1) * LANES, sizeof c);
-                b = EVEN(b, c);
-            }
-            s[v] = STEP(s[v], factor, b);
-        }
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < vector_count; v++)
-        __builtin_memcpy(sums + v * LANES, &s[v], sizeof s[v]);
-}
-
-#define ROW_OF(name, vector_count, step)                                                 \
-    ATTRIBUTE static void JOIN(TILE, name)(const struct ulp_step_rule *rule, void *sums, \
-                                           const void *a, const void *data,              \
-                                           const int64_t *k_offset, size_t k_count)      \
-    {                                                                                    \
-        JOIN(TILE, row)(rule, sums, a, data, k_offset, k_count, vector_count, step);     \
-    }
-ROW_OF(row1, 1, 1)
-ROW_OF(row4, 4, 1)
-ROW_OF(row1_even, 1, 2)
-ROW_OF(row4_even, 4, 2)
-
-#undef ROW_OF
-#endif
 
 #undef JOIN
 #undef JOIN_

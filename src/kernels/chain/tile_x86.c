@@ -27,10 +27,6 @@
 #define FMA64(a, b, s) _mm512_fmadd_pd(a, b, s)
 #define ROUND_HALF(x) _mm512_cvtph_ps(_mm512_cvtps_ph(x, NEAREST))
 #define KEEP_NAN(rounded, x) _mm512_mask_mov_ps(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x)
-#define EVEN32(x, y)        \
-    _mm512_permutex2var_ps( \
-        x, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), y)
-#define EVEN64(x, y) _mm512_permutex2var_pd(x, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), y)
 #define HAS_64
 #include "kernels/chain/tile_set.h"
 
@@ -45,8 +41,6 @@
 #define FMA64(a, b, s) _mm256_fmadd_pd(a, b, s)
 #define ROUND_HALF(x) _mm256_cvtph_ps(_mm256_cvtps_ph(x, NEAREST))
 #define KEEP_NAN(rounded, x) _mm256_blendv_ps(rounded, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q))
-#define EVEN32(x, y) (__m256) _mm256_permute4x64_pd((__m256d)_mm256_shuffle_ps(x, y, 0x88), 0xD8)
-#define EVEN64(x, y) _mm256_permute4x64_pd(_mm256_shuffle_pd(x, y, 0), 0xD8)
 #include "kernels/chain/tile_set.h"
 
 const struct ulp_tile ulp_tiles_x86[] = {
