@@ -9,10 +9,9 @@
 #include "base/error.h"
 #include "base/memory/budget.h"
 #include "number/function/math.h"
-#include "run/pass/trial.h"
+#include "run/program/program.h"
 
 ULP_FREES(ulp_program_free, struct ulp_program)
-ULP_FREES(ulp_trial_free, struct ulp_trial)
 
 enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
 
@@ -191,15 +190,17 @@ static enum ulp_status take_run(const struct advising *advising, size_t sample,
     return ULP_OK;
 }
 
-/* Each choice in whole runs: what kernels hold depends on which nodes are kept. */
-static enum ulp_status run_whole(const struct advising *advising, struct choice *choices,
-                                 size_t count, struct ulp_error *error)
+/* Each choice in whole runs. */
+static enum ulp_status run_choices(const struct advising *advising, struct choice *choices,
+                                   size_t count, struct ulp_error *error)
 {
     struct ulp_alone *alone = advising->alone;
     const struct ulp_audit_options *given = advising->session->options;
     const struct ulp_run_options run = {.thread_count = given->thread_count};
     struct ulp_keep *last = &alone->keeps[alone->keep_count];
+    ULP_TRY(ulp_arithmetic_find("fp32", &last->arithmetic, error));
     for (size_t c = 0; c < count; c++) {
+        choices[c].sqnr_db = INFINITY;
         last->nodes = choices[c].nodes;
         last->node_count = choices[c].count;
         const struct ulp_keeps keeps = {.count = alone->keep_count + (choices[c].count > 0),
@@ -213,63 +214,6 @@ static enum ulp_status run_whole(const struct advising *advising, struct choice 
             ULP_TRY(take_run(advising, s, &outputs, &choices[c], error));
         }
     }
-    return ULP_OK;
-}
-
-static enum ulp_status check_cancelled(const struct advising *advising, struct ulp_error *error)
-{
-    return ulp_observer_cancels(advising->session->options->progress)
-               ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while nodes are tried")
-               : ULP_OK;
-}
-
-/* One sample in all choices, each of which computes only what it changes of the one before. */
-static enum ulp_status run_changes(const struct advising *advising, size_t sample,
-                                   const struct ulp_arithmetic *keep_in, struct ulp_pool *pool,
-                                   struct choice *choices, size_t count, struct ulp_error *error)
-{
-    const struct ulp_alone *alone = advising->alone;
-    ULP_SCOPED(ulp_trial_free_of) struct ulp_trial *trial = NULL;
-    uint16_t *kept = ulp_arena_take(alone->memory, alone->program->node_count + 1, sizeof *kept);
-    ULP_TRY(ulp_taken(kept, error));
-    ULP_TRY(ulp_trial_create(alone->program, 0, keep_in, alone->keep_count + 1, 1, pool, &trial,
-                             error));
-    ULP_TRY(ulp_trial_add(trial, advising->samples->items[sample].inputs, error));
-    for (size_t c = 0; c < count; c++) {
-        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-        memset(kept, 0, alone->program->node_count * sizeof *kept);
-        for (size_t k = 0; k < alone->keep_count; k++)
-            for (size_t n = 0; n < alone->keeps[k].node_count; n++)
-                kept[alone->keeps[k].nodes[n]] = (uint16_t)(k + 1);
-        for (size_t n = 0; n < choices[c].count; n++)
-            kept[choices[c].nodes[n]] = (uint16_t)(alone->keep_count + 1);
-        ULP_TRY(check_cancelled(advising, error));
-        ULP_TRY(ulp_trial_run(trial, 0, kept, &outputs, error));
-        ulp_trial_accept(trial);
-        ULP_TRY(take_run(advising, sample, &outputs, &choices[c], error));
-    }
-    return ULP_OK;
-}
-
-static enum ulp_status run_choices(const struct advising *advising, struct choice *choices,
-                                   size_t count, struct ulp_error *error)
-{
-    const struct ulp_alone *alone = advising->alone;
-    const struct ulp_mix *mix = alone->program->mixes;
-    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
-    struct ulp_arithmetic *keep_in;
-    ULP_TAKE(keep_in, alone->memory, alone->keep_count + 1, error);
-    for (size_t c = 0; c < count; c++)
-        choices[c].sqnr_db = INFINITY;
-    ULP_TRY(ulp_arithmetic_find("fp32", &alone->keeps[alone->keep_count].arithmetic, error));
-    for (size_t k = 0; k <= alone->keep_count; k++)
-        keep_in[k] = alone->keeps[k].arithmetic;
-    if (mix->fusion || mix->items->batchnorm_folded)
-        return run_whole(advising, choices, count, error);
-    ULP_TRY(ulp_pool_create(&pool, advising->session->options->thread_count, error));
-    ulp_pool_set_root(pool, ulp_model_budget(alone->program->model));
-    for (size_t s = 0; s < advising->samples->count; s++)
-        ULP_TRY(run_changes(advising, s, keep_in, pool, choices, count, error));
     return ULP_OK;
 }
 
