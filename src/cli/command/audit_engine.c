@@ -16,15 +16,18 @@ static enum ulp_status copy_lanes(const struct lane_list *lanes, struct engine_l
 {
     const size_t count = lanes->count;
     struct lane_list *list = &out->lanes;
-    size_t *all = calloc(count + 1, sizeof *all);
-    for (size_t l = 0; all && l < count; l++)
-        all[l] = l;
-    const enum ulp_status status =
-        all ? pick_lanes(lanes, all, count, list, error) : out_of_memory(error);
-    free(all);
-    if (status != ULP_OK)
-        return status;
-    list->count = count + 1;
+    *list = (struct lane_list){.count = count + 1,
+                               .arithmetics = calloc(count + 1, sizeof *list->arithmetics),
+                               .keeps = calloc(count + 1, sizeof *list->keeps),
+                               .groups = calloc(count + 1, sizeof *list->groups),
+                               .names = calloc(count + 1, sizeof *list->names)};
+    ULP_TRY(taken(list->arithmetics && list->keeps && list->groups && list->names, error));
+    for (size_t i = 0; i < count; i++) {
+        list->arithmetics[i] = lanes->arithmetics[i];
+        list->keeps[i] = lanes->keeps[i];
+        list->groups[i] = lanes->groups[i];
+        list->names[i] = lanes->names ? lanes->names[i] : NULL;
+    }
     list->arithmetics[count] = out->lane.arithmetic;
     list->keeps[count] = out->lane.keeps;
     list->groups[count] = out->lane.groups;
@@ -83,7 +86,10 @@ enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_
 
 void close_engine_lane(struct engine_lane *lane)
 {
-    free_picked_lanes(&lane->lanes);
+    free(lane->lanes.arithmetics);
+    free(lane->lanes.keeps);
+    free(lane->lanes.groups);
+    free(lane->lanes.names);
     ulp_engine_map_lane_free(&lane->lane);
     ulp_engine_map_free(&lane->built);
     ulp_engine_free(&lane->engine);

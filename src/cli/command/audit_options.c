@@ -45,7 +45,7 @@ static void check_audit(void *parsed)
     if (options->checkpoint_count > 1)
         refuse("--checkpoint takes one folder");
     if (options->attribute == ATTRIBUTE_DEFAULT &&
-        (options->output || options->verify || options->group))
+        (options->audit.output || options->audit.verify || options->audit.group))
         options->attribute = ATTRIBUTE_YES;
 }
 

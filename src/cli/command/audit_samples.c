@@ -182,30 +182,23 @@ static enum ulp_status run_samples(struct running *running, const struct lane_li
     const struct audit_options *options = running->options;
     const struct ulp_observer progress = progress_observer(&running->progress);
     const struct ulp_program_options planning = lane_plans(lanes, running->model).options;
-    const struct ulp_audit_options wanted = {
-        .plan = &planning,
-        .shares = options->attribute != ATTRIBUTE_NO,
-        .spill = spill_folder(options),
-        .every_output = options->attribute == ATTRIBUTE_YES,
-        .output = options->output,
-        .verify = options->verify,
-        .group = options->group,
-        .certify = options->certify,
-        .schedules = options->schedules,
-        .task = options->task,
-        .original = given->original,
-        .pairs = given->pairs,
-        .pair_count = options->pair_count,
-        .allow_nonfinite_inputs = options->common.allow_nonfinite_inputs,
-        .checkpoint =
-            options->checkpoint_count || given->checkpoint.ranks ? &given->checkpoint : NULL,
-        .thread_count = options->common.threads,
-        .progress = &progress,
-        .context = running,
-        .compiled = check_limits,
-        .begins = begin_run,
-        .finished = tell_finished,
-    };
+    struct ulp_audit_options wanted = options->audit;
+    wanted.plan = &planning;
+    wanted.shares = options->attribute != ATTRIBUTE_NO;
+    wanted.spill = spill_folder(options);
+    wanted.every_output = options->attribute == ATTRIBUTE_YES;
+    wanted.original = given->original;
+    wanted.pairs = given->pairs;
+    wanted.pair_count = options->pair_count;
+    wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
+    if (options->checkpoint_count || given->checkpoint.ranks)
+        wanted.checkpoint = &given->checkpoint;
+    wanted.thread_count = options->common.threads;
+    wanted.progress = &progress;
+    wanted.context = running;
+    wanted.compiled = check_limits;
+    wanted.begins = begin_run;
+    wanted.finished = tell_finished;
     const enum ulp_status status = ulp_audit_run(running->model, lanes->arithmetics, lanes->count,
                                                  &given->samples, &wanted, audit, error);
     progress_clear(&running->progress);

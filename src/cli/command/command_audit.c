@@ -152,7 +152,7 @@ static enum ulp_status prepare_lanes(const struct audit_options *options,
     ULP_TRY(choose_arithmetics(options, *model, choices, error));
     ULP_TRY(make_lanes(choices->list, options->engine ? "fp16,fp32" : "fp16,tf32", &options->keep,
                        options->common.budget, lanes, error));
-    ULP_TRY(ulp_arithmetic_find(options->reference, &lanes->arithmetics[0], error));
+    lanes->arithmetics[0] = options->reference;
     ULP_TRY(claim_folders(options, error));
     return options->out ? ulp_report_prepare(options->out, error) : ULP_OK;
 }

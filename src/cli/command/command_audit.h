@@ -9,22 +9,19 @@ struct audit_options {
     struct common_options common;
     struct keep_options keep;
     char *arithmetics;
-    const char *reference, *out, *reference_model, *junit, *html;
+    struct ulp_arithmetic reference;
+    struct ulp_audit_options audit;
+    const char *out, *reference_model, *junit, *html;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
-    bool certify, schedules;
     /* by default within memory, if the reference is the model's own; asked for: also by a file */
     enum { ATTRIBUTE_DEFAULT, ATTRIBUTE_YES, ATTRIBUTE_NO } attribute;
-    const char *output; /* that is attributed; NULL: all */
-    const char *group;  /* shares by groups; NULL: no groups */
-    size_t verify;      /* so many of the largest, and random ones */
     const char **limits;
     size_t limit_count;
     const char *engine; /* description of an engine, which is computed, too; NULL: none */
     struct ulp_engine_map_options built;
     const char *target; /* --for; NULL: not given */
     bool fuse_compare, all;
-    enum ulp_task task; /* UNKNOWN: recognised */
     /* many samples: folders of finished ones, the first of which takes new ones */
     char **checkpoints;
     size_t checkpoint_count;

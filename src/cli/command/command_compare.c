@@ -9,10 +9,10 @@
 struct compare_options {
     struct common_options common;
     char *arithmetics;
-    const char *reference, *out, *html, *recorded_inputs;
+    struct ulp_compare_options compare;
+    const char *out, *html, *recorded_inputs;
     char **files;
-    size_t file_count, trials, iteration;
-    enum ulp_task task;
+    size_t file_count, iteration;
 };
 
 static void check_compared(void *parsed)
@@ -168,29 +168,26 @@ static enum ulp_status compare_recordings(const struct compare_options *options,
     ULP_SCOPED(progress_clear) struct progress progress = {0};
     struct common_options said = options->common; /* also what a proposed command names as inputs */
     char *recorded = (char *)(uintptr_t)options->recorded_inputs;
-    struct ulp_compare_options compare_options = {.trials = options->trials,
-                                                  .thread_count = options->common.threads,
-                                                  .allow_nonfinite_inputs =
-                                                      options->common.allow_nonfinite_inputs,
-                                                  .task = options->task,
-                                                  .begins = progress_part};
+    struct ulp_compare_options wanted = options->compare;
+    wanted.thread_count = options->common.threads;
+    wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
+    wanted.begins = progress_part;
     if (!said.input_count && recorded) {
         said.inputs = &recorded;
         said.input_count = 1;
     }
-    ULP_TRY(ulp_arithmetic_find(options->reference, &compare_options.reference, error));
     ULP_TRY(load_with_shapes(&said, options->out, &c->model, error));
-    ULP_TRY(choose_compared(options, c, &compare_options.arithmetic_count, error));
+    ULP_TRY(choose_compared(options, c, &wanted.arithmetic_count, error));
     ULP_TRY(read_recordings(options, c, error));
     ULP_TRY(read_recorded_inputs(options, c, error));
     ULP_TRY(read_inputs(options, c, error));
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
-    compare_options.arithmetics = c->arithmetics;
-    compare_options.progress = &observer;
-    compare_options.recorded_inputs = c->recorded_inputs.count ? &c->recorded_inputs : NULL;
-    return ulp_comparison_run(c->model, &c->inputs, c->recordings, c->recording_count,
-                              &compare_options, &c->comparison, error);
+    wanted.arithmetics = c->arithmetics;
+    wanted.progress = &observer;
+    wanted.recorded_inputs = c->recorded_inputs.count ? &c->recorded_inputs : NULL;
+    return ulp_comparison_run(c->model, &c->inputs, c->recordings, c->recording_count, &wanted,
+                              &c->comparison, error);
 }
 
 static void free_comparing(struct comparing *c)

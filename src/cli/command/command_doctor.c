@@ -10,7 +10,7 @@ struct doctor_options {
     struct common_options common;
     struct ulp_engine_map_options built;
     struct ulp_doctor_options doctor;
-    const char *engine, *reference, *reference_model, *out, *html;
+    const char *engine, *reference_model, *out, *html;
     char **recorded;
     size_t recorded_count;
 };
@@ -18,13 +18,10 @@ struct doctor_options {
 /* One diagnosis while it is made. */
 struct making {
     const struct doctor_options *options;
-    struct ulp_model *model, *original;
-    struct sample_list samples;
-    struct ulp_sample *list;
+    struct work work;
     struct ulp_recording_list recordings;
     struct ulp_text engine_arguments;
     struct engine_lane engine;
-    struct progress progress;
 };
 
 static void list_engine(struct making *making)
@@ -44,20 +41,13 @@ static enum ulp_status prepare_diagnosis(struct making *making, struct ulp_error
 {
     const struct doctor_options *options = making->options;
     const struct common_options *common = &options->common;
-    ULP_TRY(load_with_shapes(common, options->out, &making->model, error));
-    ULP_TRY(read_samples(making->model, common, true, &making->samples, error));
-    if (!common->quiet)
-        note_choices(making->model, &making->samples);
-    making->list = list_samples(&making->samples);
-    ULP_TRY(taken(making->list, error));
+    ULP_TRY(open_work(&making->work, common, options->out, options->reference_model, error));
     for (size_t r = 0; r < options->recorded_count; r++)
-        ULP_TRY(read_recording(making->model, common, options->recorded[r], &making->recordings,
-                               error));
-    if (options->reference_model)
-        ULP_TRY(load_model(options->reference_model, common->budget, &making->original, error));
+        ULP_TRY(read_recording(making->work.model, common, options->recorded[r],
+                               &making->recordings, error));
     if (options->engine)
-        ULP_TRY(open_engine(options->engine, making->model, &making->samples, &options->built,
-                            &making->engine, error));
+        ULP_TRY(open_engine(options->engine, making->work.model, &making->work.samples,
+                            &options->built, &making->engine, error));
     list_engine(making);
     return taken(!making->engine_arguments.failed, error);
 }
@@ -75,11 +65,9 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
 {
     const struct doctor_options *options = making->options;
     struct ulp_doctor_options wanted = options->doctor;
-    ULP_TRY(ulp_arithmetic_find(options->reference, &wanted.reference, error));
+    struct work *work = &making->work;
     ULP_TRY(prepare_diagnosis(making, error));
-    progress_init(&making->progress, options->common.quiet, 1);
-    const struct ulp_observer observer = progress_observer(&making->progress);
-    wanted.original = making->original;
+    wanted.original = work->original;
     wanted.engine = options->engine ? &making->engine.lane : NULL;
     wanted.recordings = making->recordings.items;
     wanted.recording_count = making->recordings.count;
@@ -88,12 +76,12 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
     wanted.engine_arguments = making->engine_arguments.data;
     wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
     wanted.thread_count = options->common.threads;
-    wanted.progress = &observer;
+    wanted.progress = &work->observer;
     wanted.begins = show_step;
     wanted.seconds = watch_seconds();
     enum ulp_status status =
-        ulp_doctor_run(making->model, &wanted, making->list, making->samples.count, out, error);
-    progress_clear(&making->progress);
+        ulp_doctor_run(work->model, &wanted, work->given, work->samples.count, out, error);
+    progress_clear(&work->progress);
     return status;
 }
 
@@ -102,10 +90,7 @@ static void finish_doctor(struct making *making)
     close_engine_lane(&making->engine);
     ulp_recording_list_free(&making->recordings);
     ulp_text_free(&making->engine_arguments);
-    free(making->list);
-    free_samples(&making->samples);
-    ulp_model_free(making->original);
-    ulp_model_free(making->model);
+    close_work(&making->work);
 }
 
 PRINTS(print_doctor, ulp_doctor_text)

@@ -10,7 +10,8 @@ struct engine_options {
     struct common_options common;
     struct ulp_engine_map_options built;
     const char *paths[2]; /* of the descriptions; the second may be NULL */
-    const char *plan, *layer_precisions, *out, *html, *reference;
+    const char *plan, *layer_precisions, *out, *html;
+    struct ulp_arithmetic reference;
     bool fail_on_disobeyed;
     size_t shown;
 };
@@ -63,19 +64,17 @@ static enum ulp_status compare_engines(struct session *session, struct ulp_error
 {
     const struct engine_options *options = session->options;
     const struct ulp_run_options run = {.thread_count = options->common.threads};
-    struct ulp_arithmetic reference;
     ULP_SCOPED(progress_clear) struct progress progress = {0};
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
-    ULP_TRY(ulp_arithmetic_find(options->reference, &reference, error));
     ULP_TRY(ulp_engine_map_changes_find(&session->built[0], &session->built[1], &session->changes,
                                         error));
     if (session->changes.count && !options->common.quiet)
         note_choices(session->model, &session->samples);
     if (session->changes.count)
         ULP_TRY(ulp_engine_map_changes_explain(&session->changes, session->model,
-                                               &session->samples.items[0].inputs, &reference, &run,
-                                               &observer, error));
+                                               &session->samples.items[0].inputs,
+                                               &options->reference, &run, &observer, error));
     return ULP_OK;
 }
 

@@ -12,20 +12,14 @@ static enum ulp_status extract(void *parsed, struct ulp_error *error)
 {
     const struct extract_options *options = parsed;
     struct ulp_extracted extracted;
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
-    ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    ULP_SCOPED(progress_clear) struct progress progress = {0};
+    ULP_SCOPED(close_work) struct work work = {0};
     struct ulp_extract_options wanted = {.part = options->part,
-                                         .thread_count = options->common.threads};
-    ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
-    ULP_TRY(read_samples(model, &options->common, false, &samples, error));
+                                         .thread_count = options->common.threads,
+                                         .progress = &work.observer};
     ULP_TRY(ulp_arithmetic_find("pair", &wanted.reference, error));
-    progress_init(&progress, options->common.quiet, 1);
-    const struct ulp_observer observer = progress_observer(&progress);
-    wanted.progress = &observer;
-    ULP_TRY(ulp_extract(model, &wanted, samples.count ? &samples.items[0].inputs : NULL,
-                        options->out, &extracted, error));
-    progress_clear(&progress);
+    ULP_TRY(open_work(&work, &options->common, NULL, NULL, error));
+    ULP_TRY(ulp_extract(work.model, &wanted, work.given->inputs, options->out, &extracted, error));
+    progress_clear(&work.progress);
     say(stdout,
         "%s/model.onnx: %zu node%s, %zu input%s, %zu output%s; exact outputs are beside it "
         "(test_data_set_0, outputs.npz)\n",

@@ -8,79 +8,43 @@
 struct fix_options {
     struct common_options common;
     struct ulp_fix_options fix;
-    struct texts tolerances, only, without;
-    const char *reference, *reference_model, *html;
-};
-
-/* One fix while it is made. */
-struct making {
-    const struct fix_options *options;
-    struct ulp_model *model, *original;
-    struct search_samples samples;
-    struct progress progress;
+    const char *reference_model, *html;
 };
 
 /* Of a large model, before hours of it are gone. */
 static void announce_plan(void *context, double seconds)
 {
-    struct making *making = context;
-    if (making->options->common.quiet || seconds < 60)
+    struct work *work = context;
+    if (work->common->quiet || seconds < 60)
         return;
-    progress_clear(&making->progress);
+    progress_clear(&work->progress);
     say(stderr,
         "ulpscope: a plan takes about %.0f minutes here: --stop-after SECONDS ends its search\n",
         seconds / 60);
 }
 
-static enum ulp_status mend(struct making *making, struct ulp_fix *out, struct ulp_error *error)
-{
-    const struct fix_options *options = making->options;
-    const struct common_options *common = &options->common;
-    struct ulp_fix_options wanted = options->fix;
-    ULP_TRY(ulp_arithmetic_find(options->reference, &wanted.reference, error));
-    ULP_TRY(load_with_shapes(common, NULL, &making->model, error));
-    if (options->reference_model)
-        ULP_TRY(load_model(options->reference_model, common->budget, &making->original, error));
-    wanted.original = making->original;
-    ULP_TRY(read_search_samples(making->model, common, NULL, 0, &making->samples, error));
-    progress_init(&making->progress, common->quiet, making->samples.given.count);
-    const struct ulp_observer observer = progress_observer(&making->progress);
-    wanted.tolerances = (const char *const *)options->tolerances.items;
-    wanted.tolerance_count = options->tolerances.count;
-    wanted.only = (const char *const *)options->only.items;
-    wanted.only_count = options->only.count;
-    wanted.without = (const char *const *)options->without.items;
-    wanted.without_count = options->without.count;
-    wanted.dims = common->dims;
-    wanted.dim_count = common->dim_count;
-    wanted.allow_nonfinite_inputs = common->allow_nonfinite_inputs;
-    wanted.thread_count = common->threads;
-    wanted.progress = &observer;
-    wanted.plans = announce_plan;
-    wanted.plans_context = making;
-    enum ulp_status status = ulp_fix_run(making->model, &wanted, making->samples.searched,
-                                         making->samples.given.count, out, error);
-    progress_clear(&making->progress);
-    return status;
-}
-
 PRINTS(print_fix, ulp_fix_text)
 WRITES(write_fix, ulp_fix_write)
-
-static void finish_fix(struct making *making)
-{
-    free_search_samples(&making->samples);
-    ulp_model_free(making->original);
-    ulp_model_free(making->model);
-}
 
 static enum ulp_status run_fix(void *parsed, struct ulp_error *error)
 {
     const struct fix_options *options = parsed;
-    ULP_SCOPED(finish_fix) struct making making = {.options = options};
+    const struct common_options *common = &options->common;
+    ULP_SCOPED(close_work) struct work work = {0};
     ULP_SCOPED(ulp_fix_free) struct ulp_fix fix = {0};
     const struct result result = {&fix, print_fix, write_fix, .page = options->html};
-    ULP_TRY(mend(&making, &fix, error));
+    struct ulp_fix_options wanted = options->fix;
+    ULP_TRY(open_work(&work, common, NULL, options->reference_model, error));
+    wanted.original = work.original;
+    wanted.dims = common->dims;
+    wanted.dim_count = common->dim_count;
+    wanted.allow_nonfinite_inputs = common->allow_nonfinite_inputs;
+    wanted.thread_count = common->threads;
+    wanted.progress = &work.observer;
+    wanted.plans = announce_plan;
+    wanted.plans_context = &work;
+    ULP_TRY(ulp_fix_run(work.model, &wanted, work.given, work.samples.count, &fix, error));
+    progress_clear(&work.progress);
     ULP_TRY(say_result(&result, error));
     return judge(fix.met, error);
 }

@@ -8,15 +8,10 @@
 
 struct plan_options {
     struct common_options common;
-    const char *cost, *reference, *html, *out;
-    struct texts tolerances, always, never, validate;
-    struct texts formats, targets;
-    double seconds;
-    bool lower_io;
-    enum ulp_task task;
-    const char *arithmetic, *keep_in, *apply, *reference_model;
-    double budget, bits, confidence;
-    bool frontier;
+    struct ulp_search_options search; /* its formats are those of --formats */
+    struct texts validate;
+    const char *html, *out, *arithmetic, *keep_in, *apply, *reference_model;
+    double budget, bits;
 };
 
 static bool is_scaled(const char *name)
@@ -38,7 +33,7 @@ static enum ulp_status check_format(const char *name, struct ulp_error *error)
 
 static bool is_trt(const struct plan_options *options)
 {
-    return options->targets.count == 1 && strncmp(options->targets.items[0], "trt", 3) == 0;
+    return options->search.target_count == 1 && strncmp(options->search.targets[0], "trt", 3) == 0;
 }
 
 static void read_budget(void *parsed, char *text)
@@ -53,8 +48,8 @@ static void read_budget(void *parsed, char *text)
 static void check_plan(void *parsed)
 {
     const struct plan_options *options = parsed;
-    const bool formats = options->formats.count > 0;
-    if (formats && options->targets.count && !is_trt(options))
+    const bool formats = options->search.format_count > 0;
+    if (formats && options->search.target_count && !is_trt(options))
         refuse("--formats does not go with --for but trt: it gives each product one of a list");
     if (formats && options->budget > 0)
         refuse("--budget of --formats is bits=MEAN, as bits=5");
@@ -70,69 +65,26 @@ static enum ulp_status say_mixed(const struct ulp_mixed *mixed, struct ulp_error
     return ULP_OK;
 }
 
-/* --apply */
-static enum ulp_status apply(const struct plan_options *options, const struct ulp_model *model,
-                             struct ulp_mixed *mixed, struct ulp_error *error)
-{
-    ULP_SCOPED(free_search_samples) struct search_samples samples = {0};
-    ULP_SCOPED(ulp_precision_plan_free) struct ulp_precision_plan plan = {0};
-    ULP_SCOPED(progress_clear) struct progress progress = {0};
-    ULP_TRY(ulp_precision_plan_read(options->apply, options->common.budget, &plan, error));
-    ULP_TRY(read_search_samples(model, &options->common, NULL, 0, &samples, error));
-    progress_init(&progress, options->common.quiet, samples.given.count);
-    const struct ulp_observer observer = progress_observer(&progress);
-    const struct ulp_mixed_options wanted = {.arithmetic = plan.arithmetic,
-                                             .keeps = plan.keeps,
-                                             .lower_io = options->lower_io,
-                                             .thread_count = options->common.threads,
-                                             .progress = &observer};
-    return ulp_mixed_write(model, &wanted, samples.searched, samples.given.count, options->out,
-                           mixed, error);
-}
-
 static enum ulp_status run_apply(const struct plan_options *options, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(close_work) struct work work = {0};
+    ULP_SCOPED(ulp_precision_plan_free) struct ulp_precision_plan plan = {0};
     ULP_SCOPED(ulp_mixed_free) struct ulp_mixed mixed = {0};
-    ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
-    ULP_TRY(apply(options, model, &mixed, error));
+    ULP_TRY(ulp_precision_plan_read(options->apply, options->common.budget, &plan, error));
+    ULP_TRY(open_work(&work, &options->common, options->out, NULL, error));
+    const struct ulp_mixed_options wanted = {.arithmetic = plan.arithmetic,
+                                             .keeps = plan.keeps,
+                                             .lower_io = options->search.lower_io,
+                                             .thread_count = options->common.threads,
+                                             .progress = &work.observer};
+    ULP_TRY(ulp_mixed_write(work.model, &wanted, work.given, work.samples.count, options->out,
+                            &mixed, error));
+    progress_clear(&work.progress);
     ULP_TRY(say_mixed(&mixed, error));
     return mixed.reason ? ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", "") : ULP_OK;
 }
 
 /* ---- the search ---- */
-
-static enum ulp_status find_plans(const struct plan_options *options,
-                                  struct ulp_search_options *search, const struct ulp_model *model,
-                                  struct ulp_search *found, struct ulp_error *error)
-{
-    const struct common_options *common = &options->common;
-    ULP_SCOPED(free_search_samples) struct search_samples samples = {0};
-    ULP_SCOPED(progress_clear) struct progress progress = {0};
-    search->tolerances = (const char *const *)options->tolerances.items;
-    search->tolerance_count = options->tolerances.count;
-    search->cost = options->cost;
-    search->always = (const char *const *)options->always.items;
-    search->always_count = options->always.count;
-    search->never = (const char *const *)options->never.items;
-    search->never_count = options->never.count;
-    search->formats =
-        options->formats.count ? (const char *const *)options->formats.items : search->formats;
-    search->format_count = options->formats.count ? options->formats.count : search->format_count;
-    search->seconds = options->seconds;
-    search->lower_io = options->lower_io;
-    search->task = options->task;
-    search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
-    search->thread_count = common->threads;
-    ULP_TRY(ulp_arithmetic_find(options->reference, &search->reference, error));
-    ULP_TRY(read_search_samples(model, common, options->validate.items, options->validate.count,
-                                &samples, error));
-    progress_init(&progress, common->quiet, samples.given.count);
-    const struct ulp_observer observer = progress_observer(&progress);
-    search->progress = &observer;
-    return ulp_search_run(model, search, samples.searched, samples.given.count, samples.validated,
-                          samples.held_out.count, found, error);
-}
 
 WRITES(write_search, ulp_search_write)
 
@@ -161,48 +113,56 @@ static enum ulp_status report(const struct plan_options *options, const struct u
 static enum ulp_status run_search(const struct plan_options *options,
                                   struct ulp_search_options *search, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *original = NULL;
+    const struct common_options *common = &options->common;
+    struct common_options held_out = *common;
+    ULP_SCOPED(close_work) struct work work = {0};
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    ULP_SCOPED(ulp_scoped_free) struct ulp_sample *validated = NULL;
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
-    ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
-    if (options->reference_model)
-        ULP_TRY(load_model(options->reference_model, options->common.budget, &original, error));
-    search->original = original;
-    ULP_TRY(find_plans(options, search, model, &found, error));
+    held_out.inputs = options->validate.items;
+    held_out.input_count = options->validate.count;
+    ULP_TRY(open_work(&work, common, options->out, options->reference_model, error));
+    if (held_out.input_count)
+        ULP_TRY(read_samples(work.model, &held_out, true, &samples, error));
+    validated = list_samples(&samples);
+    ULP_TRY(taken(validated, error));
+    search->original = work.original;
+    search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
+    search->thread_count = common->threads;
+    search->progress = &work.observer;
+    ULP_TRY(ulp_search_run(work.model, search, work.given, work.samples.count, validated,
+                           samples.count, &found, error));
+    progress_clear(&work.progress);
     return report(options, &found, error);
 }
 
 static enum ulp_status run_plan(void *parsed, struct ulp_error *error)
 {
     const struct plan_options *options = parsed;
-    const char *keep_in = options->targets.count ? NULL : "fp32";
-    const char *formats[] = {options->keep_in ? options->keep_in : keep_in,
-                             options->targets.count ? options->targets.items[0]
-                             : options->arithmetic  ? options->arithmetic
-                                                    : "fp16"};
-    struct ulp_search_options search = {.formats = formats,
-                                        .format_count = 2,
-                                        .by_node = true,
-                                        .targets = (const char *const *)options->targets.items,
-                                        .target_count = options->targets.count,
-                                        .budget = options->budget,
-                                        .confidence = options->confidence,
-                                        .frontier = options->frontier,
-                                        .mixed_folder = options->out};
-    if (options->formats.count) {
-        search.by_node = false;
-        search.budget = options->bits;
+    struct ulp_search_options search = options->search;
+    if (options->apply)
+        return run_apply(options, error);
+    search.mixed_folder = options->out;
+    search.by_node = !search.format_count;
+    search.budget = search.by_node ? options->budget : options->bits;
+    if (!search.by_node) {
+        search.confidence = 0;
         search.expected = 1;
         search.tensorrt = is_trt(options);
         search.target_count = 0;
-        search.confidence = 0;
+        return run_search(options, &search, error);
     }
-    if (options->apply)
-        return run_apply(options, error);
+    const char *keep_in = search.target_count ? NULL : "fp32";
+    const char *formats[] = {options->keep_in ? options->keep_in : keep_in,
+                             search.target_count   ? search.targets[0]
+                             : options->arithmetic ? options->arithmetic
+                                                   : "fp16"};
     ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
     ULP_SCOPED(ulp_scoped_free) char *plain = NULL;
     ULP_TRY(read_ranges(formats[1], options->common.budget, &plain, &ranges, error));
     formats[1] = plain;
+    search.formats = formats;
+    search.format_count = 2;
     search.ranges = &ranges.ranges;
     return run_search(options, &search, error);
 }

@@ -7,7 +7,8 @@
 
 struct prove_options {
     struct common_options common;
-    const char *format, *out, *html;
+    struct ulp_arithmetic arithmetic;
+    const char *out, *html;
     bool fail_on_unproven;
     double widen; /* 0: not given */
 };
@@ -39,20 +40,18 @@ static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
 {
     const struct prove_options *options = parsed;
     const struct common_options *common = &options->common;
-    struct ulp_arithmetic arithmetic;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_proof_free) struct ulp_proof proof = {0}; /* has names of the model */
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     const struct result result = {&proof,       print_proof,  write_proof,
                                   options->out, "proof.json", options->html};
-    ULP_TRY(ulp_arithmetic_find(options->format, &arithmetic, error));
     ULP_TRY(load_with_shapes(common, options->out, &model, error));
     ULP_TRY(read_samples(model, common, false, &samples, error));
     const struct ulp_program_options plan_options = {.dims = common->dims,
                                                      .dim_count = common->dim_count,
                                                      .inputs = &samples.items[0].inputs};
-    ULP_TRY(ulp_program_create(model, &arithmetic, 1, &plan_options, &program, error));
+    ULP_TRY(ulp_program_create(model, &options->arithmetic, 1, &plan_options, &program, error));
     ULP_TRY(prove_samples(options, model, program, &samples, &proof, error));
     free_samples(&samples); /* not held while it is written */
     ULP_TRY(say_result(&result, error));

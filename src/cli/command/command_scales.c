@@ -11,9 +11,8 @@
 struct scales_options {
     struct common_options common;
     const char *arithmetic, *calibrate, *html;
+    struct ulp_scales_options scales;
     struct ulp_calibration_options calibration;
-    size_t nodes;
-    bool no_choices;
 };
 
 /* "delayed,history=16,amax=most_recent,margin=1", of whose parts each may be left out. */
@@ -71,8 +70,7 @@ static void read_calibrator(void *parsed, char *argument)
 }
 
 static enum ulp_status calibrate(const struct scales_options *options,
-                                 const struct ulp_scales_options *wanted,
-                                 const struct ulp_model *model, const struct sample_list *samples,
+                                 const struct ulp_scales_options *wanted, const struct work *work,
                                  struct ulp_error *error)
 {
     struct ulp_calibration_options calibration = options->calibration;
@@ -80,16 +78,14 @@ static enum ulp_status calibrate(const struct scales_options *options,
     calibration.allow_nonfinite_inputs = wanted->allow_nonfinite_inputs;
     calibration.thread_count = wanted->thread_count;
     calibration.progress = wanted->progress;
-    struct ulp_sample *list = list_samples(samples);
-    ULP_TRY(taken(list, error));
     ULP_SCOPED(ulp_scoped_free) char *missed = NULL;
-    const enum ulp_status status = ulp_calibrate(model, list, samples->count, &calibration,
-                                                 options->calibrate, &missed, error);
-    free(list);
+    const enum ulp_status status = ulp_calibrate(work->model, work->given, work->samples.count,
+                                                 &calibration, options->calibrate, &missed, error);
     if (status == ULP_OK)
         say(stdout, "%s has the ranges of factors over %zu %s. Take them with -a %s,scales=%s%s\n",
-            options->calibrate, samples->count, samples->count == 1 ? "sample" : "samples",
-            options->arithmetic, strpbrk(options->calibrate, "./") ? "" : "./", options->calibrate);
+            options->calibrate, work->samples.count,
+            work->samples.count == 1 ? "sample" : "samples", options->arithmetic,
+            strpbrk(options->calibrate, "./") ? "" : "./", options->calibrate);
     if (missed)
         fputs(missed, stdout);
     return status;
@@ -101,37 +97,28 @@ WRITES(write_scales, ulp_scales_write)
 static enum ulp_status look_at_scales(void *parsed, struct ulp_error *error)
 {
     const struct scales_options *options = parsed;
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_scales_free) struct ulp_scales scales = {0};
-    ULP_SCOPED(progress_clear) struct progress progress = {0};
-    ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    struct ulp_scales_options wanted = {.nodes = options->nodes,
-                                        .no_choices = options->no_choices,
-                                        .allow_nonfinite_inputs =
-                                            options->common.allow_nonfinite_inputs,
-                                        .thread_count = options->common.threads};
+    ULP_SCOPED(close_work) struct work work = {0};
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     const struct keep_options none = {0};
+    struct ulp_scales_options wanted = options->scales;
     ULP_TRY(make_lanes(options->arithmetic, NULL, &none, options->common.budget, &lanes, error));
     if (lanes.count != 2)
         return ulp_fail(error, ULP_ERROR_USAGE, "-a %s: scales looks at one arithmetic, give one",
                         options->arithmetic);
-    wanted.arithmetic = lanes.arithmetics[1];
-    ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
-    ULP_TRY(read_samples(model, &options->common, true, &samples, error));
-    if (samples.count > 1 && !options->calibrate)
+    ULP_TRY(open_work(&work, &options->common, NULL, NULL, error));
+    if (work.samples.count > 1 && !options->calibrate)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu samples: scales looks at one, give one",
-                        samples.count);
-    if (!options->common.quiet)
-        note_choices(model, &samples);
-    progress_init(&progress, options->common.quiet, 1);
-    const struct ulp_observer observer = progress_observer(&progress);
-    wanted.progress = &observer;
+                        work.samples.count);
+    wanted.arithmetic = lanes.arithmetics[1];
+    wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
+    wanted.thread_count = options->common.threads;
+    wanted.progress = &work.observer;
     if (options->calibrate)
-        return calibrate(options, &wanted, model, &samples, error);
-    ULP_TRY(ulp_scales_run(model, &samples.items[0].inputs, &wanted, &scales, error));
-    progress_clear(&progress);
-    free_samples(&samples); /* not held while it is written */
+        return calibrate(options, &wanted, &work, error);
+    ULP_TRY(ulp_scales_run(work.model, work.given->inputs, &wanted, &scales, error));
+    progress_clear(&work.progress);
+    free_samples(&work.samples); /* not held while it is written */
     return say_result(&(struct result){&scales, print_scales, write_scales, .page = options->html},
                       error);
 }

@@ -10,8 +10,8 @@
 struct tolerance_options {
     struct common_options common;
     struct keep_options keep;
-    const char *arithmetic, *reference;
-    size_t trials, elements;
+    struct ulp_tolerance_options tolerance;
+    const char *arithmetic;
     bool check;
     double atol, rtol;
 };
@@ -41,66 +41,62 @@ static void read_check(void *parsed, char *argument)
 }
 
 struct working {
-    struct ulp_model *model;
-    struct sample_list samples;
+    struct work work;
     struct lane_list lanes;
     struct ulp_tolerance tolerance; /* of all samples so far */
 };
 
 /* The arithmetics, the model and its samples. */
-static enum ulp_status open_work(const struct tolerance_options *options, struct working *work,
-                                 struct ulp_tolerance_options *wanted, struct ulp_error *error)
+static enum ulp_status open_working(const struct tolerance_options *options,
+                                    struct working *working, struct ulp_tolerance_options *wanted,
+                                    struct ulp_error *error)
 {
-    ULP_TRY(ulp_arithmetic_find(options->reference, &wanted->reference, error));
     ULP_TRY(make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
-                       &work->lanes, error));
-    if (work->lanes.count != 2)
+                       &working->lanes, error));
+    if (working->lanes.count != 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%zu arithmetics: a tolerance is of one, give one at a time",
-                        work->lanes.count - 1);
-    wanted->arithmetic = work->lanes.arithmetics[1];
-    wanted->keeps = &work->lanes.keeps[1];
-    ULP_TRY(load_with_shapes(&options->common, NULL, &work->model, error));
-    return read_samples(work->model, &options->common, true, &work->samples, error);
+                        working->lanes.count - 1);
+    wanted->arithmetic = working->lanes.arithmetics[1];
+    wanted->keeps = &working->lanes.keeps[1];
+    return open_work(&working->work, &options->common, NULL, NULL, error);
 }
 
-static enum ulp_status measure_sample(struct working *work, const struct sample *sample,
+static enum ulp_status measure_sample(struct working *working, const struct sample *sample,
                                       const struct ulp_tolerance_options *wanted,
                                       struct ulp_error *error)
 {
     struct ulp_tolerance one;
-    const bool first = !work->tolerance.memory;
-    enum ulp_status status = ulp_tolerance_run(work->model, &sample->inputs, wanted,
-                                               first ? &work->tolerance : &one, error);
-    if (status != ULP_OK && work->samples.count > 1)
+    const bool first = !working->tolerance.memory;
+    enum ulp_status status = ulp_tolerance_run(working->work.model, &sample->inputs, wanted,
+                                               first ? &working->tolerance : &one, error);
+    if (status != ULP_OK && working->work.samples.count > 1)
         ulp_fail_at(error, status, "%s", sample->name);
     if (status != ULP_OK || first)
         return status;
-    status = ulp_tolerance_join(&work->tolerance, &one, error);
+    status = ulp_tolerance_join(&working->tolerance, &one, error);
     ulp_tolerance_free(&one);
     return status;
 }
 
 static enum ulp_status measure_tolerance(const struct tolerance_options *options,
-                                         struct working *work, struct ulp_error *error)
+                                         struct working *working, struct ulp_error *error)
 {
-    struct progress progress;
-    struct ulp_tolerance_options wanted = {.trials = options->trials,
-                                           .elements = options->elements,
-                                           .thread_count = options->common.threads,
-                                           .begins = progress_part};
-    enum ulp_status status = open_work(options, work, &wanted, error);
-    if (status == ULP_OK && !options->common.quiet)
-        note_choices(work->model, &work->samples);
-    for (size_t s = 0; s < work->samples.count && status == ULP_OK; s++) {
-        progress_init(&progress, options->common.quiet, 1);
-        const struct ulp_observer observer = progress_observer(&progress);
-        wanted.progress = &observer;
+    struct work *work = &working->work;
+    struct ulp_tolerance_options wanted = options->tolerance;
+    wanted.thread_count = options->common.threads;
+    wanted.begins = progress_part;
+    wanted.progress = &work->observer;
+    ULP_TRY(open_working(options, working, &wanted, error));
+    for (size_t s = 0; s < work->samples.count; s++) {
+        progress_init(&work->progress, options->common.quiet, 1);
         wanted.sample = work->samples.items[s].name;
-        status = measure_sample(work, &work->samples.items[s], &wanted, error);
-        progress_clear(&progress);
+        const enum ulp_status status =
+            measure_sample(working, &work->samples.items[s], &wanted, error);
+        progress_clear(&work->progress);
+        ULP_TRY(status);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The sample that is tightest. */
@@ -155,25 +151,24 @@ static enum ulp_status write_tolerance(const void *of, enum ulp_output_kind as, 
     return ulp_tolerance_write_json(of, path, error);
 }
 
-static void close_work(struct working *work)
+static void close_working(struct working *working)
 {
-    ulp_tolerance_free(&work->tolerance);
-    free_samples(&work->samples);
-    free_lanes(&work->lanes);
-    ulp_model_free(work->model);
+    ulp_tolerance_free(&working->tolerance);
+    free_lanes(&working->lanes);
+    close_work(&working->work);
 }
 
 static enum ulp_status run_tolerance(void *parsed, struct ulp_error *error)
 {
     const struct tolerance_options *options = parsed;
-    ULP_SCOPED(close_work) struct working work = {0};
-    const struct result result = {.of = &work.tolerance,
+    ULP_SCOPED(close_working) struct working working = {0};
+    const struct result result = {.of = &working.tolerance,
                                   .print = print_tolerance,
                                   .write = write_tolerance};
-    ULP_TRY(measure_tolerance(options, &work, error));
+    ULP_TRY(measure_tolerance(options, &working, error));
     if (options->common.allow_nonfinite_inputs)
-        forget_meant(&work.tolerance.unjudged);
-    const bool met = !options->check || is_met(options, &work.tolerance);
+        forget_meant(&working.tolerance.unjudged);
+    const bool met = !options->check || is_met(options, &working.tolerance);
     ULP_TRY(say_result(&result, error));
     return judge(met, error);
 }

@@ -238,30 +238,3 @@ struct ulp_programs lane_plans(const struct lane_list *lanes, const struct ulp_m
                                              .groups = lanes->groups,
                                              .names = lanes->names}};
 }
-
-enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes, size_t count,
-                           struct lane_list *out, struct ulp_error *error)
-{
-    *out = (struct lane_list){.count = count,
-                              .arithmetics = calloc(count + 1, sizeof *out->arithmetics),
-                              .keeps = calloc(count + 1, sizeof *out->keeps),
-                              .groups = calloc(count + 1, sizeof *out->groups),
-                              .names = calloc(count + 1, sizeof *out->names)};
-    ULP_TRY(taken(out->arithmetics && out->keeps && out->groups && out->names, error));
-    for (size_t i = 0; i < count; i++) {
-        out->arithmetics[i] = lanes->arithmetics[indexes[i]];
-        out->keeps[i] = lanes->keeps[indexes[i]];
-        out->groups[i] = lanes->groups[indexes[i]];
-        out->names[i] = lanes->names ? lanes->names[indexes[i]] : NULL;
-    }
-    return ULP_OK;
-}
-
-void free_picked_lanes(struct lane_list *lanes)
-{
-    free(lanes->arithmetics);
-    free(lanes->keeps);
-    free(lanes->groups);
-    free(lanes->names);
-    *lanes = (struct lane_list){0};
-}

@@ -242,11 +242,6 @@ enum ulp_status read_ranges(const char *arithmetic, struct ulp_budget *budget, c
 void free_lanes(struct lane_list *lanes);
 /* To be freed before the lanes. */
 struct ulp_programs lane_plans(const struct lane_list *lanes, const struct ulp_model *model);
-/* Those of the indexes, in their order, in arrays with room for one more; what the lanes are made
- * of stays the other list's. Freed with free_picked_lanes, also after a failure. */
-enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes, size_t count,
-                           struct lane_list *out, struct ulp_error *error);
-void free_picked_lanes(struct lane_list *lanes);
 
 /* One input sample. */
 struct sample {
@@ -330,14 +325,3 @@ struct texts {
     char **items;
     size_t count;
 };
-/* What a search goes by, and what is held out to judge its result (--validate, read like
- * --inputs). */
-struct search_samples {
-    struct sample_list given, held_out;
-    struct ulp_sample *searched, *validated; /* the same, as the library takes them */
-};
-enum ulp_status read_search_samples(const struct ulp_model *model,
-                                    const struct common_options *options, char **validate,
-                                    size_t validate_count, struct search_samples *out,
-                                    struct ulp_error *error);
-void free_search_samples(struct search_samples *samples);

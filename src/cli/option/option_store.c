@@ -160,6 +160,15 @@ static void join_text(const struct option_row *row, char *options, const char *t
     memcpy(options + row->at, &joined.data, sizeof joined.data);
 }
 
+static void put_arithmetic(const struct option_row *row, char *at, const char *text)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    if (ulp_arithmetic_find(text, &arithmetic, &error) != ULP_OK)
+        refuse("--%s: %s", row->name, error.message);
+    memcpy(at, &arithmetic, sizeof arithmetic);
+}
+
 static void put_text(const struct option_row *row, char *at, char *text)
 {
     check_text(row, text);
@@ -184,6 +193,7 @@ void store_option(const struct option_row *row, void *options, char *text)
     case KIND_INTEGER: put_integer(at, row->bytes, read_integer(row, text)); return;
     case KIND_BYTES: put_integer(at, row->bytes, read_memory(row, text)); return;
     case KIND_CHOICE: put_integer(at, row->bytes, read_choice(row, text)); return;
+    case KIND_ARITHMETIC: put_arithmetic(row, at, text); return;
     case KIND_OWN: row->read(options, text); return;
     case KIND_NUMBER: number = read_number(option, text, row->least, row->most); break;
     case KIND_SHARE:

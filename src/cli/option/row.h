@@ -9,19 +9,20 @@
 #include <ulpscope.h>
 
 enum option_kind {
-    KIND_NONE,    /* seen to before options are read, as --max-time */
-    KIND_HELP,    /* ends the program */
-    KIND_SET,     /* takes no value: the member becomes `least` */
-    KIND_TEXT,    /* of two the last counts */
-    KIND_TEXTS,   /* each is one more */
-    KIND_WORDS,   /* the same, each of several separated by commas */
-    KIND_LIST,    /* all so far, separated by commas */
-    KIND_INTEGER, /* a whole number of [least, most]; most 0: no limit */
-    KIND_NUMBER,  /* of [least, most] */
-    KIND_SHARE,   /* above 0 and below 1 */
-    KIND_BYTES,   /* as "2G" */
-    KIND_CHOICE,  /* one of "a|b|c", of which the first is `least`, the next one more */
-    KIND_OWN      /* read by `read` */
+    KIND_NONE,       /* seen to before options are read, as --max-time */
+    KIND_HELP,       /* ends the program */
+    KIND_SET,        /* takes no value: the member becomes `least` */
+    KIND_TEXT,       /* of two the last counts */
+    KIND_TEXTS,      /* each is one more */
+    KIND_WORDS,      /* the same, each of several separated by commas */
+    KIND_LIST,       /* all so far, separated by commas */
+    KIND_INTEGER,    /* a whole number of [least, most]; most 0: no limit */
+    KIND_NUMBER,     /* of [least, most] */
+    KIND_SHARE,      /* above 0 and below 1 */
+    KIND_BYTES,      /* as "2G" */
+    KIND_ARITHMETIC, /* found: struct ulp_arithmetic */
+    KIND_CHOICE,     /* one of "a|b|c", of which the first is `least`, the next one more */
+    KIND_OWN         /* read by `read` */
 };
 
 struct option_row {
@@ -38,7 +39,7 @@ struct option_row {
     void (*read)(void *options, char *text);                             /* refuses what is wrong */
     enum option_kind kind;
     char letter, also_letter; /* 0: none */
-    unsigned char bytes;      /* of its member of the options, which is at `at` */
+    size_t bytes;             /* of its member of the options, which is at `at` */
     size_t at, count_at;
     double least, most;
     bool reads, writes; /* its value names a file or folder (both: it keeps what it reads again) */
@@ -91,6 +92,7 @@ struct command {
 #define INTEGER(member, least_, most_) MEMBER(KIND_INTEGER, member), .least = least_, .most = most_
 #define NUMBER(member, least_, most_) MEMBER(KIND_NUMBER, member), .least = least_, .most = most_
 #define SHARE(member) MEMBER(KIND_SHARE, member)
+#define ARITHMETIC(member) MEMBER(KIND_ARITHMETIC, member)
 #define BYTES(member) MEMBER(KIND_BYTES, member)
 #define CHOICE(member, first) MEMBER(KIND_CHOICE, member), .least = first
 #define TASK(member) CHOICE(member, ULP_TASK_NONE)

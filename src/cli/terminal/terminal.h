@@ -49,6 +49,21 @@ struct progress {
 void progress_init(struct progress *progress, bool quiet, size_t part_count);
 struct ulp_observer progress_observer(struct progress *progress);
 void progress_clear(struct progress *progress);
+/* What a command works on: the model with its first shapes, what it was made of, samples of any
+ * shapes, also as the library takes them, and the progress that is shown. */
+struct work {
+    const struct common_options *common;
+    struct ulp_model *model, *original;
+    struct sample_list samples;
+    struct ulp_sample *given;
+    struct progress progress;
+    struct ulp_observer observer; /* of progress */
+};
+/* folder: of results, which is prepared; original: the path of --reference-model; either may be
+ * NULL. Of zeros, and closed also after a failure. */
+enum ulp_status open_work(struct work *work, const struct common_options *common,
+                          const char *folder, const char *original, struct ulp_error *error);
+void close_work(struct work *work);
 /* The part that begins, as an analysis says it (`begins` of its options); context: the progress. */
 void progress_part(void *context, size_t part, size_t part_count);
 

@@ -1,0 +1,39 @@
+/* What a command works on: the model and its samples as the library takes them. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+struct ulp_sample *list_samples(const struct sample_list *samples)
+{
+    struct ulp_sample *list = calloc(samples->count + 1, sizeof *list);
+    for (size_t s = 0; s < samples->count && list; s++)
+        list[s] = (struct ulp_sample){samples->items[s].name, &samples->items[s].inputs,
+                                      samples->items[s].fingerprint};
+    return list;
+}
+
+enum ulp_status open_work(struct work *work, const struct common_options *common,
+                          const char *folder, const char *original, struct ulp_error *error)
+{
+    work->common = common;
+    ULP_TRY(load_with_shapes(common, folder, &work->model, error));
+    if (original)
+        ULP_TRY(load_model(original, common->budget, &work->original, error));
+    ULP_TRY(read_samples(work->model, common, true, &work->samples, error));
+    if (!common->quiet)
+        note_choices(work->model, &work->samples);
+    work->given = list_samples(&work->samples);
+    progress_init(&work->progress, common->quiet, work->samples.count);
+    work->observer = progress_observer(&work->progress);
+    return taken(work->given, error);
+}
+
+void close_work(struct work *work)
+{
+    progress_clear(&work->progress);
+    free(work->given);
+    free_samples(&work->samples);
+    ulp_model_free(work->original);
+    ulp_model_free(work->model);
+}
