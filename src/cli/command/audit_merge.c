@@ -114,7 +114,7 @@ static const struct option_row rows[] = {
 #include "cli/command/merge_option.def"
     {0}};
 const struct command command_merge = {
-    .name = "audit",
+    .name = "audit --merge",
     .summary = "compare arithmetics with a reference, node by node: which layer loses accuracy",
     .purpose = "Put the samples together that ulpscope audit --shard K/N --checkpoint FOLDER has "
                "finished, and report as one audit of all samples would: the same bytes, but for "

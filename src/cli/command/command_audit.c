@@ -97,7 +97,7 @@ static enum ulp_status claim_folders(const struct audit_options *options, struct
         ULP_SCOPED(ulp_scoped_free) char *folder = NULL;
         ULP_TRY(choose_folder(options, n, &folder, error));
         if (folder)
-            ULP_TRY(claim_report("--out", folder, "audit", error));
+            ULP_TRY(claim_report("--out", folder, files_written("out"), error));
     }
     return ULP_OK;
 }

@@ -9,7 +9,8 @@
 struct plan_options {
     struct common_options common;
     struct ulp_search_options search; /* its formats are those of --formats */
-    struct texts validate;
+    char **validate;
+    size_t validate_count;
     const char *html, *out, *arithmetic, *keep_in, *apply, *reference_model;
     double budget, bits;
 };
@@ -119,8 +120,8 @@ static enum ulp_status run_search(const struct plan_options *options,
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(ulp_scoped_free) struct ulp_sample *validated = NULL;
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
-    held_out.inputs = options->validate.items;
-    held_out.input_count = options->validate.count;
+    held_out.inputs = options->validate;
+    held_out.input_count = options->validate_count;
     ULP_TRY(open_work(&work, common, options->out, options->reference_model, error));
     if (held_out.input_count)
         ULP_TRY(read_samples(work.model, &held_out, true, &samples, error));

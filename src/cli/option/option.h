@@ -31,8 +31,6 @@ struct input_shape {
     int64_t dims[ULP_RANK_MAX];
 };
 
-struct ulp_text;
-
 /* Options of every command that runs a model. */
 struct common_options {
     const char *model;
@@ -47,8 +45,7 @@ struct common_options {
     size_t shape_count;
     uint64_t seed;
     int threads;
-    size_t max_memory_bytes;   /* 0: no limit; see has_memory */
-    bool has_memory;           /* the limit was given */
+    size_t max_memory_bytes;   /* 0: no limit */
     struct ulp_budget *budget; /* of that limit */
     bool quiet;
     bool allow_nonfinite_inputs; /* of commands that judge (judge_rows) */
@@ -92,14 +89,15 @@ void visit_arguments(use_argument *use, void *context);
  * is read or written: an output that is one of the files that are read, by whatever name, or a
  * symbolic link, or the file of another output; and one in no folder. Of a second command line
  * (sandbox_wait) what is read is added. Returns an exit code. */
-int enter_paths(const char *command);
+int enter_paths(void);
 /* The folder without slashes at its end, which paths in it are made of. */
 char *as_folder(char *argument);
 /* Those that the command writes into a folder. */
-enum ulp_status claim_report(const char *what, const char *folder, const char *command,
+enum ulp_status claim_report(const char *what, const char *folder, const char *files,
                              struct ulp_error *error);
-/* Their names, separated by spaces; "": it writes none into a folder. */
-const char *names_written(const char *command);
+/* The names of those that the command line writes into the folder of that option, separated by
+ * spaces; "": none. */
+const char *files_written(const char *option);
 /* ulp_model_load for a command, which writes to none of the files that hold the model's data. */
 enum ulp_status load_model(const char *path, struct ulp_budget *budget, struct ulp_model **out,
                            struct ulp_error *error);
@@ -320,8 +318,3 @@ enum ulp_status stream_samples(const struct ulp_model *model, const char *folder
                                void *context, struct ulp_error *error);
 /* As the library takes them: all are loaded. NULL: no memory. */
 struct ulp_sample *list_samples(const struct sample_list *samples);
-/* The arguments of an option that may be repeated. */
-struct texts {
-    char **items;
-    size_t count;
-};

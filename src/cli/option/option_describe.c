@@ -57,7 +57,7 @@ static void describe_option(const struct option_row *row, const struct command *
     describe_field(row->reads ? "reads" : NULL);
     describe_field(!row->writes                        ? NULL
                    : row->reads                        ? "*.part"
-                   : strcmp(row->value, "FOLDER") == 0 ? names_written(command->name)
+                   : strcmp(row->value, "FOLDER") == 0 ? row->files
                    : row->has_weights                  ? "FILE FILE.data"
                                                        : row->value);
     putchar('\n');
@@ -105,7 +105,8 @@ static const char *end_parenthesis(const char *text)
 
 void shorten_help(struct ulp_text *out, const char *text)
 {
-    while (*text && *text != ';' && !(*text == '.' && (!text[1] || text[1] == ' '))) {
+    while (*text && *text != ';' &&
+           (*text != '.' || (text[1] && text[1] != ' ') || text[-1] == '.')) {
         const bool within = strncmp(text, " (", 2) == 0;
         const char *end = within ? end_parenthesis(text + 1) : text + 1;
         if (!within || strncmp(text, " (default ", 10) == 0)

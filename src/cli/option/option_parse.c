@@ -336,7 +336,7 @@ static void check_line(void *options)
             continue;
         if (shapes &&
             (row->is_one_shape || (!line.command->takes_shapes && strcmp(row->name, "shape") == 0)))
-            refuse("%s: of each input one --shape is taken here",
+            refuse("%s takes one --shape of each input",
                    row->is_one_shape ? say_option(row, name) : line.command->name);
         check_excluded(row);
         check_needed(row);
@@ -368,7 +368,7 @@ int parse_command(const struct command *command, int argc, char **argv, void *op
     for (size_t i = 0; i < line.count; i++)
         store_option(line.items[i].row, (char *)options + line.items[i].at, line.items[i].value);
     check_line(options);
-    int code = enter_paths(command->name);
+    int code = enter_paths();
     if (code == ULP_OK)
         code = sandbox_enter();
     return code == ULP_OK ? begin_json() : code;
@@ -382,6 +382,17 @@ static bool is_listed(const struct option_row *row, const char *value)
         if ((size_t)(end - at) == length && strncmp(at, value, length) == 0)
             return true;
     return false;
+}
+
+const char *files_written(const char *option)
+{
+    for (size_t r = 0; r < line.row_count; r++) {
+        const struct option_row *row = line.rows[r].row;
+        if (row->files && !row->writes && is_option_given(row->name))
+            return row->files;
+    }
+    const struct option_row *row = find_option(line.command, option, strlen(option));
+    return row && row->files ? row->files : "";
 }
 
 void visit_arguments(use_argument *use, void *context)

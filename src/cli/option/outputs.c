@@ -236,43 +236,6 @@ static enum ulp_status add_reads_within(char *what, const char *value, struct ul
 
 /* ---- what is written ---- */
 
-/* The files that a command writes into the folder of --out; `with`: where that option is given. */
-static const struct {
-    const char *command, *with, *names;
-} written[] = {
-    {"audit", NULL, "report.json layers.csv summary.txt"},
-    {"plan", "--apply", "mixed.onnx mixed.onnx.data"},
-    {"plan", NULL,
-     "plan.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
-     "autocast.txt strongly_typed.txt quantised.onnx quantised.onnx.data modelopt.yaml"},
-    {"demo", NULL, "report.html report.json layers.csv summary.txt"},
-    {"doctor", NULL,
-     "doctor.json report.json layers.csv summary.txt lint.json overflow.json compare.json "
-     "plan.json frontier.csv frontier.svg trtexec.txt npps.py autocast.txt strongly_typed.txt"},
-    {"overflow", NULL, "overflow.json"},
-    {"compare", NULL, "compare.json"},
-    {"engine", NULL, "engine.json"},
-    {"prove", NULL, "proof.json"},
-    {"extract", NULL,
-     "model.onnx model.onnx.data inputs.npz outputs.npz outputs.json load_data.py"},
-};
-
-static bool is_given(const char *option)
-{
-    bool given = !option;
-    for (size_t r = 0; r < reads.count && !given; r++)
-        given = strcmp(reads.items[r].what, option) == 0;
-    return given;
-}
-
-const char *names_written(const char *command)
-{
-    for (size_t w = 0; w < sizeof written / sizeof *written; w++)
-        if (strcmp(written[w].command, command) == 0 && is_given(written[w].with))
-            return written[w].names;
-    return "";
-}
-
 /* Where the weights of a model in that file may go; what is written in place has none. */
 static enum ulp_status add_weights(const struct file *model, const char *what,
                                    struct ulp_error *error)
@@ -398,11 +361,11 @@ static enum ulp_status claim_output(const char *what, const char *path, struct u
     return check_output(outputs.count - 1, error);
 }
 
-enum ulp_status claim_report(const char *what, const char *folder, const char *command,
+enum ulp_status claim_report(const char *what, const char *folder, const char *files,
                              struct ulp_error *error)
 {
     enum ulp_status status = add_file(&folders, what, folder, error);
-    for (const char *at = names_written(command); *at && status == ULP_OK; at += strspn(at, " ")) {
+    for (const char *at = files; *at && status == ULP_OK; at += strspn(at, " ")) {
         char *name = strndup(at, strcspn(at, " ")), *path = name ? join_path(folder, name) : NULL;
         status = path ? claim_output(what, path, error) : out_of_memory(error);
         at += name ? strlen(name) : 0;
@@ -441,7 +404,7 @@ static enum ulp_status enter(bool are_written, struct ulp_error *error)
     return entering.status;
 }
 
-int enter_paths(const char *command)
+int enter_paths(void)
 {
     struct ulp_error error;
     const bool first = !closed;
@@ -451,7 +414,8 @@ int enter_paths(const char *command)
         status = enter(false, &error);
     const size_t named = first ? folders.count : 0;
     for (size_t f = 0; f < named && status == ULP_OK; f++)
-        status = claim_report(folders.items[f].what, folders.items[f].path, command, &error);
+        status = claim_report(folders.items[f].what, folders.items[f].path,
+                              files_written(folders.items[f].what + 2), &error);
     for (size_t o = 0; o < outputs.count && status == ULP_OK; o++)
         status = check_output(o, &error);
     return status == ULP_OK ? ULP_OK : fail(&error);

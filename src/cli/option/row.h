@@ -34,6 +34,9 @@ struct option_row {
     /* "NAME NAME: reason": options that do not go with it, and of which it needs one. Names that
      * the command has not are passed over. */
     const char *excludes, *needs;
+    /* what is written into the folder that it names, between spaces; of an option with another
+     * value what is written instead */
+    const char *files;
     const char *fallback; /* its value where it is not given; NULL: none */
     enum ulp_status (*check)(const char *text, struct ulp_error *error); /* of texts; may be NULL */
     void (*read)(void *options, char *text);                             /* refuses what is wrong */
@@ -104,6 +107,7 @@ struct command {
 #define ALSO(letter_, name_) , .also_letter = letter_, .also = name_
 #define READ , .reads = true
 #define WRITTEN , .writes = true
+#define FILES(names) , .files = names
 #define WEIGHTS , .has_weights = true
 #define REQUIRED(text) , .missing = text
 #define ALONE , .is_alone = true
