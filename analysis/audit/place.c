@@ -27,6 +27,38 @@ static enum ulp_status copy_formula(const struct ulp_operator *op, struct ulp_ar
     return failed ? refuse(error) : ULP_OK;
 }
 
+static const struct ulp_tensor *shape_of(const struct ulp_block *block, const struct ulp_step *step,
+                                         size_t input)
+{
+    const int slot = input < step->own_input_count ? step->inputs[input] : -1;
+    return slot < 0                      ? NULL
+           : block->slots[slot].constant ? block->slots[slot].constant
+                                         : &block->slots[slot].shape;
+}
+
+static size_t count_terms(const struct ulp_program_node *node)
+{
+    const struct ulp_step *step = node->step;
+    const char *op = step->bound.op->name;
+    const struct ulp_tensor *read = shape_of(node->block, step, 0),
+                            *factor = shape_of(node->block, step, 1),
+                            *out = step->output_count && step->outputs[0] >= 0
+                                       ? &node->block->slots[step->outputs[0]].shape
+                                       : NULL;
+    if (step->bound.op->domain || !read || !out || !out->count || !read->rank)
+        return 0;
+    if (strcmp(op, "MatMul") == 0)
+        return (size_t)read->dims[read->rank - 1];
+    if (strcmp(op, "Gemm") == 0)
+        return out->dims[0] ? read->count / (size_t)out->dims[0] : 0;
+    if (strcmp(op, "Conv") == 0)
+        return factor && factor->rank && factor->dims[0] ? factor->count / (size_t)factor->dims[0]
+                                                         : 0;
+    if (strncmp(op, "Reduce", 6) == 0 || strcmp(op, "GlobalAveragePool") == 0)
+        return read->count / out->count;
+    return strcmp(op, "CumSum") == 0 && read->rank == 1 ? read->count : 0;
+}
+
 /* The node that computes the slot; of a body's own inputs none: its If, Loop or Scan comes later.
  */
 static ptrdiff_t find_source(const struct ulp_block *block, int slot, size_t reader)
@@ -85,6 +117,7 @@ enum ulp_status ulp_places_make(const struct ulp_program *program, struct ulp_ar
         place->op = ulp_arena_copy(memory, ulp_program_node_op(program, n));
         if (!place->name || !place->op)
             return refuse(error);
+        place->terms = count_terms(&program->nodes[n]);
         ULP_TRY(link_inputs(place, &program->nodes[n], memory, error));
     }
     return ULP_OK;

@@ -231,6 +231,22 @@ static void add_sentence(const struct ulp_page *page, const struct ulp_audit *au
     ulp_text_add(page->out, "%s\n", page->off);
 }
 
+/* Where the two are sums that nobody recorded, and one of them is fine. */
+static void add_assumed(const struct ulp_page *page, const struct ulp_audit *audit,
+                        const struct ulp_choice *choice)
+{
+    struct ulp_assumed assumed;
+    for (size_t h = 0; ulp_report_assumed(audit, h, &assumed); h++) {
+        const size_t *lanes = choice->lanes;
+        if ((lanes[0] != assumed.fine || lanes[1] != assumed.wrong) &&
+            (lanes[0] != assumed.wrong || lanes[1] != assumed.fine))
+            continue;
+        ulp_text_add(page->out, "  ");
+        ulp_report_assumed_say(page->out, audit, &assumed);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
 enum ulp_status ulp_report_choice(const struct ulp_audit *audit, const struct ulp_choice *choice,
                                   int width, bool colour, char **out, struct ulp_error *error)
 {
@@ -246,6 +262,7 @@ enum ulp_status ulp_report_choice(const struct ulp_audit *audit, const struct ul
                             audit->lane_count, choice->lanes[i]);
     ulp_text_add(page->out, "\n%s%s%s\n", page->bold, choice->title, page->off);
     add_sentence(page, audit, choice);
+    add_assumed(page, audit, choice);
     add_heads(page, choice, "output (rms of its error / rms)");
     for (size_t o = 0; o < lane_of(audit, choice, 0)->outputs.output_count; o++)
         add_row(page, audit, choice, SIZE_MAX, o);

@@ -225,40 +225,16 @@ static double find_largest_read(const struct ulp_audit *audit, const struct ulp_
 }
 
 static void add_steps(struct ulp_text *out, const struct ulp_format *format, double largest,
-                      double terms)
+                      size_t terms)
 {
     if (!(largest > 0) || !(largest <= format->max_finite) || !isfinite(largest))
         return;
     const int exponent = ilogb(largest) > format->emin ? ilogb(largest) : format->emin;
     ulp_text_add(out, " (");
     if (terms > 1)
-        ulp_text_add(out, "sums of %.0f terms, ", terms);
+        ulp_text_add(out, "sums of %zu terms, ", terms);
     ulp_text_add(out, "values of up to %.3g, where %s has steps of %.3g)", largest, format->name,
                  ldexp(1, exponent - format->precision + 1));
-}
-
-static double count_elements(const struct ulp_audit_output *output)
-{
-    double count = 1;
-    for (int i = 0; i < output->rank; i++)
-        count *= (double)output->dims[i];
-    return count;
-}
-
-/* How many terms its sums have, where the shapes of results tell; 0: they do not. */
-static double count_terms(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
-                          const struct ulp_audit_node *node)
-{
-    const struct ulp_place *place = &audit->places[node->index];
-    const ptrdiff_t from = place->input_count ? place->inputs[0].node : -1;
-    if (from < 0 || !lane->nodes[from].output_count || !node->output_count)
-        return 0;
-    const struct ulp_audit_output *read = &lane->nodes[from].outputs[0];
-    if (strncmp(node->op, "Reduce", 6) == 0)
-        return count_elements(read) / count_elements(&node->outputs[0]);
-    if (strcmp(node->op, "MatMul") == 0)
-        return read->rank ? (double)read->dims[read->rank - 1] : 0;
-    return strcmp(node->op, "CumSum") == 0 && read->rank == 1 ? (double)read->dims[0] : 0;
 }
 
 void ulp_report_rounded(struct ulp_text *out, const struct ulp_audit *audit,
@@ -268,12 +244,12 @@ void ulp_report_rounded(struct ulp_text *out, const struct ulp_audit *audit,
     const struct ulp_format format = ulp_audit_node_format(lane, node);
     if (node->index >= audit->place_count)
         return;
-    const double terms = count_terms(audit, lane, node);
+    const size_t terms = audit->places[node->index].terms;
     if (cause == ULP_SHARE_RESULT && node->output_count)
         add_steps(out, &format, node->outputs[0].range.ref_max, terms);
     else if (cause == ULP_SHARE_INPUTS)
         add_steps(out, &ulp_audit_node_arithmetic(lane, node)->factor,
                   find_largest_read(audit, lane, node), 0);
     else if (cause == ULP_SHARE_SUMS && terms > 1)
-        ulp_text_add(out, " of %.0f terms", terms);
+        ulp_text_add(out, " of %zu terms", terms);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ulpscope/report.h>
+#include <ulpscope/target.h>
 
 #include "analysis/writing/columns.h"
 #include "base/text/shown.h"
@@ -79,6 +80,19 @@ void ulp_report_rounded(struct ulp_text *out, const struct ulp_audit *audit,
                         int cause);
 double ulp_report_grows(const struct ulp_audit_node *node);
 void ulp_report_iterations(struct ulp_text *out, const struct ulp_audit_node *node);
+/* assumed.c. The pairs of lanes that differ in how they add, of which one is fine and one is not,
+ * where the rule is only stated or inferred; false: there are no more. node: of the one that is not
+ * fine, where it stops being finite; -1: it does not. terms: of those sums, or of the sums and
+ * larger ones that make nearly all of what accumulation does; 0: not known. */
+struct ulp_assumed {
+    size_t fine, wrong; /* lanes */
+    struct ulp_rule rule;
+    ptrdiff_t node;
+    size_t terms;
+};
+bool ulp_report_assumed(const struct ulp_audit *audit, size_t index, struct ulp_assumed *out);
+void ulp_report_assumed_say(struct ulp_text *out, const struct ulp_audit *audit,
+                           const struct ulp_assumed *assumed);
 /* verdict_original.c, where there is a reference model. Which pair costs most; the node where the
  * graph begins to be as far off as the worst output, though nodes introduce less: false where there
  * is none, and nothing was said. */

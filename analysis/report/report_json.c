@@ -202,6 +202,28 @@ static void add_lane(struct ulp_json_writer *writer, const void *object, const v
         ulp_json_put(writer, "no_attribution", ulp_json_text(lane->attribution.reason));
 }
 
+static void add_assumed(struct ulp_json_writer *writer, const struct ulp_audit *audit)
+{
+    struct ulp_assumed assumed;
+    json_t *list = json_array();
+    for (size_t h = 0; ulp_report_assumed(audit, h, &assumed); h++) {
+        json_t *item = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I}", "rule", assumed.rule.rule,
+                                 "known", ulp_known_name(assumed.rule.known), "by", assumed.rule.by,
+                                 "fine", ulp_json_text(audit->lanes[assumed.fine].name), "wrong",
+                                 ulp_json_text(audit->lanes[assumed.wrong].name), "terms",
+                                 (json_int_t)assumed.terms);
+        if (assumed.node >= 0)
+            json_object_set_new(item, "node",
+                                ulp_json_text(
+                                    audit->lanes[assumed.wrong].nodes[assumed.node].name));
+        json_array_append_new(list, item);
+    }
+    if (json_array_size(list))
+        ulp_json_put(writer, "assumed_sums", list);
+    else
+        json_decref(list);
+}
+
 static enum ulp_status put_report(const struct ulp_audit *audit, unsigned digits,
                                   struct ulp_text *out, struct ulp_error *error)
 {
@@ -211,6 +233,7 @@ static enum ulp_status put_report(const struct ulp_audit *audit, unsigned digits
     ulp_json_put(&writer, "schema", json_integer(ULP_JSON_SCHEMA));
     ulp_json_put(&writer, "ulpscope", json_string(ulp_version()));
     ulp_json_members(&writer, &ulp_struct_audit, audit, &how);
+    add_assumed(&writer, audit);
     ulp_json_close(&writer, '}');
     ulp_text_add(out, "\n");
     return writer.failed && !out->failed ? ulp_out_of_memory(error) : ULP_OK;

@@ -468,6 +468,9 @@ struct ulp_histogram {
 struct ulp_place {
     char *name, *op;     /* [whole] */
     const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none [whole] */
+    /* of each of its sums (MatMul, Gemm, Conv, reductions, running sums of a vector), by the sizes
+     * that are known before a run; 0: it has none, or they are not told [whole] */
+    size_t terms;
     /* its inputs, weights included; of an If, Loop or Scan also captured values and the results of
      * its bodies */
     size_t input_count;

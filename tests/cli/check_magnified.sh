@@ -89,4 +89,27 @@ add = nodes["scan/add"]
 assert abs(add["first_error"] / errors[0] - 1) < 1e-9 and abs(add["last_error"] / errors[-1] - 1) < 1e-9, (add["first_error"], add["last_error"], errors[0], errors[-1])
 assert nodes["scan/add"]["passes"] == 0 and abs(nodes["scan"]["passes"] - 1) < 1e-6
 END
+
+# Sums inside an operator that nobody recorded: both ways are computed, and where one of them is fine that is said, with the size.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+turn = np.random.RandomState(7)
+for name, terms in (("long", 8192), ("short", 32)):
+    x = turn.uniform(0.5, 1, (4, terms)).astype("f4")
+    nodes = [node("MatMul", "x w", "m", "long_sum"), node("MatMul", "m v", "y", "short_sum")]
+    write_model(f"{name}.onnx", nodes, {"x": x.shape}, ["y"], {"w": turn.uniform(0.5, 1, (terms, 8)).astype("f4") / terms, "v": np.eye(8, dtype="f4")}, opset=17)
+    np.savez(f"{name}.npz", x=x)
+# beyond FP16 on the way alone
+w = np.concatenate([np.full((512, 2), 200, "f4"), np.full((512, 2), -200, "f4")])
+write_model("beyond.onnx", [node("MatMul", "x w", "y", "turns")], {"x": (3, 1024)}, ["y"], {"w": w + np.rint(turn.standard_normal(w.shape) * 8).astype("f4") / 8}, opset=17)
+np.savez("beyond.npz", x=np.ones((3, 1024), "f4"))
+END
+for name in long short beyond; do "$program" audit $name.onnx -i $name.npz --for openvino-gpu --task signal -q --json $name.json >$name.out 2>err; done
+fields long.json '[(s["rule"], s["known"], s["fine"], s["wrong"], s["terms"], s.get("node")) for s in r["assumed_sums"]] == [("acc=fp16", "stated", "openvino-gpu:fp16,acc=fp32", "openvino-gpu:fp16", 8192, None)]' "long sums"
+shows long.out "the answer depends on a rule that is stated, acc=fp16" "long sums"
+fields beyond.json '[(s["fine"], s["terms"], s["node"]) for s in r["assumed_sums"]] == [("openvino-gpu:fp16,acc=fp32", 1024, "turns")]' "sums beyond the format"
+fields short.json '"assumed_sums" not in r' "short sums"
+grep -q "depends on a rule" short.out && fail "short sums: the answer does not depend on it"
 exit $failed
