@@ -2,6 +2,7 @@ include analysis/measure/local.mk
 include analysis/writing/local.mk
 include analysis/schedule/local.mk
 include analysis/resized/local.mk
+include analysis/tried/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/session/local.mk

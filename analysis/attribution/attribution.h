@@ -4,6 +4,7 @@
 #include <float.h>
 #include <ulpscope/audit.h>
 
+#include "analysis/tried/tried.h"
 #include "analysis/audit/audit_shares.h"
 #include "base/memory/alloc.h"
 #include "run/program/program.h"
@@ -237,19 +238,6 @@ enum ulp_status ulp_attribution_decide(const struct ulp_reverse *sweep, const st
  * or other integers than the reference's, and the node that decided so. */
 bool ulp_attribution_follows(const struct ulp_attributor *attributor,
                              const struct ulp_attributed *lane, int slot, size_t *node);
-
-/* alone.c: lane l of the program by itself, or as lane 1 beside the reference, with the nodes that
- * it keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */
-struct ulp_alone {
-    struct ulp_arena *memory;
-    struct ulp_program *program;
-    struct ulp_keep *keeps; /* the lane's own, and room for one more */
-    size_t keep_count;
-};
-enum ulp_status ulp_alone_create(const struct ulp_program *program, size_t l, bool beside_reference,
-                                 const struct ulp_tensor_set *inputs, struct ulp_alone *out,
-                                 struct ulp_error *error);
-void ulp_alone_free(struct ulp_alone *alone);
 
 /* causes.c. While going back: what is needed to take an output's error apart, where it matters. */
 enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,

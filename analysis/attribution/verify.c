@@ -82,13 +82,8 @@ static double weigh(const struct trial *trial, double *const *weights)
 static enum ulp_status try_kept(struct trial *trial, size_t node, double *const *weights,
                                 double before, double *found, struct ulp_error *error)
 {
-    struct ulp_alone *alone = &trial->alone;
-    alone->keeps[alone->keep_count] =
-        (struct ulp_keep){.nodes = &node,
-                          .node_count = 1,
-                          .arithmetic = trial->attributor->program->lanes[0]};
-    const struct ulp_keeps keeps = {.count = alone->keep_count + 1, .items = alone->keeps};
-    enum ulp_status status = ulp_program_keep(alone->program, 0, &keeps, error);
+    enum ulp_status status =
+        ulp_alone_keep(&trial->alone, &node, 1, trial->attributor->program->lanes, error);
     if (status == ULP_OK)
         status = run_trial(trial, error);
     *found = before - weigh(trial, weights);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/tried/tried.h"
 #include "analysis/overflow/meter.h"
 #include "analysis/measure/judge.h"
 #include "base/error.h"
@@ -415,19 +416,6 @@ static enum ulp_status look_at_output(struct ulp_overflow_meter *meter,
 
 /* ---- integers ---- */
 
-size_t ulp_overflow_turned(const struct ulp_tensor *value, const struct ulp_tensor *truth,
-                           size_t *first)
-{
-    size_t count = 0;
-    *first = 0;
-    if (!ulp_tensor_same_shape(value, truth))
-        return truth->count;
-    for (size_t i = 0; i < value->count; i++)
-        if (ulp_tensor_get_int(value, i) != ulp_tensor_get_int(truth, i) && !count++)
-            *first = i;
-    return count;
-}
-
 /* The entry of integers behind those of floats, made when it is new. */
 static enum ulp_status find_decided(struct ulp_overflow_meter *meter,
                                     struct ulp_overflow_node *node,
@@ -465,7 +453,7 @@ static enum ulp_status look_at_integers(struct ulp_overflow_meter *meter,
     if (found.cause == ULP_OVERFLOW_UPSTREAM)
         return ULP_OK;
     const struct ulp_tensor *truth = ulp_overflow_truth(meter, view->step->outputs[o]);
-    const size_t count = ulp_overflow_turned(&view->stored[o], truth, &first);
+    const size_t count = ulp_outcome_turned(&view->stored[o], truth, &first);
     if (!count)
         return ULP_OK;
     ULP_TRY(find_decided(meter, node, view, o, &output, error));

@@ -101,10 +101,6 @@ static inline const struct ulp_tensor *ulp_overflow_truth(const struct ulp_overf
 size_t ulp_overflow_nonfinite(const struct ulp_tensor *value, const struct ulp_tensor *truth,
                               size_t *first);
 
-/* Integers that come out otherwise than in the reference. */
-size_t ulp_overflow_turned(const struct ulp_tensor *value, const struct ulp_tensor *truth,
-                           size_t *first);
-
 /* overflow_words.c: what cannot be told is worse than what is safe, and no more. */
 bool ulp_overflow_is_worse(enum ulp_overflow_verdict verdict, enum ulp_overflow_verdict than);
 /* hidden.c: the node's entry, made when it is new; what is told of its inside; the verdicts. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/overflow/meter.h"
+#include "analysis/tried/tried.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -12,15 +13,7 @@
 #include "run/idiom/idiom.h"
 #include "number/function/math.h"
 
-enum { CANDIDATES = 8, KEEPS = 16 };
-
-/* One remedy before it is tried. */
-struct candidate {
-    struct ulp_text what;
-    struct ulp_arithmetic arithmetic; /* of the lane */
-    struct ulp_keep keeps[KEEPS];
-    size_t keep_count, node_count;
-};
+enum { CANDIDATES = 8 };
 
 struct trying {
     const struct ulp_program *program;
@@ -29,42 +22,30 @@ struct trying {
     struct ulp_arena *memory;
     size_t *nodes; /* those to keep */
     size_t node_count;
-    struct candidate items[CANDIDATES];
+    struct ulp_attempt items[CANDIDATES];
+    struct ulp_text what[CANDIDATES];
+    size_t changed[CANDIDATES]; /* how many nodes */
     size_t count;
 };
 
-/* The nodes that the lane keeps already. */
-static enum ulp_status keep_before(struct trying *trying, struct candidate *candidate,
-                                   struct ulp_error *error)
-{
-    const struct ulp_mix *mix = &trying->program->mixes[trying->index];
-    for (size_t i = 1; i < mix->count && candidate->keep_count + 2 < KEEPS; i++) {
-        size_t *nodes = ulp_arena_take(trying->memory, trying->program->node_count, sizeof *nodes);
-        size_t count = 0;
-        ULP_TRY(ulp_taken(nodes, error));
-        for (size_t n = 0; n < trying->program->node_count; n++)
-            if (ulp_mix_index(mix, n) == i)
-                nodes[count++] = n;
-        candidate->keeps[candidate->keep_count++] =
-            (struct ulp_keep){.nodes = nodes, .node_count = count, .arithmetic = mix->items[i]};
-    }
-    return ULP_OK;
-}
-
+/* The lane as it is, with nodes kept in the arithmetic besides. *what: for its words. */
 static enum ulp_status add_candidate(struct trying *trying, const size_t *nodes, size_t count,
                                      const struct ulp_arithmetic *arithmetic,
-                                     struct candidate **out, struct ulp_error *error)
+                                     struct ulp_text **what, struct ulp_error *error)
 {
-    struct candidate *candidate = &trying->items[trying->count];
-    *candidate = (struct candidate){.arithmetic = trying->program->lanes[trying->index],
-                                    .node_count = count};
-    *out = candidate;
-    const enum ulp_status status = keep_before(trying, candidate, error);
+    struct ulp_attempt *item = &trying->items[trying->count];
+    struct ulp_keep *keeps;
+    size_t keep_count;
+    ULP_TRY(
+        ulp_lane_keeps(trying->program, trying->index, trying->memory, &keeps, &keep_count, error));
     if (count)
-        candidate->keeps[candidate->keep_count++] =
+        keeps[keep_count++] =
             (struct ulp_keep){.nodes = nodes, .node_count = count, .arithmetic = *arithmetic};
-    trying->count += status == ULP_OK;
-    return status;
+    item->arithmetic = trying->program->lanes[trying->index];
+    item->keeps = (struct ulp_keeps){.count = keep_count, .items = keeps};
+    *what = &trying->what[trying->count];
+    trying->changed[trying->count++] = count;
+    return ULP_OK;
 }
 
 /* ---- which there are ---- */
@@ -87,13 +68,12 @@ static enum ulp_status add_kept(struct trying *trying, const char *name, const c
                                 struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    struct candidate *candidate;
+    struct ulp_text *what;
     ULP_TRY(ulp_arithmetic_find(name, &arithmetic, error));
     if (arithmetic.storage.max_finite <= find_largest_finite(trying->lane))
         return ULP_OK;
-    ULP_TRY(
-        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error));
-    ulp_text_add(&candidate->what, "keep %zu node%s in %s", trying->node_count,
+    ULP_TRY(add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &what, error));
+    ulp_text_add(what, "keep %zu node%s in %s", trying->node_count,
                  trying->node_count == 1 ? "" : "s", shown);
     return ULP_OK;
 }
@@ -105,7 +85,7 @@ static enum ulp_status add_normalizations(struct trying *trying, struct ulp_erro
     const struct ulp_block *block = trying->program->main;
     struct ulp_arithmetic arithmetic;
     struct ulp_idiom *idioms;
-    struct candidate *candidate;
+    struct ulp_text *what;
     size_t count, found = 0, kept = 0, rms = 0;
     bool *keep = ulp_arena_take(trying->memory, trying->program->node_count + 1, sizeof *keep);
     size_t *nodes = ulp_arena_take(trying->memory, trying->program->node_count + 1, sizeof *nodes);
@@ -131,8 +111,8 @@ static enum ulp_status add_normalizations(struct trying *trying, struct ulp_erro
             nodes[kept++] = n;
     if (!found)
         return ULP_OK;
-    ULP_TRY(add_candidate(trying, nodes, kept, &arithmetic, &candidate, error));
-    ulp_text_add(&candidate->what, "%zu real %s for the decomposed ones (%s)", found,
+    ULP_TRY(add_candidate(trying, nodes, kept, &arithmetic, &what, error));
+    ulp_text_add(what, "%zu real %s for the decomposed ones (%s)", found,
                  rms == found ? "RMSNormalization"
                  : rms        ? "LayerNormalization and RMSNormalization"
                               : "LayerNormalization",
@@ -156,7 +136,7 @@ static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic = trying->lane->arithmetic;
     const struct ulp_format *format = &trying->lane->arithmetic.storage;
-    struct candidate *candidate;
+    struct ulp_text *what;
     double largest = 0;
     const struct ulp_overflow_node *first = NULL, *last = NULL;
     for (size_t n = 0; n < trying->lane->node_count; n++) {
@@ -182,10 +162,9 @@ static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
              bits);
     snprintf(arithmetic.name, sizeof arithmetic.name, "%s", arithmetic.storage.name);
     memcpy(arithmetic.asked, arithmetic.name, sizeof arithmetic.asked);
-    ULP_TRY(
-        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error));
-    ulp_text_show(&candidate->what, "scale by 2^-%d before %s, and by 2^%d after %s", bits,
-                  first->name, bits, last->name);
+    ULP_TRY(add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &what, error));
+    ulp_text_show(what, "scale by 2^-%d before %s, and by 2^%d after %s", bits, first->name, bits,
+                  last->name);
     return ULP_OK;
 }
 
@@ -205,110 +184,63 @@ static enum ulp_status add_masks(struct trying *trying, struct ulp_error *error)
                    (output->cause == ULP_OVERFLOW_CONSTANT || output->cause == ULP_OVERFLOW_WEIGHT);
         }
     for (size_t i = 0; i < sizeof rules / sizeof *rules && any; i++) {
-        struct candidate *candidate;
+        struct ulp_text *what;
         if (rules[i].rule == ULP_CONSTANTS_ONNXCONVERTER &&
             strcmp(trying->lane->arithmetic.storage.name, "fp16") != 0)
             continue;
-        ULP_TRY(add_candidate(trying, NULL, 0, NULL, &candidate, error));
-        candidate->arithmetic.constants = rules[i].rule;
-        ulp_text_add(&candidate->what, "constants (masks) of at most %.5g", rules[i].most);
+        ULP_TRY(add_candidate(trying, NULL, 0, NULL, &what, error));
+        trying->items[trying->count - 1].arithmetic.constants = rules[i].rule;
+        ulp_text_add(what, "constants (masks) of at most %.5g", rules[i].most);
     }
     return ULP_OK;
 }
 
 static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *error)
 {
-    struct candidate *candidate;
+    struct ulp_text *what;
     ULP_TAKE(trying->nodes, trying->memory, trying->program->node_count + 1, error);
     for (size_t n = 0; n < trying->lane->node_count; n++)
         if (trying->lane->nodes[n].keep)
             trying->nodes[trying->node_count++] = trying->lane->nodes[n].index;
-    ULP_TRY(add_candidate(trying, NULL, 0, NULL, &candidate, error));
-    ulp_text_add(&candidate->what, "as it is");
-    if (trying->node_count)
+    ULP_TRY(add_candidate(trying, NULL, 0, NULL, &what, error));
+    ulp_text_add(what, "as it is");
+    if (trying->node_count) {
         ULP_TRY(add_kept(trying, "fp32", "FP32", error));
-    if (trying->node_count)
         ULP_TRY(add_kept(trying, "bf16", "BF16", error));
-    if (trying->node_count)
         ULP_TRY(add_normalizations(trying, error));
-    if (trying->node_count)
         ULP_TRY(add_scale(trying, error));
+    }
     return add_masks(trying, error);
 }
 
 /* ---- trying them ---- */
-
-/* The worst float output of a lane against the reference. */
-static enum ulp_status measure_worst_output(const struct ulp_tensor_set *outputs,
-                                            const struct ulp_tensor_set *reference,
-                                            const struct ulp_format *format,
-                                            struct ulp_arena *memory,
-                                            struct ulp_overflow_remedy *out,
-                                            struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    out->sqnr_db = INFINITY;
-    for (size_t i = 0; i < outputs->count && status == ULP_OK; i++) {
-        const struct ulp_tensor *value = &outputs->items[i].tensor;
-        struct ulp_metrics metrics;
-        if (!ulp_element_is_float(value->element)) {
-            size_t first;
-            out->turned += ulp_overflow_turned(value, &reference->items[i].tensor, &first);
-            continue;
-        }
-        status = ulp_metrics_measure(value, &reference->items[i].tensor, format, &metrics, error);
-        if (status != ULP_OK || metrics.diverged)
-            continue;
-        out->nonfinite += metrics.nonfinite;
-        if (!out->output || metrics.nonfinite || metrics.sqnr_db < out->sqnr_db) {
-            out->sqnr_db = metrics.count ? metrics.sqnr_db : NAN;
-            out->output =
-                ulp_arena_text(memory, outputs->items[i].name, strlen(outputs->items[i].name));
-            ULP_TRY(ulp_taken(out->output, error));
-        }
-    }
-    return status;
-}
 
 static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_set *inputs,
                                const struct ulp_run_options *run,
                                const struct ulp_observer *observer, struct ulp_arena *memory,
                                struct ulp_overflow_remedy *out, struct ulp_error *error)
 {
-    struct ulp_arithmetic lanes[CANDIDATES + 1];
-    struct ulp_keeps keeps[CANDIDATES + 1] = {0};
-    struct ulp_tensor_set outputs[CANDIDATES + 1] = {0};
-    struct ulp_program *program;
-    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
-    lanes[0] = trying->program->lanes[0];
+    const struct ulp_model *model = trying->program->model;
+    for (size_t c = 0; c < trying->count; c++)
+        trying->items[c].keeps.name = trying->what[c].data;
+    ULP_TRY(ulp_attempts_run(model, trying->program->lanes, trying->items, trying->count, inputs,
+                             run, observer, NULL, error));
     for (size_t c = 0; c < trying->count; c++) {
-        lanes[c + 1] = trying->items[c].arithmetic;
-        keeps[c + 1] = (struct ulp_keeps){trying->items[c].keep_count, trying->items[c].keeps,
-                                          trying->items[c].what.data};
+        const struct ulp_attempt *item = &trying->items[c];
+        const struct ulp_outcome *outcome = &item->outcome;
+        out[c] = (struct ulp_overflow_remedy){
+            .what = ulp_arena_copy(memory, trying->what[c].data),
+            .node_count = trying->changed[c],
+            .cast_count = item->cast_count,
+            .nonfinite = outcome->nonfinite,
+            .turned = outcome->turned,
+            .sqnr_db = outcome->any ? outcome->finite_db : NAN,
+            .output = outcome->any
+                          ? ulp_arena_copy(memory, ulp_model_output(model, outcome->output).name)
+                          : NULL};
+        ULP_TRY(ulp_taken(out[c].what && (out[c].output || !outcome->any), error));
     }
-    enum ulp_status status = ulp_program_create(trying->program->model, lanes, trying->count + 1,
-                                                &options, &program, error);
-    if (status == ULP_OK)
-        status =
-            ulp_program_run(program, inputs, run, observer, observer != NULL, outputs, NULL, error);
-    for (size_t c = 0; c < trying->count && status == ULP_OK; c++) {
-        struct ulp_border *borders;
-        const struct ulp_text *what = &trying->items[c].what;
-        out[c].what = ulp_arena_text(memory, what->data, what->length);
-        out[c].node_count = trying->items[c].node_count;
-        status = out[c].what
-                     ? ulp_program_borders(program, c + 1, &borders, &out[c].cast_count, error)
-                     : ulp_out_of_memory(error);
-        if (status == ULP_OK) {
-            ulp_borders_free(borders);
-            status = measure_worst_output(&outputs[c + 1], &outputs[0], &lanes[c + 1].storage,
-                                          memory, &out[c], error);
-        }
-    }
-    for (size_t c = 0; c <= trying->count; c++)
-        ulp_tensor_set_free(&outputs[c]);
-    ulp_program_free(program);
-    return status;
+    return ULP_OK;
 }
 
 size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane)
@@ -336,7 +268,7 @@ enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
     if (status == ULP_OK)
         status = list_candidates(&trying, error);
     for (size_t c = 0; c < trying.count; c++)
-        any |= trying.items[c].what.failed;
+        any |= trying.what[c].failed;
     if (status == ULP_OK && any)
         status = ulp_out_of_memory(error);
     own->remedies = status == ULP_OK
@@ -348,7 +280,7 @@ enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
         status = try_all(&trying, inputs, run, observer, forecast->memory, own->remedies, error);
     own->remedy_count = status == ULP_OK && trying.count > 1 ? trying.count : 0;
     for (size_t c = 0; c < trying.count; c++)
-        ulp_text_free(&trying.items[c].what);
+        ulp_text_free(&trying.what[c]);
     ulp_arena_free(trying.memory);
     return status;
 }

@@ -9,16 +9,15 @@
 #include "analysis/measure/judge.h"
 #include "analysis/scales/scales.h"
 #include "analysis/scales/scales_smooth.h"
+#include "analysis/tried/tried.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "base/text/text.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 #include "run/program/program.h"
 
 ULP_FREES(ulp_model_free, struct ulp_model)
-ULP_FREES(ulp_program_free, struct ulp_program)
 
 #define NODES_DEFAULT 3
 
@@ -33,20 +32,17 @@ static const char *const parts[] = {
 struct choosing {
     struct ulp_scales *out;
     const struct ulp_scales_options *options;
-    struct ulp_arithmetic *lanes; /* the reference, the one asked about, and the choices */
-    struct ulp_keeps *keeps;
-    struct ulp_keep *items;            /* of keeps */
-    struct ulp_scales_choice *choices; /* by lane */
+    struct ulp_arithmetic reference;
+    struct ulp_attempt *tried;         /* the one asked about, and the choices */
+    struct ulp_keep *items;            /* of their keeps */
+    struct ulp_scales_choice *choices; /* of each */
     size_t count;
-    const struct ulp_program *program;
-    bool judged;                  /* an output has a finite element */
-    struct ulp_unjudged unjudged; /* else: why not; its name is the plan's */
 };
 
 static bool is_there(const struct choosing *c, const struct ulp_arithmetic *arithmetic)
 {
-    for (size_t l = 1; l < c->count; l++)
-        if (!c->keeps[l].count && strcmp(c->lanes[l].name, arithmetic->name) == 0)
+    for (size_t l = 0; l < c->count; l++)
+        if (!c->tried[l].keeps.count && strcmp(c->tried[l].arithmetic.name, arithmetic->name) == 0)
             return true;
     return false;
 }
@@ -57,7 +53,7 @@ static bool add_choice(struct choosing *c, const struct ulp_arithmetic *arithmet
     struct ulp_scales_choice *choice = &c->choices[c->count];
     choice->words = ulp_arena_copy(c->out->memory, words);
     choice->arithmetic = ulp_arena_copy(c->out->memory, arithmetic->asked);
-    c->lanes[c->count++] = *arithmetic;
+    c->tried[c->count++].arithmetic = *arithmetic;
     return choice->words && choice->arithmetic;
 }
 
@@ -110,7 +106,7 @@ static enum ulp_status add_node_choices(struct choosing *c, struct ulp_error *er
             ulp_quoted_add(&words, keep.data ? keep.data : "");
             ulp_text_add(&words, "'");
             item->pattern = out->tensors[t].node;
-            c->keeps[c->count] = (struct ulp_keeps){.count = 1, .items = item};
+            c->tried[c->count].keeps = (struct ulp_keeps){.count = 1, .items = item};
             c->choices[c->count].keep = ulp_arena_copy(out->memory, keep.data ? keep.data : "");
             if (words.failed || keep.failed || !c->choices[c->count].keep ||
                 !add_choice(c, &c->options->arithmetic, words.data))
@@ -120,59 +116,22 @@ static enum ulp_status add_node_choices(struct choosing *c, struct ulp_error *er
     return ULP_OK;
 }
 
-/* The plan's name of the graph's output; NULL: there is none. */
-static const char *find_output(const struct ulp_block *block, const char *name)
+/* Does the reference have an output to judge by? */
+static enum ulp_status check_truth(const struct ulp_tensor_set *truth, struct ulp_error *error)
 {
-    for (size_t g = 0; g < block->output_count; g++)
-        if (strcmp(block->slots[block->outputs[g]].name, name) == 0)
-            return block->slots[block->outputs[g]].name;
-    return NULL;
-}
-
-/* Of values that are not numbers in the reference there is no figure; what has not its shape, or is
- * not finite where it is, is no choice. */
-static enum ulp_status measure_lane(const struct ulp_tensor *value, const struct ulp_tensor *truth,
-                                    const struct ulp_format *storage, double *db,
-                                    struct ulp_error *error)
-{
-    struct ulp_metrics metrics;
-    *db = -INFINITY;
-    if (!value || !ulp_tensor_same_shape(value, truth))
-        return ULP_OK;
-    ULP_TRY(ulp_metrics_measure(value, truth, storage, &metrics, error));
-    if (!metrics.nonfinite)
-        *db = metrics.count ? metrics.sqnr_db : INFINITY;
-    return ULP_OK;
-}
-
-/* Every lane's outputs beside the reference's. */
-static enum ulp_status measure_node(void *context, const struct ulp_event *event,
-                                    struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    struct choosing *c = context;
-    for (size_t o = 0; o < event->output_count; o++) {
-        const struct ulp_tensor *truth = event->values[o].entire;
-        const char *output = find_output(c->program->main, event->output_names[o]);
-        if (!truth || !output)
-            continue;
-        if (!ulp_type_is_float(truth->type)) {
-            if (!c->unjudged.name)
-                c->unjudged.reason = "no output has float elements";
-            continue;
-        }
-        const enum ulp_crossing_kind kind = ulp_judge_reference(truth);
-        c->judged |= kind == ULP_CROSSED_VALUE;
-        if (kind != ULP_CROSSED_VALUE)
-            c->unjudged = (struct ulp_unjudged){.name = output, .reason = ulp_judge_reason(kind)};
-        for (size_t l = 1; l < c->count; l++) {
-            double db;
-            ULP_TRY(measure_lane(event->values[l * event->output_count + o].entire, truth,
-                                 &c->lanes[l].storage, &db, error));
-            c->choices[l].sqnr_db = ulp_math_min(c->choices[l].sqnr_db, db);
-        }
+    struct ulp_unjudged unjudged = {.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)};
+    for (size_t o = 0; o < truth->count; o++) {
+        const struct ulp_tensor *value = &truth->items[o].tensor;
+        const enum ulp_crossing_kind kind = ulp_judge_reference(value);
+        if (ulp_type_is_float(value->type) && kind == ULP_CROSSED_VALUE)
+            return ULP_OK;
+        if (ulp_type_is_float(value->type))
+            unjudged = (struct ulp_unjudged){.name = truth->items[o].name,
+                                             .reason = ulp_judge_reason(kind)};
+        else if (!unjudged.name)
+            unjudged.reason = "no output has float elements";
     }
-    return ULP_OK;
+    return ulp_judge_fail(&unjudged, error);
 }
 
 static int by_gain(const void *a, const void *b)
@@ -183,23 +142,19 @@ static int by_gain(const void *a, const void *b)
     return strcmp(x->words, y->words);
 }
 
-static enum ulp_status run_all(struct choosing *c, const struct ulp_model *model,
+static enum ulp_status run_all(const struct choosing *c, const struct ulp_model *model,
                                const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    const struct ulp_program_options plan_options = {.inputs = inputs, .keeps = c->keeps};
     const struct ulp_run_options run = {.thread_count = c->options->thread_count};
-    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    const struct ulp_observer *progress = c->options->progress;
+    const struct ulp_observer asked = {.context = progress ? progress->context : NULL,
+                                       .cancelled = progress ? progress->cancelled : NULL};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set truth = {0};
+    ULP_TRY(ulp_attempts_run(model, &c->reference, c->tried, c->count, inputs, &run, &asked, &truth,
+                             error));
     for (size_t l = 0; l < c->count; l++)
-        c->choices[l].sqnr_db = INFINITY;
-    ULP_TRY(ulp_program_create(model, c->lanes, c->count, &plan_options, &program, error));
-    c->program = program;
-    const struct ulp_observer observers[] = {
-        {.context = c, .node_done = measure_node},
-        {.context = c->options->progress ? c->options->progress->context : NULL,
-         .cancelled = c->options->progress ? c->options->progress->cancelled : NULL}};
-    ULP_TRY(ulp_program_run(program, inputs, &run, observers, c->options->progress ? 2 : 1, NULL,
-                            NULL, error));
-    return c->judged ? ULP_OK : ulp_judge_fail(&c->unjudged, error);
+        c->choices[l].sqnr_db = c->tried[l].outcome.any ? c->tried[l].outcome.sqnr_db : INFINITY;
+    return check_truth(&truth, error);
 }
 
 /* Channels that are outliers scaled down in front of their products: another graph, with the same
@@ -209,8 +164,13 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
                                   struct ulp_error *error)
 {
     const struct ulp_sample sample = {.inputs = inputs};
-    struct ulp_scales_choice choices[2] = {{0}}, *out = &c->choices[c->count];
-    struct choosing own = *c;
+    struct ulp_scales_choice choice = {0}, *out = &c->choices[c->count];
+    struct ulp_attempt attempt = {.arithmetic = c->options->arithmetic};
+    const struct choosing own = {.options = c->options,
+                                 .reference = c->reference,
+                                 .tried = &attempt,
+                                 .choices = &choice,
+                                 .count = 1};
     struct ulp_smooths smooths;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *smooth = NULL;
     ULP_SCOPED(ulp_text_free) struct ulp_text words = {0};
@@ -224,8 +184,6 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
         edits[i] = smooths.items[i].edit;
     ULP_TRY(edits ? ulp_edit_load(model, edits, smooths.count, false, &smooth, error)
                   : ulp_out_of_memory(error));
-    own.choices = choices;
-    own.count = 2;
     ULP_TRY(run_all(&own, smooth, inputs, error));
     ulp_text_show(&words, "smooth scales in front of %s", smooths.items[0].node->name);
     if (smooths.count > 1)
@@ -233,7 +191,7 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     ulp_text_add(&words, " (fix's edit outlier-channel)");
     if (words.failed || !add_choice(c, &c->options->arithmetic, words.data))
         return ulp_out_of_memory(error);
-    out->sqnr_db = choices[1].sqnr_db;
+    out->sqnr_db = choice.sqnr_db;
     return ULP_OK;
 }
 
@@ -242,19 +200,15 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_scales_options *options, struct ulp_scales *out,
                                   struct ulp_error *error)
 {
-    struct choosing c = {.out = out,
-                         .options = options,
-                         .unjudged = {.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}};
-    /* the reference, what is asked about, and smooth scales */
-    const size_t room = 3 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
+    struct choosing c = {.out = out, .options = options};
+    /* what is asked about, and smooth scales */
+    const size_t room = 2 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
-    ULP_TAKE(c.lanes, arena, room, error);
-    ULP_TAKE(c.keeps, arena, room, error);
+    ULP_TAKE(c.tried, arena, room, error);
     ULP_TAKE(c.items, arena, room, error);
     ULP_TAKE(c.choices, out->memory, room, error);
-    ULP_TRY(ulp_arithmetic_find("fp64", &c.lanes[0], error));
-    c.count = 1;
+    ULP_TRY(ulp_arithmetic_find("fp64", &c.reference, error));
     ULP_TRY(ulp_taken(add_choice(&c, &options->arithmetic, "as asked"), error));
     const bool chooses = !options->no_choices && ulp_scaling_is_used(&options->arithmetic);
     if (chooses) {
@@ -264,9 +218,9 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
     ULP_TRY(run_all(&c, model, inputs, error));
     if (chooses && !options->arithmetic.scales_static) /* of other values */
         ULP_TRY(try_smooth(&c, model, inputs, arena, error));
-    out->sqnr_db = c.choices[1].sqnr_db;
-    out->choices = c.choices + 2;
-    out->choice_count = c.count - 2;
+    out->sqnr_db = c.choices[0].sqnr_db;
+    out->choices = c.choices + 1;
+    out->choice_count = c.count - 1;
     for (size_t i = 0; i < out->choice_count; i++)
         out->choices[i].gain_db = out->choices[i].sqnr_db == out->sqnr_db
                                       ? 0 /* infinities, too */

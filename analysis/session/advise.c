@@ -174,22 +174,6 @@ static struct choice choose_nodes(const struct advising *advising, size_t count)
 
 /* ---- and what they do ---- */
 
-/* What the sample's outputs are in a run of the choice. */
-static enum ulp_status take_run(const struct advising *advising, size_t sample,
-                                const struct ulp_tensor_set *outputs, struct choice *choice,
-                                struct ulp_error *error)
-{
-    double db;
-    size_t output;
-    ULP_TRY(
-        ulp_session_worst(advising->lane, outputs, advising->truths[sample], &db, &output, error));
-    if (db < choice->sqnr_db) {
-        choice->sqnr_db = db;
-        choice->output = output;
-    }
-    return ULP_OK;
-}
-
 /* Each choice in whole runs. */
 static enum ulp_status run_choices(const struct advising *advising, struct choice *choices,
                                    size_t count, struct ulp_error *error)
@@ -197,21 +181,18 @@ static enum ulp_status run_choices(const struct advising *advising, struct choic
     struct ulp_alone *alone = advising->alone;
     const struct ulp_audit_options *given = advising->session->options;
     const struct ulp_run_options run = {.thread_count = given->thread_count};
-    struct ulp_keep *last = &alone->keeps[alone->keep_count];
-    ULP_TRY(ulp_arithmetic_find("fp32", &last->arithmetic, error));
+    struct ulp_arithmetic single;
+    ULP_TRY(ulp_arithmetic_find("fp32", &single, error));
     for (size_t c = 0; c < count; c++) {
         choices[c].sqnr_db = INFINITY;
-        last->nodes = choices[c].nodes;
-        last->node_count = choices[c].count;
-        const struct ulp_keeps keeps = {.count = alone->keep_count + (choices[c].count > 0),
-                                        .items = alone->keeps};
-        ULP_TRY(ulp_program_keep(alone->program, 0, &keeps, error));
+        ULP_TRY(ulp_alone_keep(alone, choices[c].nodes, choices[c].count, &single, error));
         for (size_t s = 0; s < advising->samples->count; s++) {
             ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
             ULP_TRY(ulp_program_run(alone->program, advising->samples->items[s].inputs, &run,
                                     given->progress, given->progress != NULL, &outputs, NULL,
                                     error));
-            ULP_TRY(take_run(advising, s, &outputs, &choices[c], error));
+            ULP_TRY(ulp_session_worst(advising->lane, &outputs, advising->truths[s],
+                                      &choices[c].sqnr_db, &choices[c].output, error));
         }
     }
     return ULP_OK;

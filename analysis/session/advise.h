@@ -9,8 +9,8 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
                                    const struct ulp_samples *samples,
                                    struct ulp_tensor_set *const *truths, struct ulp_error *error);
 
-/* worst_output.c. The worst float output that the audit's lane can compare, and its sqnr_db beside
- * the output of its name; -infinity: not finite. */
+/* worst_output.c. The worst float output that the audit's lane can compare, where it is worse than
+ * *db: its sqnr_db beside the output of its name; -infinity: not finite. */
 enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
                                   const struct ulp_tensor_set *values,
                                   const struct ulp_tensor_set *truth, double *db, size_t *output,

@@ -65,12 +65,9 @@ static bool mark_nodes(struct fix *fix, const struct ulp_audit_lane *lane)
 
 static enum ulp_status keep_nodes(struct fix *fix, struct ulp_error *error)
 {
-    struct ulp_alone *alone = &fix->alone;
-    struct ulp_keep *last = &alone->keeps[alone->keep_count];
-    *last = (struct ulp_keep){.nodes = fix->nodes, .node_count = fix->node_count};
-    ULP_TRY(ulp_arithmetic_find("fp32", &last->arithmetic, error));
-    const struct ulp_keeps keeps = {.count = alone->keep_count + 1, .items = alone->keeps};
-    return ulp_program_keep(alone->program, 1, &keeps, error);
+    struct ulp_arithmetic single;
+    ULP_TRY(ulp_arithmetic_find("fp32", &single, error));
+    return ulp_alone_keep(&fix->alone, fix->nodes, fix->node_count, &single, error);
 }
 
 static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,

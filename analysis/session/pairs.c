@@ -128,7 +128,8 @@ static enum ulp_status run_once(const struct pairing *pairing, const struct ulp_
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set given = {0};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
     struct ulp_observer observers[2] = {{0}};
-    size_t count = 0, worst;
+    size_t count = 0, worst = 0;
+    *db = INFINITY;
     if (options->progress)
         observers[count++] = *options->progress;
     if (looking)

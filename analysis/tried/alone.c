@@ -1,20 +1,22 @@
 /* One lane planned by itself, to run it again. */
-#include "analysis/attribution/attribution.h"
+#include "analysis/tried/tried.h"
 #include "base/error.h"
 
-/* What the lane keeps by itself. */
-static enum ulp_status copy_keeps(struct ulp_alone *alone, size_t nodes, const struct ulp_mix *mix,
-                                  struct ulp_error *error)
+enum ulp_status ulp_lane_keeps(const struct ulp_program *program, size_t l,
+                               struct ulp_arena *memory, struct ulp_keep **out, size_t *count,
+                               struct ulp_error *error)
 {
-    ULP_TAKE(alone->keeps, alone->memory, mix->count + 1, error);
+    const struct ulp_mix *mix = &program->mixes[l];
+    *count = 0;
+    ULP_TAKE(*out, memory, mix->count + 1, error);
     for (size_t a = 1; a < mix->count; a++) {
-        size_t *kept = ulp_arena_take(alone->memory, nodes + 1, sizeof *kept), count = 0;
-        ULP_TRY(ulp_taken(kept, error));
-        for (size_t n = 0; n < nodes; n++)
+        struct ulp_keep *keep = &(*out)[(*count)++];
+        size_t *nodes;
+        ULP_TAKE(nodes, memory, program->node_count + 1, error);
+        *keep = (struct ulp_keep){.nodes = nodes, .arithmetic = mix->items[a]};
+        for (size_t n = 0; n < program->node_count; n++)
             if (ulp_mix_index(mix, n) == a)
-                kept[count++] = n;
-        alone->keeps[alone->keep_count++] =
-            (struct ulp_keep){.nodes = kept, .node_count = count, .arithmetic = mix->items[a]};
+                nodes[keep->node_count++] = n;
     }
     return ULP_OK;
 }
@@ -29,7 +31,8 @@ enum ulp_status ulp_alone_create(const struct ulp_program *program, size_t l, bo
     const size_t own = beside_reference ? 1 : 0;
     *out = (struct ulp_alone){0};
     ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(program->model), error));
-    ULP_TRY(copy_keeps(out, program->node_count, &program->mixes[l], error));
+    out->lane = own;
+    ULP_TRY(ulp_lane_keeps(program, l, out->memory, &out->keeps, &out->keep_count, error));
     keeps[own] = (struct ulp_keeps){.count = out->keep_count, .items = out->keeps};
     ULP_TRY(ulp_program_groups(program, l, out->memory, &groups[own], error));
     const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps, .groups = groups};
@@ -45,4 +48,14 @@ void ulp_alone_free(struct ulp_alone *alone)
 {
     ulp_program_free(alone->program);
     ulp_arena_free(alone->memory);
+}
+
+enum ulp_status ulp_alone_keep(struct ulp_alone *alone, const size_t *nodes, size_t count,
+                               const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
+{
+    const struct ulp_keeps keeps = {.count = alone->keep_count + (count > 0),
+                                    .items = alone->keeps};
+    alone->keeps[alone->keep_count] =
+        (struct ulp_keep){.nodes = nodes, .node_count = count, .arithmetic = *arithmetic};
+    return ulp_program_keep(alone->program, alone->lane, &keeps, error);
 }

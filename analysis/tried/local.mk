@@ -1,0 +1,1 @@
+libulpscope_a_SOURCES += %D%/alone.c %D%/attempts.c %D%/tried.h
