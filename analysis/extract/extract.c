@@ -32,6 +32,7 @@ struct extraction {
     enum role *roles;                      /* by value of the graph */
     const struct ulp_program_slot **slots; /* by value: where the program has it; NULL: nowhere */
     struct ulp_tensor_set inputs;          /* of the part, in their types */
+    struct ulp_tensor *outputs; /* by value: types and shapes of those of the part, in the run */
 };
 
 /* ---- the part ---- */
@@ -157,12 +158,16 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
     ULP_ENTER_ENVIRONMENT;
     struct extraction *x = context;
     for (size_t o = 0; o < event->output_count; o++)
-        for (size_t v = 0; v < x->graph->value_count; v++)
-            if (x->roles[v] == ROLE_INPUT && event->values[o].entire &&
-                strcmp(x->graph->values[v].name, event->output_names[o]) == 0 &&
-                !ulp_tensor_set_find(&x->inputs, event->output_names[o]))
-                ULP_TRY(add_copy(x, &x->inputs, event->output_names[o], event->values[o].entire,
-                                 error));
+        for (size_t v = 0; v < x->graph->value_count; v++) {
+            const struct ulp_tensor *value = event->values[o].entire;
+            const char *name = event->output_names[o];
+            if (!value || strcmp(x->graph->values[v].name, name) != 0)
+                continue;
+            if (x->roles[v] == ROLE_INPUT && !ulp_tensor_set_find(&x->inputs, name))
+                ULP_TRY(add_copy(x, &x->inputs, name, value, error));
+            x->outputs[v] = *value;
+            x->outputs[v].data = NULL;
+        }
     return ULP_OK;
 }
 
@@ -198,9 +203,10 @@ static enum ulp_status write_model(struct extraction *x, const char *path,
         const enum role role = x->roles[v];
         const char *name = x->graph->values[v].name;
         const struct ulp_tensor *tensor = role == ROLE_INPUT ? ulp_tensor_set_find(&x->inputs, name)
-                                          : !x->slots[v]     ? NULL
                                           : role == ROLE_CONSTANT ? x->slots[v]->constant
-                                                                  : &x->slots[v]->shape;
+                                          : x->outputs[v].type != ULP_TYPE_UNDEFINED || !x->slots[v]
+                                              ? &x->outputs[v]
+                                              : &x->slots[v]->shape; /* folded */
         if (role == ROLE_NONE)
             continue;
         if (!tensor || tensor->type == ULP_TYPE_UNDEFINED)
@@ -285,34 +291,32 @@ static enum ulp_status run_part(struct extraction *x, const char *path, struct u
     return write_outputs(x, &exact, error);
 }
 
+static enum ulp_status make_part(struct extraction *x, const struct ulp_tensor_set *given,
+                                 const char *path, struct ulp_extracted *out,
+                                 struct ulp_error *error)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/test_data_set_0", x->folder);
+    ULP_TRY(choose_part(x, error));
+    ULP_TRY(find_slots(x, error));
+    ULP_TRY(find_roles(x, error));
+    ULP_TRY(run_whole(x, given, error));
+    ULP_TRY(ulp_report_prepare(folder, error));
+    ULP_TRY(write_model(x, path, out, error));
+    ULP_TRY(write_inputs(x, error));
+    return run_part(x, path, error);
+}
+
 static enum ulp_status extract(struct extraction *x, const struct ulp_tensor_set *given,
                                struct ulp_extracted *out, struct ulp_error *error)
 {
     const struct ulp_program_options planning = {.inputs = given};
-    char folder[4096], path[4096];
-    enum ulp_status status =
-        ulp_program_create(x->model, &x->options->reference, 1, &planning, &x->program, error);
-    if (status == ULP_OK && (snprintf(folder, sizeof folder, "%s/test_data_set_0", x->folder) >
-                             (int)sizeof folder - 64))
-        status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", x->folder);
-    snprintf(path, sizeof path, "%s/model.onnx", x->folder);
-    if (status == ULP_OK)
-        status = choose_part(x, error);
-    if (status == ULP_OK)
-        status = find_slots(x, error);
-    if (status == ULP_OK)
-        status = find_roles(x, error);
-    if (status == ULP_OK)
-        status = run_whole(x, given, error);
-    if (status == ULP_OK)
-        status = ulp_report_prepare(folder, error);
-    if (status == ULP_OK)
-        status = write_model(x, path, out, error);
-    if (status == ULP_OK)
-        status = write_inputs(x, error);
-    if (status == ULP_OK)
-        status = run_part(x, path, error);
-    if (status != ULP_OK && x->program)
+    char path[4096];
+    ULP_TRY(ulp_program_create(x->model, &x->options->reference, 1, &planning, &x->program, error));
+    if (snprintf(path, sizeof path, "%s/model.onnx", x->folder) > (int)sizeof path - 64)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", x->folder);
+    const enum ulp_status status = make_part(x, given, path, out, error);
+    if (status != ULP_OK)
         remove(path); /* it alone has its name already */
     return status;
 }
@@ -334,8 +338,10 @@ enum ulp_status ulp_extract(const struct ulp_model *model,
     x.nodes = ulp_arena_take(x.arena, model->graph->node_count + 1, sizeof *x.nodes);
     x.roles = ulp_arena_take(x.arena, values, sizeof *x.roles);
     x.slots = ulp_arena_take(x.arena, values, sizeof *x.slots);
-    enum ulp_status status =
-        x.nodes && x.roles && x.slots ? extract(&x, inputs, out, error) : ulp_out_of_memory(error);
+    x.outputs = ulp_arena_take(x.arena, values, sizeof *x.outputs);
+    enum ulp_status status = x.nodes && x.roles && x.slots && x.outputs
+                                 ? extract(&x, inputs, out, error)
+                                 : ulp_out_of_memory(error);
     ulp_tensor_set_free(&x.inputs);
     ulp_program_free(x.program);
     ulp_arena_free(x.arena);

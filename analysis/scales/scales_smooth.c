@@ -44,8 +44,7 @@ static bool is_product(const struct ulp_graph *graph, const struct ulp_node *nod
 {
     const bool gemm = strcmp(node->op_type, "Gemm") == 0;
     return !*node->domain && (gemm || strcmp(node->op_type, "MatMul") == 0) &&
-           node->input_count <= ULP_EDIT_INPUTS_MAX &&
-           node->attribute_count <= ULP_EDIT_ATTRIBUTES_MAX && !(gemm && is_set(node, "transA")) &&
+           node->input_count <= ULP_EDIT_INPUTS_MAX && !(gemm && is_set(node, "transA")) &&
            is_float_constant(graph, node->inputs[1], 2) &&
            !graph->values[node->inputs[0]].initializer;
 }
@@ -171,16 +170,12 @@ static bool make_edit(const struct smoothing *s, struct ulp_smooth *item, const 
                                .inputs = {{.kind = ULP_EDIT_VALUE, .number = node->inputs[0]},
                                           {.kind = ULP_EDIT_TENSOR, .tensor = down}},
                                .input_count = 2};
-    parts[1] = (struct ulp_edit_part){.op = node->op_type,
-                                      .inputs = {{.kind = ULP_EDIT_PART, .number = 0},
+    parts[1] = (struct ulp_edit_part){.inputs = {{.kind = ULP_EDIT_PART, .number = 0},
                                                  {.kind = ULP_EDIT_TENSOR, .tensor = up}},
-                                      .input_count = node->input_count,
-                                      .attribute_count = node->attribute_count};
+                                      .input_count = node->input_count};
     for (size_t i = 2; i < node->input_count; i++)
         parts[1].inputs[i] =
             (struct ulp_edit_input){.kind = ULP_EDIT_VALUE, .number = node->inputs[i]};
-    for (size_t a = 0; a < node->attribute_count; a++)
-        parts[1].attributes[a] = node->attributes[a];
     item->edit = (struct ulp_edit){.graph = graph, .node = node, .parts = parts, .part_count = 2};
     return true;
 }

@@ -15,7 +15,7 @@ struct ulp_edit_input {
 };
 /* A new node, of ai.onnx. */
 struct ulp_edit_part {
-    const char *op; /* NULL, of a part that is alone: the node's own, with its attributes */
+    const char *op; /* NULL, of the last part: the node's own, with its attributes */
     struct ulp_edit_input inputs[ULP_EDIT_INPUTS_MAX];
     size_t input_count;
     struct ulp_attribute

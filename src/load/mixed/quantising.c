@@ -16,6 +16,9 @@ enum ulp_type quantising_type(const struct ulp_format *element)
     return ULP_TYPE_UNDEFINED;
 }
 
+/* The call, unless something has failed. */
+#define TRY(call) (void)(q->status == ULP_OK && (q->status = (call)))
+
 /* ---- names, nodes ---- */
 
 void quantising_begin(struct quantising *q, const char *prefix, const char *value,
@@ -33,8 +36,7 @@ void quantising_begin(struct quantising *q, const char *prefix, const char *valu
 static const char *name_new(struct quantising *q, const char *end)
 {
     const char *name = "";
-    if (q->status == ULP_OK)
-        q->status = edit_fresh(&q->editor, q->stem, end, &name);
+    TRY(edit_fresh(&q->editor, q->stem, end, &name));
     return name;
 }
 
@@ -49,8 +51,7 @@ void quantising_domain(struct quantising *q, const char *domain)
 const char *quantising_second(struct quantising *q, const char *name)
 {
     const char *out = name_new(q, name);
-    if (q->status == ULP_OK)
-        q->status = edit_add_name(&q->editor, &q->last->output, &q->last->n_output, out);
+    TRY(edit_add_name(&q->editor, &q->last->output, &q->last->n_output, out));
     return out;
 }
 
@@ -58,9 +59,8 @@ const char *quantising_node(struct quantising *q, const char *op, const char *a,
                             const char *c, const char *name)
 {
     const char *out = name_new(q, name);
-    if (q->status == ULP_OK)
-        q->status = edit_add_node(&q->editor, q->editor.graphs[0], q->position, op,
-                                  (const char *const[]){a, b, c, NULL}, out, &q->last);
+    TRY(edit_add_node(&q->editor, q->editor.graphs[0], q->position, op,
+                      (const char *const[]){a, b, c, NULL}, out, &q->last));
     return out;
 }
 
@@ -75,8 +75,7 @@ const char *quantising_cast(struct quantising *q, const char *value, enum ulp_ty
 
 static void set(struct quantising *q, const struct ulp_attribute *attribute)
 {
-    if (q->status == ULP_OK)
-        q->status = edit_copy_attribute(&q->editor, q->last, attribute);
+    TRY(edit_copy_attribute(&q->editor, q->last, attribute));
 }
 
 void quantising_int(struct quantising *q, const char *name, int64_t value)
@@ -112,17 +111,15 @@ static const char *add_raw(struct quantising *q, enum ulp_type type, const struc
 static const char *add_same(struct quantising *q, const struct ulp_tensor *tensor, const char *end)
 {
     const char *name = name_new(q, end);
-    if (q->status == ULP_OK)
-        q->status = edit_add_same(&q->editor, name, tensor);
+    TRY(edit_add_same(&q->editor, name, tensor));
     return name;
 }
 
 static void *take_bytes(struct quantising *q, size_t bytes)
 {
     void *out = NULL;
-    if (q->status == ULP_OK)
-        q->status = ulp_allocate_zero(&out, bytes, 1, q->editor.budget, "the model that is written",
-                                      q->editor.error);
+    TRY(ulp_allocate_zero(&out, bytes, 1, q->editor.budget, "the model that is written",
+                          q->editor.error));
     return out;
 }
 
@@ -204,8 +201,7 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
     const float *elements = lines->scaled.elements.data;
     struct ulp_format format;
     uint8_t *raw = take_bytes(q, bytes);
-    if (q->status == ULP_OK)
-        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error);
+    TRY(ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error));
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t k = 0; k < item->k; k++)
             put_encoded(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
@@ -232,8 +228,7 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
         return quantising_float(q, lines->scaled.scale[0]);
     const size_t bytes = count * (inside ? 1 : sizeof(float));
     uint8_t *raw = take_bytes(q, bytes);
-    if (q->status == ULP_OK)
-        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error);
+    TRY(ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error));
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t b = 0; b < blocks; b++) {
             const size_t at = (l / lines->behind * blocks + b) * lines->behind + l % lines->behind;
