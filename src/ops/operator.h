@@ -72,9 +72,10 @@ struct ulp_formula {
 
 /* Formulas beside the row's own, which an arithmetic may ask for. */
 enum ulp_variant {
-    ULP_VARIANT_PLAIN,    /* op->plain */
-    ULP_VARIANT_TORCH,    /* op->torch */
-    ULP_VARIANT_ORT_CUDA, /* those of steps.def */
+    ULP_VARIANT_PLAIN,         /* op->plain */
+    ULP_VARIANT_TORCH,         /* op->torch */
+    ULP_VARIANT_ORT_CUDA_BF16, /* those of steps.def, where they differ in BF16 */
+    ULP_VARIANT_ORT_CUDA,
     ULP_VARIANT_WEBGPU,
     ULP_VARIANT_ORT_CPU,
     ULP_VARIANT_HTP_FEW, /* behind ULP_BEHIND_FEW, and so on: the first that fits */

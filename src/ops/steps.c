@@ -8,8 +8,10 @@
 #include "ops/spatial/window.h"
 
 enum ulp_steps_rule {
-    STRICT,  /* every step, also of sums, is rounded to storage, as in NAME-strict */
-    SUMMED,  /* the same, but rows are added as elsewhere, and their sums stored */
+    STRICT,      /* every step, also of sums, is rounded to storage, as in NAME-strict */
+    SUMMED,      /* the same, but rows are added as elsewhere, and their sums stored */
+    SUMMED_FP16, /* the same where that is FP16; else as elsewhere */
+    SUMMED_BF16,
     MATRIX,  /* as SUMMED where the axes that go are the first or the last; else as elsewhere */
     HALVED,  /* the same; products are added on the matrix unit, into storage */
     THREADS, /* the same, rows by 64 threads, then by halves of these */
@@ -47,6 +49,15 @@ static const struct row {
     {ULP_STEPS_##runtime, ULP_BEHIND_NONE, name, when, rule, formula},
 #define BEHIND(runtime, what, name, when, formula, ...) \
     {ULP_STEPS_##runtime, ULP_BEHIND_##what, name, when, SIZED, formula},
+#include "number/format/steps.def"
+};
+
+/* The same rows' formulas, whose values are held in BF16. */
+static const char *const coarse[] = {
+#define SPLITTER "65537"
+#define STEPS(...) NULL,
+#define FORMULA(runtime, name, when, rule, formula, ...) formula,
+#define BEHIND(runtime, what, name, when, formula, ...) formula,
 #include "number/format/steps.def"
 };
 
@@ -173,6 +184,8 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
     if (rule == IN_FOURS)
         out->reduce_block = 4;
     if ((rule == MATRIX && !is_matrix(call)) ||
+        (rule == SUMMED_FP16 && out->storage.precision != 11) ||
+        (rule == SUMMED_BF16 && out->storage.precision != 8) ||
         (rule == IN_BATCHES && ulp_call_in(call, 0)->dims[0] == 1)) {
         out->steps = ULP_STEPS_ALIKE;
         return;
@@ -194,7 +207,7 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         ulp_steps_make_strict(out);
     if (rule == HALVED)
         out->schedule = own.schedule;
-    if (rule == SUMMED || rule == MATRIX) {
+    if (rule >= SUMMED && rule <= MATRIX) {
         out->rows = own.rows;
         out->reduce = own.reduce;
     }
@@ -231,6 +244,7 @@ const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant va
         enum ulp_steps runtime;
         enum ulp_behind behind;
     } asked[ULP_VARIANT_COUNT] = {
+        [ULP_VARIANT_ORT_CUDA_BF16] = {ULP_STEPS_ORT_CUDA, ULP_BEHIND_NONE},
         [ULP_VARIANT_ORT_CUDA] = {ULP_STEPS_ORT_CUDA, ULP_BEHIND_NONE},
         [ULP_VARIANT_WEBGPU] = {ULP_STEPS_WEBGPU, ULP_BEHIND_NONE},
         [ULP_VARIANT_ORT_CPU] = {ULP_STEPS_ORT_CPU, ULP_BEHIND_NONE},
@@ -240,7 +254,9 @@ const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant va
         [ULP_VARIANT_HTP] = {ULP_STEPS_HTP, ULP_BEHIND_NONE},
     };
     const struct row *row = find_row(asked[variant].runtime, asked[variant].behind, op);
-    return row ? row->formula : NULL;
+    if (!row || !row->formula || variant != ULP_VARIANT_ORT_CUDA_BF16)
+        return row ? row->formula : NULL;
+    return strcmp(coarse[row - rows], row->formula) ? coarse[row - rows] : NULL;
 }
 
 int ulp_steps_grid(const struct ulp_call *call, const char *gate, const char *activation)

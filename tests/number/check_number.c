@@ -286,7 +286,7 @@ TEST(rules)
     }
     ck_assert_uint_gt(count, 60);
     for (size_t t = 0; (target = ulp_target(t)); t++) {
-        char text[16384];
+        char text[32768];
         ck_assert_uint_gt(ulp_rules_describe(target->lowered, text, sizeof text), 0);
         ck_assert_uint_lt(ulp_target_describe(target, text, sizeof text), sizeof text);
     }

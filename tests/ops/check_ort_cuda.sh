@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# ort-cuda:fp16: single operators have the bits that ONNX Runtime's CUDA provider gave on an H100, some on an H200 (a sample; Gelu 99.5 %), and fp16 alone has not; steps= says of whom it is.
+# ort-cuda:fp16 and ort-cuda:bf16: single operators have the bits that ONNX Runtime's CUDA provider gave on an H100, some on an H200 (a sample; Gelu 99.5 %), and fp16 alone has not; steps= says of whom it is.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: operators are not compared"; exit 77; }
 sample=$source/tests/data/ort_cuda/operators.npz
 python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-cuda:fp16 --least 99.4 >out || fail "operators are not the recorded ones: $(cat out)"
-[ "$(wc -l <out)" = 48 ] || fail "operators of the sample: $(wc -l <out)"
+[ "$(wc -l <out)" = 49 ] || fail "operators of the sample: $(wc -l <out)"
+python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-cuda:bf16 --bf16 --least 99.4 >out || fail "operators in BF16 are not the recorded ones: $(cat out)"
+[ "$(wc -l <out)" = 11 ] || fail "operators of the sample in BF16: $(wc -l <out)"
 ! python3 "$source/lab/compare_operators.py" "$program" "$sample" fp16 --least 90 >out || fail "fp16 tells nothing: $(cat out)"
 # a recurrence sums in FP16 there: overflow foresees what audit finds, and nothing of them in FP32
 python3 - "$source/examples" <<'END' || fail "a recurrence"

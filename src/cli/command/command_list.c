@@ -128,7 +128,7 @@ static size_t print_units(const char *name)
 
 static void describe_target(const struct ulp_target *target)
 {
-    char text[16384];
+    char text[32768];
     ulp_target_describe(target, text, sizeof text);
     fputs(text, stdout);
     putchar('\n');

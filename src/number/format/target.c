@@ -49,6 +49,8 @@ static const struct ulp_rule rules_of[] = {
 
 #define SAYS_STRICT "every step and sum is rounded to storage"
 #define SAYS_SUMMED "every step is rounded to storage, a row's sum in FP32, too, before it is read"
+#define SAYS_SUMMED_FP16 "in FP16 " SAYS_SUMMED
+#define SAYS_SUMMED_BF16 "in BF16 " SAYS_SUMMED
 #define SAYS_MATRIX SAYS_SUMMED " where the axes are all first or all last; else one rounding"
 #define SAYS_HALVED "every step is rounded to storage, into which the matrix unit adds the products"
 #define SAYS_THREADS SAYS_STRICT ", rows are summed by 64 threads"

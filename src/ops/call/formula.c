@@ -294,6 +294,8 @@ static const struct ulp_tape *choose_tape(const struct ulp_call *call)
     const bool asked[ULP_VARIANT_COUNT] = {
         [ULP_VARIANT_PLAIN] = arithmetic->plain_exponentials,
         [ULP_VARIANT_TORCH] = arithmetic->norms_torch,
+        [ULP_VARIANT_ORT_CUDA_BF16] =
+            arithmetic->steps == ULP_STEPS_ORT_CUDA && arithmetic->storage.precision == 8,
         [ULP_VARIANT_ORT_CUDA] = arithmetic->steps == ULP_STEPS_ORT_CUDA,
         [ULP_VARIANT_WEBGPU] = arithmetic->steps == ULP_STEPS_WEBGPU,
         [ULP_VARIANT_ORT_CPU] = arithmetic->steps == ULP_STEPS_ORT_CPU,

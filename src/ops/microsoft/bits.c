@@ -89,7 +89,7 @@ static enum kernel find_kernel(const struct ulp_call *call, const struct packed 
     enum { ROWS_MAX = 16, ROWS_MAX_BYTES = 5, BLOCK_MAX = 128 };
     const struct ulp_arithmetic *as = call->arithmetic;
     const int64_t rows = (int64_t)(call->in[0]->count / (size_t)p->k);
-    if (as->steps != ULP_STEPS_ORT_CUDA || as->storage.precision != 11)
+    if (as->steps != ULP_STEPS_ORT_CUDA || as->storage.precision > 11)
         return ROUNDED;
     if (p->n % 8 || p->k % 8 || p->block > BLOCK_MAX || ulp_call_in(call, 4) ||
         ulp_call_in(call, 5) || p->bits == 2)
@@ -98,7 +98,7 @@ static enum kernel find_kernel(const struct ulp_call *call, const struct packed 
         return rows == 1 ? EIGHTHS : rows <= ROWS_MAX ? HALVES : FUSED;
     if (p->k % p->block || rows > ROWS_MAX_BYTES)
         return FUSED;
-    return rows == 1 ? ROUNDED : FLOATS;
+    return rows == 1 && as->storage.precision == 11 ? ROUNDED : FLOATS;
 }
 
 /* B, a block of columns at a time: (q - zero) * scale, rounded once. */
