@@ -11,10 +11,13 @@ const char *ulp_engine_type_word(enum ulp_type type)
     return name ? name : "-";
 }
 
-/* "Cas" of 8.6 to early 10, "Cast" later: a token begins in a capital letter. */
+/* "Cas" of 8.6 to early 10, "Cast" later: a token begins in a capital letter. What is compiled as
+ * it runs (runtime_fusion) has no kernel's name, but one of its own. */
 bool ulp_layer_casts(const struct ulp_engine_map_layer *layer)
 {
-    return strncmp(layer->layer->kernel, "__myl_", 6) == 0 && strstr(layer->layer->kernel, "Cas");
+    const struct ulp_engine_layer *row = layer->layer;
+    const char *made = *row->kernel ? row->kernel : row->name;
+    return strncmp(made, "__myl_", 6) == 0 && strstr(made, "Cas");
 }
 
 static bool is_binding(const struct ulp_engine *engine, const char *name)
@@ -77,7 +80,8 @@ static void add_tf32(struct ulp_text *out, const struct ulp_engine_map *built)
     if (tf32)
         ulp_text_add(out, " It was built with TF32 allowed, which %zu of %zu products in FP32 use.",
                      tf32, all);
-    else if (all && (built->engine->form == ULP_ENGINE_JSON || built->engine->form == ULP_ENGINE_TEXT))
+    else if (all &&
+             (built->engine->form == ULP_ENGINE_JSON || built->engine->form == ULP_ENGINE_TEXT))
         ulp_text_add(out, " No product in FP32 uses TF32: it was built with --noTF32, or no kernel "
                           "of these has it.");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/engine/words.h"
 #include "tests/analysis/engine_test.h"
 #include "tests/support/onnx_text.h"
 
@@ -144,7 +145,7 @@ TEST(rtx)
         "{\"Layers\": ["
         "{\"Name\": \"__myl_ConcMove_myl0_0\", \"LayerType\": \"kgen\","
         " \"Metadata\": [\"ONNX Layer: /fc1/MatMul\"]}, "
-        "{\"Name\": \"__myl_Conc_myl0_1\", \"LayerType\": \"runtime_function\","
+        "{\"Name\": \"__myl_CastConc_myl0_1\", \"LayerType\": \"runtime_function\","
         " \"Metadata\": [\"ONNX Layer: /fc1/MatMul\"]}, "
         "{\"Name\": \"k_myl0_2\", \"LayerType\": \"gemm\","
         " \"Metadata\": [\"ONNX Layer: /fc1/MatMul\", \"ONNX Layer: /fc1/Add\"]}, "
@@ -157,6 +158,8 @@ TEST(rtx)
     ck_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &why));
     ck_assert_int_eq(subject.built.layers[0].by, ULP_MAPPED_METADATA);
     ck_assert(!subject.built.layers[0].product && !subject.built.layers[1].product);
+    ck_assert(!ulp_layer_casts(&subject.built.layers[0]));
+    ck_assert(ulp_layer_casts(&subject.built.layers[1]));
     ck_assert(subject.built.layers[2].product && subject.built.layers[3].product);
     ck_assert_uint_eq(subject.built.products, 2);
     ck_assert_ptr_eq(layer_of(&subject, ADD), &subject.built.layers[2]);

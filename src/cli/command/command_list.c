@@ -136,7 +136,7 @@ static void describe_target(const struct ulp_target *target)
 
 static void describe_arithmetic(const struct ulp_arithmetic *arithmetic, const char *name)
 {
-    char text[8192];
+    char text[16384];
     struct ulp_unit_info unit;
     ulp_arithmetic_describe(arithmetic, text, sizeof text);
     fputs(text, stdout);
