@@ -343,6 +343,10 @@ enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t fil
                                      struct ulp_error *error);
 
 /* comparison_text.c: the output of the recording that is worst by what it is for; NULL: none. */
+/* What is concluded of a recording. */
+struct ulp_headline;
+void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t file,
+                             struct ulp_headline *headline);
 const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
                                                        size_t file);
 /* What is said first of a recording: what it is, why, and what to do. */

@@ -124,6 +124,16 @@ static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t fir
     return tiles;
 }
 
+static void add_headline(struct ulp_json_writer *writer, const void *file, const void *context)
+{
+    const struct ulp_comparison *comparison = context;
+    struct ulp_headline head = {0};
+    ulp_comparison_headline(comparison,
+                            (size_t)((const struct ulp_compared_file *)file - comparison->files),
+                            &head);
+    ulp_tiles_put(writer, &head, NULL);
+}
+
 static void add_first(struct ulp_json_writer *writer, const void *compared, const void *context)
 {
     const struct ulp_comparison *comparison = compared;
@@ -140,6 +150,7 @@ static void add_first(struct ulp_json_writer *writer, const void *compared, cons
 json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_comparison, add_first, NULL},
+                                                 {&ulp_struct_compared_file, add_headline, NULL},
                                                  {&ulp_struct_compared_tensor, add_values, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, comparison, NULL};
     struct ulp_error ignored; /* memory: NULL */

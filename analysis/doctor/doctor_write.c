@@ -89,6 +89,7 @@ enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_outpu
 {
     ULP_ENTER_ENVIRONMENT;
     return as == ULP_OUTPUT_FOLDER ? write_files(doctor, path, error)
-           : as == ULP_OUTPUT_HTML ? write_page(doctor, path, error)
-                                   : ulp_json_write(make_document(doctor), path, error);
+           : as == ULP_OUTPUT_HTML
+               ? write_page(doctor, path, error)
+               : ulp_html_write_as("doctor", as, make_document(doctor), path, error);
 }

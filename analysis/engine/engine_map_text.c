@@ -21,24 +21,42 @@ static bool take_line(size_t *listed, size_t shown)
 
 /* ---- the head ---- */
 
-static void add_head(const struct ulp_page *page, const struct ulp_engine_map *built)
+static void say_read(struct ulp_text *out, const struct ulp_engine_map *built)
 {
     const struct ulp_engine *engine = built->engine;
     size_t helpers = 0;
     for (size_t l = 0; l < built->layer_count; l++)
         helpers += built->layers[l].helper;
-    ulp_text_show(page->out, "\n%s: %zu layers, %zu of them the runtime's own", engine->path,
-                  built->layer_count, helpers);
+    ulp_text_show_whole(out, engine->path);
+    ulp_text_add(out, ": %zu layers, %zu of them the runtime's own", built->layer_count, helpers);
     if (*engine->version)
-        ulp_text_show(page->out, "; %s", engine->version);
+        ulp_text_show(out, "; %s", engine->version);
     if (*engine->precisions)
-        ulp_text_show(page->out, "; allowed: %s", engine->precisions);
+        ulp_text_show(out, "; allowed: %s", engine->precisions);
     if (engine->profile_count > 1)
-        ulp_text_add(page->out, "; the first of %zu profiles", engine->profile_count);
-    ulp_text_add(page->out, "; emulated on: %s", *built->gpu ? built->gpu : "a CPU");
+        ulp_text_add(out, "; the first of %zu profiles", engine->profile_count);
+    ulp_text_add(out, "; emulated on: %s", *built->gpu ? built->gpu : "a CPU");
     if (built->numbered)
-        ulp_text_add(page->out, "; its names are operator and index: nodes were numbered");
-    ulp_text_add(page->out, "\n");
+        ulp_text_add(out, "; its names are operator and index: nodes were numbered");
+}
+
+void ulp_engine_headline(const struct ulp_engine_map *built, const struct ulp_wishes *wishes,
+                         struct ulp_headline *head)
+{
+    const bool wished = wishes && wishes->count,
+               disobeyed = wished && wishes->counts[ULP_WISH_OBEYED] < wishes->count;
+    const char *arguments = built->program->model->arguments;
+    if (wished)
+        ulp_wishes_say(&head->what, wishes);
+    ulp_engine_verdict(built, &head->what);
+    say_read(&head->why, built);
+    ulp_text_add(&head->todo, "ulpscope audit");
+    ulp_word_add(&head->todo, built->model_path);
+    ulp_text_add(&head->todo, " --engine");
+    ulp_word_add(&head->todo, built->engine->path);
+    ulp_text_add(&head->todo, "%s # %s", arguments ? arguments : "",
+                 disobeyed ? "what runs instead, and what that costs at the outputs"
+                           : "what that costs at the outputs");
 }
 
 /* ---- wishes ---- */
@@ -60,15 +78,6 @@ bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes)
                              : ulp_wish_verdict_name((enum ulp_wish_verdict)v));
     ulp_text_add(out, ". ");
     return well;
-}
-
-static void add_wish_verdict(const struct ulp_page *page, const struct ulp_wishes *wishes)
-{
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    const bool well = ulp_wishes_say(&text, wishes);
-    ulp_text_add(page->out, "%s%s%s", well ? page->bold : page->red, text.data ? text.data : "",
-                 page->off);
-    page->out->failed |= text.failed;
 }
 
 static void add_wish(const struct ulp_page *page, const struct ulp_engine_map *built,
@@ -287,21 +296,6 @@ static void add_assumed(const struct ulp_page *page, const struct ulp_engine_map
     }
 }
 
-/* On one line, to be copied. */
-static void add_next(const struct ulp_page *page, const struct ulp_engine_map *built,
-                     const struct ulp_wishes *wishes)
-{
-    const bool disobeyed = wishes && wishes->counts[ULP_WISH_OBEYED] < wishes->count;
-    ulp_text_add(page->out, "\nnext      ulpscope audit");
-    ulp_word_add(page->out, built->model_path);
-    ulp_text_add(page->out, " --engine");
-    ulp_word_add(page->out, built->engine->path);
-    const char *arguments = built->program->model->arguments;
-    ulp_text_add(page->out, "%s\n          %s\n", arguments ? arguments : "",
-                 disobeyed ? "computes what runs instead, and what that costs at the outputs"
-                           : "computes just that, and says what it costs at the outputs");
-}
-
 enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes, size_t shown, int width,
                                     bool colour, char **out, struct ulp_error *error)
@@ -309,12 +303,12 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
-    if (wishes && wishes->count)
-        add_wish_verdict(&page, wishes);
-    ulp_text_add(&text, "%s", ulp_engine_false_claim(built) ? page.red : page.bold);
-    ulp_engine_verdict(built, &text);
-    ulp_text_add(&text, "%s\n", page.off);
-    add_head(&page, built);
+    struct ulp_headline head = {0};
+    const bool bad = ulp_engine_false_claim(built) ||
+                     (wishes && wishes->counts[ULP_WISH_OBEYED] < wishes->count);
+    ulp_engine_headline(built, wishes, &head);
+    ulp_page_headline(&page, bad ? page.red : "", &head);
+    ulp_headline_free(&page, &head);
     if (wishes && wishes->count)
         add_wishes(&page, built, wishes, shown);
     add_products(&page, built, shown);
@@ -322,7 +316,6 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
     add_roundings(&page, built, shown);
     add_built_nodes(&page, built, shown);
     add_assumed(&page, built);
-    add_next(&page, built, wishes);
     return ulp_page_take(&text, ULP_OK, out, error);
 }
 

@@ -81,7 +81,9 @@ static void add_rest(struct ulp_json_writer *writer, const void *built, const vo
     const struct document *d = context;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map_changes, add_first, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, context, name_node};
-    ulp_tiles_put(writer, NULL, make_tiles(built, d->wishes));
+    struct ulp_headline head = {0};
+    ulp_engine_headline(built, d->wishes, &head);
+    ulp_tiles_put(writer, &head, make_tiles(built, d->wishes));
     if (d->wishes)
         ulp_json_struct(writer, "wishes", &ulp_struct_wishes, d->wishes, &how);
     if (d->changes)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/machine/file.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "base/machine/sha256.h"
@@ -41,34 +42,24 @@ static const char *find_text(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static const char *find_model(const json_t *root)
+static const char *find_file_name(const struct ulp_document *document)
 {
-    const char *own = find_text(root, "model_path"), *path = *own ? own : find_text(root, "model");
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *slash = strrchr(document->model, '/');
+    return slash ? slash + 1 : document->model;
 }
 
 /* What the page says where scripts are not run. */
-static void put_verdicts(struct ulp_text *out, const json_t *root)
+static void put_headlines(struct ulp_text *out, const struct ulp_document *document)
 {
-    const json_t *lane;
-    size_t l;
     ulp_text_add(out, "<noscript><p>This report is drawn by the script in it, which is not run "
                       "here.</p>");
-    if (*find_text(root, "verdict")) {
-        ulp_text_add(out, "<p>");
-        put_html(out, find_text(root, "verdict"));
-        ulp_text_add(out, "</p>");
-    }
-    json_array_foreach(json_object_get(root, "lanes"), l, lane)
-    {
-        if (!*find_text(lane, "verdict"))
-            continue;
-        ulp_text_add(out, "<p><strong>");
-        put_html(out, find_text(lane, "name"));
-        ulp_text_add(out, "</strong>: ");
-        put_html(out, find_text(lane, "verdict"));
-        ulp_text_add(out, "</p>");
+    for (size_t b = 0; b < document->block_count; b++) {
+        const struct ulp_document_block *block = &document->blocks[b];
+        for (int t = 1; t < 4 && block->kind == ULP_BLOCK_HEADLINE; t++) {
+            ulp_text_add(out, "<p>");
+            put_html(out, block->text[t] ? block->text[t] : "");
+            ulp_text_add(out, "</p>");
+        }
     }
     ulp_text_add(out, "</noscript>\n");
 }
@@ -170,7 +161,19 @@ static void put_origin(const struct ulp_html_report *report, struct ulp_text *ou
         ulp_text_add(out, ",\"model\":{\"sha256\":\"%s\",\"bytes\":%" PRIu64 "}", digest, bytes);
 }
 
-static enum ulp_status put_reports(const struct ulp_html_report *reports, size_t count,
+/* The value as text, and freed. */
+static void put_json(struct ulp_text *out, json_t *value)
+{
+    char *text =
+        value ? ulp_json_dump(value, JSON_COMPACT | JSON_REAL_PRECISION(ULP_HTML_DIGITS)) : NULL;
+    out->failed |= !text;
+    ulp_text_add(out, "%s", text ? text : "");
+    free(text);
+    json_decref(value);
+}
+
+static enum ulp_status put_reports(const struct ulp_html_report *reports,
+                                   const struct ulp_document *documents, size_t count,
                                    struct ulp_text *out, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
@@ -180,23 +183,21 @@ static enum ulp_status put_reports(const struct ulp_html_report *reports, size_t
     put_formats(out);
     ulp_text_add(out, "],\"reports\":[");
     for (size_t r = 0; r < count && status == ULP_OK; r++) {
-        ulp_text_add(out, "%s{\"kind\":\"%s\",\"root\":", r ? "," : "", reports[r].kind);
-        if (reports[r].put) {
+        ulp_text_add(out, "%s{\"kind\":\"%s\",\"document\":", r ? "," : "", reports[r].kind);
+        put_json(out, ulp_document_page(&documents[r]));
+        ulp_text_add(out, ",\"root\":");
+        if (reports[r].put)
             status = reports[r].put(reports[r].context, out, error);
-        } else {
-            char *text =
-                ulp_json_dump(reports[r].root, JSON_COMPACT | JSON_REAL_PRECISION(ULP_HTML_DIGITS));
-            out->failed |= !text;
-            ulp_text_add(out, "%s", text ? text : "");
-            free(text);
-        }
+        else
+            put_json(out, json_incref(reports[r].root));
         ulp_text_add(out, "}");
     }
     ulp_text_add(out, "]}");
     return status;
 }
 
-static enum ulp_status put_data(const struct ulp_html_report *reports, size_t count,
+static enum ulp_status put_data(const struct ulp_html_report *reports,
+                                const struct ulp_document *documents, size_t count,
                                 struct ulp_text *out, struct ulp_error *error)
 {
     struct data *data = calloc(1, sizeof *data);
@@ -208,7 +209,7 @@ static enum ulp_status put_data(const struct ulp_html_report *reports, size_t co
     data->out = out;
     data->stream.next_out = data->bytes;
     data->stream.avail_out = sizeof data->bytes;
-    const enum ulp_status status = put_reports(reports, count, &data->json, error);
+    const enum ulp_status status = put_reports(reports, documents, count, &data->json, error);
     deflate_json(data, Z_FINISH);
     out->failed |= data->json.failed;
     deflateEnd(&data->stream);
@@ -217,7 +218,8 @@ static enum ulp_status put_data(const struct ulp_html_report *reports, size_t co
     return status;
 }
 
-static enum ulp_status put_page(const struct ulp_html_report *reports, size_t count,
+static enum ulp_status put_page(const struct ulp_html_report *reports,
+                                const struct ulp_document *documents, size_t count,
                                 struct ulp_text *out, struct ulp_error *error)
 {
     ulp_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -226,14 +228,14 @@ static enum ulp_status put_page(const struct ulp_html_report *reports, size_t co
                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                  "<meta name=\"generator\" content=\"ulpscope %s\">\n<title>",
                  ulp_version());
-    put_html(out, find_model(reports[0].root));
+    put_html(out, find_file_name(&documents[0]));
     ulp_text_add(out, " · ulpscope</title>\n<style>\n");
     put_whole(out, ulp_html_style);
     ulp_text_add(out, "</style>\n</head>\n<body>\n");
     put_whole(out, ulp_html_body);
-    put_verdicts(out, reports[0].root);
+    put_headlines(out, &documents[0]);
     ulp_text_add(out, "<script type=\"application/octet-stream\" id=\"data\">\n");
-    const enum ulp_status status = put_data(reports, count, out, error);
+    const enum ulp_status status = put_data(reports, documents, count, out, error);
     ulp_text_add(out, "</script>\n<script>");
     put_whole(out, ulp_html_script);
     ulp_text_add(out, "</script>\n</body>\n</html>\n");
@@ -244,10 +246,35 @@ enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t cou
                                const char *path, struct ulp_error *error)
 {
     struct ulp_text out;
-    ULP_TRY(ulp_text_open(&out, path, error));
-    enum ulp_status status = put_page(reports, count, &out, error);
+    ULP_SCOPED(ulp_scoped_free) struct ulp_document *documents = calloc(count, sizeof *documents);
+    ULP_TRY(ulp_taken(documents, error));
+    enum ulp_status status = ulp_text_open(&out, path, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t r = 0; r < count && status == ULP_OK; r++)
+        status = ulp_document_make(reports[r].kind, reports[r].root, &documents[r], error);
+    if (status == ULP_OK)
+        status = put_page(reports, documents, count, &out, error);
+    for (size_t r = 0; r < count; r++)
+        ulp_document_free(&documents[r]);
     const enum ulp_status closed = ulp_text_close(&out, status == ULP_OK, error);
     return status == ULP_OK ? closed : status;
+}
+
+static enum ulp_status write_markdown(const char *kind, json_t *root, const char *path,
+                                      struct ulp_error *error)
+{
+    struct ulp_document document = {0};
+    struct ulp_text out;
+    enum ulp_status status =
+        root ? ulp_document_make(kind, root, &document, error) : ulp_out_of_memory(error);
+    if (status == ULP_OK && (status = ulp_text_open(&out, path, error)) == ULP_OK) {
+        ulp_document_markdown(&document, &out);
+        status = ulp_text_close(&out, true, error);
+    }
+    ulp_document_free(&document);
+    json_decref(root);
+    return status;
 }
 
 enum ulp_status ulp_html_write_as(const char *kind, enum ulp_output_kind as, json_t *root,
@@ -255,6 +282,8 @@ enum ulp_status ulp_html_write_as(const char *kind, enum ulp_output_kind as, jso
 {
     char name[32];
     snprintf(name, sizeof name, "%s.json", kind);
+    if (as == ULP_OUTPUT_MARKDOWN)
+        return write_markdown(kind, root, path, error);
     if (as != ULP_OUTPUT_HTML)
         return as == ULP_OUTPUT_FOLDER ? ulp_report_write_json(root, path, name, error)
                                        : ulp_json_write(root, path, error);

@@ -1,6 +1,6 @@
 # page/ is the page's text, style and scripts, in this order; embed turns them into C strings in the build tree.
 html_page = %D%/page/page.html %D%/page/page.css \
-	%D%/page/text.js %D%/page/element.js %D%/page/state.js %D%/page/hero.js %D%/page/theme.js %D%/page/adapt.js %D%/page/adapt_audit.js %D%/page/adapt_others.js %D%/page/adapt_diff.js %D%/page/adapt_formats.js \
+	%D%/page/text.js %D%/page/element.js %D%/page/state.js %D%/page/hero.js %D%/page/theme.js %D%/page/adapt.js \
 	%D%/page/groups.js %D%/page/layout.js %D%/page/histogram.js %D%/page/detail.js %D%/page/graph.js %D%/page/depth.js %D%/page/curves.js %D%/page/table.js \
 	%D%/page/sections.js %D%/page/main.js
 libulpscope_a_SOURCES += %D%/html.h %D%/html_write.c

@@ -224,3 +224,6 @@ static inline bool ulp_lint_is_half(enum ulp_type type)
 }
 /* Whether every value of `narrow` is one of `wide`: floats only. */
 bool ulp_lint_type_holds(enum ulp_type wide, enum ulp_type narrow);
+/* lint_text.c: what was found, why it matters, what to do. */
+struct ulp_headline;
+void ulp_lint_headline(const struct ulp_lint_result *result, struct ulp_headline *headline);

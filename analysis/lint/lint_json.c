@@ -30,7 +30,9 @@ static void add_targets(struct ulp_json_writer *writer, const void *result, cons
     ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Nodes looked at", "%zu", lint->node_count);
     if (lint->unplanned)
         ulp_tile_note(&tiles, -1, "shapes are not known");
-    ulp_tiles_put(writer, NULL, tiles);
+    struct ulp_headline head = {0};
+    ulp_lint_headline(lint, &head);
+    ulp_tiles_put(writer, &head, tiles);
     ulp_json_put(writer, "targets", make_targets(lint->targets));
 }
 
@@ -40,7 +42,7 @@ json_t *ulp_lint_document(const struct ulp_lint_result *result)
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_lint_text(result, 1, 0, false, &text, &ignored);
+    ulp_lint_text(result, 1, ULP_PAGE_PROSE, false, &text, &ignored);
     return ulp_json_document(&ulp_struct_lint_result, result, &how, ulp_json_paragraph(text));
 }
 

@@ -43,23 +43,25 @@ static void add_counts(struct ulp_text *out, const struct ulp_lint_result *resul
     }
 }
 
-static void add_findings_verdict(struct ulp_text *out, const struct ulp_lint_result *result)
+void ulp_lint_headline(const struct ulp_lint_result *result, struct ulp_headline *head)
 {
     const char *s = result->node_count == 1 ? "" : "s";
-    ulp_text_show(out, "%s: ", result->model_path);
+    ulp_text_show(&head->what, "%s: ", result->model_path);
     if (!result->finding_count) {
-        ulp_text_add(out, "nothing found in %zu node%s.\n", result->node_count, s);
+        ulp_text_add(&head->what, "nothing found in %zu node%s", result->node_count, s);
+        ulp_text_add(&head->why, "no rule for the targets asked about finds anything");
+        ulp_text_add(&head->todo, "nothing");
         return;
     }
-    const size_t worst = find_worst(result);
-    const struct ulp_finding *finding = &result->findings[worst];
+    const struct ulp_finding *finding = &result->findings[find_worst(result)];
     const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->row].rule;
-    add_counts(out, result);
-    ulp_text_add(out, " in %zu node%s. Begin with %s: %s", result->node_count, s, rule->id,
+    add_counts(&head->what, result);
+    ulp_text_add(&head->what, " in %zu node%s; first %s: %s", result->node_count, s, rule->id,
                  rule->what);
     if (finding->node)
-        ulp_text_show(out, " (%s)", finding->node);
-    ulp_text_add(out, ". %s\n", rule->fix);
+        ulp_text_show(&head->what, " (%s)", finding->node);
+    ulp_text_show_whole(&head->why, rule->why);
+    ulp_text_show_whole(&head->todo, rule->fix);
 }
 
 /* A paragraph after a word. */
@@ -78,8 +80,9 @@ static void add_finding(const struct ulp_page *page, const struct ulp_finding *f
     ulp_text_add(page->out, "%s\n", finding->text);
 }
 
+/* said: why it matters and what to do, in the headline. */
 static void add_rule(const struct ulp_page *page, const struct ulp_lint_result *result,
-                     size_t first, size_t end, size_t shown)
+                     size_t first, size_t end, size_t shown, bool said)
 {
     const struct ulp_lint_rule *rule = &ulp_lint_rows[result->findings[first].row].rule;
     const char *colour = rule->severity == ULP_SEVERITY_ERROR     ? page->red
@@ -94,6 +97,8 @@ static void add_rule(const struct ulp_page *page, const struct ulp_lint_result *
         }
         add_finding(page, &result->findings[f]);
     }
+    if (said)
+        return;
     add_paragraph(page, "why", rule->why);
     add_paragraph(page, "do", rule->fix);
 }
@@ -119,12 +124,15 @@ enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
-    add_findings_verdict(&text, result);
+    struct ulp_headline head = {0};
+    ulp_lint_headline(result, &head);
+    ulp_page_headline(&page, result->counts[ULP_SEVERITY_ERROR] ? page.red : "", &head);
+    ulp_headline_free(&page, &head);
     for (int severity = ULP_SEVERITY_ERROR; severity >= ULP_SEVERITY_NOTE; severity--)
         for (size_t f = 0, end; f < result->finding_count; f = end) {
             end = find_end(result, f);
             if ((int)result->findings[f].severity == severity)
-                add_rule(&page, result, f, end, shown);
+                add_rule(&page, result, f, end, shown, f == find_worst(result));
         }
     add_shapes(&page, result);
     return ulp_page_take(&text, ULP_OK, out, error);

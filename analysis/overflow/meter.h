@@ -67,11 +67,9 @@ void ulp_overflow_add_lane(struct ulp_text *out, const struct ulp_overflow_lane 
 /* "by weight cast w", "as its epsilon becomes 0"; culprit NULL: not said. */
 void ulp_overflow_say_cause(struct ulp_text *out, enum ulp_overflow_cause cause,
                             const char *culprit);
-/* overflow_text.c: what is concluded of a format; inside.c: what the page says of the insides of
- * operators. */
+/* overflow_text.c: what is concluded of a format. */
 void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
                            const struct ulp_overflow_lane *lane, struct ulp_headline *head);
-void ulp_overflow_add_inside(const struct ulp_page *page, const struct ulp_overflow_lane *lane);
 /* Headroom as both show it: in tenths, and without a sign where that is nothing. */
 static inline double ulp_overflow_bits(double bits)
 {
@@ -165,7 +163,7 @@ void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *
 void ulp_overflow_judge(const struct ulp_program *program, const struct ulp_overflow_course *from,
                         struct ulp_overflow_lane *to);
 
-/* overflow_json.c: the result as a document; NULL: out of memory. */
+/* overflow_text.c: the result as a document; NULL: out of memory. */
 json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast);
 
 /* extreme.c: of the samples' largest values. Equal arguments give equal results. */

@@ -1,4 +1,5 @@
-/* The forecast on the terminal: a verdict on each arithmetic, then the nodes it is about. */
+/* The forecast as JSON and on the terminal: a verdict on each arithmetic, then the nodes it is
+ * about. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,11 +7,15 @@
 
 #include <ulpscope/overflow.h>
 
+#include "analysis/audit/audit_json.h"
+#include "analysis/html/html.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
 #include "analysis/overflow/meter.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/document.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 
@@ -20,15 +25,6 @@ enum { LISTED = 12, NAMED = 3 };
 static double show_percent(double chance)
 {
     return chance < 1e-6 ? 0 : 100 * chance;
-}
-
-static const struct ulp_overflow_node *find_forecast_node(const struct ulp_overflow_lane *lane,
-                                                          ptrdiff_t index)
-{
-    for (size_t n = 0; n < lane->node_count; n++)
-        if ((ptrdiff_t)lane->nodes[n].index == index)
-            return &lane->nodes[n];
-    return NULL;
 }
 
 /* The output that is worst, of those the one nearest to the format's largest. */
@@ -348,124 +344,45 @@ static void add_overflow_verdict(const struct ulp_page *page,
             show_percent(lane->unseen.high), lane->unseen.count);
 }
 
-/* ---- the table ---- */
-
-static void add_why(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast,
-                    const struct ulp_overflow_lane *lane, const struct ulp_overflow_node *node)
-{
-    const struct ulp_overflow_output *output = find_worst(node);
-    const struct ulp_overflow_node *end = find_forecast_node(lane, node->effect_node);
-    struct ulp_text text = {0};
-    const struct ulp_page inner = ulp_page_make(&text, 0, false);
-    ulp_overflow_say_cause(&text, output->cause, output->culprit);
-    ulp_text_add(&text, ", at element %zu", output->index);
-    if (forecast->sample_count > 1)
-        ulp_text_show(&text, " of sample %s", forecast->sample_names[output->sample]);
-    if (node->born)
-        ulp_text_add(&text, "; %s", ulp_overflow_effect_name(node->effect));
-    if (node->born && end) {
-        ulp_text_add(&text, "%s", node->effect == ULP_OVERFLOW_ABSORBED ? " by " : " at ");
-        ulp_page_node(&inner, end->index, end->name, end->op, 0);
-    }
-    ulp_text_add(page->out, "      ");
-    ulp_page_broken(page, &text, 8, 6);
-}
-
-static int compare_nodes(const void *a, const void *b)
-{
-    const struct ulp_overflow_node *x = *(const struct ulp_overflow_node *const *)a,
-                                   *y = *(const struct ulp_overflow_node *const *)b;
-    const double p = find_worst(x)->headroom_bits, q = find_worst(y)->headroom_bits;
-    if (x->born != y->born)
-        return x->born ? -1 : 1;
-    if (x->verdict != y->verdict)
-        return x->verdict > y->verdict ? -1 : 1;
-    if (p != q)
-        return p < q ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static void add_row(const struct ulp_page *page, const struct ulp_overflow_node *node)
-{
-    const struct ulp_overflow_output *output = find_worst(node);
-    ulp_text_add(page->out, "  %-13s %9s  %9s  %9s  %6.2f %%  ",
-                 node->born && is_by_zero(node) ? "not finite"
-                                                : ulp_overflow_verdict_name(node->verdict),
-                 ULP_FIGURE("%.1f", ulp_overflow_bits(output->headroom_bits)),
-                 ULP_FIGURE("%.2e", output->largest), ULP_FIGURE("%.2e", output->smallest),
-                 output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
-    ulp_page_node(page, node->index, node->name, node->op, 58);
-    ulp_text_add(page->out, "\n");
-}
-
-/* Those that are not safe: the births first, then the nearest. */
-static enum ulp_status add_table(const struct ulp_page *page,
-                                 const struct ulp_overflow_forecast *forecast,
-                                 const struct ulp_overflow_lane *lane, struct ulp_error *error)
-{
-    size_t count = 0;
-    const struct ulp_overflow_node **rows = calloc(lane->node_count + 1, sizeof *rows);
-    ULP_TRY(ulp_taken(rows, error));
-    for (size_t n = 0; n < lane->node_count; n++)
-        if (lane->nodes[n].verdict != ULP_OVERFLOW_SAFE &&
-            lane->nodes[n].verdict != ULP_OVERFLOW_UNKNOWN)
-            rows[count++] = &lane->nodes[n];
-    qsort(rows, count, sizeof *rows, compare_nodes);
-    if (count)
-        ulp_text_add(page->out, "  %sverdict        headroom    largest   smallest     tiny  %s\n",
-                     page->dim, page->off);
-    for (size_t n = 0; n < count && n < LISTED; n++) {
-        add_row(page, rows[n]);
-        if (rows[n]->verdict == ULP_OVERFLOW_HAPPENS)
-            add_why(page, forecast, lane, rows[n]);
-    }
-    if (count > LISTED)
-        ulp_text_add(page->out, "  %s%zu more in overflow.json (--out FOLDER)%s\n", page->dim,
-                     count - LISTED, page->off);
-    free(rows);
-    return ULP_OK;
-}
-
 /* ---- all of an arithmetic ---- */
 
-static void add_remedies(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+/* Additions whose smaller term is lost, were they rounded to the format of the outputs. */
+static void add_absorbed(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
-    if (lane->remedy_count)
-        ulp_text_add(page->out, "  %stried          worst output  nonfinite  casts%s\n", page->dim,
-                     page->off);
-    for (size_t r = 0; r < lane->remedy_count; r++) {
-        const struct ulp_overflow_remedy *remedy = &lane->remedies[r];
-        ulp_text_add(page->out, "  %22s dB %10zu %6zu  ", ULP_FIGURE("%.1f", remedy->sqnr_db),
-                     remedy->nonfinite, remedy->cast_count);
-        struct ulp_text what = {0};
-        ulp_text_show(&what, "%s", remedy->what);
-        ulp_page_broken(page, &what, 47, 47);
+    const struct ulp_overflow_node *most = NULL;
+    double additions = 0, absorbed = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_overflow_node *node = &lane->nodes[n];
+        additions += node->additions;
+        absorbed += node->absorbed;
+        if (node->absorbed > 0 && (!most || node->absorbed > most->absorbed))
+            most = node;
     }
+    if (!most)
+        return;
+    struct ulp_text text = {0};
+    const struct ulp_page inner = ulp_page_make(&text, 0, false);
+    ulp_text_add(&text, "of additions rounded to %s %.1f %% lose their smaller term, most in ",
+                 lane->arithmetic.storage.name, 100 * absorbed / additions);
+    ulp_page_node(&inner, most->index, most->name, most->op, 0);
+    ulp_text_add(&text, ", %.1f %%", 100 * most->absorbed / most->additions);
+    ulp_text_add(page->out, "  ");
+    ulp_page_broken(page, &text, 6, 2);
 }
 
-static enum ulp_status add_forecast_lane(const struct ulp_page *page,
-                                         const struct ulp_overflow_forecast *forecast,
-                                         const struct ulp_overflow_lane *lane,
-                                         struct ulp_error *error)
+/* How many overflow besides, and how many come near. */
+static void add_counts(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
-    const size_t overflow = lane->counts[ULP_OVERFLOW_HAPPENS];
-    ulp_text_add(page->out, "\n%s%s%s: ", page->bold, lane->name, page->off);
-    if (lane->born_count) {
-        const size_t named = add_count(page->out, lane), rest = lane->born_count - named;
-        if (rest)
-            ulp_text_add(page->out, ", at %zu without harm", rest);
-        if (overflow > lane->born_count)
-            ulp_text_add(page->out, ", %zu more only hand%s on", overflow - lane->born_count,
-                         overflow - lane->born_count == 1 ? "s it" : " them");
-    } else {
-        ulp_text_add(page->out, "0 of %zu nodes overflow", lane->node_count);
-    }
-    ulp_text_add(page->out, "; %zu within 1 bit, %zu within 3 bits\n",
+    const size_t overflow = lane->counts[ULP_OVERFLOW_HAPPENS], born = lane->born_count,
+                 rest = lane->harmful_count ? born - lane->harmful_count : 0;
+    ulp_text_add(page->out, "  ");
+    if (rest)
+        ulp_text_add(page->out, "at %zu more without harm, ", rest);
+    if (born && overflow > born)
+        ulp_text_add(page->out, "%zu more only hand%s on, ", overflow - born,
+                     overflow - born == 1 ? "s it" : " them");
+    ulp_text_add(page->out, "%zu within 1 bit, %zu within 3 bits\n",
                  lane->counts[ULP_OVERFLOW_1_BIT], lane->counts[ULP_OVERFLOW_3_BITS]);
-    ULP_TRY(add_table(page, forecast, lane, error));
-    add_remedies(page, lane);
-    ulp_overflow_add_inside(page, lane);
-    return ULP_OK;
 }
 
 /* What the verdicts above say nothing of. */
@@ -486,17 +403,89 @@ static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_
                       forecast->beyond_reference, forecast->reference);
 }
 
-enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,
-                                  bool colour, char **out, struct ulp_error *error)
+static void add_forecast(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < forecast->lane_count; l++)
-        add_overflow_verdict(&page, forecast, &forecast->lanes[l]);
-    add_unjudged(&page, forecast);
-    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
-        status = add_forecast_lane(&page, forecast, &forecast->lanes[l], error);
-    return ulp_page_take(&text, status, out, error);
+    for (size_t l = 0; l < forecast->lane_count; l++) {
+        add_overflow_verdict(page, forecast, &forecast->lanes[l]);
+        add_counts(page, &forecast->lanes[l]);
+        add_absorbed(page, &forecast->lanes[l]);
+    }
+    add_unjudged(page, forecast);
+    if (page->width != ULP_PAGE_PROSE) /* whose text the JSON has */
+        ulp_page_tables(page, "overflow", ulp_overflow_document(forecast), LISTED);
 }
+
+ULP_PAGE_TEXT(ulp_overflow_text, ulp_overflow_forecast, add_forecast)
+
+/* ---- overflow.json: its schema is in doc/fields.md ---- */
+
+/* A node of the program, of which a lane has those that were computed. */
+static const char *name_node(const void *context, size_t index)
+{
+    const struct ulp_overflow_forecast *forecast = context;
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        for (size_t n = 0; n < forecast->lanes[l].node_count; n++)
+            if (forecast->lanes[l].nodes[n].index == index)
+                return forecast->lanes[l].nodes[n].name;
+    return "";
+}
+
+static json_t *make_tiles(const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_node *least = NULL;
+    const struct ulp_overflow_remedy *remedies = lane->remedies;
+    double bits = INFINITY;
+    json_t *tiles = json_array();
+    ulp_tile_add(&tiles,
+                 lane->harmful_count ? ULP_TILE_BAD
+                 : lane->born_count  ? ULP_TILE_WARN
+                                     : ULP_TILE_GOOD,
+                 "Nodes that overflow", "%zu", lane->born_count);
+    if (lane->harmful_count)
+        ulp_tile_note(&tiles, -1, "%zu make%s results wrong", lane->harmful_count,
+                      lane->harmful_count == 1 ? "s" : "");
+    else
+        ulp_tile_note(&tiles, -1, "none makes a result wrong");
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (lane->nodes[n].outputs[o].headroom_bits < bits) {
+                least = &lane->nodes[n];
+                bits = least->outputs[o].headroom_bits;
+            }
+    if (least)
+        ulp_tile_headroom(&tiles, bits, (ptrdiff_t)least->index, least->name);
+    if (lane->remedy_count > 1 && isfinite(remedies[1].sqnr_db)) {
+        ulp_tile_decibels(&tiles, ULP_TILE_PLAIN,
+                          remedies[0].nonfinite ? (double)NAN : remedies[0].sqnr_db,
+                          remedies[1].sqnr_db);
+        ulp_tile_note(&tiles, -1, "%s: %s", remedies[1].what,
+                      remedies[1].output ? remedies[1].output : "");
+    }
+    if (lane->keep_count) {
+        ulp_tile_kept(&tiles, lane->keep_count, lane->node_count, 0, 0);
+        ulp_tile_note(&tiles, -1, "enough for the range");
+    }
+    return tiles;
+}
+
+static void add_tiles(struct ulp_json_writer *writer, const void *lane, const void *context)
+{
+    struct ulp_headline headline = {0};
+    ulp_overflow_headline(context, lane, &headline);
+    ulp_tiles_put(writer, &headline, make_tiles(lane));
+}
+
+json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
+{
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_overflow_lane, add_tiles, NULL},
+                                                 {&ulp_struct_unjudged_list, NULL,
+                                                  ulp_json_put_unjudged}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, forecast, name_node};
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_overflow_text(forecast, ULP_PAGE_PROSE, false, &text, &ignored);
+    return ulp_json_document(&ulp_struct_overflow_forecast, forecast, &how,
+                             ulp_json_paragraph(text));
+}
+
+ULP_DOCUMENT_WRITE(ulp_overflow_write, ulp_overflow_forecast, "overflow", ulp_overflow_document)

@@ -10,21 +10,10 @@
 
 /* ---- of an audit ---- */
 
-/* What is said where scripts are not run. */
-static json_t *make_head(const struct ulp_audit *audit)
-{
-    json_t *lanes = json_array();
-    for (size_t l = 0; l < audit->lane_count; l++)
-        ulp_json_append(&lanes,
-                        ulp_json_object("name", ulp_json_text(audit->lanes[l].name), "verdict",
-                                        ulp_json_verdict(audit, &audit->lanes[l]), NULL));
-    return ulp_json_object("model_path", ulp_json_text(audit->model_path), "lanes", lanes, NULL);
-}
-
 struct ulp_html_report ulp_report_page(const struct ulp_audit *audit)
 {
     return (struct ulp_html_report){.kind = "audit",
-                                    .root = make_head(audit),
+                                    .root = ulp_report_head(audit),
                                     .put = ulp_report_json_shown,
                                     .context = audit};
 }
@@ -38,6 +27,13 @@ enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
         report.root ? ulp_html_write(&report, 1, path, error) : ulp_out_of_memory(error);
     json_decref(report.root);
     return status;
+}
+
+enum ulp_status ulp_report_markdown(const struct ulp_audit *audit, const char *path,
+                                    struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    return ulp_html_write_as("audit", ULP_OUTPUT_MARKDOWN, ulp_report_head(audit), path, error);
 }
 
 /* ---- of files ---- */

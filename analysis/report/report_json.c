@@ -224,6 +224,23 @@ static void add_assumed(struct ulp_json_writer *writer, const struct ulp_audit *
         json_decref(list);
 }
 
+static void put_nothing(struct ulp_json_writer *writer, const char *key, const void *object,
+                        const void *context)
+{
+    (void)writer, (void)key, (void)object, (void)context;
+}
+
+json_t *ulp_report_head(const struct ulp_audit *audit)
+{
+    struct ulp_json_hook hooks[16] = {{&ulp_struct_audit_node, NULL, put_nothing},
+                                      {&ulp_struct_place, NULL, put_nothing}};
+    struct ulp_json_how how = make_how(audit);
+    memcpy(&hooks[2], how.hooks, how.hook_count * sizeof *hooks);
+    how.hooks = hooks;
+    how.hook_count += 2;
+    return ulp_json_value(&ulp_struct_audit, audit, &how);
+}
+
 static enum ulp_status put_report(const struct ulp_audit *audit, unsigned digits,
                                   struct ulp_text *out, struct ulp_error *error)
 {

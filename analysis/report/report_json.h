@@ -11,5 +11,7 @@ json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_l
 /* report.json with the digits of a page, of a struct ulp_audit. */
 enum ulp_status ulp_report_json_shown(const void *audit, struct ulp_text *out,
                                       struct ulp_error *error);
+/* The report without its nodes and their places; NULL: out of memory. */
+json_t *ulp_report_head(const struct ulp_audit *audit);
 /* audit_page.c: its part of a page; root NULL: out of memory. */
 struct ulp_html_report ulp_report_page(const struct ulp_audit *audit);

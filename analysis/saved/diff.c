@@ -1,4 +1,4 @@
-/* What changed between two saved reports, as text, and choosing its form. */
+/* What changed between two saved reports, as text. */
 #include <math.h>
 #include <string.h>
 
@@ -118,11 +118,10 @@ enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *af
         status = ulp_changed_json(&changed, how->json, error);
     if (status == ULP_OK && how->page)
         status = ulp_changed_html(&changed, after, how->page, error);
+    if (status == ULP_OK && how->markdown)
+        status = ulp_changed_markdown(&changed, how->markdown, error);
     if (status == ULP_OK) {
-        if (how->form == ULP_FORM_TEXT)
-            add_text(&changed, how->width, how->colour, &text);
-        else
-            ulp_changed_markdown(&changed, &text);
+        add_text(&changed, how->width, how->colour, &text);
         status = ulp_page_take(&text, status, out, error);
     }
     ulp_arena_free(changed.memory);

@@ -1,5 +1,5 @@
-/* What changed between two saved reports, as JSON, as a page and as Markdown; doc/report.md
- * describes them. */
+/* What changed between two saved reports, as JSON, which doc/report.md describes, as a page and
+ * as Markdown. */
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +13,6 @@
 #include "analysis/saved/saved_compare.h"
 #include "analysis/writing/first_screen.h"
 #include "base/error.h"
-#include "base/text/shown.h"
 #include "data/json_file.h"
 #include "number/function/math.h"
 
@@ -165,20 +164,29 @@ enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *
     return ulp_json_write(make_diff_document(changed), path, error);
 }
 
+enum ulp_status ulp_changed_markdown(const struct ulp_changed *changed, const char *path,
+                                     struct ulp_error *error)
+{
+    return ulp_html_write_as("diff", ULP_OUTPUT_MARKDOWN, make_diff_document(changed), path, error);
+}
+
 /* ---- the page ---- */
 
-/* What the nodes of both reports were: lists, since there may be many. */
+/* What the nodes of both reports were, and by how much those moved that changed. */
 static json_t *make_were(const struct ulp_changed_lane *lane)
 {
     json_t *list = json_array();
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_changed_node *node = &lane->nodes[n];
-        json_t *row = json_array();
-        ulp_json_append(&row, make_count(node->node->index));
-        ulp_json_append(&row, json_integer(node->change));
-        ulp_json_append(&row, ulp_json_number(node->before));
-        ulp_json_append(&row, ulp_json_number(node->after));
-        ulp_json_append(&row, ulp_json_number(node->was->share));
+        json_t *row =
+            ulp_json_object("index", make_count(node->node->index), "name",
+                            ulp_json_text(node->node->name), "op", ulp_json_text(node->node->op),
+                            "change", json_string(ulp_change_names[node->change]), "before",
+                            ulp_json_number(node->before), "after", ulp_json_number(node->after),
+                            "share_before", ulp_json_number(node->was->share), "share",
+                            ulp_json_number(node->node->share), NULL);
+        if (node->change != ULP_EQUAL)
+            ulp_json_set(&row, "moved", ulp_json_number(fabs(node->after - node->before)));
         ulp_json_append(&list, row);
     }
     return list;
@@ -187,15 +195,15 @@ static json_t *make_were(const struct ulp_changed_lane *lane)
 enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
                                  const char *path, struct ulp_error *error)
 {
-    json_t *root = make_diff_document(changed), *were = json_array();
-    struct ulp_text verdict = {0};
+    json_t *root = make_diff_document(changed);
     struct stat info = {0};
-    for (size_t l = 0; l < changed->lane_count; l++)
-        ulp_json_append(&were, make_were(&changed->lanes[l]));
-    ulp_changed_verdict(&changed->changes, "", "", &verdict);
-    ulp_json_set(&root, "verdict", ulp_json_lines(&verdict));
     ulp_json_set(&root, "model_path", ulp_json_text(ulp_saved_text(after->root, "model_path")));
-    ulp_json_set(&root, "were", were);
+    for (size_t l = 0; root && l < changed->lane_count; l++)
+        if (json_object_set_new(json_array_get(json_object_get(root, "arithmetics"), l), "were",
+                                make_were(&changed->lanes[l])) != 0) {
+            json_decref(root);
+            root = NULL;
+        }
     stat(after->path, &info);
     const struct ulp_html_report reports[] = {{.kind = "diff",
                                                .saved = info.st_mtime ? info.st_mtime : 1,
@@ -205,90 +213,4 @@ enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct
         root ? ulp_html_write(reports, 2, path, error) : ulp_out_of_memory(error);
     json_decref(root);
     return status;
-}
-
-/* ---- Markdown ---- */
-
-#define NODES_SHOWN 10
-
-/* As code in a table: nothing in it is Markdown's or HTML's, and no line ends. */
-static void add_code(struct ulp_text *out, const char *text)
-{
-    size_t run = 0, longest = 0;
-    ULP_SCOPED(ulp_text_free) struct ulp_text shown = {0};
-    struct ulp_shown character;
-    for (const char *end = text + strlen(text); text < end;) {
-        text = ulp_show_character(&character, text, end);
-        run = *character.text == '`' ? run + 1 : 0;
-        longest = run > longest ? run : longest;
-        ulp_text_add(&shown, strcmp(character.text, "|") == 0 ? "\\|" : "%s", character.text);
-    }
-    out->failed |= shown.failed;
-    for (size_t i = 0; i < longest + 1; i++)
-        ulp_text_put(out, "`", 1);
-    ulp_text_put(out, longest || !shown.length ? " " : "", longest || !shown.length);
-    ulp_text_put(out, shown.data ? shown.data : "", shown.length);
-    ulp_text_put(out, longest ? " " : "", longest != 0);
-    for (size_t i = 0; i < longest + 1; i++)
-        ulp_text_put(out, "`", 1);
-}
-
-static void add_lane_rows(struct ulp_text *out, const struct ulp_changed_lane *lane)
-{
-    for (size_t o = 0; o < lane->output_count; o++) {
-        const struct ulp_changed_output *output = &lane->outputs[o];
-        char was[32], is[32];
-        ulp_text_add(out, "| ");
-        add_code(out, lane->after ? lane->after : lane->before);
-        ulp_text_add(out, " | ");
-        add_code(out, output->name);
-        ulp_text_add(out, " | %s | %s | ", ulp_changed_say(was, output->before),
-                     ulp_changed_say(is, output->after));
-        if (isfinite(output->ratio))
-            ulp_text_add(out, "%.2f", output->ratio);
-        ulp_text_add(out, " | %s |\n",
-                     output->change == ULP_WORSE ? "**worse**" : ulp_change_names[output->change]);
-    }
-}
-
-static void add_node_items(struct ulp_text *out, const struct ulp_changed_lane *lane)
-{
-    for (size_t i = 0; i < lane->born_count && i < NODES_SHOWN; i++) {
-        ulp_text_add(out, "- ");
-        add_code(out, lane->after);
-        ulp_text_add(out, ": ");
-        add_code(out, lane->born[i].node->name);
-        ulp_text_add(out, " newly makes Inf or NaN\n");
-    }
-    for (size_t i = 0; i < lane->grown_count && i < NODES_SHOWN; i++) {
-        ulp_text_add(out, "- ");
-        add_code(out, lane->after);
-        ulp_text_add(out, ": ");
-        add_code(out, lane->grown[i].node->name);
-        ulp_text_add(out, " introduces %.2e of its rms, before %.2e\n", lane->grown[i].after,
-                     lane->grown[i].before);
-    }
-    if (lane->grown_count > NODES_SHOWN)
-        ulp_text_add(out, "- and %zu more node%s more\n", lane->grown_count - NODES_SHOWN,
-                     lane->grown_count == NODES_SHOWN + 1 ? " that introduces"
-                                                          : "s that introduce");
-}
-
-void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out)
-{
-    bool nodes = false;
-    ulp_text_add(out, "**Accuracy: ");
-    ulp_changed_verdict(&changed->changes, "", "", out);
-    ulp_text_add(out, "**\n\n");
-    ulp_text_add(out, "| arithmetic | output | before | after | error × | |\n"
-                      "|---|---|--:|--:|--:|---|\n");
-    for (size_t l = 0; l < changed->lane_count; l++) {
-        const struct ulp_changed_lane *lane = &changed->lanes[l];
-        add_lane_rows(out, lane);
-        nodes |= lane->born_count || lane->grown_count;
-    }
-    ulp_text_add(out, nodes ? "\n<details><summary>Nodes</summary>\n\n" : "");
-    for (size_t l = 0; l < changed->lane_count; l++)
-        add_node_items(out, &changed->lanes[l]);
-    ulp_text_add(out, nodes ? "\n</details>\n" : "");
 }

@@ -52,7 +52,8 @@ void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *re
 const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output);
 
 /* diff_forms.c */
-void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out);
+enum ulp_status ulp_changed_markdown(const struct ulp_changed *changed, const char *path,
+                                     struct ulp_error *error);
 enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *path,
                                  struct ulp_error *error);
 /* Of the whole later report, with what its nodes were. */

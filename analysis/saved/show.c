@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/html/html.h"
 #include "analysis/measure/figure.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/columns.h"
@@ -227,8 +228,9 @@ static json_t *copy_lane(const json_t *lane, const char *pattern, size_t *found)
     return copy;
 }
 
-enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern,
-                                    const char *path, struct ulp_error *error)
+enum ulp_status ulp_saved_show_as(const struct ulp_saved *saved, const char *pattern,
+                                  enum ulp_output_kind as, const char *path,
+                                  struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     json_t *root = json_copy(saved->root), *lanes = json_array();
@@ -242,5 +244,5 @@ enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *p
         return fail_to_find(saved, json_object_get(json_array_get(saved->lanes, 0), "nodes"),
                             pattern, error);
     }
-    return ulp_json_write(root, path, error);
+    return ulp_html_write_as("audit", as, root, path, error);
 }

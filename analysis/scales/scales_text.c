@@ -5,16 +5,13 @@
 #include <ulpscope/scales.h>
 
 #include "analysis/html/html.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/first_screen.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
 #include "base/text/text.h"
 
-#define TENSORS_SHOWN 12
-#define CHOICES_SHOWN 8
-#define NAME_AT 84 /* columns before the name in the table */
+#define ROWS_SHOWN 12
 /* A channel that costs the others less is not worth a sentence. */
 #define OUTLIER_DB 1
 
@@ -26,99 +23,62 @@ static double percent(size_t part, size_t all)
 /* The tensor whose rounding is worst, and why. */
 static void add_worst(struct ulp_text *out, const struct ulp_scaled_tensor *t)
 {
-    ulp_text_show(out, "The worst is '%s' of %s (%s): ", t->name, t->node, t->op);
+    ulp_text_show(out, "the worst is '%s' of %s (%s): ", t->name, t->node, t->op);
     if (t->nonfinite) {
-        ulp_text_add(out, "%zu of %zu elements are not finite, or share a block with one.",
+        ulp_text_add(out, "%zu of %zu elements are not finite, or share a block with one",
                      t->nonfinite, t->elements);
         return;
     }
     ulp_text_add(out,
                  "its %s leaves %s %.1f dB, by the rounding of elements %.0f %%, of scales "
-                 "%.0f %%, by clipping %.0f %%. ",
+                 "%.0f %%, by clipping %.0f %%; ",
                  t->format, strcmp(t->op, "QuantizeLinear") == 0 ? "it" : "the products",
                  ulp_tenths(t->product_db), 100 * t->rounding, 100 * t->scaling, 100 * t->clipping);
     ulp_text_add(out,
                  "%.3g %% of its values become zero; half of its blocks span more than %.1f bits, "
-                 "of which the format has %.1f. ",
+                 "of which the format has %.1f",
                  percent(t->zeros, t->elements), t->range_bits, t->format_bits);
     if (t->outlier_gain_db >= OUTLIER_DB)
-        ulp_text_add(out,
-                     "%s %zu is to blame: it is %.3g times as large as the median, and without it "
-                     "the others are %.1f dB more exact.",
-                     t->outlier_is_line ? (t->weight ? "Output channel" : "Row (token)")
-                                        : "Channel",
-                     t->outlier, t->outlier_ratio, t->outlier_gain_db);
+        ulp_text_add(
+            out,
+            "; %s %zu is to blame: it is %.3g times as large as the median, and without it "
+            "the others are %.1f dB more exact",
+            t->outlier_is_line ? (t->weight ? "output channel" : "row (token)") : "channel",
+            t->outlier, t->outlier_ratio, t->outlier_gain_db);
 }
 
-/* What helps, as a run has shown. */
-static void add_best(struct ulp_text *out, const struct ulp_scales *scales)
+static void say_scales(struct ulp_headline *head, const struct ulp_scales *scales)
 {
     const struct ulp_scales_choice *best = scales->choices;
-    if (!scales->choice_count)
-        return;
-    if (!(best->gain_db > 0.5))
-        ulp_text_add(out, " None of %zu other choices gains half a dB.", scales->choice_count);
+    ulp_text_show(&head->what, "%s: ", scales->arithmetic);
+    if (isfinite(ulp_tenths(scales->sqnr_db)))
+        ulp_text_add(&head->what, "outputs have %.1f dB", ulp_tenths(scales->sqnr_db));
     else
-        ulp_text_show(out, " Most gains %s: %.1f dB (%+.1f).", best->words,
+        ulp_text_add(&head->what, scales->sqnr_db < 0
+                                      ? "an output is not finite, or has another shape than it "
+                                        "should"
+                                      : "outputs are exact");
+    ulp_headline_drawn(head, scales->drawn);
+    add_worst(&head->why, &scales->tensors[0]);
+    if (!scales->choice_count)
+        ulp_text_add(&head->todo, "nothing: no other choice was tried");
+    else if (!(best->gain_db > 0.5))
+        ulp_text_add(&head->todo, "nothing: none of %zu other choices gains half a dB",
+                     scales->choice_count);
+    else
+        ulp_text_show(&head->todo, "try %s, with which outputs have %.1f dB (%+.1f)", best->words,
                       ulp_tenths(best->sqnr_db), best->gain_db);
 }
 
-static void add_scales_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
-{
-    struct ulp_headline head = {0};
-    ulp_text_show(&head.what, "%s", scales->arithmetic);
-    ulp_headline_drawn(&head, scales->drawn);
-    if (isfinite(ulp_tenths(scales->sqnr_db)))
-        ulp_text_add(&head.what, ": outputs have %.1f dB. ", ulp_tenths(scales->sqnr_db));
-    else
-        ulp_text_add(&head.what,
-                     scales->sqnr_db < 0
-                         ? ": an output is not finite, or has another shape than it should. "
-                         : ": ");
-    add_worst(&head.what, &scales->tensors[0]);
-    add_best(&head.what, scales);
-    ulp_page_headline(page, "", &head);
-    ulp_headline_free(page, &head);
-}
-
-static void add_tensors(const struct ulp_page *page, const struct ulp_scales *scales)
-{
-    struct ulp_text *out = page->out;
-    ulp_text_add(out, "\n%s%8s %7s %7s %7s %6s %6s %6s %6s %6s %8s  %s%s\n", page->dim, "dB",
-                 "own dB", "zero %", "clip %", "elem", "scale", "clip", "bits", "of", "outlier",
-                 "factor (node)", page->off);
-    for (size_t i = 0; i < scales->tensor_count && i < TENSORS_SHOWN; i++) {
-        const struct ulp_scaled_tensor *t = &scales->tensors[i];
-        ulp_text_add(out, " %7.1f %7.1f %7.3g %7.3g %5.0f%% %5.0f%% %5.0f%% %6.1f %6.1f %7.3gx  ",
-                     ulp_tenths(t->product_db), ulp_tenths(t->sqnr_db),
-                     percent(t->zeros, t->elements), percent(t->clipped, t->elements),
-                     100 * t->rounding, 100 * t->scaling, 100 * t->clipping, t->range_bits,
-                     t->format_bits, t->outlier_ratio);
-        ulp_page_name(page, t->name, NAME_AT);
-        ulp_text_show(out, " (%s)\n", t->node);
-    }
-    if (scales->tensor_count > TENSORS_SHOWN)
-        ulp_text_add(out, "  %zu more are more exact (all: --json)\n",
-                     scales->tensor_count - TENSORS_SHOWN);
-}
-
-static void add_choices(const struct ulp_page *page, const struct ulp_scales *scales)
-{
-    struct ulp_text *out = page->out;
-    if (!scales->choice_count)
-        return;
-    ulp_text_add(out, "\n%s%10s %7s  other choices, each run%s\n", page->dim, "dB", "gain",
-                 page->off);
-    for (size_t i = 0; i < scales->choice_count && i < CHOICES_SHOWN; i++)
-        ulp_text_show(out, " %9.1f %+7.1f  %s\n", ulp_tenths(scales->choices[i].sqnr_db),
-                      ulp_tenths(scales->choices[i].gain_db), scales->choices[i].words);
-}
+static json_t *make_scales_document(const struct ulp_scales *scales);
 
 static void add_scales(const struct ulp_page *page, const struct ulp_scales *scales)
 {
-    add_scales_verdict(page, scales);
-    add_tensors(page, scales);
-    add_choices(page, scales);
+    struct ulp_headline head = {0};
+    say_scales(&head, scales);
+    ulp_page_headline(page, "", &head);
+    ulp_headline_free(page, &head);
+    ulp_page_tables(page, "scales", make_scales_document(scales), ROWS_SHOWN);
 }
 
 ULP_PAGE_TEXT(ulp_scales_text, ulp_scales, add_scales)
@@ -166,18 +126,19 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
         ulp_tile_note(&tiles, -1, "most %s", most->name);
     if (scales->tensor_count)
         add_blocks(&tiles, &scales->tensors[0]);
-    ulp_tiles_put(writer, NULL, tiles);
+    struct ulp_headline head = {0};
+    say_scales(&head, scales);
+    ulp_tiles_put(writer, &head, tiles);
 }
 
 /* NULL: no memory. */
 static json_t *make_scales_document(const struct ulp_scales *scales)
 {
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_scales, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    ulp_scales_text(scales, 0, false, &text, &ignored);
-    return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_json_paragraph(text));
+    struct ulp_headline head = {0};
+    say_scales(&head, scales);
+    return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_headline_json(&head));
 }
 
 ULP_DOCUMENT_WRITE(ulp_scales_write, ulp_scales, "scales", make_scales_document)

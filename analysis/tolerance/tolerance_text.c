@@ -7,6 +7,7 @@
 
 #include "analysis/measure/judge.h"
 #include "analysis/audit/audit_json.h"
+#include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
@@ -200,9 +201,4 @@ static json_t *make_tolerance_document(const struct ulp_tolerance *tolerance)
     return ulp_json_document(&ulp_struct_tolerance, tolerance, &how, ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, const char *path,
-                                         struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_tolerance_document(tolerance), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_tolerance_write, ulp_tolerance, "tolerance", make_tolerance_document)

@@ -22,15 +22,20 @@ enum ulp_tile_level ulp_tile_graded(enum ulp_grade grade)
                                            : ULP_TILE_PLAIN;
 }
 
+const char *ulp_tile_level_name(enum ulp_tile_level level)
+{
+    static const char *const names[] = {"plain", "good", "warn", "bad"};
+    return names[level];
+}
+
 void ulp_tile_add(json_t **tiles, enum ulp_tile_level level, const char *title, const char *value,
                   ...)
 {
-    static const char *const levels[] = {"plain", "good", "warn", "bad"};
     va_list arguments;
     va_start(arguments, value);
     ulp_json_append(tiles, ulp_json_object("title", json_string(title), "value",
                                            make_text(value, arguments), "note", json_string(""),
-                                           "level", json_string(levels[level]), NULL));
+                                           "level", json_string(ulp_tile_level_name(level)), NULL));
     va_end(arguments);
 }
 
@@ -101,13 +106,25 @@ void ulp_tile_count(json_t **tiles, enum ulp_tile_level level, const char *title
     ulp_tile_add(tiles, count ? level : ULP_TILE_GOOD, title, "%zu", count);
 }
 
+json_t *ulp_headline_json(struct ulp_headline *headline)
+{
+    struct ulp_text text = {0};
+    const struct ulp_page prose = ulp_page_make(&text, ULP_PAGE_PROSE, false);
+    ulp_page_headline(&prose, "", headline);
+    ulp_headline_free(&prose, headline);
+    return ulp_json_lines(&text);
+}
+
 void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles)
 {
-    if (headline) {
-        writer->failed |= headline->why.failed || headline->todo.failed;
+    if (headline)
         ulp_json_put(writer, "headline", ulp_json_lines(&headline->what));
-        ulp_text_free(&headline->why);
-        ulp_text_free(&headline->todo);
-    }
-    ulp_json_put(writer, "tiles", tiles);
+    if (tiles || !headline)
+        ulp_json_put(writer, "tiles", tiles);
+    if (!headline)
+        return;
+    if (headline->beside.length)
+        ulp_json_put(writer, "beside", ulp_json_lines(&headline->beside));
+    ulp_json_put(writer, "why", ulp_json_lines(&headline->why));
+    ulp_json_put(writer, "do", ulp_json_lines(&headline->todo));
 }

@@ -10,6 +10,7 @@
 
 /* What a tile's colour says: how things are, with their sign. */
 enum ulp_tile_level { ULP_TILE_PLAIN, ULP_TILE_GOOD, ULP_TILE_WARN, ULP_TILE_BAD };
+const char *ulp_tile_level_name(enum ulp_tile_level level);
 enum ulp_tile_level ulp_tile_graded(enum ulp_grade grade);
 
 void ulp_tile_add(json_t **tiles, enum ulp_tile_level level, const char *title, const char *value,
@@ -27,5 +28,7 @@ void ulp_tile_headroom(json_t **tiles, double bits, ptrdiff_t node, const char *
 /* "Errors": how many of them; none is good. */
 void ulp_tile_count(json_t **tiles, enum ulp_tile_level level, const char *title, size_t count);
 
-/* Members "headline" (headline NULL: none) and "tiles" of the open object; both are freed. */
+/* A headline in one paragraph; it is freed. */
+json_t *ulp_headline_json(struct ulp_headline *headline);
+/* Members "headline", "tiles", "why" and "do" of the open object; both are freed. */
 void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles);

@@ -42,8 +42,8 @@ struct ulp_doctor_cause {
 
 /* Initialise with zeros. */
 struct ulp_doctor_options {
-    size_t size;            /* ULP_OPTIONS */
-    const char *target;     /* as --for names it, "@GPU" may follow; NULL: none */
+    size_t size;        /* ULP_OPTIONS */
+    const char *target; /* as --for names it, "@GPU" may follow; NULL: none */
     /* NULL: the target's, of a graph in FP32 what it computes that in where nobody converts it; of
      * no target "model" for one that declares FP16 or BF16 values, else "fp16" */
     const char *arithmetic;
@@ -69,8 +69,8 @@ struct ulp_doctor_options {
     /* of the walk: after so many the search for a remedy, its last step, ends, and the verdict is
      * said without one; 0: ULP_DOCTOR_SECONDS */
     double seconds;
-    /* what the model was made of, as of an audit: outputs are judged by its, constants compared with
-     * its; NULL: they are not. No remedy is searched then */
+    /* what the model was made of, as of an audit: outputs are judged by its, constants compared
+     * with its; NULL: they are not. No remedy is searched then */
     const struct ulp_model *original;
 };
 #define ULP_DOCTOR_SECONDS 60.0
@@ -101,8 +101,8 @@ struct ulp_doctor {
      * what the other gives ("with VNNI it is fine: ...") and which this machine has; where their
      * verdicts are one, "with VNNI and without VNNI alike" and NULL; else NULL */
     char *processor, *other_processor, *this_processor;
-    /* "rules that are inferred: acc=fp16": the weakest of the target's that concern the model; NULL:
-     * all are recorded or documented */
+    /* "rules that are inferred: acc=fp16": the weakest of the target's that concern the model;
+     * NULL: all are recorded or documented */
     char *rests_on;
     char *remedy; /* what keeps the result right, by a run; NULL: none was searched or found */
     char *next;   /* the command line to go on with */
@@ -152,7 +152,7 @@ ULP_API enum ulp_status ulp_judged_rests(const struct ulp_model *model, const ch
 
 /* The kinds of processors that the target (NULL: none) may run on and that differ for the model, in
  * sums of bytes that may saturate; NULL: none. */
-ULP_API const struct ulp_target_choice *
-ulp_judged_processors(const struct ulp_model *model, const struct ulp_target *target);
+ULP_API const struct ulp_target_choice *ulp_judged_processors(const struct ulp_model *model,
+                                                              const struct ulp_target *target);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef ULPSCOPE_SAVED_H
 #define ULPSCOPE_SAVED_H
 
+#include <ulpscope/written.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <ulpscope/audit.h>
@@ -24,10 +25,11 @@ ULP_API void ulp_saved_free(struct ulp_saved *saved);
 ULP_API enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern,
                                        int width, bool colour, char **out, struct ulp_error *error);
 
-/* The same as JSON into that file: report.json with only the nodes that the pattern names, or with
- * none. */
-ULP_API enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern,
-                                            const char *path, struct ulp_error *error);
+/* The same into that file, as JSON (report.json with only the nodes that the pattern names, or with
+ * none) or as Markdown. */
+ULP_API enum ulp_status ulp_saved_show_as(const struct ulp_saved *saved, const char *pattern,
+                                          enum ulp_output_kind as, const char *path,
+                                          struct ulp_error *error);
 
 /* How many outputs of how many arithmetics became what. An error that is neither `factor` times as
  * large nor that much smaller is equal. What only one of the reports has, or what has no figures in
@@ -36,18 +38,13 @@ struct ulp_saved_changes {
     size_t worse, better, equal;
     size_t nonfinite_inputs; /* of both reports, that held NaN or infinity */
 };
-enum ulp_saved_form {
-    ULP_FORM_TEXT,
-    ULP_FORM_MARKDOWN /* a table, for a comment on a pull request */
-};
 struct ulp_saved_comparison {
     double factor; /* above 1; 0: 1.1 */
-    enum ulp_saved_form form;
-    int width; /* of text: both as in ulp_report_text */
+    int width;     /* of text: both as in ulp_report_text */
     bool colour;
-    /* also as files of these names, NULL: none: JSON (doc/report.md), and a page of the later
-     * report */
-    const char *json, *page;
+    /* also as files of these names, NULL: none: JSON (doc/report.md), a page of the later report,
+     * and Markdown */
+    const char *json, *page, *markdown;
 };
 /* What became better or worse from `before` to `after`, the verdict on each arithmetic first.
  * Arithmetics are paired by name, or where each report has one, those. Free *out with free(). */

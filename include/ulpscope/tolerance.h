@@ -17,6 +17,7 @@
 
 #include <ulpscope/compare.h>
 #include <ulpscope/limit.h>
+#include <ulpscope/written.h>
 
 struct ulp_tolerance_element {
     size_t index;
@@ -110,8 +111,9 @@ ULP_API double ulp_tolerance_excess(const struct ulp_tolerance_output *output, d
  * ulp_report_text. */
 ULP_API enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width,
                                            bool colour, char **out, struct ulp_error *error);
-/* Write it as JSON (doc/fields.md). */
-ULP_API enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance,
-                                                 const char *path, struct ulp_error *error);
+/* Write it (doc/fields.md). */
+ULP_API enum ulp_status ulp_tolerance_write(const struct ulp_tolerance *tolerance,
+                                            enum ulp_output_kind as, const char *path,
+                                            struct ulp_error *error);
 
 #endif

@@ -245,8 +245,7 @@ class Scales(records.Scales, OneFile):
 class Tolerance(records.Tolerance, OneFile):
     """What tolerance an arithmetic can meet."""
 
-    _text, _write, _file = "ulp_tolerance_text", "ulp_tolerance_write_json", "tolerance.json"
-    _as = ()
+    _text, _write, _file = "ulp_tolerance_text", "ulp_tolerance_write", "tolerance.json"
 
     def excess(self, output: str, atol: float, rtol: float = 0.0) -> float:
         """How many times too tight |x - reference| <= atol + rtol |reference| is for the output, in its tightest sample; at most 1: it is met."""

@@ -160,7 +160,7 @@ TEST(summary)
     struct ulp_lint_result result = run_lint(&plain, 0);
     char *text;
     ck_ok(ulp_lint_text(&result, 1, 0, false, &text, &why));
-    ck_assert_msg(strncmp(text, "text.onnx: 3 warnings in 3 nodes. Begin with exp-in-half: ", 50) ==
+    ck_assert_msg(strncmp(text, "text.onnx: 3 warnings in 3 nodes; first exp-in-half: ", 50) ==
                       0,
                   "%s", text);
     ck_assert_msg(strstr(text, "a (Exp): ") && strstr(text, "and 2 more") &&
@@ -171,7 +171,7 @@ TEST(summary)
     plain.found = "(float[2] x) => (float[2] y) { y = Neg(x) }";
     result = run_lint(&plain, 0);
     ck_ok(ulp_lint_text(&result, 1, 0, false, &text, &why));
-    ck_assert_str_eq(text, "text.onnx: nothing found in 1 node.\n");
+    ck_assert(strncmp(text, "text.onnx: nothing found in 1 node\n", 35) == 0);
     free(text);
     ulp_lint_free(&result);
 }

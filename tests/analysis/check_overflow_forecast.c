@@ -213,9 +213,7 @@ TEST(an_overflow_is_counted_once)
     struct ulp_overflow_forecast got;
     forecast(&root, "e4m20", &(double){20}, 1, &got);
     expect_summary(&got, "e4m20: overflows at 1 of 3 nodes: square", true);
-    expect_summary(&got,
-                   "e4m20: overflows at 1 of 3 nodes, 1 more only hands it on; 0 within 1 bit",
-                   true);
+    expect_summary(&got, "  1 more only hands it on, 0 within 1 bit", true);
     expect_summary(&got, "2 of 3", false);
     ulp_overflow_free(&got);
 }
@@ -225,7 +223,7 @@ TEST(a_zero_is_followed)
     struct ulp_overflow_forecast got;
     forecast(&small, "e4m3,result-only", &(double){0x1p-12}, 1, &got);
     expect_summary(&got, "is not finite at 1 of 3 nodes: inverse (Reciprocal)", true);
-    expect_summary(&got, "overflows", false);
+    expect_summary(&got, "overflows at", false);
     ulp_overflow_free(&got);
 }
 

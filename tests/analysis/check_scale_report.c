@@ -179,7 +179,7 @@ TEST(quantised_by_hand)
     ck_assert_uint_eq(found.choice_count, 0);
     char *text; /* the graph is the truth, and quantises: its outputs are exact */
     ck_ok(ulp_scales_text(&found, 100, false, &text, &why));
-    ck_assert_ptr_eq(strstr(text, "fp32: The worst is 'x0' of q (QuantizeLinear)"), text);
+    ck_assert_ptr_eq(strstr(text, "fp32: outputs are exact\n  why   the worst is 'x0' of q "), text);
     free(text);
     ulp_scales_free(&found);
     ulp_tensor_set_free(&inputs);
@@ -207,7 +207,7 @@ TEST_LOOP(outliers_are_named, 0, 10)
     ck_assert_uint_eq(t->outlier, which);
     ck_assert(t->outlier_is_line == token);
     ck_assert_msg(t->outlier_gain_db > 3, "%g", t->outlier_gain_db);
-    ck_ok(ulp_scales_text(&scales, 100, false, &text, &why));
+    ck_ok(ulp_scales_text(&scales, 1000, false, &text, &why));
     ck_assert_msg(token || (t == &scales.tensors[0] && strstr(text, "to blame")), "%s", text);
     free(text);
     ulp_scales_free(&scales);
@@ -289,7 +289,7 @@ TEST(scales_become_zero)
     ck_assert_double_eq(t->clipping, 0);
     char *text;
     ck_ok(ulp_scales_text(&scales, 0, false, &text, &why));
-    ck_assert_ptr_nonnull(strstr(text, "    99.6       0 "));
+    ck_assert_ptr_nonnull(strstr(text, "  99.6 %      0 % "));
     free(text);
     ulp_scales_free(&scales);
     ulp_tensor_set_free(&inputs);

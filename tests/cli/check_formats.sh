@@ -61,15 +61,13 @@ for command in "run $model" "extract $model" list mma; do
     expect 2 "$command as JSON" "$program" $command --json -
     shows err "there is no option '--json'" "$command as JSON"
 done
-expect 0 "differences as Markdown" "$program" diff one several --to markdown
-cp out diff.md
-expect 2 "an unknown form" "$program" diff one one --to html
+expect 0 "differences as Markdown" "$program" diff one several --markdown diff.md
 expect 0 "one arithmetic" "$program" audit "$model" -i "$inputs" -a tf32 -q --no-attribute -o narrow
 expect 0 "another" "$program" audit "$model" -i "$inputs" -a bf16 -q --no-attribute -o wide
-for to in --json=- --to=markdown; do
-    expect 1 "worse as $to" "$program" diff narrow wide $to --fail-if-worse
-    shows err "FAIL --fail-if-worse" "worse as $to"
-done
+expect 1 "worse" "$program" diff narrow wide --json=- --markdown worse.md --fail-if-worse
+shows err "FAIL --fail-if-worse" "worse"
+grep -q '^\*\*✕ bf16: worse at 1 of 1 outputs\*\*$' worse.md || fail "not the headline of what is worse: $(head -3 worse.md)"
+expect 0 "an audit as Markdown" "$program" show several --markdown several.md
 
 # ---- tables
 expect 0 "a table" "$program" show several --to csv -o nodes.csv
@@ -123,17 +121,19 @@ plain = copy.deepcopy(hostile)
 for lane in plain['lanes']:
     del lane['nodes'][3]['born']
 json.dump(plain, open('plain.json', 'w'))
-result = subprocess.run([program, 'diff', 'plain.json', 'hostile.json', '--to', 'markdown'], capture_output=True, text=True, timeout=60)
+result = subprocess.run([program, 'diff', 'plain.json', 'hostile.json', '--markdown', 'hostile.md'], capture_output=True, text=True, timeout=60)
 assert result.returncode == 0, result.stderr
-rows = [line for line in result.stdout.split('\n') if line.startswith('|')]
-assert len(rows) == 2 + 2 * len(evil)
-code = re.compile(r'(?<!`)(`+)(?!`)(?:.*?[^`])(\1)(?!`)')
-for row in rows:
-    assert len(re.findall(r'(?<!\\)\|', row)) == 7, row
-    assert '<' not in code.sub('', row) and '`' not in code.sub('', row), row
-assert '# heading' not in [line.strip() for line in result.stdout.split('\n')]
-assert '<img' not in code.sub('', result.stdout).replace('<details>', '')
-assert open('diff.md').read().startswith('**Accuracy: ')
+code = re.compile(r'(?<![`\\])(`+)(?!`)(?:.*?[^`])(\1)(?!`)')
+for name in 'hostile.md', 'several.md':
+    text = open(name).read()
+    for table in re.split('</details>', text)[:-1]:
+        rows = [line for line in table.split('\n') if line.startswith('|')]
+        assert len(rows) >= 3 and len({len(re.findall(r'(?<!\\)\|', row)) for row in rows}) == 1, rows
+        for row in rows:
+            assert not re.search(r'(?<!\\)[<`]', code.sub('', row)), row
+    assert '# heading' not in [line.strip() for line in text.split('\n')]
+    assert not re.search(r'(?<!\\)<img', code.sub('', text))
+assert len([line for line in open('hostile.md') if re.match(r'\| `', line)]) >= 2 * (len(evil) - 1)
 
 # the verdicts begin what the terminal shows, and are the report's
 shown = ' '.join(open('audit.out').read().split())
@@ -208,7 +208,7 @@ for command in "${commands[@]}"; do
     [ $code -le 1 ] || { fail "the workflow's '$command' exits $code"; head -3 err; }
 done
 [ ${#commands[@]} -ge 5 ] || fail "only ${#commands[@]} commands were found in the workflow"
-shows summary.md "**Accuracy: no change" "the workflow's summary"
+shows summary.md ": no change at " "the workflow's summary"
 for file in lint.sarif limits.xml report/report.json report-main/report.json; do [ -s "$file" ] || fail "the workflow makes no $file"; done
 python3 - "$workflow" <<'END' || fail "the workflow is no workflow"
 import sys

@@ -54,14 +54,16 @@ overflow 1 MODEL.onnx --seed 3 --val-range 0,1e30 --format e4m3
 doctor 1 MODEL.onnx -i MODEL.npz -a fp16 --no-plan
 fix 1 MODEL.onnx -i MODEL.npz -a tf32 --tolerance sqnr_db=90 -o fixed.onnx
 compare 1 MODEL.onnx MODEL-fp16.npz -i MODEL.npz -a fp32
+lint 1 MODEL.onnx
+scales 1 MODEL.onnx -i MODEL.npz -a bf16,factor=nvfp4
 compare 2 MODEL.onnx MODEL-fp16.npz MODEL-fp32.npz -i MODEL.npz -a fp32
 LINES
 }
-# the commands that have a result and judge it are among them (lint's findings, what scales and engine list, what show looks up and
+# the commands that have a result and judge it are among them (what engine lists, what show looks up and
 # what diff sets side by side are no verdicts)
 for command in $("$program" --describe | awk -F '\t' '$1 == "command" { print $2 }'); do
     "$program" "$command" --describe | awk -F '\t' '$1 == "option" && $3 ~ /^json/ && $4 == "FILE"' | grep -q . && echo "$command"
-done | grep -vxE 'lint|scales|engine|show|diff' | sort >have
+done | grep -vxE 'engine|show|diff' | sort >have
 cases | cut -d ' ' -f 1 | sort -u | cmp -s - have || fail "not the commands that judge: $(cases | cut -d ' ' -f 1 | sort -u | diff - have)"
 
 while read -r -u 3 command count arguments; do

@@ -16,14 +16,22 @@ END
 expect 0 "a forecast" "$program" overflow gaps.onnx -i gaps.npz -f fp16,bf16 -q --html overflow.html -o report
 expect 0 "a forecast afterwards" "$program" show report --html later.html
 expect 0 "an audit" "$program" audit gaps.onnx -i gaps.npz -a fp16,bf16 -q --html audit.html
+python3 - <<'END' || fail "long reports"
+import json
+nodes = [{"index": i, "name": f"n{i}", "op": "Add", "outputs": [{"name": f"v{i}", "bound": i, "verdict": "proven"}]} for i in range(1000)]
+head = {"schema": 2, "ulpscope": "0", "verdict": "Many.", "model_path": "m.onnx"}
+json.dump({**head, "counts": {}, "findings": [{"severity": "note", "rule": "r", "node": n["name"], "op": "Add", "text": "t"} for n in nodes]}, open("many.json", "w"))
+json.dump({**head, "counts": {}, "hidden_unproven": 0, "arithmetic": "fp16", "nodes": nodes}, open("proof.json", "w"))
+END
+for name in many proof; do expect 0 "$name" "$program" show $name.json --html $name.html; done
 cat >views.js <<'END'
 const fs = require("fs"), vm = require("vm"), zlib = require("zlib"), assert = require("assert").strict;
 const [folder, ...pages] = process.argv.slice(2);
-const scripts = ["text", "element", "state", "hero", "adapt", "adapt_audit", "adapt_others", "adapt_diff", "adapt_formats"];
-vm.runInThisContext(scripts.map((name) => fs.readFileSync(`${folder}/${name}.js`, "utf8")).join("\n") + "\nvar page = { viewOf, adapters };");
+const scripts = ["text", "element", "state", "adapt"];
+vm.runInThisContext(scripts.map((name) => fs.readFileSync(`${folder}/${name}.js`, "utf8")).join("\n") + "\nvar page = { viewOf };");
+const viewOf = (path) => page.viewOf(JSON.parse(zlib.inflateSync(Buffer.from(/id="data">([^]*?)<\/script>/.exec(fs.readFileSync(path, "utf8"))[1], "base64"))));
 for (const path of pages) {
-  const packed = /id="data">([^]*?)<\/script>/.exec(fs.readFileSync(path, "utf8"))[1];
-  const data = JSON.parse(zlib.inflateSync(Buffer.from(packed, "base64"))), { nodes } = page.viewOf(data);
+  const { nodes } = viewOf(path);
   const edges = nodes.sources.map((from, i) => [nodes.numbers[i], [...from].map((n) => nodes.numbers[n]).filter((n) => n % 2).sort()]).filter(([to]) => [1, 3, 4].includes(to));
   assert.deepEqual(edges, [[1, []], [3, [1]], [4, [1, 3]]], `${path}: ${JSON.stringify(edges)}`);
   for (const number of [1, 3, 4]) assert.equal(nodes.names[nodes.at.get(number)], { 1: "first", 3: "second", 4: "third" }[number], path);
@@ -31,13 +39,11 @@ for (const path of pages) {
 }
 // one format took a branch that the other did not
 const forecast = (format, ...indexes) => ({ name: format, born_count: 0, harmful_count: 0, nodes: indexes.map((index) => ({ index, name: `n${index}`, op: "Add", outputs: [{ headroom_bits: index }] })) });
-const { nodes } = page.adapters.overflow({ root: { lanes: [forecast("fp16", 2, 7), forecast("bf16", 2, 5)] } }, { formats: [] });
+const { nodes } = page.viewOf({ formats: [], reports: [{ document: { title: "", model: "", blocks: [] }, root: { lanes: [forecast("fp16", 2, 7), forecast("bf16", 2, 5)] } }] });
 assert.deepEqual([nodes.numbers, nodes.names], [[2, 5, 7], ["n2", "n5", "n7"]]);
 assert.deepEqual([[...nodes.values(0, "headroom")], [...nodes.values(1, "headroom")]], [[2, NaN, 7], [2, 5, NaN]]);
 // no table is cut
-const many = Array.from({ length: 1000 }, (_, i) => ({ index: i, name: `n${i}`, op: "Add", severity: "note", outputs: [{ bound: i }] }));
-assert.equal(page.adapters.lint({ root: { findings: many } }).tables[0].rows.length, 1000);
-assert.equal(page.adapters.proof({ root: { nodes: many } }).tables[0].rows.length, 1000);
+for (const path of ["many.html", "proof.html"]) assert.equal(viewOf(path).tables.at(-1).rows.length, 1000, path);
 END
 node views.js "$source/analysis/html/page" overflow.html later.html audit.html || fail "what the page makes of reports"
 exit $failed

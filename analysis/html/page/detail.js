@@ -36,6 +36,9 @@ function causesBlock(node) {
   );
 }
 
+// A table of one row, which stands in a narrow panel.
+const termsOf = ({ columns, rows }) => element("dl", { class: "how" }, columns.map((c) => [element("dt", { text: c.title }), element("dd", { class: c.class(rows[0]) || null }, c.text(rows[0]))]));
+
 class Detail {
   constructor(app, host) {
     this.app = app;
@@ -76,12 +79,21 @@ class Detail {
       ),
     );
   }
+  // What the document's tables say of the node.
+  rowsOf(i) {
+    const { nodes, tables } = this.app.view, number = nodes.numbers[i], name = nodes.names[i];
+    return tables.flatMap((table) => {
+      const at = table.columns.findIndex((c) => c.as === "node");
+      const rows = at < 0 ? [] : table.rows.filter((row) => ((cell) => (cell.node >= 0 ? cell.node === number : cell.value === name && nodes.byName.get(name) === i))(cellOf(row[at])));
+      return rows.length ? [{ title: shown(table.title), columns: table.columns.filter((c) => c.as !== "node"), rows: rows.slice(0, 40) }] : [];
+    });
+  }
   everyLane(i) {
     const { view } = this.app, measures = view.nodes.measures.filter((m) => ["share", "introduced", "carried", "entire", "headroom"].includes(m.key) && view.nodes.has(m.key));
     if (view.lanes.length < 2 || !measures.length) return null;
     return smallTable(
-      [{ title: "arithmetic", text: (l) => shown(view.lanes[l].name) }, ...measures.map((m) => ({ title: m.title, number: true, text: (l) => m.text(view.nodes.values(l, m.key)[i]) }))],
-      view.lanes.map((_, l) => l),
+      [{ title: "figure", text: (m) => m.title }, ...view.lanes.map((lane, l) => ({ title: cut(lane.name, 16), number: true, text: (m) => m.text(view.nodes.values(l, m.key)[i]) }))],
+      measures,
       "All arithmetics",
     );
   }
@@ -111,6 +123,6 @@ class Detail {
     if (readers.length) add(this.section("Read by", element("ul", { class: "links" }, readers.slice(0, 20).map((i) => element("li", {}, this.link(i))), readers.length > 20 ? element("li", { text: `and ${readers.length - 20} more` }) : null)));
     add(this.section(`Errors${output?.name && (node.outputs || []).length > 1 ? ` of ${cut(output.name, 40)}` : ""}`, this.figures(node)));
     add(this.section("All arithmetics", this.everyLane(selected)));
-    for (const more of view.nodes.more ? view.nodes.more(lane, selected) : []) add(this.section(more.title, more.content));
+    for (const table of this.rowsOf(selected)) add(this.section(table.title, table.rows.length > 1 ? smallTable(table.columns, table.rows, table.title) : termsOf(table)));
   }
 }

@@ -17,8 +17,10 @@ class Graph {
     this.tree = makeTree(app.view.nodes);
     openSome(this.tree.root, host.clientWidth < 600 ? 30 : 60);
     const { nodes } = app.view;
-    this.measures = nodes.measures.filter((m) => (["share", "introduced", "carried", "entire", "headroom"].includes(m.key) || nodes.marks.has(m.key)) && nodes.has(m.key));
-    this.first = this.measures.find((m) => m.key === app.view.leading) ?? this.measures[0];
+    this.measures = nodes.measures.filter((m) => (["harm", "share", "introduced", "carried", "entire", "headroom"].includes(m.key) || nodes.marks.has(m.key)) && nodes.has(m.key));
+    // what breaks, where anything does, else what the document leads with
+    const breaks = nodes.has("harm") && nodes.values(app.lane, "harm").some((v) => v > 2);
+    this.first = this.measures.find((m) => m.key === app.view.leading) ?? this.measures.find((m) => m.key === (breaks ? "harm" : "share")) ?? this.measures[0];
     this.measure = this.first;
     this.build();
     app.state.keep("colour", () => (this.measure !== this.first ? this.measure.key : ""), (key) => this.colourBy(this.measures.findIndex((m) => m.key === key)));

@@ -61,9 +61,9 @@ function addSection(host, id, title, ...content) {
 }
 
 function addTables(host, tables) {
-  const rest = new Map();
-  for (const table of tables) rest.set(table.section || "Overflows and schedules", [...(rest.get(table.section || "Overflows and schedules") || []), table]);
-  for (const [title, tables] of rest) addSection(host, title.toLowerCase().replace(/[^a-z]+/g, "-"), title, tablesSection(tables));
+  const sections = new Map();
+  for (const table of tables) sections.set(table.section, [...(sections.get(table.section) || []), table]);
+  for (const [title, tables] of sections) addSection(host, title.toLowerCase().replace(/[^a-z]+/g, "-"), title, tablesSection(tables));
 }
 
 // The graph, the errors along the depth and the table beside the panel of the chosen node, which stays in sight.
@@ -89,38 +89,35 @@ async function start() {
   document.querySelector("h1").textContent = cut(file || view.title, 120);
   document.querySelector("header p").textContent = [view.title, view.nodes ? plural(view.nodes.count, "node") : "", ...view.lanes.slice(0, 6).map((lane) => cut(lane.name, 40)), ...view.origin].filter(Boolean).join(" · ");
   const hero = element("div");
-  addSection(main, "verdict", "Verdict", hero, view.lanes.length > 1 ? element("div", { class: "tools" }, app.laneChooser()) : null, element("details", { open: view.verdicts.length < 5 }, element("summary", { text: "The verdicts in full" }), verdictSection(view)));
+  addSection(main, "verdict", "Verdict", view.lanes.length > 1 ? element("div", { class: "tools" }, app.laneChooser()) : null, hero);
   new Hero(app, hero);
+  addSection(main, "steps", "What its steps say", view.headlines.slice(view.first).map((h) => element("div", { class: `hero small ${h.level}` }, element("p", {}, breakable(shown(h.what))), h.why ? element("p", { class: "quiet" }, breakable(shown(h.why))) : null)));
   await painted();
-  if (view.curves.length) addSection(main, "curves", view.curvesTitle, element("div", { class: "curves" }, curvesSection(view)));
-  addSection(main, "outputs", "Outputs", tablesSection(view.outputs.map((t, i) => (i || t.title !== "Outputs" ? t : { ...t, heading: false }))));
+  addSection(main, "curves", "Price", view.curves.length ? element("div", { class: "curves" }, curvesSection(view)) : null);
   const drawn = view.nodes?.count > 0, figures = drawn && view.nodes.measures.some((m) => !view.nodes.marks.has(m.key));
   // a graph without figures only shows where what the tables say is
-  const leads = (table) => !figures || table.leads;
+  const leads = (table) => !figures || table.leads || table.section === "Outputs";
   addTables(main, view.tables.filter(leads));
   const rest = drawn ? addNodes(main, app) : main;
   addTables(rest, view.tables.filter((table) => !leads(table)));
   addSection(rest, "how", "How every number was obtained", howSection(view));
-  const first = view.nodes?.at.get(view.first) ?? (drawn && app.graph.measure ? worstNode(app) : -1);
+  const first = drawn && app.graph.measure ? worstNode(app) : -1;
   if (first >= 0) app.select(first);
   app.state.start();
   document.body.classList.add("ready");
 }
 
 // What is looked at first: the arithmetic that is judged worst
-const worstLane = (view) => view.lanes.reduce((worst, _, l) => (levelOrder.indexOf(view.hero(l).level) < levelOrder.indexOf(view.hero(worst).level) ? l : worst), 0);
 const levelOrder = ["bad", "warn", "plain", "good"];
+const worstLane = (view) => view.lanes.map((lane) => levelOrder.indexOf(view.headlines.find((h) => h.name === lane.name)?.level ?? "plain")).reduce((worst, level, l, all) => (level < all[worst] ? l : worst), 0);
 
-// and the node that the verdict is about.
+// and the first node that breaks there, else the one that the graph's colour shows as worst.
 function worstNode(app) {
-  const { nodes } = app.view, broken = nodes.measures.some((m) => m.key === "nonfinite") ? nodes.values(app.lane, "nonfinite") : [];
-  const first = [...broken].findIndex((v) => v > 0);
+  const { nodes } = app.view, { measure } = app.graph, values = nodes.values(app.lane, measure.key), better = measure.kind === "room" ? (a, b) => a < b : (a, b) => a > b;
+  const broken = nodes.has("harm") ? nodes.values(app.lane, "harm") : [], first = [...broken].findIndex((v) => v === 4);
   if (first >= 0) return first;
-  const values = nodes.values(app.lane, app.graph.measure.key), room = app.graph.measure.kind === "room";
   let worst = -1;
-  values.forEach((v, i) => {
-    if (!Number.isNaN(v) && (worst < 0 || (room ? v < values[worst] : v > values[worst]))) worst = i;
-  });
+  values.forEach((v, i) => !Number.isNaN(v) && (worst < 0 || better(v, values[worst])) && (worst = i));
   return worst;
 }
 

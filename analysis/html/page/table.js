@@ -64,10 +64,10 @@ class NodeTable {
     this.app = app;
     const longest = nodes.names.reduce((most, name) => Math.max(most, name.length), 8);
     this.columns = [
-      { title: "#", key: "index", number: true, value: (i) => nodes.numbers[i], text: (i) => String(nodes.numbers[i]), width: "4.2em" },
-      { title: "node", key: "name", value: (i) => nodes.names[i], text: (i) => cut(nodes.names[i], nameMost), class: "name", width: `${Math.min(nameMost, longest) * 0.53 + 2}em` },
-      { title: "operator", key: "op", value: (i) => nodes.ops[i], text: (i) => cut(nodes.ops[i], 40), width: "9.5em" },
-      ...nodes.measures.filter((m) => nodes.has(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: "7.5em", bar: m.kind === "part" ? m.key : null })),
+      { title: "#", key: "index", number: true, value: (i) => nodes.numbers[i], text: (i) => String(nodes.numbers[i]), width: "3.4em" },
+      { title: "node", key: "name", value: (i) => nodes.names[i], text: (i) => cut(nodes.names[i], nameMost), class: "name", width: `${Math.min(nameMost, Math.max(14, longest)) * 0.5 + 1}em` },
+      { title: "operator", key: "op", value: (i) => nodes.ops[i], text: (i) => cut(nodes.ops[i], 40), width: "7em" },
+      ...nodes.measures.filter((m) => nodes.has(m.key) && !["ulp", "sqnr", "largest", "tiny"].includes(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: m.classes ? "7em" : "5.4em", bar: m.kind === "part" ? m.key : null })),
     ];
     this.sort = { key: "index", down: false };
     this.filter = "";

@@ -6,13 +6,13 @@ const scales = {
     size: ["#eef3f8", "#c6dbef", "#7fb3d9", "#3a82bd", "#0b4f94", "#08306b"],
     room: ["#b2420a", "#e8862f", "#fbd9a6", "#e9eef3", "#a9cfe5", "#3a82bd"],
     none: "#f3f4f6",
-    classes: { good: "#a9cfe5", warn: "#f3dc8c", bad: "#e8862f", plain: "#d5dbe1", list: ["#c6dbef", "#e8862f", "#7a5ea8", "#8fc9a5", "#d98fb8", "#d6cf6b", "#3a82bd", "#8a5a3c"] },
+    classes: { good: "#a9cfe5", warn: "#f3dc8c", bad: "#c2410c", plain: "#e6eaee", much: "#3a82bd", passes: "#f0a868", list: ["#c6dbef", "#e8862f", "#7a5ea8", "#8fc9a5", "#d98fb8", "#d6cf6b", "#3a82bd", "#8a5a3c"] },
   },
   dark: {
     size: ["#20303f", "#28506f", "#2f77a6", "#54a0cf", "#a6d2ee", "#f0f8ff"],
     room: ["#ff9a4d", "#d97a28", "#7d5a33", "#36424d", "#2f6d96", "#7cc0ea"],
     none: "#262c33",
-    classes: { good: "#2f6d96", warn: "#8a7420", bad: "#d97a28", plain: "#4a5560", list: ["#28506f", "#d97a28", "#8f78c4", "#3f8560", "#b0608e", "#8f8a2e", "#54a0cf", "#a87a5c"] },
+    classes: { good: "#2f6d96", warn: "#8a7420", bad: "#ff9a4d", plain: "#36424d", much: "#54a0cf", passes: "#7d5a33", list: ["#28506f", "#d97a28", "#8f78c4", "#3f8560", "#b0608e", "#8f8a2e", "#54a0cf", "#a87a5c"] },
   },
 };
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");

@@ -59,6 +59,8 @@ static enum ulp_status write_report(const struct audit_options *options,
     }
     if (json_file())
         ULP_TRY(ulp_audit_write_json(audit, json_file(), error));
+    if (markdown_file())
+        ULP_TRY(ulp_report_markdown(audit, markdown_file(), error));
     if (options->html) {
         ULP_TRY(ulp_report_html(audit, options->html, error));
         say(stdout, "page: %s\n", options->html);

@@ -9,7 +9,6 @@
 struct diff_options {
     const char *reports[2], *html;
     double factor;
-    enum ulp_saved_form form;
     size_t max_memory_bytes;
     bool fail_if_worse, allow_nonfinite_inputs;
 };
@@ -19,27 +18,29 @@ static enum ulp_status compare_reports(const struct diff_options *options, struc
 {
     struct ulp_saved_changes changes;
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    const struct ulp_saved_comparison how = {
-        options->factor,           options->form, terminal_width(STDOUT_FILENO),
-        use_colour(STDOUT_FILENO), json_file(),   options->html};
+    const struct ulp_saved_comparison how = {options->factor,
+                                             terminal_width(STDOUT_FILENO),
+                                             use_colour(STDOUT_FILENO),
+                                             json_file(),
+                                             options->html,
+                                             markdown_file()};
     ULP_TRY(ulp_saved_compare(before, after, &how, &changes, &text, error));
     fputs(text, stdout);
-    if (options->html && options->form == ULP_FORM_TEXT)
+    if (options->html)
         say(stdout, "page: %s\n", options->html);
     const size_t inputs = options->allow_nonfinite_inputs ? 0 : changes.nonfinite_inputs;
     const bool empty = !(changes.worse + changes.better + changes.equal);
-    FILE *stream = options->form == ULP_FORM_TEXT ? stdout : stderr;
     if (!options->fail_if_worse || (!changes.worse && !inputs && !empty))
         return ULP_OK;
     if (inputs)
-        say(stream,
+        say(stdout,
             "\nFAIL --fail-if-worse: %zu input%s with NaN or infinity (when that is meant: "
             "--allow-nonfinite-inputs)\n",
             inputs, inputs == 1 ? "" : "s");
     else if (empty)
-        say(stream, "\nFAIL --fail-if-worse: there is no output to compare\n");
+        say(stdout, "\nFAIL --fail-if-worse: there is no output to compare\n");
     else
-        say(stream, "\nFAIL --fail-if-worse: %zu output%s\n", changes.worse,
+        say(stdout, "\nFAIL --fail-if-worse: %zu output%s\n", changes.worse,
             changes.worse == 1 ? "" : "s");
     return judge(false, error);
 }
@@ -66,11 +67,10 @@ const struct command command_diff = {
     .purpose = "Say what became better or worse from one audit to another: outputs of each "
                "arithmetic, and the nodes that introduce more than before. Arithmetics are paired "
                "by name, or where each report has one, those.",
-    .examples =
-        "  ulpscope diff report-main/ report-branch/\n"
-        "  ulpscope diff report-main/ report-branch/ --fail-if-worse --factor 1.5\n"
-        "      in CI\n"
-        "  ulpscope diff report-main/ report-branch/ --to markdown >>\"$GITHUB_STEP_SUMMARY\"",
+    .examples = "  ulpscope diff report-main/ report-branch/\n"
+                "  ulpscope diff report-main/ report-branch/ --fail-if-worse --factor 1.5\n"
+                "      in CI\n"
+                "  ulpscope diff report-main/ report-branch/ --markdown \"$GITHUB_STEP_SUMMARY\"",
     .notes = "Exit code 1: --fail-if-worse.",
     .groups = {{NULL, rows, 0},
                MEMORY_GROUP,

@@ -88,8 +88,9 @@ static enum ulp_status report(const struct lint_options *options,
     ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
     ULP_TRY(ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
                           use_colour(STDOUT_FILENO), &summary, error));
-    if (options->common.quiet)
-        summary[strcspn(summary, "\n") + 1] = '\0'; /* the verdict is the first line */
+    char *end = strstr(summary, "\n\n");
+    if (options->common.quiet && end)
+        end[1] = '\0'; /* the verdict is the first paragraph */
     fputs(summary, stdout);
     if (options->fix)
         list_edits(options, fixed);

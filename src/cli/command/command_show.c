@@ -66,8 +66,7 @@ static enum ulp_status write_nodes(const void *of, enum ulp_output_kind as, cons
                                    struct ulp_error *error)
 {
     const struct lookup *lookup = of;
-    (void)as; /* --json alone is offered */
-    return ulp_saved_show_json(lookup->saved, lookup->pattern, path, error);
+    return ulp_saved_show_as(lookup->saved, lookup->pattern, as, path, error);
 }
 
 static enum ulp_status run_show(void *parsed, struct ulp_error *error)

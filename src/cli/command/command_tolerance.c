@@ -143,13 +143,7 @@ static bool is_met(const struct tolerance_options *options, const struct ulp_tol
 }
 
 PRINTS(print_tolerance, ulp_tolerance_text)
-
-static enum ulp_status write_tolerance(const void *of, enum ulp_output_kind as, const char *path,
-                                       struct ulp_error *error)
-{
-    (void)as; /* --json alone is offered */
-    return ulp_tolerance_write_json(of, path, error);
-}
+WRITES(write_tolerance, ulp_tolerance_write)
 
 static void close_working(struct working *working)
 {

@@ -223,6 +223,8 @@ OPTION("allow-nonfinite-inputs", 0, 0, ALONE_IN(KIND_SET, bool, 1),
 const struct option_row json_rows[] = {
 OPTION("json", 0, "FILE", OWN(take_json) WRITTEN ONE_SHAPE FRONT,
        "Write the result as JSON; -: to standard output, which has nothing else then, the text being on stderr")
+OPTION("markdown", 0, "FILE", OWN(take_markdown) WRITTEN ONE_SHAPE,
+       "Write what it says as Markdown, for a comment on a pull request")
 {0}};
 
 const struct option_row help_rows[] = {

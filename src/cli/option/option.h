@@ -196,12 +196,14 @@ struct keep_options {
     const char *plan;
 };
 
-/* --json, of every command that has a result: the file that the library is to write, or NULL; of
+/* --json and --markdown, of every command that has a result: the file that the library is to write, or NULL; of
  * two command lines the first says it. "-" is standard output, which names no file: there the text
  * goes to stderr from begin_json on, and end_json returns the exit code of a command that is over,
  * its files written. */
 void take_json(void *options, char *text);
+void take_markdown(void *options, char *text);
 const char *json_file(void);
+const char *markdown_file(void);
 int begin_json(void);
 int end_json(int code);
 

@@ -1,4 +1,4 @@
-/* --json FILE. Of "-" what the library writes goes through a pipe to the standard output that the
+/* --json FILE and --markdown FILE. Of "-" what the library writes goes through a pipe to the standard output that the
  * program was started with, whatever that is: a file, a socket. */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 
-static const char *file; /* NULL: not asked for */
+static const char *file, *markdown; /* NULL: not asked for */
 static bool settled;     /* by the first command line (sandbox_wait) */
 static struct {
     bool begun;
@@ -23,6 +23,17 @@ void take_json(void *options, char *text)
 {
     (void)options;
     file = settled ? file : text;
+}
+
+void take_markdown(void *options, char *text)
+{
+    (void)options;
+    markdown = settled ? markdown : text;
+}
+
+const char *markdown_file(void)
+{
+    return markdown;
 }
 
 const char *json_file(void)

@@ -21,6 +21,8 @@ static enum ulp_status write_files(const struct result *result, struct ulp_error
     }
     if (json_file())
         ULP_TRY(result->write(result->of, ULP_OUTPUT_JSON, json_file(), error));
+    if (markdown_file())
+        ULP_TRY(result->write(result->of, ULP_OUTPUT_MARKDOWN, markdown_file(), error));
     if (result->page) {
         ULP_TRY(result->write(result->of, ULP_OUTPUT_HTML, result->page, error));
         say(stdout, "page: %s\n", result->page);

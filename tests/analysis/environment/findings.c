@@ -231,7 +231,7 @@ void digest_tolerance(struct digest *digest)
     tolerance.seconds = 0;
     CALL(ulp_tolerance_text(&tolerance, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
-    CALL(ulp_tolerance_write_json(&tolerance, test_folder("tolerance.json"), e));
+    CALL(ulp_tolerance_write(&tolerance, ULP_OUTPUT_JSON, test_folder("tolerance.json"), e));
     add_file(digest, test_folder("tolerance.json"));
     free(text);
     ulp_tolerance_free(&tolerance);

@@ -178,6 +178,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     add_file(digest, test_folder("report/report.json"));
     add_file(digest, test_folder("report/layers.csv"));
     add_file(digest, test_folder("report/summary.txt"));
+    CALL(ulp_report_markdown(audit, test_folder("report/page.md"), e));
     CALL(ulp_report_html(audit, test_folder("report/page.html"), e));
     add_file(digest, test_folder("report/page.html"));
     CALL(ulp_saved_html(test_folder("report"), NULL, test_folder("report/page.html"), e));
