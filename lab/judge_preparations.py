@@ -116,7 +116,7 @@ def networks(asked):
         made[name] = (make, end, {"yunet": "yunet_n_320", "ultraface": "ultraface_rfb_320"}[name.split("-")[0]])
     if asked.more:
         made.update({f"more-{end}": (lambda _, end: yolo(asked.more, end), end, None) for end in ("nms", "topk")})
-    for name, (model, *rest) in made.items():
+    for name, (model, *rest) in sorted(made.items(), key=lambda item: callable(item[1][0]), reverse=True):
         if asked.only and name not in asked.only.split(","):
             continue
         if callable(model):

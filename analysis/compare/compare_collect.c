@@ -188,8 +188,8 @@ static enum ulp_status describe_tensor(struct ulp_comparing *comparing, size_t n
     work->reference = values;
     if (event) {
         work->floor = find_floor(comparing, event);
-        work->chosen = ulp_is_chosen(comparing, tensor->name) &&
-                       (ulp_type_is_float(tensor->type) || ulp_matched_width(tensor) > 1);
+        work->chosen = ulp_is_chosen(comparing, tensor->name);
+        work->integers = !ulp_type_is_float(tensor->type) && ulp_matched_width(tensor) == 1;
         tensor->index = (ptrdiff_t)event->index;
         tensor->node = ulp_comparing_text(comparing, event->name);
         tensor->op = ulp_comparing_text(comparing, event->op);
@@ -368,6 +368,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
     ULP_TRY(given ? describe_tensor(comparing, (size_t)number, event, reference, error)
                   : ulp_out_of_memory(error));
     for (size_t a = 0; a < lanes; a++) {
+        work->members[a].open |= ulp_is_open(comparing, a, event->output_names[o]);
         given[a] = event->values[collecting->lanes[a] * event->output_count + o].entire;
         for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1]; l++) {
             const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
@@ -401,8 +402,6 @@ static enum ulp_status measure_output(const struct collecting *collecting,
             if (value && ulp_tensor_same_shape(value, reference))
                 count_member(comparing, (size_t)number, a, value, given[a]);
         }
-    for (size_t a = 0; a < lanes; a++)
-        work->members[a].open |= ulp_is_open(comparing, a, event->output_names[o]);
     return ULP_OK;
 }
 
@@ -450,8 +449,7 @@ static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ul
     return ULP_OK;
 }
 
-/* Reference, then of each arithmetic itself and its schedules; first[a] is
- * where a's begin. */
+/* Reference, then of each arithmetic itself and its schedules; first[a]: where a's begin. */
 static size_t make_lanes(const struct ulp_compare_options *options, struct ulp_arithmetic *lanes,
                          struct ulp_keeps *keeps, struct ulp_groups *groups, size_t *first)
 {

@@ -105,6 +105,7 @@ struct ulp_compared_work {
     double floor;        /* error of this size is its operator's in any library; find_floor in
                             compare_collect.c */
     bool chosen;         /* behind a choice of rows, which are matched before they are compared */
+    bool integers;       /* ... and these are single integers: one by one, in any order */
     /* of a product, below which elements are small: their errors are those of the sum, and not of
      * its last rounding; 0: none */
     double small;
@@ -238,7 +239,8 @@ size_t ulp_matched_width(const struct ulp_compared_tensor *tensor);
 enum ulp_status ulp_matched_distance(const struct ulp_comparing *comparing, size_t tensor,
                                      const struct ulp_tensor *value, const struct ulp_tensor *truth,
                                      double *out, struct ulp_error *error);
-double ulp_matched_expected(const struct ulp_row_distances *matched);
+/* `least`: what no trial need have shown. */
+double ulp_matched_expected(const struct ulp_row_distances *matched, double least);
 /* rms of value - truth (NULL: the reference) over small elements. */
 double ulp_small_rms(const struct ulp_compared_work *work, const struct ulp_tensor *value,
                      const struct ulp_tensor *truth);

@@ -20,8 +20,7 @@ static enum ulp_status measure_near(struct ulp_comparing *comparing,
     const size_t refusals = ulp_budget_refusals(budget);
     comparing->options = near;
     enum ulp_status status = ulp_comparing_measure(comparing, error);
-    if (status != ULP_ERROR_UNSUPPORTED && status != ULP_ERROR_USAGE &&
-        status != ULP_ERROR_INPUT &&
+    if (status != ULP_ERROR_UNSUPPORTED && status != ULP_ERROR_USAGE && status != ULP_ERROR_INPUT &&
         !ulp_budget_refused(budget, refusals, status))
         return status;
     const struct ulp_error why = *error;

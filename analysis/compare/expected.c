@@ -39,8 +39,10 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
         .open = m->open,
         .shapeless = m->shapeless,
     };
-    if (work->chosen)
-        expected.matched = ulp_matched_expected(&m->matched);
+    if (work->chosen) /* of integers one may be another though none was in the trials */
+        expected.matched =
+            ulp_matched_expected(&m->matched,
+                                 work->integers && work->count ? 1 / (double)work->count : 0);
     if (m->open) {
         expected.rms = ulp_math_max(expected.rms, m->moved_rms);
         expected.max_abs = ulp_math_max(expected.max_abs, m->moved_max);

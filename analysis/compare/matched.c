@@ -2,6 +2,7 @@
  * a comparison) how far rows are from those of the reference that they match; of products the
  * errors of small elements. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/difference.h"
@@ -49,11 +50,22 @@ enum ulp_status ulp_matched_distance(const struct ulp_comparing *comparing, size
     *out = INFINITY;
     if (!width || value->count % width || base_count % width)
         return ULP_OK;
-    const double products = (double)(value->count / width) * (double)base_count,
-                 step = width > 1 || value->count != base_count ? ceil(products / PRODUCTS_MAX) : 1;
+    const double products = (double)(value->count / width) * (double)base_count;
+    const bool sorted = work->integers || (width == 1 && value->count == base_count);
+    const double step = sorted ? 1 : ceil(products / PRODUCTS_MAX);
     ULP_TRY(read_rows(value, width, step > 1 ? (size_t)step : 1, &rows, &count, budget, error));
     if (truth)
         ULP_TRY(read_rows(truth, width, 1, &base, &all, budget, error));
+    if (work->integers) {
+        void *copy = base;
+        if (!truth)
+            ULP_TRY(ulp_allocate(&copy, base_count, sizeof(double), budget, "rows", error));
+        base = copy;
+        if (!truth)
+            memcpy(base, work->reference, base_count * sizeof *base);
+        *out = ulp_match_integers(rows, count, base, base_count);
+        return ULP_OK;
+    }
     return ulp_match_median(rows, count, truth ? base : work->reference, base_count / width, width,
                             budget, out, error);
 }
@@ -73,10 +85,10 @@ double ulp_small_rms(const struct ulp_compared_work *work, const struct ulp_tens
     return count > 0 ? sqrt(squares / count) : 0;
 }
 
-double ulp_matched_expected(const struct ulp_row_distances *matched)
+double ulp_matched_expected(const struct ulp_row_distances *matched, double least)
 {
-    return ulp_math_max(matched->actual,
-                        matched->count ? sqrt(matched->squares / (double)matched->count) : 0);
+    const double trials = matched->count ? sqrt(matched->squares / (double)matched->count) : 0;
+    return ulp_math_max(least, ulp_math_max(matched->actual, trials));
 }
 
 void ulp_matched_add(struct ulp_row_distances *all, double distance)

@@ -95,3 +95,18 @@ enum ulp_status ulp_match_median(const double *rows, size_t count, const double 
     *out = distances[count / 2];
     return ULP_OK;
 }
+
+double ulp_match_integers(double *values, size_t count, double *base, size_t base_count)
+{
+    const size_t most = count > base_count ? count : base_count;
+    size_t common = 0;
+    ulp_numbers_sort(values, count);
+    ulp_numbers_sort(base, base_count);
+    for (size_t i = 0, j = 0; i < count && j < base_count;) {
+        common += values[i] == base[j];
+        const bool ahead = values[i] >= base[j];
+        i += values[i] <= base[j];
+        j += ahead;
+    }
+    return most ? (double)(most - common) / (double)most : 0;
+}

@@ -25,3 +25,7 @@ void ulp_match_rows(const double *rows, size_t count, const double *base, size_t
 enum ulp_status ulp_match_median(const double *rows, size_t count, const double *base,
                                  size_t base_count, size_t width, struct ulp_budget *budget,
                                  double *out, struct ulp_error *error);
+
+/* The part of integers, at least one, that have no partner of the same value on the other side:
+ * lists of classes or of indices in any order. Both are sorted. */
+double ulp_match_integers(double *values, size_t count, double *base, size_t base_count);

@@ -194,8 +194,22 @@ static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size
                   ulp_type_name(target->type));
     for (int d = 0; d < target->rank; d++)
         ulp_text_show(&text, d ? ",%lld" : "%lld", (long long)target->dims[d]);
-    ulp_text_show(&text, "]: another model, batch size or layout.");
+    ulp_text_show(&text, "]: %sanother model, batch size or layout.",
+                  comparing->work[tensor].chosen
+                      ? "other rows were chosen, as of another input; or "
+                      : "");
     return ulp_cause_set(comparing, cause, ULP_CAUSE_SHAPE, &text, NULL, error);
+}
+
+/* Behind a choice another shape comes of other rows: of an input that was prepared otherwise. */
+static enum ulp_status explain_choice(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                      struct ulp_cause *cause, struct ulp_error *error)
+{
+    struct ulp_suspects suspects;
+    if (!comparing->work[tensor].chosen || !comparing->out->tensors[tensor].values[file].reshaped)
+        return ULP_OK;
+    ULP_TRY(ulp_suspects_find(comparing, file, tensor, &suspects, error));
+    return guess(comparing, file, tensor, &suspects, cause, error);
 }
 
 /* ---- nothing to explain ---- */
@@ -292,6 +306,9 @@ enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
         return explain_hidden(comparing, file, &out->cause, error);
     const size_t first = (size_t)out->first_unexplained;
     const struct ulp_compared_tensor *tensor = &comparing->out->tensors[first];
+    ULP_TRY(explain_choice(comparing, file, first, &out->cause, error));
+    if (out->cause.text)
+        return ULP_OK;
     if (ulp_is_unjudged(tensor, file))
         return explain_unjudged(comparing, first, &out->cause, error);
     if (tensor->index < 0)
