@@ -318,9 +318,10 @@ static int find_linear(const struct ulp_step *step, const struct ulp_lane *refer
                : -1;
 }
 
-enum ulp_status ulp_run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
-                                   const struct ulp_tensor *const *inputs, struct ulp_tensor *out,
-                                   struct ulp_error *error)
+/* The reference's step in FP64. */
+static enum ulp_status run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
+                                      const struct ulp_tensor *const *inputs,
+                                      struct ulp_tensor *out, struct ulp_error *error)
 {
     struct ulp_arithmetic doubles;
     struct ulp_lane lane = *reference;
@@ -401,7 +402,7 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
         at[2] = at[3] = &parts->zeros;
         at[4] = from->inputs[4];
     }
-    ULP_TRY(ulp_run_in_doubles(reference, step, at, &parts->moved, error));
+    ULP_TRY(run_in_doubles(reference, step, at, &parts->moved, error));
     ulp_tensor_free(&parts->difference);
     work.p = out->entire;
     work.r = results;
@@ -419,8 +420,9 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     return ULP_OK;
 }
 
-bool ulp_evaluates_plainly(const struct ulp_lane *reference, const struct ulp_step *step,
-                           const struct ulp_linear *from, const struct ulp_evaluation *out)
+/* Is R(p) of one output no more than what the node makes of p in another arithmetic? */
+static bool evaluates_plainly(const struct ulp_lane *reference, const struct ulp_step *step,
+                              const struct ulp_linear *from, const struct ulp_evaluation *out)
 {
     const struct ulp_fusion *fusion = from->lane->mix->fusion;
     return ulp_lane_is_uniform(reference) && !(fusion && fusion->nodes[step->number].leaves) &&
@@ -435,7 +437,7 @@ enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp
 {
     struct parts parts = {.seen = NULL};
     *done = false;
-    if (!from->moved || !ulp_evaluates_plainly(reference, step, from, out))
+    if (!evaluates_plainly(reference, step, from, out))
         return ULP_OK;
     const int varies = find_linear(step, reference, from->inputs);
     if (varies < 0 || !is_plain(from->inputs[varies]) ||

@@ -86,29 +86,15 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
                              const struct ulp_tensor *results, struct ulp_evaluation *out,
                              struct ulp_arena *arena, struct ulp_error *error);
 /* run_linear.c. What the node makes of p - r, where that is linear and exact enough to stand for
- * R(p) - R(r) and is asked for; *done false: it is not known. */
+ * R(p) - R(r); *done false: it is not known. */
 struct ulp_linear {
     const struct ulp_tensor *const *inputs, *const *reference_inputs; /* p, as R reads it, and r */
     const struct ulp_tensor *results;                                 /* R(r) */
     const struct ulp_lane *lane;                                      /* of p */
-    bool moved;                                                       /* R(p) - R(r) will do */
 };
 enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
                                     const struct ulp_linear *from, struct ulp_evaluation *out,
                                     bool *done, struct ulp_error *error);
-/* run_exact.c. R(p) in doubles, where these hold it and the latter would do; *done false: they do
- * not. */
-enum ulp_status ulp_evaluate_exact(struct ulp_lane *reference, const struct ulp_step *step,
-                                   const struct ulp_linear *from, struct ulp_evaluation *out,
-                                   bool *done, struct ulp_error *error);
-/* run_linear.c, of both. Is R(p) of one output no more than what the node makes of p in another
- * arithmetic? */
-bool ulp_evaluates_plainly(const struct ulp_lane *reference, const struct ulp_step *step,
-                           const struct ulp_linear *from, const struct ulp_evaluation *out);
-/* The reference's step in FP64. */
-enum ulp_status ulp_run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
-                                   const struct ulp_tensor *const *inputs, struct ulp_tensor *out,
-                                   struct ulp_error *error);
 /* It may decide inside, and gives floats. */
 static inline bool ulp_decides_inside(const struct ulp_step *step)
 {

@@ -379,68 +379,6 @@ TEST_LOOP(exact_results_stay_exact_beside_others, 0, sizeof exact_cases / sizeof
     audit_exact(&exact_cases[_i]);
 }
 
-/* Sums and products of p = tanh(x) and of y: R(p) is in doubles where these hold all results, which
- * are the exact ones then. */
-enum { PAIR_ROWS = 1000, PAIR_COLUMNS = 33 };
-static const struct pair_case {
-    const char *arithmetic;
-    float factor; /* of one number of y */
-    bool sums, products;
-} pair_cases[] = {
-    {"fp16", 1, true, true},          {"tf32", 1, true, true},        {"fp32", 1, true, true},
-    {"fp32", 0x1p-40F, false, true},  {"fp32", 0x1p30F, false, true}, {"fp32", 0, true, true},
-    {"fp32", INFINITY, false, false},
-};
-
-static enum ulp_status look_at_pair(void *context, const struct ulp_event *event,
-                                    struct ulp_error *error)
-{
-    const struct pair_case *row = context;
-    const struct ulp_tensor *here = event->values[1].here,
-                            *p = event->inputs[event->input_count].entire,
-                            *y = event->inputs[2 * event->input_count - 1].entire;
-    const bool product = strcmp(event->op, "Mul") == 0;
-    (void)error;
-    if (strcmp(event->op, "Tanh") == 0)
-        return ULP_OK;
-    ck_assert_int_eq(here->element == ULP_ELEMENT_F64, product ? row->products : row->sums);
-    mpfr_t exact;
-    mpfr_init2(exact, 300);
-    for (size_t i = 0; i < here->count && here->element == ULP_ELEMENT_F64; i++) {
-        const double other = ulp_tensor_get(y, i % y->count);
-        mpfr_set_d(exact, ulp_tensor_get(p, i), MPFR_RNDN);
-        product                         ? mpfr_mul_d(exact, exact, other, MPFR_RNDN)
-        : strcmp(event->op, "Add") == 0 ? mpfr_add_d(exact, exact, other, MPFR_RNDN)
-                                        : mpfr_sub_d(exact, exact, other, MPFR_RNDN);
-        ck_expect(mpfr_cmp_d(exact, ulp_tensor_get(here, i)) == 0, "%s of %s, element %zu",
-                  event->op, row->arithmetic, i);
-    }
-    mpfr_clear(exact);
-    return ULP_OK;
-}
-
-TEST_LOOP(sums_and_products_in_doubles_are_exact, 0, sizeof pair_cases / sizeof *pair_cases)
-{
-    const struct pair_case *row = &pair_cases[_i];
-    struct ulp_model *model = onnx_text_load(
-        13,
-        "(float[1000,33] x, float[33] y) => (float[1000,33] s, float[1000,33] d, float[1000,33] m) "
-        "{ a = Tanh(x)\n s = Add(a, y)\n d = Sub(a, y)\n m = Mul(a, y) }");
-    struct ulp_tensor x, y;
-    struct ulp_tensor_set inputs = {0};
-    uint64_t seed = 23;
-    const int64_t dims[] = {PAIR_ROWS, PAIR_COLUMNS};
-    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
-    ck_ok(ulp_tensor_create(&y, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims + 1, &why));
-    for (size_t i = 0; i < x.count; i++)
-        ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed)));
-    for (size_t i = 0; i < y.count; i++)
-        ((float *)y.data)[i] = (float)(0.1 + next_value(&seed)) * (i == 20 ? row->factor : 1);
-    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
-    ck_ok(ulp_tensor_set_add(&inputs, "y", &y, &why));
-    run_beside_reference(model, &inputs, row->arithmetic, true, look_at_pair, row);
-}
-
 /* Normalised by constants of which those of the mean and the bias are far larger than what is left
  * of both; and by the statistics of what is read. In pairs all that the first node reads of FP64
  * is left, bit for bit; of the other, R(p) in doubles errs by 2^-40 of the largest. */
