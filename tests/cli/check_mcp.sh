@@ -50,6 +50,9 @@ check(set(tools) == {"doctor", "fix", "audit", "plan", "overflow", "lint", "comp
 for tool in tools.values():
     schema = tool["inputSchema"]
     check(schema["type"] == "object" and schema["additionalProperties"] is False and set(schema["required"]) <= set(schema["properties"]), f"schema of {tool['name']}")
+kinds = {name: value["type"] for name, value in tools["audit"]["inputSchema"]["properties"].items()}
+check(kinds["dim"] == kinds["inputs"] == kinds["keep"] == "array" and kinds["arith"] == kinds["plan"] == "string", f"kinds of audit's arguments: {kinds}")
+check("classify" in tools["doctor"]["inputSchema"]["properties"]["task"]["enum"], "the doctor's tasks")
 given = {"model": "model.onnx", "inputs": ["inputs.npz"]}
 audit, text = s.good("audit", **given, arith="fp16", fail_above=["nonfinite=0"], keep=[])
 check("overflows at node 5 block/norm1/Sum" in " ".join(text.split()) and audit["exit_code"] == 1 and audit["met"] is False, f"audit: {text[:300]}")
@@ -62,6 +65,7 @@ planned, text = s.good("audit", **given, arith="fp32", plan="report-2", fail_abo
 check(planned["met"], f"audit of the plan: {text[:400]}")
 overflow, text = s.good("overflow", **given, format="fp16,bf16")
 check("block/norm1/Sum" in text and overflow["result"], f"overflow: {text[:300]}")
+s.good("overflow", model="model.onnx", dim=["batch=2"])
 doctor, text = s.good("doctor", model="model.onnx", inputs=["inputs.npz"], target="torch", arith="torch:fp16")
 fix, text = s.good("fix", model="model.onnx", inputs=["inputs.npz"], target="torch")
 check(fix["met"] and fix["result"]["edits"] and os.path.getsize(fix["result"]["path"]), f"fix: {text[:300]}")

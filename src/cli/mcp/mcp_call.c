@@ -56,17 +56,27 @@ static json_t *list_choices(const struct option_row *row)
     return list;
 }
 
+/* Whether it is a report, or a plan, that an earlier call wrote. */
+static bool takes_report(const struct option_row *row)
+{
+    return strcmp(row->name, "report") == 0 || strcmp(row->name, "plan") == 0;
+}
+
 static json_t *make_schema(const struct option_row *row)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    if (row->value && row->kind != KIND_CHOICE)
+        ulp_text_add(&text, "%s: ", row->value);
     shorten_help(&text, row->help);
-    ulp_text_add(&text, row->reads ? ", below the root" : "");
+    if (row->reads)
+        ulp_text_add(&text,
+                     takes_report(row) ? "; below the root, or a report's id" : "; below the root");
     json_t *schema = json_pack("{s:s, s:s}", "type",
-                               row->kind == KIND_TEXTS ? "array"
-                               : row->value            ? "string"
-                                                       : "boolean",
+                               row->is_repeated ? "array"
+                               : row->value     ? "string"
+                                                : "boolean",
                                "description", text.failed ? row->help : text.data);
-    if (schema && row->kind == KIND_TEXTS)
+    if (schema && row->is_repeated)
         json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
     if (schema && row->kind == KIND_CHOICE)
         json_object_set_new(schema, "enum", list_choices(row));
@@ -165,7 +175,7 @@ static char *find_input(const struct mcp_server *server, const struct argument *
 {
     struct ulp_text text = {0};
     const size_t digits = strncmp(given, "report-", 7) == 0 ? strspn(given + 7, "0123456789") : 0;
-    if (!digits || given[7 + digits])
+    if (!takes_report(argument->row) || !digits || given[7 + digits])
         return find_path(server, argument->name, given, error);
     ulp_text_add(&text, "%s/%s%s", server->scratch, given,
                  strcmp(argument->name, "plan") == 0 ? "/plan.json" : "");
@@ -224,7 +234,7 @@ static enum ulp_status add_argument_of(const struct mcp_server *server,
             add_word(words, say_option(row, option), NULL);
         return ULP_OK;
     }
-    if (row->kind != KIND_TEXTS)
+    if (!row->is_repeated)
         return add_value(server, argument, value, words, error);
     if (!json_is_array(value))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: expected a list of texts", argument->name);

@@ -155,14 +155,14 @@ const struct option_row common_rows[] = {
 OPTION("inputs", 'i', "PATH", TEXTS(inputs, input_count) READ ALSO(0, "input") FRONT,
        "One sample of inputs: an .npz with one array for each input name (or arr_0, arr_1, ... in "
        "their order), an .npy (or several, or a folder with NAME.npy, for as many inputs), an ONNX test_data_set_N "
-       "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
+       "folder, a folder of such folders or files (or a .txt with a path on each line), or the .json of "
        "Polygraphy's --save-inputs. May be repeated for several samples. Without it: one random sample")
-OPTION("dim", 0, "NAME=VALUE", OWN(add_dim) EXCLUDES("inputs: its arrays have the dimensions"),
+OPTION("dim", 0, "NAME=VALUE", OWN(add_dim) REPEATED EXCLUDES("inputs: its arrays have the dimensions"),
        "Size of a symbolic dimension in random inputs (default 1); may be repeated")
-OPTION("shape", 0, "NAME=1x77", OWN(add_shape) EXCLUDES("inputs: its arrays have the dimensions"),
+OPTION("shape", 0, "NAME=1x77", OWN(add_shape) REPEATED EXCLUDES("inputs: its arrays have the dimensions"),
        "Shape of input NAME in random inputs, even where the model declares another. Repeated for one "
        "NAME, audit runs every shape separately and names the worst")
-OPTION("val-range", 0, "[NAME=]LOW,HIGH", OWN(add_range) ALSO(0, "input-range"),
+OPTION("val-range", 0, "[NAME=]LOW,HIGH", OWN(add_range) REPEATED ALSO(0, "input-range"),
        "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
        "size of the table). May be repeated")
 OPTION("seed", 0, "N", INTEGER(seed, 0, 0), "Seed of random inputs (default 0)")

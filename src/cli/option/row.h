@@ -52,6 +52,7 @@ struct option_row {
     bool is_alone;      /* with it no word is needed */
     bool is_front;      /* on the first screen of --help */
     bool is_one_shape;  /* is of one shape of each input */
+    bool is_repeated;   /* may be given more than once, each counting */
 };
 
 /* Rows with a title in --help (NULL: none); their members are of the struct at `at` of the options.
@@ -89,7 +90,7 @@ struct command {
 #define SET(member, value_) MEMBER(KIND_SET, member), .least = value_
 #define FLAG(member) SET(member, 1)
 #define TEXT(member) MEMBER(KIND_TEXT, member)
-#define TEXTS(items, count) MEMBER(KIND_TEXTS, items), .count_at = offsetof(PARSED, count)
+#define TEXTS(items, count) MEMBER(KIND_TEXTS, items), .count_at = offsetof(PARSED, count) REPEATED
 #define WORDS(items, count) MEMBER(KIND_WORDS, items), .count_at = offsetof(PARSED, count)
 #define LIST(member) MEMBER(KIND_LIST, member)
 #define INTEGER(member, least_, most_) MEMBER(KIND_INTEGER, member), .least = least_, .most = most_
@@ -113,6 +114,7 @@ struct command {
 #define ALONE , .is_alone = true
 #define OPTIONAL , .is_optional = true
 #define FRONT , .is_front = true
+#define REPEATED , .is_repeated = true
 #define ONE_SHAPE , .is_one_shape = true
 #define MODEL_WORD                                       \
     WORD("model", "MODEL.onnx", TEXT(common.model) READ, \
