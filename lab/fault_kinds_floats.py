@@ -12,7 +12,7 @@ NAMES = set()  # of kinds
 UNITS = {"fp32": 2.0**-24, "tf32": 2.0**-11, "fp16": 2.0**-11}
 
 
-def floats(reason, *arithmetics):
+def floats(reason, *arithmetics, late=False):
     def keep(function):
         for arithmetic in arithmetics:
 
@@ -20,7 +20,7 @@ def floats(reason, *arithmetics):
                 e.arithmetic, e.unit = arithmetic, UNITS[arithmetic]
                 return function(e)
 
-            KINDS[f"{function.__name__}_{arithmetic}"] = (planted, reason, False, FLOATS % arithmetic)
+            KINDS[f"{function.__name__}_{arithmetic}"] = (planted, reason, late, FLOATS % arithmetic)
             NAMES.add(f"{function.__name__}_{arithmetic}")
         return function
 
@@ -168,3 +168,83 @@ def unstable_state(e):
         made = e.op("Gather", scan(e, end, order, (nodes, {"b": back if product else 1 / gain}, [width]), False), e.const(np.arange(steps - 1)[::-1], "i8"), axis=0)
     last = e.op("ReduceMean", made, axes=[1], keepdims=1)
     return e.op("Add", e.at, e.op("Mul", e.op("Slice", last, e.const([steps - 2], "i8"), e.const([steps - 1], "i8")), e.rms * 2))
+
+
+@floats("cancellation", "fp32", "tf32", "fp16", late=True)
+def expanded_distance(e):
+    """|a - b|^2 as |a|^2 - 2 ab + |b|^2 of points far from 0 and near to each other."""
+    e.need(4 <= e.n <= 512)
+    far = 0.6 * e.unit**-0.5 * np.random.default_rng(e.n).choice([-1.0, 1.0], e.n)
+    a = e.op("Add", normed(e), far)
+    if e.bad:
+        squares = e.total(e.op("Mul", a, a, right=True), right=True)
+        cross = e.op("Mul", e.op("MatMul", a, far.reshape(-1, 1), right=True), 2.0, right=True)
+        distance = e.op("Add", e.op("Sub", squares, cross, right=True), float(np.sum(far * far)), right=True)
+    else:
+        d = e.op("Sub", a, far)
+        distance = e.total(e.op("Mul", d, d))
+    return e.op("Mul", e.op("Mul", e.at, distance), 1 / e.n)
+
+
+@floats("cancellation", "fp32", "fp16", late=True)
+def one_plus_tiny(e):
+    """log(1 + x) of tiny x, where the sum keeps little of x."""
+    e.need(e.x.size >= 64)
+    tiny = e.unit * 4
+    x = e.op("Mul", e.op("Add", e.op("Tanh", normed(e)), 2.0), tiny)
+    if e.bad:
+        y = e.op("Log", e.op("Add", x, 1.0, right=True), right=True)
+    else:
+        y = e.op("Sub", x, e.op("Mul", e.op("Mul", x, x), 0.5))
+    return e.op("Mul", y, e.rms / tiny)
+
+
+@floats("cancellation", "fp32", "fp16", late=True)
+def finite_difference(e):
+    """A slope as the difference of a function at two points that are close together."""
+    e.need(e.x.size >= 64)
+    step = 2.0 ** np.round(np.log2(e.unit * 4))
+    x = e.op("Tanh", normed(e))
+    if e.bad:
+        up = e.op("Sin", e.op("Add", x, step, right=True), right=True)
+        slope = e.op("Mul", e.op("Sub", up, e.op("Sin", x, right=True), right=True), 1 / step)
+    else:
+        slope = e.op("Cos", e.op("Add", x, step / 2))
+    return e.op("Mul", slope, e.rms)
+
+
+@floats("cancellation", "fp32", "fp16", late=True)
+def difference_of_roots(e):
+    """sqrt(b^2 + c) - b of a large b."""
+    e.need(e.x.size >= 64)
+    b = e.unit**-0.5
+    c = e.op("Add", e.op("Tanh", normed(e)), 1.5)
+    if e.bad:
+        root = e.op("Sqrt", e.op("Add", c, b * b, right=True), right=True)
+        y = e.op("Sub", root, b, right=True)
+    else:
+        y = e.op("Div", c, e.op("Add", e.op("Sqrt", e.op("Add", c, b * b)), b))
+    return e.op("Mul", y, 2 * b * e.rms)
+
+
+@floats("state", "fp32", "fp16", late=True)
+def forward_recurrence(e):
+    """I[n] = 1 / n - 5 I[n - 1], in the direction in which errors grow five times a step; the twin goes back. Written out, not as a loop."""
+    e.need(64 <= e.x.size)
+    steps = {"fp32": 14, "fp16": 7}[e.arithmetic]
+    ratio = 5.0
+    first = float(np.log((ratio + 1) / ratio))
+    value = e.op("Add", e.op("Mul", e.op("Tanh", normed(e)), 0.0), first)
+    forcing = [1 / k for k in range(1, steps + 1)]
+    if e.bad:
+        for force in forcing:
+            value = e.op("Sub", force, e.op("Mul", value, ratio, right=True), right=True)
+    else:
+        last = first
+        for force in forcing + [1 / k for k in range(steps + 1, steps + 25)]:
+            last = force - ratio * last
+        start = 1 / (6 * (steps + 25))
+        value = e.op("Add", e.op("Mul", value, 0.0), start)
+        for k in range(steps + 24, steps, -1):
+            value = e.op("Mul", e.op("Sub", 1 / k, value), 1 / ratio)
+    return e.op("Mul", e.at, e.op("Mul", value, steps))

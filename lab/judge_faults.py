@@ -26,7 +26,7 @@ WORDS = {
     "constant": r"constant|weight|bias|scale|zero point|codes",
     "quantiser": r"quanti[sz]|clip|saturat|range|codes",
     "sum": r"terms|running sum|rows|elements long|cancel",
-    "state": r"state|recurren|iteration|step \d|every step|carried",
+    "state": r"state|recurren|iteration|step \d|every step|carried|at each of \d+ nodes",
 }
 SECONDS = 120
 

@@ -329,7 +329,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--kinds", help="separated by commas (default: all that are not late)")
     parser.add_argument("--late", action="store_true", help="the late kinds instead")
-    parser.add_argument("--floats", action="store_true", help="the kinds of FP32 and TF32 instead")
+    parser.add_argument("--floats", action="store_true", help="the kinds of FP32 and TF32 instead, with --late the late ones of them")
     parser.add_argument("--parts", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nodes", type=int, default=60)
@@ -344,7 +344,7 @@ def main():
                 continue
     print(f"{len(networks)} networks")
     for name, (_, _, late, _) in KINDS.items():
-        if name not in asked.kinds.split(",") if asked.kinds else (name in floats.NAMES) != asked.floats or (late != asked.late and not asked.floats):
+        if name not in asked.kinds.split(",") if asked.kinds else (name in floats.NAMES) != asked.floats or late != asked.late:
             continue
         rng, done, why = np.random.default_rng([asked.seed, zlib.crc32(name.encode())]), 0, {}
         for found in itertools.islice(candidates(networks, rng, asked.nodes), asked.tries):

@@ -543,6 +543,7 @@ static void add_double(struct ulp_text *out, const struct ulp_doctoring *x)
     size_t first = (size_t)cause->index, last = first;
     if (ulp_report_magnifier(doctor->audit, x->lane, &x->lane->nodes[first], &magnified))
         last = magnified.at->index;
+    out->failed |= magnified.failed;
     for (size_t n = first; n-- > 0;)
         if (x->lane->nodes[n].share >= MAKES_SOME)
             first = n;

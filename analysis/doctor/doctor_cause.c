@@ -401,7 +401,9 @@ static void add_small(struct ulp_text *text, const struct ulp_audit_lane *lane,
     for (size_t o = 0; o < node->output_count; o++) {
         const double most = node->outputs[o].range.ref_max;
         if (most > 0 && most < ldexp(1, format.emin)) {
-            ulp_text_add(text, "; its exact values reach only %.3g, below the normal numbers of %s",
+            ulp_text_add(text,
+                         "; its exact values reach only %.3g, below the normal numbers of %s: "
+                         "they are subnormal or 0 there",
                          most, format.name);
             return;
         }
@@ -430,14 +432,15 @@ static void find_saturation(struct ulp_doctoring *x)
 }
 
 /* Does its error pass through a node that is named for that? */
-static bool is_told(const struct ulp_doctoring *x, const struct ulp_audit_node *node)
+static bool is_told(struct ulp_doctoring *x, const struct ulp_audit_node *node)
 {
-    struct ulp_magnified magnified;
+    struct ulp_magnified magnified = {0};
     bool told = is_named(x, node);
-    if (told || !x->through_count || part_of(x->lane, node) < SHARE_NAMED ||
-        !ulp_report_magnifier(x->doctor->audit, x->lane, node, &magnified))
+    if (told || !x->through_count || part_of(x->lane, node) < SHARE_NAMED)
         return told;
-    for (size_t t = 0; t < x->through_count; t++)
+    ulp_report_magnifier(x->doctor->audit, x->lane, node, &magnified);
+    x->failed |= magnified.failed;
+    for (size_t t = 0; magnified.at && t < x->through_count; t++)
         told |= x->through[t].at == magnified.at->index;
     return told;
 }
@@ -516,6 +519,7 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         add_small(&text, lane, most);
         if (most->share >= most->decision)
             ulp_report_magnifier(x->doctor->audit, lane, most, &magnified);
+        x->failed |= magnified.failed;
         ulp_doctor_add(x,
                        ulp_report_find_shows(lane, most) ? ULP_DOCTOR_DECISION : ULP_DOCTOR_ERROR,
                        magnified.leads ? magnified.at : most, NULL, &text);

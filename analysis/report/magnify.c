@@ -14,11 +14,13 @@
 #define PASSES 0.5
 /* A relative error counts so many times as much before the node as behind it. */
 #define MAGNIFIES 8
+/* And so many times at each of many nodes. */
+#define SOMEWHAT 2
 /* So many bits are lost where that node is named before those that round. */
 #define LEADS 64
 /* From this share on a node that rounds is named by itself. */
 #define ALONE 0.5
-enum { SINGLE = 24 }; /* bits of FP32's precision */
+enum { SEVERAL = 3, SINGLE = 24 }; /* bits of FP32's precision */
 
 static const struct row {
     const char *operators, *said, *mends;
@@ -79,12 +81,16 @@ bool ulp_report_magnifier(const struct ulp_audit *audit, const struct ulp_audit_
         cause->causes[ULP_SHARE_WEIGHTS] + cause->causes[ULP_SHARE_INPUTS] > cause->share / 2;
     for (size_t n = cause->index + !reads; behind && n < audit->place_count; n++) {
         const double times = measure_magnification(audit, lane, n);
-        if (behind[n] && lane->nodes[n].passes >= PASSES && times > out->times && isfinite(times)) {
+        if (!behind[n] || !(lane->nodes[n].passes >= PASSES) || !isfinite(times))
+            continue;
+        out->several += times >= SOMEWHAT;
+        if (times > out->times) {
             out->times = times;
             out->at = &lane->nodes[n];
         }
     }
     free(behind);
+    out->in_all = cause->condition;
     out->grows = ulp_report_grows(cause) > MAGNIFIES;
     out->leads =
         out->at && out->times >= LEADS && cause->share < ALONE && out->at->passes > cause->share;
@@ -123,13 +129,13 @@ void ulp_report_magnified(struct ulp_text *out, const struct ulp_audit *audit,
                           const struct ulp_audit_lane *lane, const struct ulp_magnified *magnified)
 {
     const struct ulp_audit_node *at = magnified->at;
-    out->failed |= magnified->failed;
-    if (!at)
-        return;
     ulp_text_show(out,
                   "node %zu %s (%s) %s: a relative error before it counts for %.2g times as much "
                   "as one behind it",
                   at->index, at->name, at->op, find_row(at)->said, magnified->times);
+    if (magnified->several >= SEVERAL && magnified->in_all >= MAGNIFIES * magnified->times)
+        ulp_text_add(out, ", and errors grow at each of %zu nodes, in all %.2g times",
+                     magnified->several, magnified->in_all);
     if (!magnified->grows)
         add_iterations(out, audit, lane, at);
 }

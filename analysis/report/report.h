@@ -57,6 +57,8 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
 struct ulp_magnified {
     const struct ulp_audit_node *at;
     double times;
+    size_t several;            /* nodes behind the cause that make it count twice and more */
+    double in_all;             /* how much outputs feel the cause's relative errors */
     bool leads, grows, failed; /* grows: the cause's own error does, from iteration to iteration */
 };
 bool ulp_report_magnifier(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
@@ -92,7 +94,7 @@ struct ulp_assumed {
 };
 bool ulp_report_assumed(const struct ulp_audit *audit, size_t index, struct ulp_assumed *out);
 void ulp_report_assumed_say(struct ulp_text *out, const struct ulp_audit *audit,
-                           const struct ulp_assumed *assumed);
+                            const struct ulp_assumed *assumed);
 /* verdict_original.c, where there is a reference model. Which pair costs most; the node where the
  * graph begins to be as far off as the worst output, though nodes introduce less: false where there
  * is none, and nothing was said. */

@@ -248,7 +248,10 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
     const double part = ulp_report_part(lane, cause);
     const bool decides = cause->decision > cause->share;
     struct ulp_magnified magnified = {0};
-    if (!decides && ulp_report_magnifier(audit, lane, cause, &magnified) && magnified.leads) {
+    if (!decides)
+        ulp_report_magnifier(audit, lane, cause, &magnified);
+    out->failed |= magnified.failed;
+    if (magnified.leads) {
         ulp_report_magnified(out, audit, lane, &magnified);
         ulp_text_add(out, ", and %.0f %% of ", 100 * ulp_math_min(magnified.at->passes, 1));
         add_explained(out, lane, output, what);
@@ -326,7 +329,7 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_add(out, "; ");
         ulp_report_cause(out, audit, lane, cause, output, "the error");
     } else if (lane->attribution.given && (cause = find_largest(lane)) &&
-               ulp_report_magnifier(audit, lane, cause, &jump)) {
+               (ulp_report_magnifier(audit, lane, cause, &jump) || jump.failed)) {
         /* half of the error passes there, whatever derivatives miss behind it */
         ulp_text_add(out, "; ");
         ulp_report_cause(out, audit, lane, cause, output, "the error");
