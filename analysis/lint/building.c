@@ -82,17 +82,12 @@ struct ulp_tensor *ulp_build_tensor(struct ulp_building *b, enum ulp_type type, 
 {
     struct ulp_tensor *tensor = ulp_arena_take(b->p->lint.arena, 1, sizeof *tensor);
     void *data = ulp_arena_take(b->p->lint.arena, count + 1, sizeof(int64_t));
-    const bool floats = ulp_type_is_float(type);
     b->failed |= !tensor || !data;
     if (b->failed)
         return NULL;
-    *tensor = (struct ulp_tensor){.type = type,
-                                  .element = floats ? ULP_ELEMENT_F32 : ULP_ELEMENT_I64,
-                                  .element_bytes = floats ? sizeof(float) : sizeof(int64_t),
-                                  .rank = rank,
-                                  .dims = {(int64_t)count},
-                                  .count = count,
-                                  .data = data};
+    *tensor = ulp_tensor_list(ulp_type_is_float(type) ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, data, rank,
+                              count);
+    tensor->type = type;
     return tensor;
 }
 

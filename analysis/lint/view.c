@@ -121,16 +121,11 @@ static const struct ulp_tensor *make_constant(struct ulp_lint *lint,
         lint->failed = true;
         return NULL;
     }
-    *tensor = (struct ulp_tensor){.type = floats ? ULP_TYPE_FLOAT : ULP_TYPE_INT64,
-                                  .element = floats ? ULP_ELEMENT_F32 : ULP_ELEMENT_I64,
-                                  .rank = list,
-                                  .dims = {(int64_t)attribute->count},
-                                  .count = list ? attribute->count : 1,
-                                  .element_bytes = floats ? sizeof(float) : sizeof(int64_t)};
     const void *from = list     ? floats ? (const void *)attribute->floats : attribute->ints
                        : floats ? (const void *)&attribute->f
                                 : &attribute->i;
-    tensor->data = (void *)(uintptr_t)from;
+    *tensor = ulp_tensor_list(floats ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, from, list,
+                              list ? attribute->count : 1);
     return tensor;
 }
 

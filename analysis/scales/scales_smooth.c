@@ -134,12 +134,7 @@ static struct ulp_tensor *make_tensor(const struct smoothing *s, int rank, const
     float *data = ulp_arena_take(s->memory, count, sizeof *data);
     if (!out || !data)
         return NULL;
-    *out = (struct ulp_tensor){.type = ULP_TYPE_FLOAT,
-                               .element = ULP_ELEMENT_F32,
-                               .element_bytes = sizeof *data,
-                               .rank = rank,
-                               .count = count,
-                               .data = data};
+    *out = ulp_tensor_list(ULP_TYPE_FLOAT, data, rank, count);
     memcpy(out->dims, dims, (size_t)rank * sizeof *dims);
     return out;
 }

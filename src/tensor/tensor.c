@@ -166,6 +166,18 @@ enum ulp_status ulp_tensor_wrap(struct ulp_tensor *out, enum ulp_type type, int 
     return status;
 }
 
+struct ulp_tensor ulp_tensor_list(enum ulp_type type, const void *elements, int rank, size_t count)
+{
+    const enum ulp_element element = ulp_type_rows[type].element;
+    return (struct ulp_tensor){.type = type,
+                               .element = element,
+                               .element_bytes = ulp_element_bytes(element, 0),
+                               .rank = rank,
+                               .dims = {(int64_t)count},
+                               .count = count,
+                               .data = (void *)(uintptr_t)elements};
+}
+
 struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first)
 {
     struct ulp_tensor view = ulp_tensor_view(tensor);

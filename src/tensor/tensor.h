@@ -60,6 +60,9 @@ static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
 }
 /* The elements from `first` on as one dimension; not beyond the tensor's end, which kernels that
  * look over a whole factor rely on. */
+/* Elements that lie elsewhere, in the memory of their type: a list (rank 1) or a number (rank 0).
+ */
+struct ulp_tensor ulp_tensor_list(enum ulp_type type, const void *elements, int rank, size_t count);
 struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first);
 
 /* ulp_tensor_get where the environment is the library's: entering it would take longer than

@@ -36,11 +36,7 @@ void ulp_evaluate_row_size(const struct ulp_tape_worker *worker, void *out, size
 {
     const struct ulp_tape_plan *plan = worker->plan;
     const int64_t length = (int64_t)worker->position_count;
-    const struct ulp_tensor size = {.type = ULP_TYPE_INT64,
-                                    .element = ULP_ELEMENT_I64,
-                                    .count = 1,
-                                    .element_bytes = sizeof length,
-                                    .data = (void *)(uintptr_t)&length};
+    const struct ulp_tensor size = ulp_tensor_list(ULP_TYPE_INT64, &length, 0, 1);
     plan->table->load(&plan->rule, out, &size, 0, NULL, 0, 1);
     /* An integer that the carrier holds is loaded as it is; the product with 1 rounds it to the
      * format. */

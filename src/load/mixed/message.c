@@ -39,15 +39,22 @@ const char *edit_text(struct editor *editor, ProtobufCBinaryData bytes)
     return ulp_arena_text(editor->arena, bytes.data ? (const char *)bytes.data : "", bytes.len);
 }
 
+/* Room for one more item of that size at the end of an array. */
+static enum ulp_status grow(struct editor *editor, void *array, size_t count, size_t bytes)
+{
+    void *grown, *items = *(void **)array;
+    ULP_TRY(take_budgeted(editor, &grown, count + 1, bytes));
+    if (count)
+        memcpy(grown, items, count * bytes);
+    ulp_free(items);
+    *(void **)array = grown;
+    return ULP_OK;
+}
+
 enum ulp_status edit_append(struct editor *editor, void *array, size_t *count, void *item)
 {
-    void **grown, **items = *(void ***)array;
-    ULP_TRY(take_budgeted(editor, &grown, *count + 1, sizeof *grown));
-    if (*count)
-        memcpy(grown, items, *count * sizeof *grown);
-    grown[(*count)++] = item;
-    ulp_free(items);
-    *(void ***)array = grown;
+    ULP_TRY(grow(editor, array, *count, sizeof item));
+    (*(void ***)array)[(*count)++] = item;
     return ULP_OK;
 }
 
@@ -69,13 +76,8 @@ enum ulp_status edit_add(struct editor *editor, void *array, size_t *count,
 enum ulp_status edit_add_name(struct editor *editor, ProtobufCBinaryData **names, size_t *count,
                               const char *name)
 {
-    ProtobufCBinaryData *grown;
-    ULP_TRY(take_budgeted(editor, &grown, *count + 1, sizeof *grown));
-    if (*count)
-        memcpy(grown, *names, *count * sizeof *grown);
-    ulp_free(*names);
-    *names = grown;
-    return edit_set_text(editor, &grown[(*count)++], name);
+    ULP_TRY(grow(editor, names, *count, sizeof **names));
+    return edit_set_text(editor, &(*names)[(*count)++], name);
 }
 
 void edit_drop(struct editor *editor, void *place)
@@ -215,11 +217,8 @@ enum ulp_status edit_set_number(struct editor *editor, Ulp__NodeProto *node, con
 static enum ulp_status set_ints(struct editor *editor, Ulp__AttributeProto *proto,
                                 const struct ulp_attribute *attribute)
 {
-    void *ints = NULL;
-    ULP_TRY(ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t), editor->budget,
-                              "an attribute", editor->error));
-    memcpy(ints, attribute->ints, attribute->count * sizeof(int64_t));
-    proto->ints = ints;
+    ULP_TRY(take_budgeted(editor, &proto->ints, attribute->count + 1, sizeof *proto->ints));
+    memcpy(proto->ints, attribute->ints, attribute->count * sizeof *proto->ints);
     proto->n_ints = attribute->count;
     return ULP_OK;
 }

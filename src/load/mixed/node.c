@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "load/mixed/writer.h"
+#include "tensor/tensor.h"
 
 /* Attributes that name the type of the result. */
 static const struct {
@@ -203,13 +204,7 @@ static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ul
     if (is_op(node, "ConstantOfShape")) {
         const struct ulp_attribute *fill = ulp_node_attribute(node, "value");
         const float zero = 0;
-        const struct ulp_tensor standard = {.type = ULP_TYPE_FLOAT,
-                                            .element = ULP_ELEMENT_F32,
-                                            .element_bytes = sizeof zero,
-                                            .rank = 1,
-                                            .dims = {1},
-                                            .count = 1,
-                                            .data = (void *)(uintptr_t)&zero};
+        const struct ulp_tensor standard = ulp_tensor_list(ULP_TYPE_FLOAT, &zero, 1, 1);
         return edit_set_constant(editor, proto, fill && fill->tensor ? fill->tensor : &standard,
                                  entry->type);
     }

@@ -125,24 +125,14 @@ static void *take_bytes(struct quantising *q, size_t bytes)
 
 const char *quantising_list(struct quantising *q, const int64_t *values, size_t count)
 {
-    const struct ulp_tensor list = {.type = ULP_TYPE_INT64,
-                                    .element = ULP_ELEMENT_I64,
-                                    .element_bytes = sizeof *values,
-                                    .rank = 1,
-                                    .dims = {(int64_t)count},
-                                    .count = count,
-                                    .data = (void *)(uintptr_t)values};
+    const struct ulp_tensor list = ulp_tensor_list(ULP_TYPE_INT64, values, 1, count);
     return add_same(q, &list, "list");
 }
 
 const char *quantising_float(struct quantising *q, double value)
 {
-    float single = (float)value;
-    const struct ulp_tensor number = {.type = ULP_TYPE_FLOAT,
-                                      .element = ULP_ELEMENT_F32,
-                                      .element_bytes = sizeof single,
-                                      .count = 1,
-                                      .data = &single};
+    const float single = (float)value;
+    const struct ulp_tensor number = ulp_tensor_list(ULP_TYPE_FLOAT, &single, 0, 1);
     return add_same(q, &number, "number");
 }
 

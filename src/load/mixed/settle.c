@@ -21,13 +21,7 @@ static struct ulp_tensor *make_tensor(struct editor *editor, const float *values
 {
     struct ulp_tensor *tensor = ulp_arena_take(editor->arena, 1, sizeof *tensor);
     if (tensor)
-        *tensor = (struct ulp_tensor){.type = ULP_TYPE_FLOAT,
-                                      .element = ULP_ELEMENT_F32,
-                                      .element_bytes = sizeof *values,
-                                      .rank = rank,
-                                      .dims = {(int64_t)count},
-                                      .count = count,
-                                      .data = (void *)(uintptr_t)values};
+        *tensor = ulp_tensor_list(ULP_TYPE_FLOAT, values, rank, count);
     return tensor;
 }
 

@@ -195,11 +195,7 @@ enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **ten
 enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,
                                 enum ulp_type type, float value, struct ulp_error *error)
 {
-    const struct ulp_tensor in = {.type = ULP_TYPE_FLOAT,
-                                  .element = ULP_ELEMENT_F32,
-                                  .count = 1,
-                                  .element_bytes = sizeof value,
-                                  .data = &value};
+    const struct ulp_tensor in = ulp_tensor_list(ULP_TYPE_FLOAT, &value, 0, 1);
     ULP_TRY(ulp_call_describe_tensor(call, tensor, type, 0, NULL, error));
     ULP_TRY(ulp_call_temporary(call, tensor, error));
     return ulp_call_convert(call, tensor, &in, error);

@@ -67,16 +67,8 @@ static enum ulp_status begin_loop(struct ulp_control *control, struct ulp_error 
     control->scan_count = call->output_count - control->carried_count;
     control->iteration_count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
     control->go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;
-    control->number = (struct ulp_tensor){.type = ULP_TYPE_INT64,
-                                          .element = ULP_ELEMENT_I64,
-                                          .count = 1,
-                                          .element_bytes = 8,
-                                          .data = &control->iteration};
-    control->keep = (struct ulp_tensor){.type = ULP_TYPE_BOOL,
-                                        .element = ULP_ELEMENT_BOOL,
-                                        .count = 1,
-                                        .element_bytes = 1,
-                                        .data = &control->go_on};
+    control->number = ulp_tensor_list(ULP_TYPE_INT64, &control->iteration, 0, 1);
+    control->keep = ulp_tensor_list(ULP_TYPE_BOOL, &control->go_on, 0, 1);
     control->first_input = 2;
     control->first_result = 1;
     control->input_count = 2 + control->carried_count;

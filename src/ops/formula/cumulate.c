@@ -26,11 +26,7 @@ static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, 
                                  struct ulp_error *error)
 {
     struct ulp_tensor element = *out;
-    const struct ulp_tensor from = {.type = ULP_TYPE_FLOAT,
-                                    .element = ULP_ELEMENT_F32,
-                                    .count = 1,
-                                    .element_bytes = sizeof value,
-                                    .data = &value};
+    const struct ulp_tensor from = ulp_tensor_list(ULP_TYPE_FLOAT, &value, 0, 1);
     element.rank = 0;
     element.count = 1;
     ULP_TRY(ulp_call_temporary(call, &element, error));

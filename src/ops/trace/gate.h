@@ -188,13 +188,7 @@ static inline bool ulp_trace_is_owed(const struct ulp_trace *trace, size_t start
 
 static inline struct ulp_tensor ulp_view_numbers(double *data, size_t count)
 {
-    return (struct ulp_tensor){.type = ULP_TYPE_DOUBLE,
-                               .element = ULP_ELEMENT_F64,
-                               .rank = 1,
-                               .dims = {(int64_t)count},
-                               .count = count,
-                               .element_bytes = sizeof *data,
-                               .data = data};
+    return ulp_tensor_list(ULP_TYPE_DOUBLE, data, 1, count);
 }
 
 /* reverse_contraction.c */
