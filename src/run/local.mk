@@ -5,3 +5,4 @@ include src/run/enclose/local.mk
 include src/run/idiom/local.mk
 include src/run/pass/local.mk
 include src/run/program/local.mk
+EXTRA_DIST += %D%/README.md
