@@ -1,5 +1,5 @@
-/* Constants that are not what was meant: beside those of the original where there is one, else by
- * what no quantiser writes. Both look at a constant as its reader does: dequantised, transposed. */
+/* Constants that are not those of the original, each looked at as its reader does: dequantised,
+ * transposed. */
 #include "analysis/lint/lint.h"
 
 #include <math.h>
@@ -17,7 +17,9 @@ struct source {
     const struct ulp_tensor *values;   /* as stored: floats, or codes */
     const struct ulp_tensor *zero;     /* of codes; NULL: 0 */
     struct ulp_stored stored;          /* of codes */
-    struct ulp_lint_place dequantizer; /* node NULL: values are floats, or packed */
+    struct ulp_lint_place dequantizer; /* node NULL: values are floats, packed or an operand's */
+    bool operand; /* codes that the reader takes as they are, whose scales count this many times */
+    double factor;
     /* of MatMulNBits, whose scales are stored.scale: bits of a value, values of a block and of a
      * row, blocks of a row; 0: it is none */
     size_t bits, block, row, blocks;
@@ -136,7 +138,62 @@ static double read_packed(const struct source *s, size_t i, double *step, double
 
 static bool is_coded(const struct source *s)
 {
-    return s->bits || (s->dequantizer.node && !ulp_type_is_float(s->values->type));
+    return s->bits || ((s->operand || s->dequantizer.node) && !ulp_type_is_float(s->values->type));
+}
+
+/* Operators on codes, and of which input of the original's operator each operand is: codes, scales
+ * and zero points (-1: 0), the axis of the scales from the end, and an input whose scale multiplies
+ * (of biases; 0: none). */
+static const struct operand {
+    const char *op, *was;
+    size_t input, codes, scale;
+    int zero, axis;
+    size_t by;
+} operands[] = {
+    {"QLinearConv", "Conv", 1, 3, 4, 5, 0, 0},      {"QLinearConv", "Conv", 2, 8, 4, -1, 0, 1},
+    {"QLinearMatMul", "MatMul", 0, 0, 1, 2, -2, 0}, {"QLinearMatMul", "MatMul", 1, 3, 4, 5, -1, 0},
+    {"QGemm", "Gemm", 1, 3, 4, 5, -1, 0},           {"QGemm", "Gemm", 2, 6, 4, -1, 0, 1},
+    {"QLinearAdd", "Add", 0, 0, 1, 2, 0, 0},        {"QLinearAdd", "Add", 1, 3, 4, 5, 0, 0},
+    {"QLinearMul", "Mul", 0, 0, 1, 2, 0, 0},        {"QLinearMul", "Mul", 1, 3, 4, 5, 0, 0},
+};
+
+/* The operand of the place that is that input of the original's; NULL: there is none. */
+static const struct operand *find_operand(struct ulp_lint_place place, size_t input)
+{
+    for (size_t o = 0; o < sizeof operands / sizeof *operands; o++)
+        if (ulp_lint_is(place, operands[o].op) && operands[o].input == input)
+            return &operands[o];
+    return NULL;
+}
+
+static bool read_operand(struct ulp_lint_place place, const struct operand *operand,
+                         struct source *out)
+{
+    const int codes = ulp_lint_input(place, operand->codes),
+              zero = operand->zero < 0 ? -1 : ulp_lint_input(place, (size_t)operand->zero);
+    const struct ulp_tensor *values = ulp_lint_constant(place.graph, codes),
+                            *scale = ulp_lint_constant(place.graph,
+                                                       ulp_lint_input(place, operand->scale));
+    *out = (struct source){.values = values,
+                           .zero = ulp_lint_constant(place.graph, zero),
+                           .operand = true,
+                           .factor = 1,
+                           .name = ulp_lint_value_name(place.graph, codes),
+                           .stored = {.values = values, .scale = scale}};
+    if (!values || !scale || values->rank > RANK_MAX || !values->count || !scale->count ||
+        (zero >= 0 && !out->zero) ||
+        (out->zero && out->zero->count != 1 && out->zero->count != scale->count) ||
+        (operand->by &&
+         !ulp_lint_scalar(place.graph, ulp_lint_input(place, operand->by), &out->factor)))
+        return false;
+    lay(out, values);
+    const bool turned = ulp_lint_is(place, "QGemm") && ulp_lint_int(place, "transB", 0);
+    const int axis = operand->axis >= 0 || turned ? 0 : values->rank + operand->axis;
+    if (scale->count > 1 &&
+        (axis < 0 || axis >= values->rank || (size_t)values->dims[axis] != scale->count))
+        return false;
+    ulp_stored_lay(&out->stored, scale->count > 1 ? axis : -1, scale->count > 1);
+    return true;
 }
 
 static void find_range(const struct source *s, double *bottom, double *top)
@@ -150,11 +207,13 @@ static void find_range(const struct source *s, double *bottom, double *top)
 static bool find_source(struct ulp_lint_place place, size_t i, struct source *out)
 {
     const int value = ulp_lint_input(place, i);
+    const struct operand *operand = find_operand(place, i);
     if (ulp_lint_is(place, "MatMulNBits"))
         return i == 1 && find_packed(place, out);
-    if (value < 0 || !find_source_at(place.graph, value, 0, out))
+    if (operand ? !read_operand(place, operand, out)
+                : value < 0 || !find_source_at(place.graph, value, 0, out))
         return false;
-    if (i == 1 && out->rank == 2 && ulp_lint_is(place, "Gemm") &&
+    if (i == 1 && out->rank == 2 && ulp_lint_is_any(place, "Gemm QGemm") &&
         ulp_lint_int(place, "transB", 0)) {
         const struct source from = *out;
         for (int d = 0; d < 2; d++) {
@@ -162,7 +221,7 @@ static bool find_source(struct ulp_lint_place place, size_t i, struct source *ou
             out->strides[d] = from.strides[1 - d];
         }
     }
-    return out->dequantizer.node || ulp_type_is_float(out->values->type);
+    return operand || out->dequantizer.node || ulp_type_is_float(out->values->type);
 }
 
 static double find_zero(const struct source *s, size_t scale)
@@ -187,9 +246,9 @@ static double read_element(const struct source *s, size_t i, double *step, doubl
         return read_packed(s, i, step, code);
     const double x = ulp_tensor_get(s->values, i);
     *code = x;
-    if (s->dequantizer.node) {
+    if (s->operand || s->dequantizer.node) {
         const size_t scale = ulp_stored_find(&s->stored, i);
-        const double width = ulp_stored_scale(&s->stored, scale);
+        const double width = ulp_stored_scale(&s->stored, scale) * (s->operand ? s->factor : 1);
         *step = fabs(width) * find_gap(s->values->type, x, 1);
         return (x - find_zero(s, scale)) * width;
     }
@@ -227,7 +286,7 @@ static bool has_same_shape(const struct source *a, const struct source *b)
 /* ---- beside the original ---- */
 
 /* The node of the original that computes what the node does: by the name of its result, else by its
- * own. */
+ * own, to which quantisers add words behind '_'. */
 struct twins {
     struct ulp_lint other;
     struct ulp_names results, nodes; /* by name: places of `other` */
@@ -255,15 +314,34 @@ static bool list_twins(const struct ulp_lint *lint, struct twins *out)
     return true;
 }
 
+static int find_name(const struct ulp_names *names, const char *name, bool shorter)
+{
+    char text[512];
+    int found = name ? ulp_names_find(names, name) : -1;
+    if (!name || snprintf(text, sizeof text, "%s", name) >= (int)sizeof text)
+        return found;
+    for (char *end; shorter && found < 0 && (end = strrchr(text, '_'));) {
+        *end = '\0';
+        found = ulp_names_find(names, text);
+    }
+    return found;
+}
+
 static struct ulp_lint_place find_twin(const struct twins *twins, struct ulp_lint_place place)
 {
-    const char *result = ulp_lint_value_name(place.graph, ulp_lint_output(place, 0));
-    int n = result ? ulp_names_find(&twins->results, result) : -1;
+    const char *result = ulp_lint_value_name(place.graph, ulp_lint_output(place, 0)),
+               *was = ulp_lint_is(place, "MatMulNBits") ? "MatMul" : place.node->op_type;
+    bool coded = false;
+    for (size_t o = 0; o < sizeof operands / sizeof *operands; o++)
+        if (ulp_lint_is(place, operands[o].op)) {
+            was = operands[o].was;
+            coded = true;
+        }
+    int n = find_name(&twins->results, result, coded);
     if (n < 0)
-        n = ulp_names_find(&twins->nodes, place.node->name);
+        n = find_name(&twins->nodes, place.node->name, coded);
     const struct ulp_lint_place twin = n < 0 ? (struct ulp_lint_place){0} : twins->other.places[n];
-    const bool alike = ulp_lint_is(twin, place.node->op_type) ||
-                       (ulp_lint_is(twin, "MatMul") && ulp_lint_is(place, "MatMulNBits"));
+    const bool alike = ulp_lint_is(twin, place.node->op_type) || ulp_lint_is(twin, was);
     return alike ? twin : (struct ulp_lint_place){0};
 }
 
@@ -392,103 +470,4 @@ void ulp_lint_constant_off(struct ulp_lint *lint)
     ulp_names_free(&twins.results);
     ulp_names_free(&twins.nodes);
     ulp_names_free(&twins.other.names);
-}
-
-/* ---- what no quantiser writes ---- */
-
-/* Operators with codes among their inputs, and where the zero point of these is; -1: there is none.
- */
-static const struct {
-    const char *op;
-    int codes, zero;
-} coded[] = {{"DequantizeLinear", 0, 2}, {"ConvInteger", 1, 3},  {"MatMulInteger", 1, 3},
-             {"QLinearConv", 3, 5},      {"QLinearConv", 8, -1}, {"QLinearMatMul", 3, 5}};
-
-/* A quantiser rounds a bias to INT32 by the product of two scales: at an end of the type it was
- * cut. */
-static void find_cut(struct ulp_lint *lint, struct ulp_lint_place place,
-                     const struct ulp_tensor *codes, const char *name)
-{
-    double bottom, top;
-    size_t cut = 0;
-    ulp_integer_range(codes->type, &bottom, &top);
-    for (size_t i = 0; i < codes->count; i++) {
-        const double code = fabs(ulp_tensor_get(codes, i));
-        cut += code >= top;
-    }
-    if (cut)
-        ulp_lint_add(
-            lint, place, name,
-            "%zu of %zu INT32 codes of '%s' are the largest there is: the value needs more "
-            "than 2^31 steps, and was cut",
-            cut, codes->count, name);
-}
-
-/* Fewer are no histogram. */
-#define CODES_LEAST 256
-
-/* Codes lie around their zero point. Bytes of signed ones read as unsigned lie at both ends with
- * nothing between; of those whose sign is lost a good part is the zero point, and none on one side.
- */
-static void find_misread(struct ulp_lint *lint, struct ulp_lint_place place,
-                         const struct ulp_tensor *codes, const struct ulp_tensor *zero,
-                         const char *name)
-{
-    double bottom, top;
-    size_t middle = 0, low = 0, at_zero = 0, below = 0;
-    const double point = zero ? ulp_tensor_get(zero, 0) : 0;
-    ulp_integer_range(codes->type, &bottom, &top);
-    for (size_t i = 0; i < codes->count; i++) {
-        const double code = ulp_tensor_get(codes, i), share = (code - bottom) / (top - bottom);
-        middle += share > 1.0 / 3 && share < 2.0 / 3;
-        low += share <= 1.0 / 3;
-        at_zero += code == point;
-        below += code < point;
-    }
-    const size_t count = codes->count, above = count - below - at_zero;
-    if (20 * middle < count && 4 * low > count && 4 * (count - middle - low) > count)
-        ulp_lint_add(lint, place, name,
-                     "of %zu %s codes of '%s' %zu are in the lower third, %zu in the middle and "
-                     "%zu in the upper one: signed ones read as unsigned, or the other way",
-                     count, ulp_type_name(codes->type), name, low, middle, count - middle - low);
-    else if ((!below || !above) && 4 * at_zero > count && 4 * at_zero < 3 * count)
-        ulp_lint_add(lint, place, name,
-                     "of %zu %s codes of '%s' %zu are the zero point, %g, and none is %s it: the "
-                     "other sign is lost",
-                     count, ulp_type_name(codes->type), name, at_zero, point,
-                     below ? "above" : "below");
-}
-
-static void find_unwritten(struct ulp_lint *lint, struct ulp_lint_place place, bool cut)
-{
-    for (size_t c = 0; c < sizeof coded / sizeof *coded; c++) {
-        if (!ulp_lint_is(place, coded[c].op))
-            continue;
-        const int input = ulp_lint_input(place, (size_t)coded[c].codes);
-        const struct ulp_tensor *codes = ulp_lint_constant(place.graph, input),
-                                *zero =
-                                    coded[c].zero < 0
-                                        ? NULL
-                                        : ulp_lint_constant(place.graph,
-                                                            ulp_lint_input(place,
-                                                                           (size_t)coded[c].zero));
-        const char *name = ulp_lint_value_name(place.graph, input);
-        if (!codes || ulp_type_is_float(codes->type))
-            continue;
-        if (cut && codes->type == ULP_TYPE_INT32)
-            find_cut(lint, place, codes, name);
-        else if (!cut && codes->type != ULP_TYPE_INT32 && codes->rank > 1 &&
-                 codes->count >= CODES_LEAST && (!zero || zero->count == 1))
-            find_misread(lint, place, codes, zero, name);
-    }
-}
-
-void ulp_lint_constant_cut(struct ulp_lint *lint, struct ulp_lint_place place)
-{
-    find_unwritten(lint, place, true);
-}
-
-void ulp_lint_codes_misread(struct ulp_lint *lint, struct ulp_lint_place place)
-{
-    find_unwritten(lint, place, false);
 }

@@ -16,6 +16,16 @@
 #define CODES(type, codes, scale, zero)                                                  \
     "(float[1,2] x) => (float[1,2] y) <" type "[2,2] c = {" codes "}, float s = {" scale \
     "}, " type " z = {" zero "}> { [d] w = DequantizeLinear(c, s, z) [m] y = MatMul(x, w) }"
+#define OPERANDS(codes)                                                                            \
+    "(float[1,2] x) => (float[1,2] y) <int8[2,2] c = {" codes "}, float s = {0.01}, float[2] t = " \
+    "{0.01, 0.02}, int8 z = {0}, int8[2] zz = {0, 0}> { q = QuantizeLinear(x, s, z) [m_quant] "    \
+    "y_quantized = QLinearMatMul(q, s, z, c, t, zz, s, z) y = DequantizeLinear(y_quantized, s, "   \
+    "z) }"
+#define BIASED(code)                                                                             \
+    "(float[1,1,1] x) => (float[1,1,1] y) <int8[1,1,1] c = {100}, float s = {0.1}, float t = "   \
+    "{0.01}, int8 z = {0}, int32[1] b = {" code "}> { q = QuantizeLinear(x, s, z) [k_quant] "    \
+    "y_quantized = QLinearConv(q, s, z, c, t, z, s, z, b) y = DequantizeLinear(y_quantized, s, " \
+    "z) }"
 #define TEN(code)                                                                                  \
     code ", " code ", " code ", " code ", " code ", " code ", " code ", " code ", " code ", " code \
          ", "
@@ -562,10 +572,8 @@ const struct lint_case lint_cases[] = {
      .count = 1,
      .targets = "trt10",
      .says = "c: TensorRT 10's parser takes no FLOAT8E5M2",
-     .found =
-         "(float[2] x) => (float[2] y) { [c] q = Cast<to = 19>(x) y = Cast<to = 1>(q) }",
-     .clean =
-         "(float[2] x) => (float[2] y) { [c] q = Cast<to = 17>(x) y = Cast<to = 1>(q) }"},
+     .found = "(float[2] x) => (float[2] y) { [c] q = Cast<to = 19>(x) y = Cast<to = 1>(q) }",
+     .clean = "(float[2] x) => (float[2] y) { [c] q = Cast<to = 17>(x) y = Cast<to = 1>(q) }"},
     {.rule = "parser-argument",
      .opset = 23,
      .count = 1,
@@ -648,6 +656,25 @@ const struct lint_case lint_cases[] = {
              "within a step, by up to 4.19e+06 steps: all are the original's times 2",
      .found = FLOATS("1, -0.5, 2, -2"),
      .clean = FLOATS("0.50000006, -0.25, 1, -1")},
+    {.rule = "constant-off",
+     .opset = 17,
+     .count = 1,
+     .original = FLOATS("0.5, -0.25, 1, -1"),
+     .says = "m_quant: 2 of 4 values that 'm_quant' (QLinearMatMul) reads of 'c' are not those of "
+             "the original's 'w' within a step, by up to 50 steps: negative ones are 0",
+     .found = OPERANDS("50, 0, 100, 0"),
+     .clean = OPERANDS("50, -12, 100, -50")},
+    /* a bias counts in steps of both scales */
+    {.rule = "constant-off",
+     .opset = 17,
+     .count = 1,
+     .original = "(float[1,1,1] x) => (float[1,1,1] y) <float[1,1,1] w = {1}, float[1] b = {3}> { "
+                 "[k] y = Conv(x, w, b) }",
+     .says =
+         "k_quant: 1 of 1 values that 'k_quant' (QLinearConv) reads of 'b' are not those of the "
+         "original's 'b' within a step, by up to 3e+03 steps",
+     .found = BIASED("0"),
+     .clean = BIASED("3000")},
     {.rule = "qdq-axis",
      .opset = 17,
      .count = 1,
