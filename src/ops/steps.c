@@ -31,6 +31,7 @@ enum ulp_steps_rule {
     WRITTEN,      /* the formula alone is another */
     IN_LONG_ROWS, /* the same of long rows, others are as elsewhere by it */
     IN_BATCHES,   /* the same of several images, one alone is as elsewhere */
+    IN_CORNERS,   /* as ops/image/resize.c has it */
     BY_SHAPE,     /* as ops/microsoft/bits.c has it */
     STORED,       /* what is stored inside: ops/attention/scores.h */
     INSIDE,

@@ -71,6 +71,7 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_WRITTEN "statistics in FP32, then every step is rounded to storage"
 #define SAYS_IN_LONG_ROWS "of rows beyond 1024 the sum with the bias and its powers are stored"
 #define SAYS_IN_BATCHES SAYS_WRITTEN ", of several images"
+#define SAYS_IN_CORNERS "linear in FP16: weights of corners are rounded, these added one by one"
 #define SAYS_BY_SHAPE                                                                         \
     "weights are rounded to FP16 twice; of 4 bits and up to 16 rows 32 threads add in FP16, " \
     "every eighth product of one row, every other of more, and their sums in FP32"

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "ops/spatial/interpolate.h"
+#include "ops/steps.h"
 
 /* ---- the request ---- */
 
@@ -333,6 +334,132 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
                          (struct ulp_named_operand[]){{"y", result}}, error);
 }
 
+/* Where in a tensor each output of `axis` reads tap t (taps NULL: its own place): by row, or along
+ * the last axis by position. into: the output's rows or positions; added to what stands there. */
+static void add_places(const struct ulp_tensor *out, int axis, const struct ulp_taps *taps,
+                       size_t t, int64_t length, int64_t stride, bool weights, int64_t *into)
+{
+    const struct ulp_split to = ulp_split_at(out, axis);
+    const bool last = axis == out->rank - 1;
+    const size_t inner = last ? 1 : to.inner / (size_t)out->dims[out->rank - 1],
+                 count = last ? to.size : to.outer * to.size * inner;
+    for (size_t i = 0; i < count; i++) {
+        const size_t o = i / inner % to.size;
+        into[i] += !taps ? (int64_t)o * stride
+                   : weights
+                       ? (int64_t)ulp_taps_place(taps, o, t)
+                       : ulp_clamp(taps->position[o * taps->count + t], 0, length - 1) * stride;
+    }
+}
+
+enum { JOINED_MAX = 3 };
+
+/* Does a kernel interpolate along all axes at once (ONNX Runtime's CUDA provider; recorded:
+ * lab/record_ort_cuda.py)? */
+static bool is_joined(const struct ulp_call *call, const struct resize *resize)
+{
+    int count = 0;
+    for (int d = 0; d < call->in[0]->rank; d++)
+        count += resize->axes[d].changes;
+    return call->arithmetic->steps == ULP_STEPS_ORT_CUDA &&
+           call->arithmetic->storage.precision == 11 && count && count <= JOINED_MAX &&
+           ulp_call_is(call, "mode", "linear") && !ulp_call_int(call, "antialias") &&
+           !ulp_call_int(call, "exclude_outside") &&
+           !ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize");
+}
+
+/* All steps in storage: a corner's weight is the product of its axes', and corners are added one
+ * after the other with one rounding each, the height's neighbour first. taps: of axes, the last
+ * first. */
+static enum ulp_status sum_corners(struct ulp_call *call, const struct resize *resize,
+                                   const struct ulp_taps *taps, const int *axes, int count,
+                                   struct ulp_error *error)
+{
+    static const char *const names[] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6",
+                                        "x7", "a0", "a1", "b0", "b1", "c0", "c1"};
+    const struct ulp_tensor *in = call->in[0];
+    struct ulp_tensor *out = &call->out[0];
+    const size_t columns = (size_t)out->dims[out->rank - 1], row_count = out->count / columns;
+    const int corners = 1 << count, bit[JOINED_MAX] = {count > 1, 0, 2};
+    struct ulp_named_operand operands[14];
+    struct ulp_arithmetic strict = *call->arithmetic;
+    int64_t strides[ULP_RANK_MAX], *rows, *positions;
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    ulp_strides(in, strides);
+    for (int k = 0; k < corners + 2 * count; k++) {
+        const int axis = (k - corners) / 2, tap = (k - corners) % 2;
+        ULP_TRY(ulp_call_take(call, row_count, sizeof *rows, &rows, error));
+        ULP_TRY(ulp_call_take(call, columns, sizeof *positions, &positions, error));
+        memset(rows, 0, row_count * sizeof *rows);
+        memset(positions, 0, columns * sizeof *positions);
+        for (int d = 0; d < in->rank; d++) {
+            const struct ulp_taps *of = NULL;
+            size_t t = (size_t)tap;
+            for (int i = 0; i < count && k < corners; i++)
+                if (axes[i] == d) {
+                    of = &taps[i];
+                    t = (size_t)(k >> bit[i] & 1);
+                }
+            if (k >= corners && axes[axis] == d)
+                of = &taps[axis];
+            if (of || k < corners)
+                add_places(out, d, of, t, resize->axes[d].in, strides[d], k >= corners,
+                           d == in->rank - 1 ? positions : rows);
+        }
+        operands[k] = (struct ulp_named_operand){names[k < corners ? k : 8 + k - corners],
+                                                 {.tensor = k < corners ? in : &taps[axis].weights,
+                                                  .row_offset = rows,
+                                                  .position_offset = positions}};
+    }
+    for (int c = 0; c < corners; c++) {
+        ulp_text_add(&text, "w%d = ", c);
+        for (int i = 0; i < count; i++)
+            ulp_text_add(&text, "%s%s", i ? " * " : "", names[8 + 2 * i + (c >> bit[i] & 1)]);
+        ulp_text_add(&text, "; ");
+    }
+    ulp_text_add(&text, "y1 = fma(x0, w0, x1 * w1); ");
+    for (int c = 2; c < corners; c++)
+        ulp_text_add(&text, "y%d = fma(x%d, w%d, y%d); ", c, c, c, c - 1);
+    ulp_text_add(&text, "y%d", corners - 1);
+    if (text.failed)
+        return ulp_out_of_memory(error);
+    ulp_steps_make_strict(&strict);
+    const struct ulp_rows laid = {.row_count = row_count, .row_length = columns};
+    const struct ulp_operand result = {.tensor = out,
+                                       .row_stride = (int64_t)columns,
+                                       .position_stride = 1};
+    return ulp_call_text(call, text.data, &strict, &laid, (size_t)(corners + 2 * count), operands,
+                         1, (struct ulp_named_operand[]){{"y", result}}, error);
+}
+
+static enum ulp_status run_joined(struct ulp_call *call, const struct resize *resize,
+                                  struct ulp_error *error)
+{
+    const struct ulp_tap_options options = {.kernel = ULP_KERNEL_LINEAR, .stretch = 1};
+    struct ulp_arithmetic arithmetic;
+    struct ulp_tensor found, coordinates;
+    struct ulp_taps taps[JOINED_MAX];
+    int axes[JOINED_MAX], count = 0;
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
+    for (int d = call->in[0]->rank - 1; d >= 0; d--) {
+        if (!resize->axes[d].changes)
+            continue;
+        const struct resized_axis *axis = &resize->axes[d];
+        const size_t length = (size_t)axis->out;
+        const struct ulp_rows rows = {.row_count = 1, .row_length = length};
+        struct ulp_named_operand at = {"o", {.tensor = &found, .position_stride = 1}},
+                                 to = {"x", {.tensor = &coordinates, .position_stride = 1}};
+        char text[64]; /* no neighbour outside counts */
+        snprintf(text, sizeof text, "min(max(o, 0), %a)", (double)(axis->in - 1));
+        ULP_TRY(make_coordinates(call, &arithmetic, axis, &found, error));
+        ULP_TRY(ulp_coordinates_make(call, &arithmetic, length, &coordinates, error));
+        ULP_TRY(ulp_call_text(call, text, &arithmetic, &rows, 1, &at, 1, &to, error));
+        ULP_TRY(ulp_taps_make(call, &arithmetic, &coordinates, &options, &taps[count], error));
+        axes[count++] = d;
+    }
+    return sum_corners(call, resize, taps, axes, count, error);
+}
+
 /* tf_crop_and_resize: outputs whose coordinate is outside take extrapolation_value. */
 static enum ulp_status extrapolate(struct ulp_call *call, const struct resized_axis *axis,
                                    const struct ulp_tensor *x, int d, struct ulp_error *error)
@@ -400,6 +527,7 @@ static enum ulp_status run_resize(struct ulp_call *call, struct ulp_error *error
     if (call->out[0].count == 0)
         return ULP_OK;
     return ulp_call_is(call, "mode", "nearest") ? run_nearest(call, &resize, error)
+           : is_joined(call, &resize)           ? run_joined(call, &resize, error)
                                                 : run_smooth(call, &resize, error);
 }
 
