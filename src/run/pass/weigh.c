@@ -3,7 +3,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 
 /* The least number that lets many threads work; their sums are added one after the other. */
@@ -44,36 +43,49 @@ struct factors {
     const float *b, *less; /* less: twice what b is too large by */
 };
 
-/* The sums of the terms that products make. */
-struct weights {
-    ulp_weigh_fn *products, *magnitudes, *squares;
-};
-
-#define TEMPLATE "run/pass/weigh_template.h"
-#include "base/machine/each_cpu_template.h"
-
-static const struct weights *find_weights(void)
+static double square_finite(double product)
 {
-    return ULP_BY_CPU(&weights_avx512, &weights_avx2, &weights_portable);
+    return fabs(product) <= DBL_MAX ? product * product : 0;
 }
+
+#define WHOLE(f, i) (double)(f)->b[i]
+#define MIDDLE(f, i) ((double)(f)->b[i] - (double)(f)->less[i] / 2)
+
+/* The sum of the terms that products make. */
+#define ADDS(name, term, factor)                                       \
+    static double name(const void *context, size_t first, size_t last) \
+    {                                                                  \
+        const struct factors *f = context;                             \
+        double sums[8] = {0};                                          \
+        size_t i = first;                                              \
+        for (; i + 8 <= last; i += 8)                                  \
+            for (size_t j = 0; j < 8; j++)                             \
+                sums[j] += term(f->a[i + j] * factor(f, i + j));       \
+        for (size_t j = 0; i < last; i++, j++)                         \
+            sums[j] += term(f->a[i] * factor(f, i));                   \
+        return ulp_weigh_eight(sums);                                  \
+    }
+ADDS(add_products, , WHOLE)
+ADDS(add_magnitudes, fabs, WHOLE)
+ADDS(add_squares, square_finite, MIDDLE)
 
 double ulp_weigh_errors(struct ulp_pool *pool, const double *cotangents, const float *errors,
                         size_t count)
 {
     const struct factors factors = {cotangents, errors, NULL};
-    return cotangents && errors ? ulp_weigh(pool, count, find_weights()->products, &factors) : 0;
+    return cotangents && errors ? ulp_weigh(pool, count, add_products, &factors) : 0;
 }
 
 double ulp_weigh_magnitudes(struct ulp_pool *pool, const double *cotangents, const float *errors,
                             size_t count)
 {
     const struct factors factors = {cotangents, errors, NULL};
-    return ulp_weigh(pool, count, find_weights()->magnitudes, &factors);
+    return ulp_weigh(pool, count, add_magnitudes, &factors);
 }
 
 double ulp_weigh_squares(struct ulp_pool *pool, const double *cotangents, const float *values,
                          const float *errors, size_t count)
 {
     const struct factors factors = {cotangents, values, errors};
-    return cotangents && values ? ulp_weigh(pool, count, find_weights()->squares, &factors) : 0;
+    return cotangents && values ? ulp_weigh(pool, count, add_squares, &factors) : 0;
 }
