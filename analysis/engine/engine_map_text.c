@@ -1,8 +1,14 @@
-/* An engine in words: the verdict, what was wished, what ran, what became of the nodes. */
+/* An engine as JSON and in words: the verdict, what was wished, what ran, what became of the nodes.
+ */
 #include <string.h>
 
+#include "analysis/audit/audit_json.h"
+#include "analysis/audit/place.h"
 #include "analysis/engine/words.h"
-#include "analysis/writing/columns.h"
+#include "analysis/html/html.h"
+#include "analysis/writing/document.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "run/program/program.h"
@@ -131,149 +137,16 @@ static void add_wishes(const struct ulp_page *page, const struct ulp_engine_map 
             "types into the graph (ulpscope plan writes it)\n");
 }
 
-/* ---- what ran ---- */
+/* ---- what ran, and what became of the nodes ---- */
 
-/* Is there an earlier product of the same description? */
-static bool is_repeated(const struct ulp_engine_map *built, size_t l)
+static void add_kinds(const struct ulp_page *page, const struct ulp_engine_map *built)
 {
-    const struct ulp_engine_map_layer *a = &built->layers[l];
-    for (size_t k = 0; k < l; k++) {
-        const struct ulp_engine_map_layer *b = &built->layers[k];
-        if (b->product && a->input == b->input && a->weights == b->weights &&
-            a->output == b->output && a->certainty == b->certainty &&
-            strcmp(a->multiply, b->multiply) == 0 && strcmp(a->accumulator, b->accumulator) == 0 &&
-            a->kernel.winograd == b->kernel.winograd)
-            return true;
-    }
-    return false;
-}
-
-static size_t count_alike(const struct ulp_engine_map *built, size_t l)
-{
-    size_t count = 1;
-    const struct ulp_engine_map_layer *a = &built->layers[l];
-    for (size_t k = l + 1; k < built->layer_count; k++) {
-        const struct ulp_engine_map_layer *b = &built->layers[k];
-        count += b->product && a->input == b->input && a->weights == b->weights &&
-                 a->output == b->output && a->certainty == b->certainty &&
-                 strcmp(a->multiply, b->multiply) == 0 &&
-                 strcmp(a->accumulator, b->accumulator) == 0 &&
-                 a->kernel.winograd == b->kernel.winograd;
-    }
-    return count;
-}
-
-static const char *word(const char *text)
-{
-    return *text ? text : "?";
-}
-
-static void add_products(const struct ulp_page *page, const struct ulp_engine_map *built,
-                         size_t shown)
-{
-    size_t listed = 0;
-    if (!built->products)
-        return;
-    ulp_text_add(page->out,
-                 "\n%sproducts%s\n  layers  input weights output  multiply  accumulate  sure\n",
-                 page->bold, page->off);
-    for (size_t l = 0; l < built->layer_count; l++) {
-        const struct ulp_engine_map_layer *layer = &built->layers[l];
-        if (!layer->product || is_repeated(built, l) || !take_line(&listed, shown))
-            continue;
-        ulp_text_add(page->out, "  %6zu  %-5s %-7s %-6s  %-8s  %-10s  %s%s\n",
-                     count_alike(built, l), ulp_engine_type_word(layer->input),
-                     ulp_engine_type_word(layer->weights), ulp_engine_type_word(layer->output),
-                     word(layer->multiply), word(layer->accumulator),
-                     ulp_certainty_name(layer->certainty),
-                     layer->kernel.winograd ? ", Winograd" : "");
-    }
-    add_more(page, listed, shown);
-}
-
-static void add_layers(const struct ulp_page *page, const struct ulp_engine_map *built,
-                       size_t shown)
-{
-    size_t listed = 0;
-    ulp_text_add(page->out,
-                 "\n%slayers%s\n  input output  multiply  accumulate  mapped by  nodes  layer\n",
-                 page->bold, page->off);
-    for (size_t l = 0; l < built->layer_count; l++) {
-        const struct ulp_engine_map_layer *layer = &built->layers[l];
-        if (layer->helper || !take_line(&listed, shown))
-            continue;
-        ulp_text_add(page->out, "  %-5s %-6s  %-8s  %-10s  %-9s  %5zu  ",
-                     ulp_engine_type_word(layer->input), ulp_engine_type_word(layer->output),
-                     layer->product ? word(layer->multiply) : "",
-                     layer->product ? word(layer->accumulator) : "", ulp_mapped_by_name(layer->by),
-                     layer->node_count);
-        ulp_page_name(page, layer->layer->name, 56);
-        ulp_text_add(page->out, "\n");
-    }
-    add_more(page, listed, shown);
-}
-
-static void add_roundings(const struct ulp_page *page, const struct ulp_engine_map *built,
-                          size_t shown)
-{
-    size_t listed = 0;
-    for (size_t l = 0; l < built->layer_count; l++) {
-        const struct ulp_engine_map_layer *layer = &built->layers[l];
-        if (!layer->converts && !ulp_layer_casts(layer))
-            continue;
-        if (!listed)
-            ulp_text_add(page->out, "\n%schanges of type between and inside layers%s\n", page->bold,
-                         page->off);
-        if (!take_line(&listed, shown))
-            continue;
-        if (layer->converts)
-            ulp_text_add(page->out, "  %-5s to %-5s  ", ulp_engine_type_word(layer->input),
-                         ulp_engine_type_word(layer->output));
-        else
-            ulp_text_add(page->out, "  Cast inside     ");
-        ulp_page_name(page, layer->layer->name, 18);
-        ulp_text_add(page->out, "\n");
-    }
-    add_more(page, listed, shown);
-}
-
-/* ---- nodes ---- */
-
-static void add_kind(const struct ulp_page *page, const struct ulp_engine_map *built,
-                     enum ulp_engine_map_kind kind, const char *what, size_t shown)
-{
-    size_t listed = 0;
-    if (!built->kinds[kind])
-        return;
-    ulp_text_add(page->out, "  %zu %s\n", built->kinds[kind], what);
-    for (size_t n = 0; n < built->node_count; n++) {
-        if (built->nodes[n].kind != kind || !take_line(&listed, shown))
-            continue;
-        ulp_text_add(page->out, "      ");
-        ulp_page_name(page, ulp_program_node_name(built->program, n), 24);
-        ulp_text_add(page->out, " (%s)", ulp_program_node_op(built->program, n));
-        if (built->nodes[n].layer >= 0) {
-            ulp_text_add(page->out, " in ");
-            ulp_page_name(page, built->layers[built->nodes[n].layer].layer->name, 60);
-        }
-        ulp_text_add(page->out, "\n");
-    }
-    add_more(page, listed, shown);
-}
-
-static void add_built_nodes(const struct ulp_page *page, const struct ulp_engine_map *built,
-                            size_t shown)
-{
-    ulp_text_add(page->out, "\n%snodes%s\n  %zu computed by layers that name them\n", page->bold,
-                 page->off, built->kinds[ULP_BUILT_MAPPED]);
-    if (built->kinds[ULP_BUILT_CONSTANT])
-        ulp_text_add(page->out, "  %zu known before the run\n", built->kinds[ULP_BUILT_CONSTANT]);
-    add_kind(page, built, ULP_BUILT_MOVED, "only move elements: no kernel of their own", shown);
-    add_kind(page, built, ULP_BUILT_TAKEN,
-             "computed by a layer that does not name them, by the tensors around it", shown);
-    add_kind(page, built, ULP_BUILT_INSIDE,
-             "inside a ForeignNode, whose kernels and types are not told", shown);
-    add_kind(page, built, ULP_BUILT_LOST, "computed by no layer: nothing is told of them", shown);
+    ulp_text_add(page->out, "  nodes");
+    for (int k = 0; k <= ULP_BUILT_LOST; k++)
+        if (built->kinds[k])
+            ulp_text_add(page->out, "  %zu %s", built->kinds[k],
+                         ulp_engine_map_kind_name((enum ulp_engine_map_kind)k));
+    ulp_text_add(page->out, "\n");
 }
 
 static void add_assumed(const struct ulp_page *page, const struct ulp_engine_map *built)
@@ -296,6 +169,100 @@ static void add_assumed(const struct ulp_page *page, const struct ulp_engine_map
     }
 }
 
+/* ---- engine.json: doc/fields.md has its schema ---- */
+
+static json_t *make_verdict(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    if (wishes && wishes->count)
+        ulp_wishes_say(&text, wishes);
+    ulp_engine_verdict(built, &text);
+    return text.failed ? NULL : ulp_json_text(text.data);
+}
+
+/* NULL: out of memory. */
+static json_t *make_graph(const struct ulp_program *program)
+{
+    struct ulp_error ignored;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
+    struct ulp_place *places;
+    json_t *graph = NULL;
+    if (ulp_arena_create(&memory, NULL, &ignored) == ULP_OK &&
+        ulp_places_make(program, memory, &places, &ignored) == ULP_OK) {
+        graph = json_array();
+        for (size_t n = 0; n < ulp_program_node_count(program); n++)
+            ulp_json_append(&graph, ulp_json_value(&ulp_struct_place, &places[n], &ulp_json_plain));
+    }
+    return graph;
+}
+
+struct document {
+    const struct ulp_engine_map *built;
+    const struct ulp_wishes *wishes;
+    const struct ulp_engine_map_changes *changes;
+};
+
+static const char *name_node(const void *context, size_t index)
+{
+    return ((const struct document *)context)->built->nodes[index].name;
+}
+
+/* Of two engines the file of the first, too. */
+static void add_first(struct ulp_json_writer *writer, const void *changes, const void *context)
+{
+    (void)context;
+    ulp_json_put(writer, "good",
+                 ulp_json_text(
+                     ((const struct ulp_engine_map_changes *)changes)->good->engine->path));
+}
+
+static json_t *make_tiles(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
+{
+    const size_t found = built->node_count - built->kinds[ULP_BUILT_LOST];
+    json_t *tiles = json_array();
+    ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Layers", "%zu", built->layer_count);
+    ulp_tile_note(&tiles, -1, "of %zu node%s, %zu found in them", built->node_count,
+                  built->node_count == 1 ? "" : "s", found);
+    ulp_tile_add(&tiles, built->fp16_accumulators ? ULP_TILE_WARN : ULP_TILE_PLAIN,
+                 "Products in FP16", "%zu of %zu", built->fp16_products, built->products);
+    ulp_tile_note(&tiles, -1, "%zu accumulate%s in FP16", built->fp16_accumulators,
+                  built->fp16_accumulators == 1 ? "s" : "");
+    if (wishes && wishes->count) {
+        const size_t obeyed = wishes->counts[ULP_WISH_OBEYED];
+        ulp_tile_add(&tiles, obeyed == wishes->count ? ULP_TILE_GOOD : ULP_TILE_BAD,
+                     "Constraints obeyed", "%zu of %zu", obeyed, wishes->count);
+    }
+    return tiles;
+}
+
+/* The other parts of the document, and the graph. */
+static void add_rest(struct ulp_json_writer *writer, const void *built, const void *context)
+{
+    const struct document *d = context;
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map_changes, add_first, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, context, name_node};
+    struct ulp_headline head = {0};
+    ulp_engine_headline(built, d->wishes, &head);
+    ulp_tiles_put(writer, &head, make_tiles(built, d->wishes));
+    if (d->wishes)
+        ulp_json_struct(writer, "wishes", &ulp_struct_wishes, d->wishes, &how);
+    if (d->changes)
+        ulp_json_struct(writer, "changes", &ulp_struct_engine_map_changes, d->changes, &how);
+    ulp_json_put(writer, "graph", make_graph(((const struct ulp_engine_map *)built)->program));
+}
+
+static json_t *make_engine_document(const struct ulp_engine_map *built,
+                                    const struct ulp_wishes *wishes,
+                                    const struct ulp_engine_map_changes *changes)
+{
+    const struct document document = {built, wishes, changes};
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map, add_rest, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, &document, name_node};
+    return ulp_json_document(&ulp_struct_engine_map, built, &how, make_verdict(built, wishes));
+}
+
+/* ---- all of it ---- */
+
 enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes, size_t shown, int width,
                                     bool colour, char **out, struct ulp_error *error)
@@ -309,13 +276,11 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
     ulp_engine_headline(built, wishes, &head);
     ulp_page_headline(&page, bad ? page.red : "", &head);
     ulp_headline_free(&page, &head);
+    add_kinds(&page, built);
     if (wishes && wishes->count)
         add_wishes(&page, built, wishes, shown);
-    add_products(&page, built, shown);
-    add_layers(&page, built, shown);
-    add_roundings(&page, built, shown);
-    add_built_nodes(&page, built, shown);
     add_assumed(&page, built);
+    ulp_page_tables(&page, "engine", make_engine_document(built, NULL, NULL), shown);
     return ulp_page_take(&text, ULP_OK, out, error);
 }
 
@@ -327,4 +292,15 @@ enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char 
     ulp_engine_verdict(built, &text);
     ulp_text_add(&text, "\n");
     return ulp_page_take(&text, ULP_OK, out, error);
+}
+
+enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
+                                     const struct ulp_wishes *wishes,
+                                     const struct ulp_engine_map_changes *changes,
+                                     enum ulp_output_kind as, const char *path,
+                                     struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    return ulp_html_write_as("engine", as, make_engine_document(built, wishes, changes), path,
+                             error);
 }

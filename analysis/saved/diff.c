@@ -3,53 +3,11 @@
 #include <string.h>
 
 #include "analysis/measure/judge.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/document.h"
 #include "analysis/saved/saved_compare.h"
 #include "base/machine/environment.h"
 
-#define NODES_SHOWN 5
-
-static void add_changed_output(const struct ulp_page *page, const struct ulp_changed_output *output)
-{
-    static const char *const words[] = {"", "better", "WORSE"};
-    const char *colour = output->change == ULP_WORSE ? page->red : "";
-    char was[32], is[32];
-    if (!output->before) {
-        ulp_text_show(page->out, "  only in the second report: output %s\n", output->name);
-        return;
-    }
-    ulp_text_add(page->out, "  %s%16s %15s", colour, ulp_changed_say(was, output->before),
-                 ulp_changed_say(is, output->after));
-    if (isfinite(output->ratio))
-        ulp_text_add(page->out, " %9.2f", output->ratio);
-    else
-        ulp_text_add(page->out, " %9s", "");
-    ulp_text_add(page->out, "  %-7s", words[output->change]);
-    ulp_page_name(page, output->name, 53);
-    ulp_text_add(page->out, "%s\n", *colour ? page->off : "");
-}
-
-static void add_born_nodes(const struct ulp_page *page, const struct ulp_changed_lane *lane)
-{
-    for (size_t i = 0; i < lane->born_count && i < NODES_SHOWN; i++) {
-        const struct ulp_audit_node *node = lane->born[i].node;
-        ulp_text_show(page->out, "  newly makes Inf or NaN: node %zu %s (%s)\n", node->index,
-                      node->name, node->op);
-    }
-    for (size_t i = 0; i < lane->grown_count && i < NODES_SHOWN; i++) {
-        const struct ulp_changed_node *grown = &lane->grown[i];
-        ulp_text_show(page->out, "  introduces more: %.2e -> %.2e of its rms, node %zu %s (%s)\n",
-                      grown->before, grown->after, grown->node->index, grown->node->name,
-                      grown->node->op);
-    }
-    if (lane->grown_count > NODES_SHOWN)
-        ulp_text_add(page->out, "  ... and %zu more node%s more\n", lane->grown_count - NODES_SHOWN,
-                     lane->grown_count == NODES_SHOWN + 1 ? " that introduces"
-                                                          : "s that introduce");
-    if (lane->unpaired_count)
-        ulp_text_add(page->out, "  not in the first report: %zu node%s of the second, by name\n",
-                     lane->unpaired_count, lane->unpaired_count == 1 ? "" : "s");
-}
+#define ROWS_SHOWN 12
 
 static void add_changed_lane(const struct ulp_page *page, const struct ulp_changed_lane *lane)
 {
@@ -64,10 +22,6 @@ static void add_changed_lane(const struct ulp_page *page, const struct ulp_chang
                   same ? "" : " -> ", lane->after, page->off);
     ulp_changed_verdict(&lane->changes, page->red, page->off, page->out);
     ulp_text_add(page->out, "\n");
-    ulp_text_add(page->out, "  %s%16s %15s %9s  %-7soutput%s\n", page->dim, "before", "after",
-                 "error x", "", page->off);
-    for (size_t o = 0; o < lane->output_count; o++)
-        add_changed_output(page, &lane->outputs[o]);
     for (size_t o = 0; o < lane->output_count; o++)
         if (lane->outputs[o].reason)
             ulp_text_show(page->out, "  cannot be judged: output %s %s\n", lane->outputs[o].name,
@@ -75,7 +29,9 @@ static void add_changed_lane(const struct ulp_page *page, const struct ulp_chang
     if (!lane->output_count)
         ulp_text_add(page->out, "  cannot be judged: %s\n",
                      ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
-    add_born_nodes(page, lane);
+    if (lane->unpaired_count)
+        ulp_text_add(page->out, "  not in the first report: %zu node%s of the second, by name\n",
+                     lane->unpaired_count, lane->unpaired_count == 1 ? "" : "s");
 }
 
 static void add_inputs(const struct ulp_page *page, const struct ulp_audit *audit)
@@ -101,6 +57,7 @@ static void add_text(const struct ulp_changed *changed, int width, bool colour,
     add_inputs(&page, changed->after);
     for (size_t l = 0; l < changed->lane_count; l++)
         add_changed_lane(&page, &changed->lanes[l]);
+    ulp_page_tables(&page, "diff", ulp_changed_document(changed), ROWS_SHOWN);
 }
 
 enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *after,

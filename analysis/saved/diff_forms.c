@@ -143,7 +143,7 @@ static json_t *make_lane(const struct ulp_changed_lane *lane)
     return object;
 }
 
-static json_t *make_diff_document(const struct ulp_changed *changed)
+json_t *ulp_changed_document(const struct ulp_changed *changed)
 {
     json_t *lanes = json_array();
     for (size_t l = 0; l < changed->lane_count; l++)
@@ -161,13 +161,14 @@ static json_t *make_diff_document(const struct ulp_changed *changed)
 enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *path,
                                  struct ulp_error *error)
 {
-    return ulp_json_write(make_diff_document(changed), path, error);
+    return ulp_json_write(ulp_changed_document(changed), path, error);
 }
 
 enum ulp_status ulp_changed_markdown(const struct ulp_changed *changed, const char *path,
                                      struct ulp_error *error)
 {
-    return ulp_html_write_as("diff", ULP_OUTPUT_MARKDOWN, make_diff_document(changed), path, error);
+    return ulp_html_write_as("diff", ULP_OUTPUT_MARKDOWN, ulp_changed_document(changed), path,
+                             error);
 }
 
 /* ---- the page ---- */
@@ -195,7 +196,7 @@ static json_t *make_were(const struct ulp_changed_lane *lane)
 enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
                                  const char *path, struct ulp_error *error)
 {
-    json_t *root = make_diff_document(changed);
+    json_t *root = ulp_changed_document(changed);
     struct stat info = {0};
     ulp_json_set(&root, "model_path", ulp_json_text(ulp_saved_text(after->root, "model_path")));
     for (size_t l = 0; root && l < changed->lane_count; l++)

@@ -51,7 +51,8 @@ void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *re
 /* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
 const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output);
 
-/* diff_forms.c */
+/* diff_forms.c; the document: NULL: out of memory */
+json_t *ulp_changed_document(const struct ulp_changed *changed);
 enum ulp_status ulp_changed_markdown(const struct ulp_changed *changed, const char *path,
                                      struct ulp_error *error);
 enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *path,

@@ -88,6 +88,9 @@ static enum ulp_tile_level level_of_word(const char *word)
                  {"partly", ULP_TILE_BAD},
                  {"overflows", ULP_TILE_BAD},
                  {"spoils", ULP_TILE_BAD},
+                 {"lost", ULP_TILE_BAD},
+                 {"taken", ULP_TILE_WARN},
+                 {"inside", ULP_TILE_WARN},
                  {"reaches output", ULP_TILE_BAD},
                  {"poisons outputs", ULP_TILE_BAD},
                  {"makes results wrong", ULP_TILE_BAD},
@@ -298,6 +301,8 @@ static struct ulp_document_cell make_cell(const struct row *column,
     } else if (column->as > ULP_AS_NODE) {
         cell.text = NULL;
     }
+    if (cell.text && strcmp(cell.text, "UNDEFINED") == 0)
+        cell.text = "-"; /* a type that is not told */
     cell.level = judge(column->rule, &cell);
     return cell;
 }
