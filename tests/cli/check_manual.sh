@@ -117,6 +117,8 @@ expect 'ulpscope list -- fp64' 'fp64'
 expect 'ulpscope list arithm' 'arithmetics'
 expect 'ulpscope mma h200.mma.f16' 'h200.mma.f16.f16 h200.mma.f16.f32'
 expect 'ulpscope audit m.onnx --seed ' ''
+expect 'ulpscope audit m.onnx --hel' '--help'
+expect 'ulpscope audit m.onnx --help=' 'all'
 made=$(cd "$made" && pwd) program=$(cd "$(dirname "$program")" && pwd)/ulpscope
 cd "$folder/here" || exit 99
 expect 'ulpscope audit ' 'net.onnx sub'

@@ -59,7 +59,7 @@ others_of() {
     plan-*) echo --tolerance=sqnr_db=20 ;;
     show-*-out) echo --to=csv ;;
     audit-*-junit) echo --fail-above=rms=1 ;;
-    fix-*-json | fix-*-html) echo --out=fixed.onnx ;;
+    fix-*-json | fix-*-html | fix-*-markdown) echo --out=fixed.onnx ;;
     esac
 }
 crossed=0
@@ -114,7 +114,7 @@ for command in $commands; do
         [ -n "$names" ] && [ -z "$read" ] || continue
         for input in $inputs_of $words; do
             case $command-$input-$output in
-            plan-apply-html | plan-apply-json) continue ;; # they do not go together
+            plan-apply-html | plan-apply-json | plan-apply-markdown) continue ;; # they do not go together
             plan-apply-out) files="mixed.onnx mixed.onnx.data" ;;
             *) files=$names ;;
             esac

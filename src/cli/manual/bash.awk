@@ -18,7 +18,7 @@ function print_options(c,    k, i, list, count, out)
     for (k = 1; k <= options[c]; k++) {
         count = split(all_names(c, k), list, " ")
         for (i = 1; i <= count; i++)
-            out = out " " list[i] (argument[c, k] != "" && list[i] ~ /^--/ ? "=" : "")
+            out = out " " list[i] (argument[c, k] ~ /^[^[]/ && list[i] ~ /^--/ ? "=" : "")
     }
     print "        " command[c] ")"
     print "            options=" quoted(substr(out, 2))

@@ -49,7 +49,7 @@ function write_option(c, k,    i, count, list, line)
     count = split(all_names(c, k), list, " ")
     for (i = 1; i <= count; i++) {
         line = line (i > 1 ? ", " : "") "\\fB" literal(list[i]) "\\fR"
-        if (argument[c, k] != "" && i == count) line = line (list[i] ~ /^--/ ? "=" : " ") italic(argument[c, k])
+        if (argument[c, k] != "" && i == count) line = line (list[i] !~ /^--/ ? " " : argument[c, k] ~ /^\[/ ? "" : "=") italic(argument[c, k])
     }
     put(".TP\n" line "\n" filled(text[c, k]) (text[c, k] ~ /\.$/ ? "" : "."))
 }

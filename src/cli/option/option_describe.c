@@ -51,7 +51,9 @@ static void describe_option(const struct option_row *row, const struct command *
     say(stdout, "option\t%s%s\t%s%s%s", (char[]){row->letter, '\0'},
         (char[]){row->also_letter, '\0'}, row->name, row->also ? " " : "",
         row->also ? row->also : "");
-    describe_field(row->value);
+    describe_field(row->is_optional ? NULL : row->value);
+    if (row->is_optional)
+        say(stdout, "[%s]", row->value);
     add_help(&help, command, row);
     describe_field(help.failed ? row->help : help.data);
     describe_field(row->reads ? "reads" : NULL);
