@@ -117,8 +117,11 @@ static enum ulp_status new_tensor(struct editor *editor, Ulp__TensorProto **out,
 enum ulp_status edit_new_tensor(struct editor *editor, Ulp__TensorProto **out, const char *name,
                                 const struct ulp_tensor *tensor, enum ulp_type type)
 {
-    ULP_TRY(new_tensor(editor, out, name, tensor));
-    return edit_convert(editor, *out, tensor, type);
+    enum ulp_status status = new_tensor(editor, out, name, tensor);
+    status = status == ULP_OK ? edit_convert(editor, *out, tensor, type) : status;
+    if (status != ULP_OK)
+        edit_drop(editor, out);
+    return status;
 }
 
 /* raw is taken over. */

@@ -433,8 +433,7 @@ static enum ulp_status save_model(struct editor *editor, enum ulp_status status)
     if (status != ULP_OK)
         editor->error = NULL; /* it has the reason */
     const enum ulp_status closed = edit_close_data(editor, status == ULP_OK);
-    if (status == ULP_OK)
-        status = closed;
+    status = status == ULP_OK ? closed : status;
     return status == ULP_OK ? write_model(editor) : status;
 }
 

@@ -119,11 +119,8 @@ static enum ulp_status add_constant(struct mixed_scope *scope, const struct mixe
     if (value->kind == MIXED_TENSOR) {
         Ulp__TensorProto *tensor;
         ULP_TRY(edit_new_tensor(editor, &tensor, *name, value->tensor, type));
-        tensor->has_name = true;
-        if (value->proto->data_location) {
-            tensor->has_data_location = true;
-            tensor->data_location = value->proto->data_location;
-        }
+        tensor->data_location = value->proto->data_location;
+        tensor->has_data_location = tensor->data_location != 0;
         return edit_take(editor, &scope->graph->proto->initializer,
                          &scope->graph->proto->n_initializer, tensor);
     }
