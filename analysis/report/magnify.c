@@ -71,10 +71,12 @@ double ulp_report_grows(const struct ulp_audit_node *node)
 bool ulp_report_magnifier(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                           const struct ulp_audit_node *cause, struct ulp_magnified *out)
 {
-    const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
+    /* what shows at a decision counts by its margin */
+    const bool none =
+        ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE || ulp_report_find_shows(lane, cause);
     bool *behind = calloc(audit->place_count + 1, sizeof *behind);
     *out = (struct ulp_magnified){.times = MAGNIFIES, .failed = !behind};
-    if (behind && !fine && cause->index < audit->place_count)
+    if (behind && !none && cause->index < audit->place_count)
         mark_behind(audit, cause->index, behind);
     /* what it rounds of what it reads counts before it */
     const bool reads =
