@@ -320,7 +320,7 @@ static enum ulp_status fill_table(struct making *making, const struct row *table
     const char *title = expand(making, of, table->text[3], ", "),
                *note = expand(making, of, table->text[4], ", ");
     block->text[0] = table->text[2];
-    block->text[1] = title ? title : table->text[2];
+    block->text[1] = title && *title ? title : table->text[2];
     block->text[2] = note ? note : "";
     for (const struct row *row = table + 1; row < end; row++) {
         bool any = false;

@@ -138,17 +138,13 @@ static void add_table(const struct ulp_page *page, const struct ulp_document_blo
 
 void ulp_page_tables(const struct ulp_page *page, const char *kind, json_t *root, size_t most)
 {
-    struct ulp_document document;
+    struct ulp_document document = {0};
     struct ulp_error ignored; /* memory, which the page's text knows */
-    if (page->width == ULP_PAGE_PROSE) {
-        json_decref(root);
-        return;
-    }
-    page->out->failed |= !root || ulp_document_make(kind, root, &document, &ignored) != ULP_OK;
-    for (size_t b = 0; !page->out->failed && b < document.block_count; b++)
+    if (page->width != ULP_PAGE_PROSE)
+        page->out->failed |= !root || ulp_document_make(kind, root, &document, &ignored) != ULP_OK;
+    for (size_t b = 0; b < document.block_count; b++)
         if (document.blocks[b].kind == ULP_BLOCK_TABLE && !document.blocks[b].page)
             add_table(page, &document.blocks[b], most);
-    if (root && !page->out->failed)
-        ulp_document_free(&document);
+    ulp_document_free(&document);
     json_decref(root);
 }
