@@ -131,7 +131,7 @@ static void add_headline(struct ulp_json_writer *writer, const void *file, const
     ulp_comparison_headline(comparison,
                             (size_t)((const struct ulp_compared_file *)file - comparison->files),
                             &head);
-    ulp_tiles_put(writer, &head, NULL);
+    ulp_headline_put(writer, &head);
 }
 
 static void add_first(struct ulp_json_writer *writer, const void *compared, const void *context)

@@ -6,7 +6,7 @@
 #include "analysis/html/html.h"
 #include "analysis/measure/figure.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/document.h"
 #include "analysis/saved/saved.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -14,6 +14,7 @@
 #include "base/text/suggest.h"
 
 #define NODES_SHOWN 20
+#define ROWS_SHOWN 5
 
 /* A figure that does not exist is a dash. */
 static void add_figure(struct ulp_text *out, const char *format, const char *dash, double value)
@@ -28,47 +29,21 @@ static void add_exponent(struct ulp_text *out, double value)
     add_figure(out, " %10.2e", "          -", value);
 }
 
-static void show_output(const struct ulp_page *page, const json_t *output)
-{
-    const json_t *entire = json_object_get(output, "entire"),
-                 *range = json_object_get(output, "range");
-    add_exponent(page->out, ulp_saved_number(range, "ref_rms"));
-    add_exponent(page->out, ulp_saved_number(entire, "rms"));
-    add_exponent(page->out, ulp_saved_number(entire, "max_abs"));
-    if (ulp_saved_true(entire, "exact"))
-        ulp_text_add(page->out, " %8s", "equal");
-    else
-        add_figure(page->out, " %8.1f", "        -",
-                   ulp_tenths(ulp_saved_number(entire, "sqnr_db")));
-    add_figure(page->out, " %10.0f  ", "          -  ", ulp_saved_number(entire, "nonfinite"));
-    ulp_page_name(page, ulp_saved_text(output, "name"), 57);
-    ulp_text_add(page->out, "%s\n", ulp_saved_true(entire, "diverged") ? "  diverged" : "");
-}
-
 static void add_whole(const struct ulp_page *page, const struct ulp_saved *saved)
 {
-    const json_t *lane, *output, *sample;
-    size_t l, o, s, nodes = 0;
-    json_array_foreach(saved->lanes, l, lane)
-        ulp_text_show(page->out, "%s%s%s: %s\n", page->bold, ulp_saved_text(lane, "name"),
-                      page->off, ulp_saved_text(lane, "verdict"));
+    const json_t *sample;
+    size_t s;
+    ulp_page_headlines(page, "audit", saved->root);
     ulp_text_show(page->out, "\n%s  opset %.0f, reference %s\n",
                   ulp_saved_text(saved->root, "model_path"), ulp_saved_number(saved->root, "opset"),
                   ulp_saved_text(saved->root, "reference"));
     json_array_foreach(json_object_get(saved->root, "sample_names"), s, sample)
         ulp_text_show(page->out, "  sample  %s\n", json_string_value(sample));
-    json_array_foreach(saved->lanes, l, lane)
-    {
-        nodes = json_array_size(json_object_get(lane, "nodes"));
-        ulp_text_show(page->out, "\n%s%s%s\n", page->bold, ulp_saved_text(lane, "name"), page->off);
-        ulp_text_add(page->out, "%s%11s %10s %10s %8s %10s  output%s\n", page->dim, "ref rms",
-                     "rms", "max abs", "sqnr dB", "nonfinite", page->off);
-        json_array_foreach(json_object_get(lane, "outputs"), o, output) show_output(page, output);
-    }
+    ulp_page_tables(page, "audit", json_incref(saved->root), ROWS_SHOWN);
     ulp_text_add(page->out,
                  "\n%zu nodes; ulpscope show REPORT NODE shows one: a name with * and "
                  "?, #12 or op:Softmax\n",
-                 nodes);
+                 json_array_size(json_object_get(json_array_get(saved->lanes, 0), "nodes")));
 }
 
 /* ---- nodes ---- */

@@ -136,6 +136,28 @@ static void add_table(const struct ulp_page *page, const struct ulp_document_blo
     free(widths);
 }
 
+static void add_headline(const struct ulp_page *page, const struct ulp_document_block *block)
+{
+    struct ulp_headline head = {0};
+    struct ulp_text *const parts[] = {&head.what, &head.why, &head.todo};
+    for (int t = 0; t < 3; t++)
+        if (block->text[t + 1])
+            ulp_text_show_whole(parts[t], block->text[t + 1]);
+    ulp_page_headline(page, block->level == ULP_TILE_BAD ? page->red : "", &head);
+    ulp_headline_free(page, &head);
+}
+
+void ulp_page_headlines(const struct ulp_page *page, const char *kind, const json_t *root)
+{
+    struct ulp_document document;
+    struct ulp_error ignored;
+    page->out->failed |= ulp_document_make(kind, root, &document, &ignored) != ULP_OK;
+    for (size_t b = 0; b < document.block_count; b++)
+        if (document.blocks[b].kind == ULP_BLOCK_HEADLINE)
+            add_headline(page, &document.blocks[b]);
+    ulp_document_free(&document);
+}
+
 void ulp_page_tables(const struct ulp_page *page, const char *kind, json_t *root, size_t most)
 {
     struct ulp_document document = {0};

@@ -115,16 +115,18 @@ json_t *ulp_headline_json(struct ulp_headline *headline)
     return ulp_json_lines(&text);
 }
 
-void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles)
+void ulp_headline_put(struct ulp_json_writer *writer, struct ulp_headline *headline)
 {
-    if (headline)
-        ulp_json_put(writer, "headline", ulp_json_lines(&headline->what));
-    if (tiles || !headline)
-        ulp_json_put(writer, "tiles", tiles);
-    if (!headline)
-        return;
-    if (headline->beside.length)
+    ulp_json_put(writer, "headline", ulp_json_lines(&headline->what));
+    if (headline->beside.length || headline->beside.failed)
         ulp_json_put(writer, "beside", ulp_json_lines(&headline->beside));
     ulp_json_put(writer, "why", ulp_json_lines(&headline->why));
     ulp_json_put(writer, "do", ulp_json_lines(&headline->todo));
+}
+
+void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles)
+{
+    if (headline)
+        ulp_headline_put(writer, headline);
+    ulp_json_put(writer, "tiles", tiles);
 }

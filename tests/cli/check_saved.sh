@@ -6,7 +6,7 @@ expect 0 "two reports" "$program" audit "$model" -i "$inputs" -a tf32,bf16 -q -o
 expect 0 "one arithmetic" "$program" audit "$model" -i "$inputs" -a tf32 -q -o narrow
 expect 0 "another" "$program" audit "$model" -i "$inputs" -a bf16 -q -o wide
 expect 0 "a report is shown" "$program" show before
-shows out "tf32: fine (classify by name): logits is at 66.4 dB, 0 of 4 first choices change; " "a report is shown"
+shows out "tf32: fine (classify by name): 0 of 4 first choices change, logits is at 66.4 dB" "a report is shown"
 expect 0 "a node is shown" "$program" show before/report.json '#3'
 expect 2 "no such node" "$program" show before nobody
 lines err 1 "no such node"
