@@ -163,8 +163,8 @@ static enum ulp_status run_delayed(struct calibrating *c, const struct ulp_sampl
     struct run *run = &c->runs[c->run_count];
     ULP_TAKE(items, c->memory, c->count + 1, error);
     for (size_t i = 0; i < c->count; i++)
-        items[i] =
-            (struct ulp_factor_range){c->items[i]->node, c->items[i]->factor, c->items[i]->range};
+        items[i] = (struct ulp_factor_range){c->items[i]->node, c->items[i]->factor,
+                                             c->items[i]->range, 0};
     qsort(items, c->count, sizeof *items, ulp_factor_range_order);
     const struct ulp_factor_ranges ranges = {c->count, items, NULL};
     ULP_TRY(ulp_arithmetic_change(&delayed, &c->options->arithmetic, "scales=static", error));

@@ -80,6 +80,7 @@ static void add_block(const struct measuring *m, const struct place *place, void
     const struct adding *adding = context;
     const struct ulp_format *format = &m->scaling->element;
     /* beyond the elements' largest; of a scale that has become zero there is none, all become 0 */
+    const bool integer = ulp_scaling_is_integer(m->scaling);
     const double largest =
         place->scale > 0
             ? (format->max_finite + ldexp(1, format->emax - format->precision)) * place->scale
@@ -90,9 +91,13 @@ static void add_block(const struct measuring *m, const struct place *place, void
                      other = m->others[place->group * m->problem->k + k];
         const float element = element_at(&m->scaled, place, k);
         const double d = (double)element * place->scale - x;
-        if (!ulp_scales_add(&adding->blocks[place->block], x, d, element == 0, size > largest,
-                            adding->out, adding->sums))
+        /* an integer is at most half a step from what is not cut off, and its zero point says
+         * where that is */
+        const bool clipped = integer ? fabs(d) > 0.5000001 * place->scale : size > largest;
+        if (!ulp_scales_add(&adding->blocks[place->block], x, d, element == 0, clipped, adding->out,
+                            adding->sums))
             continue;
+        adding->sums->exact += m->scaling->zero_point && !clipped ? d * d : 0;
         adding->sums->product_signal += x * x * other;
         adding->sums->product_error += d * d * other;
         *lines = size > *lines ? size : *lines;
@@ -255,7 +260,8 @@ static enum ulp_status look_at_factor(struct measuring *m, int side, struct ulp_
     sum_others(m, side);
     struct adding adding = {blocks, out, sums};
     look_at_each(m, add_block, &adding);
-    look_at_each(m, add_exactly, &adding);
+    if (!m->scaling->zero_point) /* its FP32 scale is as good as exact */
+        look_at_each(m, add_exactly, &adding);
     look_at_blocks(m, blocks, ranges, out);
     size_t line, k;
     const double of_lines = find_ratio(m->lines, s->line_count, sorted, &line),

@@ -244,16 +244,20 @@ struct ulp_scaling {
     struct ulp_format element, scale;
     int k, lines;      /* a block is so many k of so many lines; 0: all */
     bool tensor_scale; /* all blocks of a tensor share an FP32 scale, too */
+    /* a block has a zero point, too: elements are numbers from -z to max_finite - z, z an integer
+     * of its own (UINT8: 0 to 255 less z); false: -max_finite to max_finite */
+    bool zero_point;
     enum ulp_scale_rule rule;
 };
 
 /* What a static scale is of: the largest magnitude of a factor of a node's products, as samples had
- * it. */
+ * it; where elements have a zero point, the largest and the least value, 0 among them. */
 struct ulp_factor_range {
     const char *node; /* as of ulp_program_node_name */
     /* "input 0" to "input 5"; of a factor that is none of them "first factor", "second factor" */
     const char *factor;
     float largest;
+    float least; /* at most 0; read where elements have a zero point */
 };
 /* Those of a model. */
 struct ulp_factor_ranges {

@@ -9,21 +9,26 @@
 #include "data/range_list.h"
 #include "number/format/scaling.h"
 
-static const char *const range_keys[] = {"node", "factor", "largest"};
+static const char *const range_keys[] = {"node", "factor", "largest", "least"};
 
 static enum ulp_status read_range(const json_t *object, struct ulp_arena *arena,
                                   struct ulp_factor_range *out, struct ulp_error *error)
 {
     const json_t *node = json_object_get(object, "node"),
                  *factor = json_object_get(object, "factor"),
-                 *largest = json_object_get(object, "largest");
-    ULP_TRY(ulp_json_check_keys(object, range_keys, 3, error));
+                 *largest = json_object_get(object, "largest"),
+                 *least = json_object_get(object, "least");
+    ULP_TRY(ulp_json_check_keys(object, range_keys, 4, error));
     if (!json_is_string(node) || !json_is_string(factor))
         return ulp_fail(error, ULP_ERROR_INPUT, "expected texts \"node\" and \"factor\"");
     out->largest = (float)json_number_value(largest);
     if (!json_is_number(largest) || !(out->largest >= 0) || !isfinite(out->largest))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "\"largest\" is no finite magnitude of FP32, 0 or above");
+    out->least = least ? (float)json_number_value(least) : -out->largest;
+    if (least && (!json_is_number(least) || !(out->least <= 0) || !isfinite(out->least)))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "\"least\" is no finite number of FP32, 0 or below");
     out->node = ulp_arena_text(arena, json_string_value(node), json_string_length(node));
     out->factor = ulp_arena_text(arena, json_string_value(factor), json_string_length(factor));
     return ulp_taken(out->node && out->factor, error);

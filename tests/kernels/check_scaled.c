@@ -270,6 +270,83 @@ TEST(instruction_sets_are_equal)
         }
 }
 
+/* ---- integers ---- */
+
+/* QuantizeLinear and DequantizeLinear of a block, as ONNX states them. */
+static void quantise_block(double *out, const float *x, size_t count, int bits, bool zero_point)
+{
+    double least = 0, largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        least = (double)x[i] < least ? (double)x[i] : least;
+        largest = (double)x[i] > largest ? (double)x[i] : largest;
+    }
+    const double top = zero_point ? (double)((1 << bits) - 1) : (double)((1 << (bits - 1)) - 1),
+                 most = -least > largest ? -least : largest,
+                 span = zero_point ? largest - least : most;
+    const float scale = span > 0 ? (float)(span / top) : 1;
+    const double zero = zero_point ? (double)nearbyintf((float)-least / scale) : 0,
+                 low = zero_point ? 0 : -top;
+    for (size_t i = 0; i < count; i++) {
+        const double code = (double)nearbyintf(x[i] / scale) + zero;
+        out[i] = ((code < low ? low : code > top ? top : code) - zero) * (double)scale;
+    }
+}
+
+/* Each value that is multiplied is the oracle's, of tensors, rows and blocks, with a shorter block
+ * at the end of a row, and values all on one side of 0. */
+TEST(integers_as_onnx_states_them)
+{
+    static const struct {
+        const char *name;
+        int bits;
+        bool zero_point;
+        size_t block; /* 0: the tensor; SIZE_MAX: a row */
+    } rows[] = {{"int8-tensor", 8, false, 0},     {"int8-row", 8, false, SIZE_MAX},
+                {"uint8-tensor", 8, true, 0},     {"uint8-row", 8, true, SIZE_MAX},
+                {"int16-tensor", 16, false, 0},   {"uint16-tensor", 16, true, 0},
+                {"int4-row", 4, false, SIZE_MAX}, {"int4-32", 4, false, 32},
+                {"int4-128", 4, false, 128},      {"uint4-32", 4, true, 32},
+                {"uint4-128", 4, true, 128}};
+    enum { M = 5, K = 300 };
+    static double want[M * K];
+    uint64_t state = 11;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+        for (int turn = 0; turn < 4; turn++) {
+            struct product p = make(M, 3, K, &state, turn % 2 ? 3 : 12);
+            struct ulp_scaling scaling;
+            struct ulp_scaled side;
+            struct ulp_format fp64;
+            const float *x = p.a.data;
+            for (size_t i = 0; turn > 1 && i < M * K; i++)
+                ((float *)p.a.data)[i] = (turn == 2 ? 1.0F : -1.0F) * fabsf(x[i]);
+            const size_t block = rows[r].block == 0          ? M * K
+                                 : rows[r].block == SIZE_MAX ? K
+                                                             : rows[r].block;
+            for (size_t row = 0; row < (rows[r].block ? M : 1); row++)
+                for (size_t at = 0; at < (rows[r].block ? K : M * K); at += block) {
+                    const size_t end = rows[r].block ? K : M * K;
+                    quantise_block(want + row * K + at, x + row * K + at,
+                                   block < end - at ? block : end - at, rows[r].bits,
+                                   rows[r].zero_point);
+                }
+            set_problem(&p);
+            ck_assert(ulp_scaling_find(rows[r].name, &scaling));
+            ck_ok(ulp_format_find("fp64", &fp64, &why));
+            ck_ok(ulp_scaled_make(&side, &scaling, &p.problem, 0, true, ULP_ROUND_NEAREST_EVEN,
+                                  NULL, &why));
+            ck_ok(ulp_scaled_back(&side, &fp64, ULP_ELEMENT_F64, NULL, &why));
+            for (size_t i = 0; i < M * K; i++) {
+                const double got =
+                    ((const double *)
+                         side.elements.data)[side.line_offset[i / K] + side.k_offset[i % K]];
+                ck_expect(got == want[i], "%s, turn %d, %zu (%a): %a, oracle %a", rows[r].name,
+                          turn, i, (double)x[i], got, want[i]);
+            }
+            ulp_scaled_free(&side);
+            unmake(&p);
+        }
+}
+
 /* ---- h200_fp8_scaled.npz ---- */
 
 static const struct ulp_tensor *find_part(const struct ulp_tensor_set *set, const char *name,

@@ -242,14 +242,32 @@ static float find_largest_magnitude(const struct ulp_tensor *tensor)
     return largest;
 }
 
+static void find_tensor_ends(const struct ulp_tensor *tensor, struct ulp_scaled_rule *rule)
+{
+    const double *x = tensor->data;
+    if (tensor->element == ULP_ELEMENT_F32)
+        ulp_scaled_ends(tensor->data, tensor->count, &rule->least, &rule->largest);
+    for (size_t i = 0; i < tensor->count && tensor->element != ULP_ELEMENT_F32; i++) {
+        const float value = (float)x[i];
+        ulp_scaled_ends(&value, 1, &rule->least, &rule->largest);
+    }
+}
+
 /* What is the tensor's: its largest magnitude, or the one given, and the scale that all blocks have
  * besides. */
-static void scale_tensor(struct making *making, const float *range)
+static void scale_tensor(struct making *making, const struct ulp_factor_range *range)
 {
     const struct ulp_scaling *scaling = making->out->scaling;
     struct ulp_scaled_rule *rule = &making->rule;
-    if (scaling->tensor_scale || scaling->k + scaling->lines == 0)
-        rule->largest = range ? *range : find_largest_magnitude(making->factor->tensor);
+    const bool of_tensor = scaling->k + scaling->lines == 0;
+    if (scaling->zero_point && of_tensor && range) {
+        rule->largest = range->largest;
+        rule->least = range->least;
+    } else if (scaling->zero_point && of_tensor) {
+        find_tensor_ends(making->factor->tensor, rule);
+    } else if (scaling->tensor_scale || of_tensor) {
+        rule->largest = range ? range->largest : find_largest_magnitude(making->factor->tensor);
+    }
     if (scaling->tensor_scale && rule->largest > 0) {
         const float top = scaling->rule == ULP_SCALE_FOUR_SIX ? 256 : 448;
         rule->tensor_scale =

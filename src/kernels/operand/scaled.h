@@ -38,12 +38,15 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
                                 enum ulp_rounding rounding, struct ulp_pool *pool,
                                 struct ulp_error *error);
 /* The side's scaling: of a problem whose first factor is a weight and the second is none (Conv's),
- * the second has the first word's. */
+ * the second has the first word's. Integers with one scale for the first word's tensors: the second
+ * word is of weights alone, as Q/DQ files have it. */
 static inline const struct ulp_scaling *ulp_scaled_choose(const struct ulp_arithmetic *arithmetic,
                                                           const struct ulp_contraction *problem,
                                                           int side)
 {
+    const bool of_weights = ulp_scaling_is_integer(&arithmetic->scaling[0]);
     return arithmetic->weights.name[0] ? &arithmetic->weights
+           : of_weights                ? &arithmetic->scaling[problem->weights >> side & 1]
                                        : &arithmetic->scaling[problem->weights == 1 ? !side : side];
 }
 /* Where the scale of a line's block is. */

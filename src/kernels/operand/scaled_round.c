@@ -159,6 +159,14 @@ float ulp_scaled_largest(const float *x, size_t count)
     return largest;
 }
 
+void ulp_scaled_ends(const float *x, size_t count, float *least, float *largest)
+{
+    for (size_t i = 0; i < count; i++) {
+        *largest = x[i] > *largest && isfinite(x[i]) ? x[i] : *largest;
+        *least = x[i] < *least && isfinite(x[i]) ? x[i] : *least;
+    }
+}
+
 /* A cell's blocks; the last one of a run may be shorter. */
 struct cells {
     const struct ulp_scaled_rule *rule;
@@ -244,7 +252,40 @@ static void choose_scales(const struct cells *cells, float *scale, size_t count)
                 scale[i] == 0 ? 1 : (float)ulp_math_max((float)((double)scale[i] / top), 0x1p-126);
 }
 
+/* Scales and least elements, -z, of blocks with zero points z: from the least value to the largest,
+ * 0 among them, z rounded to an integer as QuantizeLinear's. */
+static void choose_offsets(const struct cells *cells, const float *x, float *scale, float *low)
+{
+    const struct ulp_scaled_rule *rule = cells->rule;
+    const bool of_tensor = rule->scaling->k + rule->scaling->lines == 0;
+    const float top = (float)rule->scaling->element.max_finite;
+    for (size_t b = 0; b < cells->count * cells->blocks; b++) {
+        const float *block = x + b / cells->blocks * rule->run + b % cells->blocks * rule->block;
+        float least = of_tensor ? rule->least : 0, largest = of_tensor ? rule->largest : 0;
+        if (!of_tensor)
+            ulp_scaled_ends(block, block_length(cells, b % cells->blocks), &least, &largest);
+        const double span = (double)largest - (double)least;
+        scale[b] = span > 0 ? (float)ulp_math_max(span / (double)top, 0x1p-126) : 1;
+        low[b] = rintf(least / scale[b]);
+        low[b] = low[b] < -top ? -top : low[b] + 0.0F;
+    }
+}
+
 /* ---- elements ---- */
+
+/* To what the zero points of blocks leave of the elements' range. */
+static void cut_elements(const struct cells *cells, float *x, const float *low)
+{
+    const struct ulp_scaled_rule *rule = cells->rule;
+    const float top = (float)rule->scaling->element.max_finite;
+    for (size_t b = 0; b < cells->count * cells->blocks; b++) {
+        float *const block = x + b / cells->blocks * rule->run + b % cells->blocks * rule->block;
+        const size_t length = block_length(cells, b % cells->blocks);
+        const float least = low[b], most = least + top;
+        for (size_t i = 0; i < length; i++)
+            block[i] = block[i] < least ? least : block[i] > most ? most : block[i];
+    }
+}
 
 /* x = elements of x over the whole scales; a scale of zero has elements of zero. whole: scales, and
  * the product with the tensor's after. */
@@ -328,6 +369,7 @@ size_t ulp_scaled_spare(const struct ulp_scaled_rule *rule, size_t cell_count)
 {
     const size_t blocks = cell_count * ulp_size_divide_up(rule->run, rule->block);
     return rule->scaling->rule == ULP_SCALE_FOUR_SIX ? 2 * cell_count * rule->run + 3 * blocks
+           : rule->scaling->zero_point               ? 2 * blocks
                                                      : blocks;
 }
 
@@ -339,6 +381,13 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
                                 ulp_size_divide_up(rule->run, rule->block),
                                 rule->run % rule->block == 0};
     const size_t blocks = cell_count * cells.blocks;
+    if (scaling->zero_point) {
+        choose_offsets(&cells, x, scale, spare + blocks);
+        memcpy(spare, scale, blocks * sizeof *scale);
+        round_elements(&cells, x, spare);
+        cut_elements(&cells, x, spare + blocks);
+        return;
+    }
     if (scaling->k + scaling->lines == 0)
         for (size_t b = 0; b < blocks; b++)
             scale[b] = rule->largest;

@@ -9,6 +9,7 @@ struct ulp_scaled_rule {
     size_t run, block;  /* places of a cell, and those that share a scale */
     float tensor_scale; /* 1: none */
     float largest;      /* of the tensor, where one scale is its */
+    float least;        /* of its values and 0, where that scale has a zero point, too */
 };
 
 /* x, [cell][run], becomes elements; scale, [cell][block of the run], is what they are over, but for
@@ -19,3 +20,5 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
 size_t ulp_scaled_spare(const struct ulp_scaled_rule *rule, size_t cell_count);
 /* The largest magnitude of those that are finite. */
 float ulp_scaled_largest(const float *x, size_t count);
+/* Widens [*least, *largest] to hold the finite ones. */
+void ulp_scaled_ends(const float *x, size_t count, float *least, float *largest);

@@ -242,19 +242,27 @@ static void put_scaling(struct page *page, const char *label, const char *what,
         "%s are rounded to %s: %s share a scale in %s%s, by which they are divided and rounded to "
         "%s, whose largest is %g. The scale is %s.",
         what, s->name, block, s->scale.name,
-        s->tensor_scale ? " and one in FP32 for the tensor" : "", s->element.name,
-        s->element.max_finite, ulp_scale_rule_meaning(s->rule));
+        s->tensor_scale ? " and one in FP32 for the tensor"
+        : s->zero_point ? " and a zero point"
+                        : "",
+        s->element.name, s->element.max_finite,
+        s->zero_point ? "the block's largest value less its least, 0 among them, over the "
+                        "element's largest"
+                      : ulp_scale_rule_meaning(s->rule));
 }
 
 static void put_scaled_factors(struct page *page, const struct ulp_arithmetic *a)
 {
-    const bool mixed = strcmp(a->scaling[0].name, a->scaling[1].name) != 0;
+    const bool mixed = strcmp(a->scaling[0].name, a->scaling[1].name) != 0,
+               integers = ulp_scaling_is_integer(&a->scaling[0]);
     put_scaling(page, "products",
-                mixed ? "First factors of MatMul, Gemm and Conv"
-                      : "Factors of MatMul, Gemm and Conv",
+                !mixed     ? "Factors of MatMul, Gemm and Conv"
+                : integers ? "Factors of MatMul, Gemm and Conv that are no weights"
+                           : "First factors of MatMul, Gemm and Conv",
                 &a->scaling[0]);
     if (mixed)
-        put_scaling(page, "", "Second factors, or those that are weights,", &a->scaling[1]);
+        put_scaling(page, "", integers ? "Weights" : "Second factors, or those that are weights,",
+                    &a->scaling[1]);
     if (ulp_scaling_is_fake(a))
         say(page, "",
             "They are multiplied by their scales again and rounded to %s, and such values are "

@@ -145,6 +145,8 @@ static enum ulp_status set_unit(struct ulp_arithmetic *out, const struct ulp_req
 static bool takes_scales(const struct ulp_arithmetic *arithmetic, enum ulp_gpu gpu,
                          const struct ulp_request *request)
 {
+    if (ulp_scaling_is_integer(&arithmetic->scaling[0]))
+        return false;
     const unsigned needed = ulp_scaling_is_inside(&arithmetic->scaling[0]) ? FP6 : FP8;
     const int own = ulp_gpus[gpu].fp8_class;
     return ulp_gpus[gpu].formats & needed && chosen(request, ULP_PART_UNIT, own) == own;
@@ -157,8 +159,8 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
     const bool none =
         request->given[ULP_PART_UNIT] && request->choice[ULP_PART_UNIT] == ULP_UNIT_CLASS_NONE;
     const bool scaled = out->scaling[0].name[0];
-    const bool asked =
-        request->given[ULP_PART_GPU] || (request->given[ULP_PART_UNIT] && !none) || scaled;
+    const bool asked = request->given[ULP_PART_GPU] || (request->given[ULP_PART_UNIT] && !none) ||
+                       (scaled && !ulp_scaling_is_integer(&out->scaling[0]));
     const enum ulp_gpu usual =
         ulp_scaling_is_inside(&out->scaling[0]) ? ULP_GPU_B200 : ULP_GPU_H200;
     const enum ulp_gpu gpu = (enum ulp_gpu)chosen(request, ULP_PART_GPU, (int)usual);

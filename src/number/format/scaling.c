@@ -3,6 +3,7 @@
 #include "number/format/scaling.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -14,25 +15,50 @@ static const struct {
     int k, lines;
     const char *scale;
     bool tensor_scale;
+    int integer; /* bits of integers, whose element has no row of formats; below 0: with zero points */
 } rows[] = {
     /* OCP Microscaling Formats 1.0: 32 elements share a power of two */
-    {"mxfp8", "fp8-e4m3", 32, 1, "fp8-e8m0", false},
-    {"mxfp8-e5m2", "fp8-e5m2", 32, 1, "fp8-e8m0", false},
-    {"mxfp6", "fp6-e2m3", 32, 1, "fp8-e8m0", false},
-    {"mxfp6-e3m2", "fp6-e3m2", 32, 1, "fp8-e8m0", false},
-    {"mxfp4", "fp4-e2m1", 32, 1, "fp8-e8m0", false},
+    {"mxfp8", "fp8-e4m3", 32, 1, "fp8-e8m0", false, 0},
+    {"mxfp8-e5m2", "fp8-e5m2", 32, 1, "fp8-e8m0", false, 0},
+    {"mxfp6", "fp6-e2m3", 32, 1, "fp8-e8m0", false, 0},
+    {"mxfp6-e3m2", "fp6-e3m2", 32, 1, "fp8-e8m0", false, 0},
+    {"mxfp4", "fp4-e2m1", 32, 1, "fp8-e8m0", false, 0},
     /* NVIDIA: 16 elements share an E4M3 number, and all of a tensor an FP32 number */
-    {"nvfp4", "fp4-e2m1", 16, 1, "fp8-e4m3", true},
+    {"nvfp4", "fp4-e2m1", 16, 1, "fp8-e4m3", true, 0},
     /* FP8 with FP32 scales: of the tensor; of a row (a token of a, a channel of b); of 128 k of a
      * row; of 128 k of 128 rows */
-    {"fp8-tensor", "fp8-e4m3", 0, 0, "fp32", false},
-    {"fp8-row", "fp8-e4m3", 0, 1, "fp32", false},
-    {"fp8-1x128", "fp8-e4m3", 128, 1, "fp32", false},
-    {"fp8-128x128", "fp8-e4m3", 128, 128, "fp32", false},
-    {"fp8-e5m2-tensor", "fp8-e5m2", 0, 0, "fp32", false},
-    {"fp8-e5m2-row", "fp8-e5m2", 0, 1, "fp32", false},
+    {"fp8-tensor", "fp8-e4m3", 0, 0, "fp32", false, 0},
+    {"fp8-row", "fp8-e4m3", 0, 1, "fp32", false, 0},
+    {"fp8-1x128", "fp8-e4m3", 128, 1, "fp32", false, 0},
+    {"fp8-128x128", "fp8-e4m3", 128, 128, "fp32", false, 0},
+    {"fp8-e5m2-tensor", "fp8-e5m2", 0, 0, "fp32", false, 0},
+    {"fp8-e5m2-row", "fp8-e5m2", 0, 1, "fp32", false, 0},
+    /* ONNX's integers, as QuantizeLinear and DequantizeLinear have them: signed ones without a zero
+     * point (-127 to 127), unsigned ones with one, of the tensor or of a row; of 32 and 128 k of a
+     * row as MatMulNBits and blocks of opset 21 */
+    {"int8-tensor", "int8", 0, 0, "fp32", false, 8},
+    {"int8-row", "int8", 0, 1, "fp32", false, 8},
+    {"uint8-tensor", "uint8", 0, 0, "fp32", false, -8},
+    {"uint8-row", "uint8", 0, 1, "fp32", false, -8},
+    {"int16-tensor", "int16", 0, 0, "fp32", false, 16},
+    {"uint16-tensor", "uint16", 0, 0, "fp32", false, -16},
+    {"int4-row", "int4", 0, 1, "fp32", false, 4},
+    {"int4-32", "int4", 32, 1, "fp32", false, 4},
+    {"int4-128", "int4", 128, 1, "fp32", false, 4},
+    {"uint4-32", "uint4", 32, 1, "fp32", false, -4},
+    {"uint4-128", "uint4", 128, 1, "fp32", false, -4},
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+/* Words for both factors: activations, and weights, as the quantisers of runtimes make them. */
+static const struct {
+    const char *word, *first, *weights;
+} both[] = {
+    {"int8", "int8-tensor", "int8-row"},
+    {"uint8", "uint8-tensor", "int8-row"},
+    {"int16", "int16-tensor", "int8-row"},
+    {"uint16", "uint16-tensor", "int8-row"},
+};
 
 static const struct {
     const char *scale; /* the format of the scales that it chooses; NULL: not powers of two */
@@ -53,6 +79,24 @@ const char *ulp_scaling_row(size_t index)
     return index < ROW_COUNT ? rows[index].name : NULL;
 }
 
+/* Integers are the numbers of one binade and of what lies below it: of 8 bits -127 to 127 where
+ * the sign has one, 0 to 255 (and as many below 0, which a zero point cuts off) where it has none.
+ */
+static struct ulp_format make_integer(const char *name, int bits, bool is_signed)
+{
+    const int precision = bits - is_signed;
+    struct ulp_format format = {.precision = precision,
+                                .emin = precision - 1,
+                                .emax = precision - 1,
+                                .max_finite = (double)((1 << precision) - 1),
+                                .subnormals = true,
+                                .lacks = ULP_LACKS_NAN,
+                                .carrier = ULP_CARRIER_FLOAT,
+                                .storage_bits = bits};
+    snprintf(format.name, sizeof format.name, "%s", name);
+    return format;
+}
+
 bool ulp_scaling_find(const char *name, struct ulp_scaling *out)
 {
     for (size_t i = 0; i < ROW_COUNT; i++)
@@ -61,13 +105,27 @@ bool ulp_scaling_find(const char *name, struct ulp_scaling *out)
             *out = (struct ulp_scaling){.k = rows[i].k,
                                         .lines = rows[i].lines,
                                         .tensor_scale = rows[i].tensor_scale,
+                                        .zero_point = rows[i].integer < 0,
                                         .rule = power ? ULP_SCALE_FLOOR : ULP_SCALE_LARGEST};
-            ulp_format_find(rows[i].element, &out->element, NULL);
+            if (rows[i].integer)
+                out->element =
+                    make_integer(rows[i].element, abs(rows[i].integer), rows[i].integer > 0);
+            else
+                ulp_format_find(rows[i].element, &out->element, NULL);
             ulp_format_find(rows[i].scale, &out->scale, NULL);
             out->element.overflow = ULP_OVERFLOW_SATURATE;
             snprintf(out->name, sizeof out->name, "%s", name);
             return true;
         }
+    return false;
+}
+
+bool ulp_scaling_find_both(const char *word, struct ulp_scaling out[2])
+{
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        if (strcmp(both[i].word, word) == 0)
+            return ulp_scaling_find(both[i].first, &out[0]) &&
+                   ulp_scaling_find(both[i].weights, &out[1]);
     return false;
 }
 
@@ -143,8 +201,10 @@ enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp
         out->weights = request->weights;
     if (request->given[ULP_PART_FACTOR_B]) {
         const struct ulp_scaling *a = &out->scaling[0], *b = &request->scaling[1];
-        if (!a->name[0] || strcmp(a->scale.name, b->scale.name) != 0 || a->k != b->k ||
-            a->tensor_scale != b->tensor_scale || (!a->lines != !b->lines && a->k == 0))
+        const bool integers = ulp_scaling_is_integer(a) && ulp_scaling_is_integer(b);
+        if (!integers &&
+            (!a->name[0] || strcmp(a->scale.name, b->scale.name) != 0 || a->k != b->k ||
+             a->tensor_scale != b->tensor_scale || (!a->lines != !b->lines && a->k == 0)))
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "factor-b=%s needs factor= with scales of the same kind, as "
                             "factor=mxfp8,factor-b=mxfp4 or factor=fp8-1x128,factor-b=fp8-128x128",

@@ -8,6 +8,8 @@
 const char *ulp_scaling_row(size_t index);
 /* The row of that name with the rule that is its own; false: there is none. */
 bool ulp_scaling_find(const char *name, struct ulp_scaling *out);
+/* A word for both factors: "int8", of values that are no weights, and of weights. */
+bool ulp_scaling_find_both(const char *word, struct ulp_scaling out[2]);
 struct ulp_request;
 /* What a request says of scales; storage, rounding and accumulator are set. */
 enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
@@ -19,6 +21,11 @@ const char *ulp_scale_rule_meaning(enum ulp_scale_rule rule);
 static inline bool ulp_scaling_is_power(const struct ulp_scaling *scaling)
 {
     return scaling->scale.lacks == ULP_LACKS_ZERO_AND_SIGN;
+}
+/* Integers: their elements are one binade. */
+static inline bool ulp_scaling_is_integer(const struct ulp_scaling *scaling)
+{
+    return scaling->name[0] && scaling->element.emin == scaling->element.emax;
 }
 /* Scales that a block-scaled unit takes beside the elements; else the sums are multiplied by
  * them. */

@@ -57,7 +57,7 @@ enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic,
                             "bodies of If, Loop and Scan have none: --keep leaves them out)",
                             ranges && ranges->name ? ranges->name : "the arithmetic", node,
                             wanted.factor);
-        problem->range[side] = &found->largest;
+        problem->range[side] = found;
     }
     return ULP_OK;
 }
