@@ -21,6 +21,7 @@ include analysis/fix/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/scales/local.mk
+include analysis/quantise/local.mk
 include analysis/html/local.mk
 
 # Tables of results' members are made of the public headers; a tarball has them. Those in doc/ are committed.

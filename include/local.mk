@@ -22,6 +22,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/overflow.h \
 	include/ulpscope/engine.h \
 	include/ulpscope/extract.h \
+	include/ulpscope/quantise.h \
 	include/ulpscope/scales.h \
 	include/ulpscope/doctor.h \
 	include/ulpscope/fix.h \

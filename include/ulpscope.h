@@ -34,6 +34,7 @@
 #include <ulpscope/target.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>
+#include <ulpscope/quantise.h>
 #include <ulpscope/scales.h>
 #include <ulpscope/tolerance.h>
 #include <ulpscope/mixed.h>

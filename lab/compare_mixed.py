@@ -374,7 +374,7 @@ def check_external(options, failures):
         folder = pathlib.Path(folder)
         onnx.save(bodies(), folder / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0, convert_attribute=True)
         np.savez(folder / "in.npz", x=rng.standard_normal((4, 8)).astype(np.float32))
-        done = subprocess.run([options.program, "plan", folder / "model.onnx", "-i", folder / "in.npz", "--formats", "mxfp8,bf16", "--tolerance",
+        done = subprocess.run([options.program, "quantise", folder / "model.onnx", "-i", folder / "in.npz", "--formats", "mxfp8,bf16", "--tolerance",
                                "sqnr_db=0", "-o", folder / "out", "-q"], capture_output=True, text=True)
         if done.returncode or b"weights.bin" in (folder / "out" / "quantised.onnx").read_bytes():
             failures.append(f"quantised.onnx reads the model's external data: {done.stderr}")

@@ -62,9 +62,9 @@ def commands(path, inputs, folder, count, names):
     yield ["lint", path, "-q", "--fix", "OUT/changed.onnx", "--fail-on", "none", "--allow-value-change"], "changed.onnx"
     if count < 80:
         yield ["fix", path, *given, "--for", "ort-cuda", "--tolerance", "sqnr_db=60", "-o", "OUT/fix.onnx"], "fix.onnx"
-        yield ["plan", path, *given, "--formats", "nvfp4,mxfp8,bf16", "--tolerance", "sqnr_db=25", "-o", "OUT"], "quantised.onnx"
-        yield ["plan", path, *given, "--formats", "mxfp8,bf16", "--tolerance", "sqnr_db=0", "-o", "OUT"], "quantised.onnx"
-        yield ["plan", path, *given, "--for", "trt", "--formats", "nvfp4,mxfp8,bf16", "--tolerance", "sqnr_db=10", "-o", "OUT"], "quantised.onnx"
+        yield ["quantise", path, *given, "--formats", "nvfp4,mxfp8,bf16", "--tolerance", "sqnr_db=25", "-o", "OUT"], "quantised.onnx"
+        yield ["quantise", path, *given, "--formats", "mxfp8,bf16", "--tolerance", "sqnr_db=0", "-o", "OUT"], "quantised.onnx"
+        yield ["quantise", path, *given, "--for", "trt", "--formats", "nvfp4,mxfp8,bf16", "--tolerance", "sqnr_db=10", "-o", "OUT"], "quantised.onnx"
     for first, last in [(0, 0), (len(names) // 3, 2 * len(names) // 3), (0, len(names) - 1), (len(names) - 1, len(names) - 1)]:
         yield ["extract", path, f"{names[first]},{names[last]}", *given, "-o", "OUT"], "model.onnx"
 

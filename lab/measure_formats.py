@@ -49,7 +49,7 @@ def measure(program, folder, formats, bits, scratch):
     samples = [inputs, *(vary(inputs, seed) for seed in range(3))]
     for number, sample in enumerate(samples):
         numpy.savez(scratch / f"{number}.npz", **sample)
-    run(program, "plan", folder / "model.onnx", "-i", scratch / "0.npz", "--formats", formats, "--budget", f"bits={bits}", "--out", scratch)
+    run(program, "quantise", folder / "model.onnx", "-i", scratch / "0.npz", "--formats", formats, "--budget", f"bits={bits}", "--out", scratch)
     plan = json.loads((scratch / "plan.json").read_text())
     within = [u for u in plan["uniforms"] if u["bits"] <= bits]
     uniform = min(within, key=lambda u: u["ratio"])

@@ -54,7 +54,7 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit *audit,
     const bool power = strncmp(t->format, "mx", 2) == 0,
                smooth = t->outlier_gain_db >= OUTLIER_DB && !t->outlier_is_line && !t->weight;
     const struct ulp_asked asked = ulp_audit_asked(lane);
-    ulp_command_add(out, smooth ? "fix" : "scales", audit->arguments);
+    ulp_command_add(out, smooth ? "fix" : "quantise", audit->arguments);
     ulp_text_show(out, " -a %.*s%s # '%s' of %s: ", asked.length, asked.text,
                   smooth ? " --only outlier-channel -o fixed.onnx" : "", t->name, t->node);
     if (t->nonfinite)

@@ -12,13 +12,14 @@
 #include "base/machine/environment.h"
 #include "base/options.h"
 #include "base/text/text.h"
+#include "kernels/operand/scaled_round.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
 #include "run/program/program.h"
 
 /* Magnitudes are counted in bins of equal upper bits as FP32, which hold each value of FP16 and
- * BF16 apart. */
+ * BF16 apart; where elements have a zero point those of negative values stand behind the others. */
 enum { BIN_SHIFT = 13, BINS = 1 << (31 - BIN_SHIFT), CANDIDATES = 128 };
 /* Of delayed scales: what Transformer Engine remembers by default. */
 enum { HISTORY = 1024, MARGIN_MOST = 32 };
@@ -33,9 +34,11 @@ struct lost {
 
 struct seen {
     const char *node, *factor;
-    struct ulp_format element;
-    float largest;  /* of all samples; where scales are delayed, of the current one */
-    uint64_t *bins; /* NULL: the largest is enough */
+    struct ulp_scaling scaling;
+    /* of all samples; where scales are delayed, of the current one: magnitudes, or with zero points
+     * the ends */
+    float largest, least;
+    uint64_t *bins; /* NULL: the ends are enough */
     /* of delayed scales: what is remembered, of how many samples; the range for the next; and what
      * that of the current one has lost so far */
     float *history, range;
@@ -72,6 +75,11 @@ static size_t remembered(const struct calibrating *c)
     return history < c->sample_count ? history : c->sample_count;
 }
 
+static size_t bin_count(const struct seen *seen)
+{
+    return seen->scaling.zero_point ? 2 * BINS : BINS;
+}
+
 static struct seen *find_seen(struct calibrating *c, const char *node, const char *name,
                               const struct ulp_scaling *scaling)
 {
@@ -84,10 +92,10 @@ static struct seen *find_seen(struct calibrating *c, const char *node, const cha
         return NULL;
     *seen = (struct seen){.node = ulp_arena_copy(c->memory, node),
                           .factor = name,
-                          .element = scaling->element,
+                          .scaling = *scaling,
                           .range = (float)scaling->element.max_finite};
     if (counts)
-        seen->bins = ulp_arena_take(c->memory, BINS, sizeof *seen->bins);
+        seen->bins = ulp_arena_take(c->memory, bin_count(seen), sizeof *seen->bins);
     if (is_delayed(c))
         seen->history = ulp_arena_take(c->memory, remembered(c), sizeof *seen->history);
     if (!seen->node || (counts && !seen->bins) || (is_delayed(c) && !seen->history))
@@ -99,14 +107,15 @@ static struct seen *find_seen(struct calibrating *c, const char *node, const cha
 /* The scale of a range, as products have it. */
 static double scale_of(const struct seen *seen, float range)
 {
-    return (double)(float)ulp_math_max((float)((double)range / seen->element.max_finite), 0x1p-126);
+    return (double)(float)ulp_math_max((float)((double)range / seen->scaling.element.max_finite),
+                                       0x1p-126);
 }
 
 /* A magnitude as the delayed scale takes it: clipped beyond the largest number by more than half a
  * step, 0 up to half of the least. */
 static void add_delayed(struct seen *seen, float size)
 {
-    const struct ulp_format *element = &seen->element;
+    const struct ulp_format *element = &seen->scaling.element;
     const double scale = scale_of(seen, seen->range);
     if (isnan(size))
         return;
@@ -126,15 +135,17 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
     struct seen *seen = find_seen(c, node, name, scaling);
     ULP_TRY(ulp_taken(seen, error));
     for (size_t i = 0; i < tensor->count; i++) {
-        const float size = fabsf((float)ulp_tensor_get(tensor, i));
+        const float value = (float)ulp_tensor_get(tensor, i), size = fabsf(value),
+                    end = seen->scaling.zero_point ? value : size;
         const bool padding = ulp_factor_is_padding(factor, (int64_t)i);
         if (is_delayed(c) && !padding)
             add_delayed(seen, size);
         if (is_delayed(c) || padding || !isfinite(size))
             continue;
-        seen->largest = size > seen->largest ? size : seen->largest;
+        seen->largest = end > seen->largest ? end : seen->largest;
+        seen->least = end < seen->least ? end : seen->least;
         if (seen->bins)
-            seen->bins[ulp_float_bits(size) >> BIN_SHIFT]++;
+            seen->bins[(ulp_float_bits(size) >> BIN_SHIFT) + (end < 0 ? BINS : 0)]++;
     }
     return ULP_OK;
 }
@@ -209,85 +220,116 @@ static enum ulp_status end_sample(struct calibrating *c, const char *sample,
     return ULP_OK;
 }
 
-/* The magnitude that stands for a bin: its only one in FP16 and BF16, else its middle. */
+/* What a static scale is of. */
+struct ends {
+    float least, largest;
+};
+
+/* The value that stands for a bin: its only one in FP16 and BF16, else its middle. */
 static float bin_value(const struct calibrating *c, size_t bin)
 {
     const bool alone = c->options->arithmetic.storage.precision <= 24 - BIN_SHIFT;
-    return ulp_float_from((uint32_t)bin << BIN_SHIFT | (alone ? 0 : 1U << (BIN_SHIFT - 1)));
+    const float size =
+        ulp_float_from((uint32_t)(bin % BINS) << BIN_SHIFT | (alone ? 0 : 1U << (BIN_SHIFT - 1)));
+    return bin < BINS ? size : -size;
 }
 
-static float find_percentile(const struct calibrating *c, const struct seen *seen)
+/* Bins in the order of their values: negative ones from the largest magnitude down. */
+static size_t bin_at(const struct seen *seen, size_t place)
+{
+    const size_t negative = bin_count(seen) - BINS;
+    return place < negative ? 2 * BINS - 1 - place : place - negative;
+}
+
+/* What so many per cent of all values, or magnitudes, do not exceed; with a zero point half of the
+ * rest lies below the least and half above the largest. */
+static struct ends find_percentile(const struct calibrating *c, const struct seen *seen)
 {
     uint64_t all = 0, below = 0;
-    for (size_t b = 0; b < BINS; b++)
+    struct ends out = {seen->least, seen->largest};
+    for (size_t b = 0; b < bin_count(seen); b++)
         all += seen->bins[b];
-    const double wanted = (double)all * c->options->percentile / 100;
-    for (size_t b = 0; b < BINS; b++) {
-        below += seen->bins[b];
-        if (below && (double)below >= wanted)
-            return bin_value(c, b) < seen->largest ? bin_value(c, b) : seen->largest;
+    const double within = (double)all * c->options->percentile / 100,
+                 cut = ((double)all - within) / 2,
+                 wanted = seen->scaling.zero_point ? (double)all - cut : within;
+    bool low = !seen->scaling.zero_point;
+    for (size_t place = 0; place < bin_count(seen); place++) {
+        const size_t bin = bin_at(seen, place);
+        const float value = bin_value(c, bin);
+        below += seen->bins[bin];
+        if (!low && below && (double)below > cut) {
+            low = true;
+            out.least = value > seen->least ? (value < 0 ? value : 0) : seen->least;
+        }
+        if (below && (double)below >= wanted) {
+            out.largest = value < seen->largest ? (value > 0 ? value : 0) : seen->largest;
+            break;
+        }
     }
-    return seen->largest;
+    return out;
 }
 
-/* The squared error of all values where the scale is of that magnitude. values: of the bins that
- * count; room: as many floats. */
-static double sum_errors(const struct seen *seen, float range, const float *values,
+/* The squared error of all values where the scale is of these ends. values: of the bins that count;
+ * room: as many floats. */
+static double sum_errors(const struct seen *seen, struct ends ends, const float *values,
                          const double *counts, size_t count, float *room)
 {
-    const float scale = (float)scale_of(seen, range);
+    float low;
+    const float scale = ulp_scaled_scale(&seen->scaling, ends.least, ends.largest, &low),
+                high = seen->scaling.zero_point ? low + (float)seen->scaling.element.max_finite
+                                                : INFINITY;
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         room[i] = values[i] / scale;
-    ulp_round_floats(&seen->element, ULP_ROUND_NEAREST_EVEN, room, count, 0, 0, 0);
+    ulp_round_floats(&seen->scaling.element, ULP_ROUND_NEAREST_EVEN, room, count, 0, 0, 0);
     for (size_t i = 0; i < count; i++) {
-        const double d = (double)room[i] * (double)scale - (double)values[i];
+        const float element = room[i] > high ? high : room[i] < low ? low : room[i];
+        const double d = (double)element * (double)scale - (double)values[i];
         sum += counts[i] * (d * d);
     }
     return sum;
 }
 
 static enum ulp_status find_least_error(const struct calibrating *c, const struct seen *seen,
-                                        float *out, struct ulp_error *error)
+                                        struct ends *out, struct ulp_error *error)
 {
     size_t count = 0;
-    for (size_t b = 0; b < BINS; b++)
+    for (size_t b = 0; b < bin_count(seen); b++)
         count += seen->bins[b] > 0;
     float *values = ulp_arena_take(c->memory, count + 1, sizeof *values),
           *room = ulp_arena_take(c->memory, count + 1, sizeof *room);
     double *counts = ulp_arena_take(c->memory, count + 1, sizeof *counts), least = INFINITY;
     ULP_TRY(ulp_taken(values && room && counts, error));
     count = 0;
-    for (size_t b = 0; b < BINS; b++)
+    for (size_t b = 0; b < bin_count(seen); b++)
         if (seen->bins[b]) {
             values[count] = bin_value(c, b);
             counts[count++] = (double)seen->bins[b];
         }
-    *out = seen->largest;
-    for (int i = CANDIDATES; i > 0 && seen->largest > 0; i--) {
-        const float range = (float)((double)seen->largest * i / CANDIDATES);
-        const double sum = sum_errors(seen, range, values, counts, count, room);
+    *out = (struct ends){seen->least, seen->largest};
+    for (int i = CANDIDATES; i > 0 && seen->largest > seen->least; i--) {
+        const struct ends ends = {(float)((double)seen->least * i / CANDIDATES),
+                                  (float)((double)seen->largest * i / CANDIDATES)};
+        const double sum = sum_errors(seen, ends, values, counts, count, room);
         if (sum < least) {
             least = sum;
-            *out = range;
+            *out = ends;
         }
     }
     return ULP_OK;
 }
 
-static enum ulp_status add_range(const struct calibrating *c, const struct seen *seen,
-                                 json_t **list, struct ulp_error *error)
+static enum ulp_status find_range(const struct calibrating *c, const struct seen *seen,
+                                  struct ulp_factor_range *out, struct ulp_error *error)
 {
-    float range = is_delayed(c) ? seen->range : seen->largest;
-    enum ulp_status status = ULP_OK;
+    struct ends ends = {seen->least, is_delayed(c) ? seen->range : seen->largest};
     if (c->options->calibrator == ULP_CALIBRATOR_PERCENTILE)
-        range = find_percentile(c, seen);
+        ends = find_percentile(c, seen);
     if (c->options->calibrator == ULP_CALIBRATOR_MSE)
-        status = find_least_error(c, seen, &range, error);
-    ulp_json_append(list, ulp_json_object("node", ulp_json_text(seen->node), "factor",
-                                          ulp_json_text(seen->factor), "largest",
-                                          ulp_json_number((double)range), NULL));
-    return status;
+        ULP_TRY(find_least_error(c, seen, &ends, error));
+    *out = (struct ulp_factor_range){seen->node, seen->factor, ends.largest,
+                                     seen->scaling.zero_point ? ends.least : -ends.largest};
+    return ULP_OK;
 }
 
 static void add_lost(const struct calibrating *c, json_t **root)
@@ -357,15 +399,46 @@ static enum ulp_status say_lost(const struct calibrating *c, char **out, struct 
     return ulp_taken(*out, error);
 }
 
-static enum ulp_status write_ranges(const struct calibrating *c, size_t samples, const char *path,
-                                    struct ulp_error *error)
+/* By node and factor, of an arena of the list's own. */
+static enum ulp_status list_ranges(const struct calibrating *c, struct ulp_range_list *out,
+                                   struct ulp_error *error)
+{
+    struct ulp_arena *memory;
+    struct ulp_factor_range *items;
+    ULP_TRY(ulp_arena_create(&memory, ulp_arena_budget(c->memory), error));
+    *out = (struct ulp_range_list){.memory = memory};
+    ULP_TAKE(items, memory, c->count + 1, error);
+    for (size_t i = 0; i < c->count; i++) {
+        ULP_TRY(find_range(c, c->items[i], &items[i], error));
+        items[i].node = ulp_arena_copy(memory, items[i].node);
+        ULP_TRY(ulp_taken(items[i].node, error));
+    }
+    qsort(items, c->count, sizeof *items, ulp_factor_range_order);
+    out->ranges = (struct ulp_factor_ranges){c->count, items, "ranges"};
+    return ULP_OK;
+}
+
+static void add_ranges(const struct ulp_factor_ranges *ranges, bool least, json_t **list)
+{
+    for (size_t i = 0; i < ranges->count; i++) {
+        const struct ulp_factor_range *range = &ranges->items[i];
+        json_t *object = ulp_json_object("node", ulp_json_text(range->node), "factor",
+                                         ulp_json_text(range->factor), "largest",
+                                         ulp_json_number((double)range->largest), NULL);
+        if (least)
+            ulp_json_set(&object, "least", ulp_json_number((double)range->least));
+        ulp_json_append(list, object);
+    }
+}
+
+static enum ulp_status write_ranges(const struct calibrating *c,
+                                    const struct ulp_factor_ranges *ranges, size_t samples,
+                                    const char *path, struct ulp_error *error)
 {
     static const char *const names[] = {"max", "percentile", "mse", "delayed"};
     const struct ulp_calibration_options *options = c->options;
     json_t *list = json_array(), *root = json_object();
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < c->count && status == ULP_OK; i++)
-        status = add_range(c, c->items[i], &list, error);
+    add_ranges(ranges, options->arithmetic.scaling[0].zero_point, &list);
     ulp_json_set(&root, "arithmetic", ulp_json_text(options->arithmetic.asked));
     ulp_json_set(&root, "calibrator", ulp_json_text(names[options->calibrator]));
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE)
@@ -374,10 +447,7 @@ static enum ulp_status write_ranges(const struct calibrating *c, size_t samples,
         add_lost(c, &root);
     ulp_json_set(&root, "samples", json_integer((json_int_t)samples));
     ulp_json_set(&root, "ranges", list);
-    if (status == ULP_OK)
-        return ulp_json_write(root, path, error);
-    json_decref(root);
-    return status;
+    return ulp_json_write(root, path, error);
 }
 
 static enum ulp_status check_calibration_options(const struct ulp_calibration_options *options,
@@ -387,9 +457,13 @@ static enum ulp_status check_calibration_options(const struct ulp_calibration_op
     if (!ulp_scaling_has_tensor(&arithmetic->scaling[0]))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: no factor has a scale of its whole tensor; calibrate for fp8-tensor, "
-                        "fp8-e5m2-tensor or nvfp4, as bf16,factor=fp8-tensor",
+                        "fp8-e5m2-tensor, nvfp4 or integers, as bf16,factor=fp8-tensor",
                         arithmetic->asked);
     const bool delayed = options->calibrator == ULP_CALIBRATOR_DELAYED;
+    if (delayed && ulp_scaling_is_integer(&arithmetic->scaling[0]))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: delayed scales are of fp8-tensor and fp8-e5m2-tensor",
+                        arithmetic->asked);
     if ((options->calibrator == ULP_CALIBRATOR_MSE || delayed) &&
         arithmetic->scaling[0].tensor_scale)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -411,7 +485,8 @@ static enum ulp_status check_calibration_options(const struct ulp_calibration_op
 
 enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sample *samples,
                               size_t sample_count, const struct ulp_calibration_options *options,
-                              const char *path, char **missed, struct ulp_error *error)
+                              const char *path, struct ulp_range_list *out, char **missed,
+                              struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_calibration_options, options, error);
@@ -442,6 +517,13 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
                         "no product in the main graph takes %s of a value that is no weight: "
                         "there is nothing to calibrate",
                         options->arithmetic.asked);
-    ULP_TRY(write_ranges(&calibrating, sample_count, path, error));
+    ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
+    ULP_TRY(list_ranges(&calibrating, &ranges, error));
+    if (path)
+        ULP_TRY(write_ranges(&calibrating, &ranges.ranges, sample_count, path, error));
+    if (out) {
+        *out = ranges;
+        ranges = (struct ulp_range_list){0};
+    }
     return missed && is_delayed(&calibrating) ? say_lost(&calibrating, missed, error) : ULP_OK;
 }

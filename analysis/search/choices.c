@@ -58,17 +58,26 @@ static enum ulp_status name_choice(const struct ulp_searcher *search, const char
 
 /* ---- formats with scales ---- */
 
+/* A row, or a word for two of them. */
+static bool find_scalings(const char *name, struct ulp_scaling out[2])
+{
+    if (!ulp_scaling_find(name, &out[0]))
+        return ulp_scaling_find_both(name, out);
+    out[1] = out[0];
+    return true;
+}
+
 /* What values are stored in, and all else computed: the one format of the list that has no scales.
  */
 static enum ulp_status find_plain(const struct ulp_search_options *options, const char **out,
                                   bool *scaled, struct ulp_error *error)
 {
-    struct ulp_scaling scaling;
+    struct ulp_scaling scaling[2];
     size_t plain = 0;
     *out = "bf16";
     *scaled = false;
     for (size_t f = 0; f < options->format_count; f++)
-        if (ulp_scaling_find(options->formats[f], &scaling))
+        if (find_scalings(options->formats[f], scaling))
             *scaled = true;
         else if (plain++ == 0)
             *out = options->formats[f];
@@ -87,24 +96,26 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
                                   struct ulp_error *error)
 {
     char text[128];
-    struct ulp_scaling row;
+    struct ulp_scaling row[2];
+    find_scalings(name, row);
+    const bool is_static = options->ranges && options->ranges->count && ulp_scaling_has_tensor(&row[0]);
     if (options->tensorrt && !ulp_is_word(name, "mxfp8 nvfp4 fp8-tensor"))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: TensorRT's operators have nvfp4, mxfp8 and fp8-tensor", name);
-    ulp_scaling_find(name, &row);
-    snprintf(text, sizeof text, "%s,factor=%s,unit=%s%s",
+    snprintf(text, sizeof text, "%s,factor=%s,unit=%s%s%s",
              strcmp(plain, "fp32") == 0   ? "fp32"
              : strcmp(plain, "fp16") == 0 ? "fp16@h200"
                                           : "bf16@h200",
              name, strcmp(plain, "fp32") == 0 ? "none" : "mma",
-             options->tensorrt && ulp_scaling_is_power(&row) ? ",scale=up" : "");
+             options->tensorrt && ulp_scaling_is_power(&row[0]) ? ",scale=up" : "",
+             is_static ? ",scales=static" : "");
     ULP_TRY(set_choice(out, text, options, error));
     const struct ulp_scaling *scaling = &out->arithmetic.scaling[0];
     if (!ulp_scaling_is_fake(&out->arithmetic))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors are not scaled back", text);
     snprintf(out->name, sizeof out->name, "%s", name);
     out->mantissa = scaling->element.precision - 1;
-    out->bits = ulp_search_scaled_bits(scaling, SIZE_MAX);
+    out->bits = ulp_search_factor_bits(scaling, SIZE_MAX);
     return ULP_OK;
 }
 
@@ -170,7 +181,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
 {
     const struct ulp_search_options *options = search->options;
     size_t widest = 0;
-    struct ulp_scaling scaling;
+    struct ulp_scaling scaling[2];
     const char *plain = NULL;
     ULP_TAKE(search->choices, memory, options->format_count + 1, error);
     if (!options->by_node)
@@ -185,7 +196,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
         const char *name;
         const char *format = options->formats[f] ? options->formats[f] : "fp32";
         ULP_TRY(name_choice(search, format, room, &name, error));
-        ULP_TRY(search->scaled && ulp_scaling_find(format, &scaling)
+        ULP_TRY(search->scaled && find_scalings(format, scaling)
                     ? set_scaled(choice, format, plain, options, error)
                     : set_choice(choice, name, options, error));
         for (size_t i = 0; i + 1 < search->choice_count; i++)

@@ -84,11 +84,22 @@ int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input)
     return 1; /* channels */
 }
 
-double ulp_search_scaled_bits(const struct ulp_scaling *scaling, size_t run)
+int ulp_search_channel_axis(const struct ulp_program_node *node, size_t input, int axis)
+{
+    const char *op = node->step->bound.node->op_type;
+    return strcmp(op, "MatMul") == 0 ? (input ? axis + 1 : axis - 1) : strcmp(op, "Gemm") == 0 ? 1 - axis : 0;
+}
+
+static double count_bits(const struct ulp_scaling *scaling, size_t run)
 {
     const size_t block = (size_t)scaling->k;
     const double scales = !block || scaling->lines > 1 ? 0
                           : run == SIZE_MAX            ? 1.0 / (double)block
                                             : (double)ulp_size_divide_up(run, block) / (double)run;
     return scaling->element.storage_bits + scaling->scale.storage_bits * scales;
+}
+
+double ulp_search_factor_bits(const struct ulp_scaling scaling[2], size_t run)
+{
+    return (count_bits(&scaling[0], run) + count_bits(&scaling[1], run)) / 2;
 }

@@ -155,7 +155,7 @@ static void set_choice(struct ulp_searcher *search, struct ulp_searched_layer *l
         size_t k, run;
         ulp_search_is_product(search, &search->emulation.program->nodes[layer->first], &k, &run);
         layer->bits[c] = arithmetic->scaling[0].name[0]
-                             ? ulp_search_scaled_bits(&arithmetic->scaling[0], run)
+                             ? ulp_search_factor_bits(arithmetic->scaling, run)
                              : search->choices[c].bits;
         layer->relative[c] = ldexp(1, -2 * search->choices[c].mantissa);
         return; /* everything is stored in one format, whatever factors are rounded to */

@@ -6,6 +6,7 @@
 #include "analysis/measure/judged.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
+#include "number/format/scaling.h"
 #include "number/function/math.h"
 
 /* ---- in the units that take the scales ---- */
@@ -21,7 +22,8 @@ enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_se
         struct ulp_keep *keep = &keeps[k];
         char text[96];
         *keep = lane.keeps.items[k];
-        if (!keep->arithmetic.scaling[0].name[0])
+        if (!keep->arithmetic.scaling[0].name[0] ||
+            ulp_scaling_is_integer(&keep->arithmetic.scaling[0]))
             continue;
         snprintf(text, sizeof text, "%s,factor=%s%s", keep->arithmetic.storage.name,
                  keep->arithmetic.scaling[0].name,

@@ -75,6 +75,7 @@ static enum ulp_status report_ranges(const struct ulp_searcher *search, struct u
     for (size_t r = 0; r < count; r++) {
         struct ulp_search_range *range = &out->ranges[out->range_count++];
         range->largest = (double)ranges->items[r].largest;
+        range->least = (double)ranges->items[r].least;
         ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].node, &range->node, error));
         ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].factor, &range->factor, error));
     }

@@ -143,8 +143,8 @@ static enum ulp_status check_search_options(const struct ulp_search_options *opt
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "confidence %g: expected a share of draws, above 0 and below 1",
                         options->confidence);
-    if ((options->confidence > 0 || options->target_count) && !options->by_node)
-        return ulp_fail(error, ULP_ERROR_USAGE, "confidence and targets are of a plan");
+    if ((options->confidence > 0 || options->target_count > 1) && !options->by_node)
+        return ulp_fail(error, ULP_ERROR_USAGE, "confidence and several targets are of a plan");
     return ULP_OK;
 }
 

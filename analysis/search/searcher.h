@@ -164,8 +164,10 @@ bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_p
                            size_t *k, size_t *run);
 /* Of such a product's factors, its inputs 0 and 1: the axis that is summed. */
 int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input);
-/* Bits of a factor's value, with its part of the scale of its block. */
-double ulp_search_scaled_bits(const struct ulp_scaling *scaling, size_t run);
+/* Of a factor that is a constant, whose axis that is: the axis of output channels. */
+int ulp_search_channel_axis(const struct ulp_program_node *node, size_t input, int axis);
+/* Bits of a factor's value, with its part of the scale of its block: of both factors the mean. */
+double ulp_search_factor_bits(const struct ulp_scaling scaling[2], size_t run);
 /* range.c: bits and relative of the layer, whose nodes are known. */
 enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_audit *audit,
                                  size_t layer, struct ulp_error *error);

@@ -64,7 +64,8 @@ struct ulp_search_options {
     /* Of a plan: targets ("trt10@a100"), or arithmetics, in each of which it must hold, with what
      * they fuse; none: the narrower format. Of a model that declares FP16 or BF16 values a target
      * that obeys declared types has nodes in its own arithmetic where they are declared so
-     * (types=declared). It is searched node by node in the one where all nodes' error is largest */
+     * (types=declared). It is searched node by node in the one where all nodes' error is largest.
+     * Of formats with scales, one: what quantised.onnx is judged in */
     const char *const *targets;
     size_t target_count;
     /* Of a plan: so much of 50 draws must hold, and no more are expected to fail. A draw is a
@@ -89,6 +90,9 @@ struct ulp_search_options {
      * fp8-tensor along the last axis of what is multiplied with weights. quantised.onnx then has
      * its operators, and scales of tensors that are constants, of the samples */
     bool tensorrt;
+    /* of integers in quantised.onnx: weights as unsigned ones with a zero point in the middle, the
+     * same numbers, which ONNX Runtime adds without saturation on every processor */
+    bool unsigned_weights;
     enum ulp_task task; /* of float outputs; ULP_TASK_UNKNOWN: each is recognised */
     const struct ulp_factor_ranges *ranges; /* of arithmetics with scales=static; else NULL */
     /* what the model was made of: where a constant is not its, nothing is searched; NULL: they are
@@ -241,7 +245,7 @@ struct ulp_search {
     size_t range_count;
     struct ulp_search_range {
         char *node, *factor;
-        double largest;
+        double largest, least;
     } * ranges;
     double confidence; /* as asked; 0: no draws were made */
     size_t target_count;
@@ -295,6 +299,8 @@ struct ulp_search {
     bool tensorrt; /* its operators are TensorRT's */
     size_t quantised_constants, quantised_values;
     double declared_ratio;
+    bool quantised_bits; /* that file was run and has the bits of the plan's runs */
+    char *declared_in; /* the arithmetic that it ran in: "model", or the target's */
     size_t runs,
         tried;   /* emulations of one sample; layers tried with a cheaper format in the end */
     double work; /* what they computed, in whole runs of one sample */

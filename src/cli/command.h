@@ -8,7 +8,7 @@
 extern const struct command command_audit, command_merge, command_compare, command_demo,
     command_diff, command_doctor, command_engine, command_extract, command_fix, command_lint,
     command_list, command_mcp, command_mma, command_overflow, command_plan, command_prove,
-    command_run, command_scales, command_show, command_tolerance;
+    command_quantise, command_run, command_show, command_tolerance;
 
 /* Whether the audit is one of shards (audit_merge.c). */
 bool asks_to_merge(int argc, char **argv);

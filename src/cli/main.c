@@ -18,7 +18,7 @@
 static const struct command *const commands[] = {
     &command_doctor,  &command_audit,  &command_plan,      &command_fix,   &command_compare,
     &command_lint,    &command_engine, &command_overflow,  &command_demo,  &command_run,
-    &command_extract, &command_scales, &command_tolerance, &command_prove, &command_show,
+    &command_extract, &command_quantise, &command_tolerance, &command_prove, &command_show,
     &command_diff,    &command_list,   &command_mcp,       &command_mma};
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 

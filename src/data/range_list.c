@@ -42,7 +42,7 @@ enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *r
     const size_t count = json_array_size(list);
     if (!count)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "\"ranges\": expected a list of at least one, as ulpscope scales "
+                        "\"ranges\": expected a list of at least one, as ulpscope quantise "
                         "--calibrate writes it");
     struct ulp_factor_range *items = ulp_arena_take(arena, count, sizeof *items);
     ranges->items = items;

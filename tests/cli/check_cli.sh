@@ -381,7 +381,7 @@ expect 0 "a plan with files" "$program" plan "$model" -i "$inputs" --tolerance s
 echo '{"arithmetic": "fp16", "keep": [{"nodes": "*", "arithmetic": "fp32"}]}' >all.json
 "$program" plan "$model" -i "$inputs" --apply all.json -o later -q >out 2>err
 [ ! -e later/mixed.onnx ] || fail "an applied plan of no types leaves an earlier mixed.onnx"
-expect 2 "no tolerance" "$program" plan "$model" -i "$inputs" --formats bf16,fp16
+expect 2 "no tolerance" "$program" quantise "$model" -i "$inputs" --formats bf16,fp16
 lines err 3 "no tolerance"
 targets='[(t["name"], t["held_count"], t.get("kept_apart", False)) for t in r["targets"]]'
 expect 0 "a plan of fused kernels" "$program" plan "$model" -i "$inputs" -a trt:fp16 --tolerance sqnr_db=60 -q --json fused.json
@@ -404,15 +404,15 @@ expect 2 "a pattern of no node" "$program" plan "$model" -i "$inputs" --toleranc
 
 # So is a format of each layer.
 list=fp8-e4m3,bf16,fp16,tf32,fp32
-expect 0 "a list" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --cost macs --frontier --out list -q --validate "$inputs"
+expect 0 "a list" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --cost macs --frontier --out list -q --validate "$inputs"
 fields list/plan.json 'r["met"] and r["validated_met"] == 1 and {l["format"] for l in r["layers"]} <= set("'$list'".split(","))' "a list"
 [ -s list/frontier.csv ] || fail "list/frontier.csv is not there"
 expect 0 "an allocation is audited" "$program" audit "$model" -i "$inputs" --plan list/plan.json --fail-above sqnr_db=40 -q
-expect 0 "little time" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --stop-after 0.001 -q --json late.json
+expect 0 "little time" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --stop-after 0.001 -q --json late.json
 fields late.json 'r["timed_out"]' "little time"
-expect 1 "no allocation" "$program" plan "$model" -i "$inputs" --formats $list --tolerance sqnr_db=300 -q --json none.json
+expect 1 "no allocation" "$program" quantise "$model" -i "$inputs" --formats $list --tolerance sqnr_db=300 -q --json none.json
 fields none.json 'not r.get("met") and not r["layers"]' "no allocation"
-expect 2 "a list with no format" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
+expect 2 "a list with no format" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
 cp "$model" searched.onnx
 expect 2 "a page instead of the model" "$program" plan searched.onnx -i "$inputs" --tolerance sqnr_db=40 -q --html searched.onnx
 cmp -s "$model" searched.onnx || fail "plan wrote over its model"
@@ -424,7 +424,7 @@ echo '{"block/norm1/Sum": 5, "head/Gemm": {"fp32": 2, "fp16": 1}}' >costs.json
 expect 0 "measured costs" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --cost costs.json -q -o costly
 fields costly/plan.json 'r["cost"] == "costs.json"' "measured costs"
 echo '[{"count": 10}, {"name": "block/norm1/Sum + head/Gemm", "timeMs": 30, "averageMs": 3}]' >costs.json
-expect 0 "a profile" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,bf16,fp32 --cost costs.json -q -o costly
+expect 0 "a profile" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,bf16,fp32 --cost costs.json -q -o costly
 for file in plan.json trtexec.txt npps.py strongly_typed.txt mixed.onnx; do [ -s costly/$file ] || fail "costly/$file is not there"; done
 for costs in '{"nobody": 1}' '{"head/Gemm": -1}' '{"head/Gemm": {"fp32": 1}}' '{"head/Gemm": "much"}' '{"head/Gemm": 0}' '[{"name": "head/Gemm"}]' '3' '{'; do
     echo "$costs" >costs.json

@@ -88,11 +88,11 @@ static const command_line commands[] = {
      "{}/out/limits.xml"},
     {"ulpscope", "show", "{}/report", "op:Erf"},
     {"ulpscope", "diff", "{}/report", "{}/other"},
-    {"ulpscope", "plan", "{}/model.onnx", "-i", "{}/inputs.npz", "--formats", "bf16,fp16,fp32",
+    {"ulpscope", "quantise", "{}/model.onnx", "-i", "{}/inputs.npz", "--formats", "bf16,fp16,fp32",
      "--tolerance", "sqnr_db=40", "--out", "{}/out", "-t", "1"},
     {"ulpscope", "doctor", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--tolerance",
      "62", "--out", "{}/out", "--html", "{}/out/out.html", "-t", "1"},
-    {"ulpscope", "scales", "{}/model.onnx", "-i", "{}/inputs.npz", "--json", "{}/out/scales.json",
+    {"ulpscope", "quantise", "{}/model.onnx", "-i", "{}/inputs.npz", "--json", "{}/out/scales.json",
      "-t", "1"},
 };
 

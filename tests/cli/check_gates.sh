@@ -27,9 +27,9 @@ gate() {
             "$program" show report --to junit --fail-above sqnr_db=20 -o limits.xml "$@"
         ;;
     plan) "$program" plan "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
-    formats) "$program" plan "$model" -i "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
+    formats) "$program" quantise "$model" -i "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
     plan-held) "$program" plan "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
-    formats-held) "$program" plan "$model" -i good.npz --validate "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
+    formats-held) "$program" quantise "$model" -i good.npz --validate "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
     diff)
         rm -rf report
         "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute -o report >/dev/null &&
@@ -78,10 +78,10 @@ done
 for command in $GATES; do
     expect 0 "$command: an output beside constants and inputs" gate $command beside.onnx good.npz
 done
-for list in "" "--formats bf16,fp32"; do
+for command in plan "quantise --formats bf16,fp32"; do
     # shellcheck disable=SC2086
-    shut "plan $list: a constant" "output c" "is computed by no node" \
-        "$program" plan beside.onnx -i good.npz -q --tolerance c:sqnr_db=20 $list
+    shut "$command: a constant" "output c" "is computed by no node" \
+        "$program" $command beside.onnx -i good.npz -q --tolerance c:sqnr_db=20
 done
 
 # An output that is itself the decision is not compared with itself.
@@ -120,7 +120,7 @@ for bad in empty undefined; do
 done
 
 # Scales judges what it recommends.
-scales() { "$program" scales "$1.onnx" -i "$2.npz" -q "${@:3}"; }
+scales() { "$program" quantise "$1.onnx" -i "$2.npz" -a bf16,factor=nvfp4 -q "${@:3}"; }
 expect 0 "scales: good" scales gram good
 shut "scales: zeros" "" "every product is 0" scales gram zero
 expect 0 "scales: infinite gains" scales gram same
@@ -139,8 +139,8 @@ fields scales.json 'any(c["words"] == "factor=mxfp4" and c["sqnr_db"] is None fo
 expect 0 "scales: a quote in a name" scales gram_quoted good
 keep=$(grep -m 1 -o -- "--keep .*=bf16'$" out) && eval "expect 0 'scales: a quote, given' \"$program\" audit gram_quoted.onnx -i good.npz -a bf16,factor=nvfp4 -q $keep" ||
     fail "scales: a quote in a name"
-expect 0 "scales: shapes of two inputs" "$program" scales rms.onnx --shape x=2x8 --shape w=8x8 -q
-expect 2 "scales: two shapes" "$program" scales rms.onnx --shape x=2x8 --shape x=3x8 -q
+expect 0 "scales: shapes of two inputs" "$program" quantise rms.onnx -a bf16,factor=nvfp4 --shape x=2x8 --shape w=8x8 -q
+expect 2 "scales: two shapes" "$program" quantise rms.onnx -a bf16,factor=nvfp4 --shape x=2x8 --shape x=3x8 -q
 
 # A figure of the finite elements says nothing of the one that is not.
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
@@ -256,7 +256,7 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     plain "$program" overflow "${given[@]}"
     [ "${pair#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
     plain "$program" plan "${given[@]}" --tolerance sqnr_db=20
-    plain "$program" plan "${given[@]}" --formats bf16,fp32 --tolerance sqnr_db=20
+    plain "$program" quantise "${given[@]}" --formats bf16,fp32 --tolerance sqnr_db=20
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
     plain "$program" doctor "${given[@]}" -o diagnosis --html diagnosis.html

@@ -33,9 +33,9 @@ audit 1 MODEL.onnx -i MODEL.npz -a fp16@h200,acc=fp16
 plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=50
 plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=300
 plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=-20
-plan 1 MODEL.onnx -i MODEL.npz --formats nvfp4,mxfp8,bf16 --budget bits=8
-plan 1 MODEL.onnx -i MODEL.npz --formats bf16,fp32 --tolerance sqnr_db=40
-plan 1 MODEL.onnx -i MODEL.npz --formats bf16,fp32 --tolerance sqnr_db=300
+quantise 1 MODEL.onnx -i MODEL.npz --formats nvfp4,mxfp8,bf16 --budget bits=8
+quantise 1 MODEL.onnx -i MODEL.npz --formats bf16,fp32 --tolerance sqnr_db=40
+quantise 1 MODEL.onnx -i MODEL.npz --formats bf16,fp32 --tolerance sqnr_db=300
 overflow 3 MODEL.onnx -i MODEL.npz --format fp16,bf16,fp8-e4m3
 prove 1 MODEL.onnx --format fp16
 prove 1 MODEL.onnx --format fp16 --input-range 0,1e9
@@ -43,6 +43,8 @@ prove 1 MODEL.onnx --format bf16
 tolerance 1 MODEL.onnx -i MODEL.npz -a fp16
 tolerance 1 MODEL.onnx -i MODEL.npz -a fp32
 doctor 1 MODEL.onnx -i MODEL.npz -a fp16
+quantise 1 MODEL.onnx -i MODEL.npz --for ort
+quantise 1 MODEL.onnx -i MODEL.npz --formats int8,fp32 --tolerance sqnr_db=30
 doctor 1 MODEL.onnx -i MODEL.npz -a fp32
 fix 1 MODEL.onnx -i MODEL.npz -a fp16 -o fixed.onnx
 fix 1 MODEL.onnx -i MODEL.npz -a fp32 -o fixed.onnx
@@ -55,7 +57,7 @@ doctor 1 MODEL.onnx -i MODEL.npz -a fp16 --no-plan
 fix 1 MODEL.onnx -i MODEL.npz -a tf32 --tolerance sqnr_db=90 -o fixed.onnx
 compare 1 MODEL.onnx MODEL-fp16.npz -i MODEL.npz -a fp32
 lint 1 MODEL.onnx
-scales 1 MODEL.onnx -i MODEL.npz -a bf16,factor=nvfp4
+quantise 1 MODEL.onnx -i MODEL.npz -a bf16,factor=nvfp4
 compare 2 MODEL.onnx MODEL-fp16.npz MODEL-fp32.npz -i MODEL.npz -a fp32
 LINES
 }
@@ -110,7 +112,7 @@ for command in audit doctor lint overflow fix $([ ${#models[@]} = 1 ] || echo pl
 # that inputs were drawn and not given is a condition of what is said first, also from a checkpoint, and of nothing else
 for line in "audit -a fp16" "audit --for trt11" "audit -a e4m2 --checkpoint done" "audit -a e4m2 --checkpoint done" "doctor -a fp16" "doctor -a e4m2" "overflow -a fp16" \
     "overflow -a e4m3" "plan -a fp16 --tolerance sqnr_db=70" "fix -a fp16 -o fixed.onnx" "fix -a e5m3 -o fixed.onnx" "tolerance -a fp16" "tolerance -a e4m2" \
-    "scales -a bf16,factor=nvfp4"; do
+    "quantise -a bf16,factor=nvfp4"; do
     rm -f fixed.onnx*
     "$program" $line digits.onnx -q >out 2>err || [ $? = 1 ] || fail "$line, no inputs: $(cat err)"
     sed '/^  why/Q; /^$/Q' out | tr -s '\n ' ' ' | grep -qF '(with random inputs, which stand for yours)' || fail "$line, no inputs: not said first"
@@ -132,7 +134,7 @@ if python3 -c 'import numpy' 2>/dev/null; then
     python3 -c 'import numpy as np; x = np.repeat(np.load("digits.npz")["patches"], 2, 0); x[0] = np.inf; np.savez("nan.npz", patches=x)'
     for line in "tolerance -a e4m2" "doctor -a fp16"; do
         "$program" $line --allow-nonfinite-inputs digits.onnx -i nan.npz -q >out 2>err || [ $? = 1 ] || fail "$line, infinite inputs: $(cat err)"
-        sed -nE 's/^ *(do|next|Try)? *(ulpscope (audit|plan|fix|doctor|scales) .*)/\2/p' out >commands
+        sed -nE 's/^ *(do|next|Try)? *(ulpscope (audit|plan|fix|doctor|quantise) .*)/\2/p' out >commands
         [ -s commands ] || fail "$line, infinite inputs: nothing is proposed"
         grep -v -- ' --allow-nonfinite-inputs' commands && fail "$line: infinite inputs are not said to be meant"
     done

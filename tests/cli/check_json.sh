@@ -24,10 +24,10 @@ compare compare.json model.onnx recorded.npz -i in.npz -a fp16
 engine engine.json model.onnx layers.json
 prove proof.json model.onnx --input-range 0,1
 plan plan.json model.onnx -i in.npz --tolerance sqnr_db=20
-plan plan.json model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=20
+quantise plan.json model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=20
 lint - model.onnx
 tolerance - model.onnx -i in.npz -a bf16 --trials 2
-scales - model.onnx -i in.npz --no-choices
+quantise - model.onnx -i in.npz -a bf16,factor=nvfp4 --no-choices
 fix - model.onnx -i in.npz -a fp16 --out fixed.onnx
 show - report op:MatMul
 diff - report report

@@ -48,7 +48,7 @@ done <<'END_ROWS'
 2|no input has a dimension named 'N'; named ones: batch|audit model.onnx --dim N=4
 2|no node is called 'Softmax' (did you mean "block/attention/Softmax"?)|audit model.onnx -a fp16 --keep Softmax=fp32
 2|the model has no operator 'Softmx' (did you mean "Softmax"?)|audit model.onnx -a fp16 --keep op:Softmx=fp32
-2|--formats needs --tolerance or --budget: as --tolerance sqnr_db=60|plan model.onnx -i inputs.npz --formats bf16,fp16
+2|an allocation of bits needs a tolerance, as sqnr_db=60|quantise model.onnx -i inputs.npz --formats bf16,fp16
 2|expected METRIC=NUMBER, as sqnr_db=60 or max_abs=1e-3|plan model.onnx -i inputs.npz --tolerance 60
 2|no recording: give the paths of one or more after the model|compare model.onnx -i inputs.npz
 2|give the path of its layer information (trtexec --exportLayerInfo=FILE)|engine model.onnx
@@ -67,7 +67,7 @@ done <<'END_ROWS'
 2|--shape does not go with --inputs: its arrays have the dimensions|audit model.onnx -i inputs.npz --shape patches=2x3
 3|empty/report.json: cannot open|show empty
 3|notes.txt: a text of another kind, expected JSON|diff notes.txt notes.txt
-2|has no format with scales, and the graph no QuantizeLinear|scales model.onnx -a fp16
+2|has no format with scales, and the graph no QuantizeLinear|quantise model.onnx -a fp16
 3|holds no layer of an engine: expected TensorRT's layer information|engine model.onnx notes.txt
 END_ROWS
 # an image of one pixel, which open sizes give without a word

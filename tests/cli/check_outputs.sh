@@ -57,6 +57,7 @@ others_of() {
     case $1-$2-$3 in
     plan-apply-*) ;;
     plan-*) echo --tolerance=sqnr_db=20 ;;
+    quantise-*-calibrate) echo --arith=bf16,factor=fp8-tensor ;;
     show-*-out) echo --to=csv ;;
     audit-*-junit) echo --fail-above=rms=1 ;;
     fix-*-json | fix-*-html | fix-*-markdown) echo --out=fixed.onnx ;;
@@ -233,7 +234,7 @@ good audit model.onnx -i in.npz -a bf16 -o o --html o/o.html
 good overflow model.onnx -i in.npz -o o --html o/o.html
 good prove model.onnx -o o
 good plan model.onnx -i in.npz --tolerance sqnr_db=40 --frontier -o o --html o/o.html
-good plan model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=30 -o o --html o/o.html
+good quantise model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=30 -o o --html o/o.html
 good engine model.onnx model.onnx -o o --html o/o.html
 expect 0 "a recording" "$program" run model.onnx -i in.npz -q -o recording.npz
 good compare model.onnx -i in.npz recording.npz -o o --html o/o.html

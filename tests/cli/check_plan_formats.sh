@@ -1,40 +1,37 @@
 #!/usr/bin/env bash
-# plan --formats: the least error for a mean of bits, beside numpy's run of every allocation; what is refused.
+# quantise --formats: the least error for a mean of bits, beside numpy's run of every allocation; what is refused.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 formats=nvfp4,mxfp8,bf16
-plan() { "$program" plan model.onnx -i inputs.npz --formats "$formats" -q "$@"; }
+plan() { "$program" quantise model.onnx -i inputs.npz --formats "$formats" --cost weights -q "$@"; }
 oracle() { python3 "$source/tests/cli/plan_formats.py" "$source/examples" "$@"; }
 
-"$program" plan "$model" -i "$inputs" --formats nvfp4,fp32 --budget bits=6 -q -o digits >out 2>err || fail "the example: $(cat err)"
+"$program" quantise "$model" -i "$inputs" --formats nvfp4,fp32 --budget bits=6 -q -o digits >out 2>err || fail "the example: $(cat err)"
 shows out "(6 allowed)" "what is allowed"
 "$program" audit "$model" -i "$inputs" --plan digits/plan.json -q >/dev/null || fail "audit reads what plan wrote"
 while IFS='|' read -r text options; do
     # shellcheck disable=SC2086
-    expect 2 "$options" "$program" plan "$model" -i "$inputs" -q $options
+    expect 2 "$options" "$program" quantise "$model" -i "$inputs" -q $options
     shows err "$text" "$options"
 done <<'TABLE'
-needs --formats: it counts their bits|--budget bits=5
-is bits=MEAN|--formats nvfp4,bf16 --budget 5
+expected bits=MEAN|--formats nvfp4,bf16 --budget 5
 the fewest that these formats have|--formats nvfp4,bf16 --budget bits=4
---formats does not go with --arith|--formats nvfp4,bf16 --budget bits=5 -a fp16
+--arith does not go with|--formats nvfp4,bf16 --budget bits=5 -a fp16
 give bf16, fp16 or fp32 beside them, here there are several|--formats nvfp4,bf16,fp32 --budget bits=5
 here fp8-e4m3|--formats nvfp4,fp8-e4m3 --budget bits=5
---formats does not go with --for but trt|--formats nvfp4,bf16 --budget bits=5 --for torch
 mxfp4: TensorRT's operators have nvfp4|--formats mxfp4,bf16 --budget bits=5 --for trt
 is there twice|--formats nvfp4,nvfp4 --budget bits=5
-or --budget bits=5|--formats nvfp4,bf16
 a budget of bits is a mean|--formats nvfp4,bf16 --budget bits=5 --cost bytes
 TABLE
-plan_digits() { "$program" plan "$model" -i "$inputs" -q --budget bits=9 -o digits "$@" >out 2>err; }
+plan_digits() { "$program" quantise "$model" -i "$inputs" -q --budget bits=9 -o digits "$@" >out 2>err; }
 plan_digits --formats mxfp6,bf16 || fail "mxfp6: $(cat err)"
 shows out "and ONNX has no such element" "a format that no file has"
 plan_digits --formats nvfp4,mxfp8,bf16 || fail "the example's file: $(cat err)"
 shows out "where ReduceMean is another operator than in 13: convert the model first" "an old opset"
 # one format everywhere: what a run has, whether a tolerance or a budget is searched for
 grep "^The same format" out >budget.line
-expect 1 "no tolerance is met" "$program" plan "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=300
+expect 1 "no tolerance is met" "$program" quantise "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=300
 ! grep -q "Rests on 0" out || fail "no tolerance is met: it rests on nothing"
-expect 0 "a tolerance of formats" "$program" plan "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=30
+expect 0 "a tolerance of formats" "$program" quantise "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=30
 grep "^The same format" out | cmp -s - budget.line || fail "one format everywhere depends on what is searched for: $(cat out)"
 "$program" audit "$model" -i "$inputs" -q --no-attribute -a bf16@h200,factor=nvfp4 >audited || fail "the audit of nvfp4 everywhere"
 shows budget.line "bits and $(grep -o "[0-9.]* dB" audited | head -1)," "one format everywhere"
@@ -48,10 +45,10 @@ write_model("zeros.onnx", [node("MatMul", "x w", "p"), node("Add", "p x", "y")],
 write_model("default.onnx", [node("MatMul", "x w", "y")], {"x": [2, 32], "w": [32, 32]}, ["y"], {"w": np.eye(32, dtype="f4")}, opset=25, ir_version=11)
 np.savez("zeros.npz", x=np.random.default_rng(1).standard_normal((2, 32)).astype("f4"))
 END
-expect 0 "a product with zeros" "$program" plan zeros.onnx -i zeros.npz -q --formats nvfp4,bf16 --budget bits=5 -o zeros
+expect 0 "a product with zeros" "$program" quantise zeros.onnx -i zeros.npz -q --formats nvfp4,bf16 --budget bits=5 -o zeros
 shows out "in its declared types no error." "a product with zeros"
 # a weight that a caller may give in another way is read
-expect 0 "a weight that is an input" "$program" plan default.onnx -i zeros.npz -q --formats nvfp4,bf16 --budget bits=5 -o default
+expect 0 "a weight that is an input" "$program" quantise default.onnx -i zeros.npz -q --formats nvfp4,bf16 --budget bits=5 -o default
 shows out "quantises 0 constants and 2 values" "a weight that is an input"
 
 for seed in 0 1 2; do

@@ -89,8 +89,8 @@ for wrong in wide:INT32 two:BOOL minus:UINT8 nan:INT64; do
 done
 
 # Every command that reads samples; the one that streams them.
-for command in "audit -a fp16" "doctor -a fp16 --no-plan" "overflow" "overflow --for trt10@a100" "plan -a fp16 --out plan" "fix -a fp16 -o fixed.onnx" "tolerance -a fp16" "prove" "scales -a bf16,factor=fp8-e4m3" \
-    "extract y --out part" "lint" "plan --formats bf16,fp32 --tolerance sqnr_db=20" "compare wanted.npz"; do
+for command in "audit -a fp16" "doctor -a fp16 --no-plan" "overflow" "overflow --for trt10@a100" "plan -a fp16 --out plan" "fix -a fp16 -o fixed.onnx" "tolerance -a fp16" "prove" "quantise -a bf16,factor=fp8-e4m3" \
+    "extract y --out part" "lint" "quantise --formats bf16,fp32 --tolerance sqnr_db=20" "compare wanted.npz"; do
     set -- $command
     "$program" "$1" model.onnx "${@:2}" -i named.npz >wanted.txt 2>err
     wanted=$?

@@ -108,10 +108,10 @@ def other(kind, path, *arguments):
 model, inputs = source + '/examples/digits/model.onnx', source + '/examples/digits/inputs.npz'
 other('overflow', 'all/overflow.json', 'overflow', model, '-i', inputs, '-f', 'fp16,bf16', '-q', '-o', 'all')
 other('plan', 'all/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr_db=50', '-q', '-o', 'all')
-other('formats', 'formats/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'bf16,fp32', '--frontier', '-q', '-o', 'formats')
+other('formats', 'formats/plan.json', 'quantise', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'bf16,fp32', '--frontier', '-q', '-o', 'formats')
 other('compare', 'all/compare.json', 'compare', model, '-i', inputs, source + '/examples/digits/expected.npz', '-q', '-o', 'all')
 other('lint', 'all/lint.json', 'lint', model, '--json', 'all/lint.json')
-other('scales', 'all/scales.json', 'scales', model, '-i', inputs, '-a', 'bf16,factor=nvfp4', '--json', 'all/scales.json')
+other('scales', 'all/scales.json', 'quantise', model, '-i', inputs, '-a', 'bf16,factor=nvfp4', '--json', 'all/scales.json')
 # an engine of one layer, whose name is a node's
 json.dump({'Layers': [{'Name': 'embed/MatMul', 'LayerType': 'MatrixMultiply', 'Inputs': [{'Name': 'patches', 'Dimensions': [4, 16, 16], 'Format/Datatype': 'Row major linear FP32'}],
                        'Outputs': [{'Name': 'embed/MatMul_out', 'Dimensions': [4, 16, 32], 'Format/Datatype': 'Row major linear FP32'}], 'TacticName': 'sm80_xmma_gemm_f32f32_f32f32_f32', 'Metadata': ''}], 'Bindings': ['patches']},

@@ -39,7 +39,7 @@ WIDER = {
              "--layer-output-types=*:fp32", "--show=0", "--fail-on=note"],
     "doctor": [*MORE_SAMPLES, *REFERENCE, "--for=trt10", "--for=torch@h100", "--for=ort", "--no-plan", "--task=none", "--task=classify",
                "--tolerance=60", "--recorded=ends.npz", "--threads=2", "--max-memory=1M"],
-    "scales": ["-i inputs-1.npz", "--nodes=1", "--no-choices", "-a bf16,weights=mxfp4", "-a fp16,factor=fp8-row", "--json=scales.json",
+    "quantise": ["-i inputs-1.npz", "-a bf16,factor=nvfp4", "--nodes=1", "--no-choices", "-a bf16,weights=mxfp4", "-a fp16,factor=fp8-row", "--json=scales.json",
                "--threads=2", "--max-memory=1M"],
 }
 # Instruction sets that the processor does as if it did not have.
@@ -70,7 +70,7 @@ def commands(arith, ranges):
         (["overflow", "model.onnx", "--allow-nonfinite-inputs", "--samples-from=samples", "-a", settled], any_code),
         (["prove", "model.onnx", "-i", "inputs.npz", "-a", single, *ranges, "-o", "proof"], any_code),
         (["plan", "model.onnx", *sample, "-a", single, "--tolerance=sqnr_db=40", "-o", "plan", "--html=plan.html"], any_code),
-        (["plan", "model.onnx", *sample, "--formats=fp8-e4m3,bf16,fp16,fp32", "--tolerance=sqnr_db=40", "--frontier", "-o", "listed", "--html=listed.html"], any_code),
+        (["quantise", "model.onnx", *sample, "--formats=fp8-e4m3,bf16,fp16,fp32", "--tolerance=sqnr_db=40", "--frontier", "-o", "listed", "--html=listed.html"], any_code),
         (["compare", "model.onnx", *sample, "-a", arith, "recording.npz", "-o", "compare", "--html=compare.html"], any_code),
         (["compare", "model.onnx", *sample, "-a", "fp32,bf16", "recording.npz"], any_code),
         (["compare", "model.onnx", *sample, "-a", arith, "ends.npz"], any_code),
@@ -79,8 +79,8 @@ def commands(arith, ranges):
         (["tolerance", "model.onnx", *sample, "-a", settled, "--trials=2", "--check=atol=1e-2"], any_code),
         (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
         (["doctor", "model.onnx", *sample, "-a", single, "-o", "doctor", "--html=doctor.html"], any_code),
-        (["scales", "model.onnx", *sample, "--html=scales.html"], any_code),
-        (["scales", "model.onnx", *sample, "-i", "inputs-1.npz", "-a", "bf16,factor=fp8-tensor", "--calibrate=ranges.json", "--calibrator=delayed,history=2"], any_code),
+        (["quantise", "model.onnx", *sample, "-a", "bf16,factor=nvfp4", "--html=scales.html"], any_code),
+        (["quantise", "model.onnx", *sample, "-i", "inputs-1.npz", "-a", "bf16,factor=fp8-tensor", "--calibrate=ranges.json", "--calibrator=delayed,history=2"], any_code),
         ([*audited[:-2], "-a", "bf16,factor=fp8-tensor,scales=ranges.json"], any_code),
         (["plan", "model.onnx", *sample, "-a", "bf16,factor=fp8-tensor,scales=ranges.json", "--tolerance=sqnr_db=20"], any_code),
         (["show", "first/report.json", "--html=report.html"], {0}),

@@ -69,12 +69,59 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
     if (found->tensorrt)
         ulp_text_add(out,
                      " by TensorRT's operators, with scales of tensors that are the samples'; ");
-    else
+    else if (found->quantised_bits)
         ulp_text_show(out, "; with -a %s --keep 'quantise/*=fp32' it has the plan's bits, ",
                       found->base);
-    ulp_text_add(out, "in its declared types ");
+    else
+        ulp_text_add(out, "; ");
+    if (strcmp(found->declared_in, "model") == 0)
+        ulp_text_add(out, "in its declared types ");
+    else
+        ulp_text_show(out, "computed by -a %s the worst sample has ", found->declared_in);
     add_error(out, found, found->declared_ratio);
     ulp_text_add(out, ".\n");
+}
+
+/* ", 92 % of the multiply-adds", of layers that are not in the base. */
+static void add_share(struct ulp_text *out, const struct ulp_search *found)
+{
+    double narrow = 0;
+    if (!found->scaled || strcmp(found->cost, "macs") != 0 || !(found->total_weight > 0))
+        return;
+    for (size_t l = 0; l < found->layer_count; l++)
+        if (strcmp(found->formats[found->layers[l].format].arithmetic, found->base) != 0)
+            narrow += found->layers[l].weight;
+    ulp_text_add(out, ", %s of the multiply-adds with scales",
+                 ULP_FIGURE("%.3g %%", 100 * narrow / found->total_weight));
+}
+
+/* "; most of the error is of Conv_4 (30 %), Conv_0 (24 %) and Gemm_27 (21 %)": up to three products
+ * that bring a tenth each. */
+static void add_worst(struct ulp_text *out, const struct ulp_search *found)
+{
+    enum { SHOWN = 3 };
+    size_t shown[SHOWN], count = 0;
+    while (count < SHOWN) {
+        size_t most = found->layer_count;
+        for (size_t l = 0; l < found->layer_count; l++) {
+            bool is_shown = !(found->layers[l].share >= 0.1);
+            for (size_t i = 0; i < count; i++)
+                is_shown |= shown[i] == l;
+            if (!is_shown &&
+                (most == found->layer_count || found->layers[l].share > found->layers[most].share))
+                most = l;
+        }
+        if (most == found->layer_count)
+            break;
+        shown[count++] = most;
+    }
+    for (size_t i = 0; i < count; i++)
+        ulp_text_show(out, "%s%s (%s)",
+                      i == 0           ? "; most of the error is of "
+                      : i + 1 == count ? " and "
+                                       : ", ",
+                      found->layers[shown[i]].name,
+                      ULP_FIGURE("%.0f %%", 100 * found->layers[shown[i]].share));
 }
 
 /* ", 3 e5m9 and 1 e8m12": the formats of most layers, and the widest. */
@@ -126,6 +173,7 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
                   weighted ? ", weighted by " : "", weighted ? found->cost : "");
     if (found->budget > 0)
         ulp_text_add(&head->what, " (%.4g allowed)", found->budget);
+    add_share(&head->what, found);
     if (worst && *worst->metric) { /* an output that is judged */
         ulp_search_say_figure(&head->why, worst);
         if (found->tolerance_count && isfinite(worst->ratio))
@@ -135,6 +183,8 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
         ulp_text_add(&head->why, "; the sum of what each %s adds alone is ", layer(found));
         add_error(&head->why, found, found->predicted);
     }
+    if (found->scaled)
+        add_worst(&head->why, found);
     add_uniforms(notes, found);
     if (found->unit) {
         ulp_text_add(notes,
@@ -153,7 +203,11 @@ static const char *todo(const struct ulp_search *found)
     if (!found->layer_count)
         return "nothing";
     if (found->scaled)
-        return "run quantised.onnx, or give ModelOpt modelopt.yaml, of --out FOLDER";
+        return found->quantised
+                   ? "run quantised.onnx of --out FOLDER, or give ModelOpt modelopt.yaml, "
+                     "or your quantiser the list of exclude.txt"
+                   : "give --out FOLDER, which writes quantised.onnx and lists for other "
+                     "quantisers";
     return found->mixed.path ? "run mixed.onnx, or TensorRT by the files beside it, of --out FOLDER"
                              : "give each layer its format of the table";
 }

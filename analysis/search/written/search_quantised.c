@@ -2,7 +2,9 @@
  * front of their products by ONNX's operators, checked by a run. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <ulpscope/doctor.h>
 
 #include "analysis/mixed/mixed.h"
 #include "analysis/search/searcher.h"
@@ -62,23 +64,72 @@ static const struct ulp_value *value_of(const struct quantised *q, const struct 
     return &graph->values[item->node->inputs[item->input]];
 }
 
-static enum ulp_status add_factor(struct quantised *q, const struct ulp_program_node *node,
-                                  size_t input, const struct ulp_scaling *scaling,
-                                  struct ulp_error *error)
+/* The range that samples had of the factor, which its static scale is of. */
+static void take_range(struct ulp_quantised *item, const struct ulp_arithmetic *arithmetic,
+                       const char *node)
 {
+    char factor[16];
+    snprintf(factor, sizeof factor, "input %zu", item->input);
+    const struct ulp_factor_range wanted = {.node = node, .factor = factor};
+    const struct ulp_factor_ranges *ranges = arithmetic->ranges;
+    const struct ulp_factor_range *found = ranges ? bsearch(&wanted, ranges->items, ranges->count,
+                                                            sizeof wanted, ulp_factor_range_order)
+                                                  : NULL;
+    if (found) {
+        item->largest = found->largest;
+        item->least = found->least;
+    }
+}
+
+static bool is_one(const struct ulp_node *node, const char *attribute)
+{
+    const struct ulp_attribute *found = ulp_node_attribute(node, attribute);
+    return !found || found->f == 1;
+}
+
+/* What is added to the sums of a Conv or Gemm, one number for each channel. */
+static void take_bias(struct ulp_quantised *item, const struct ulp_program_node *node)
+{
+    const struct ulp_node *from = node->step->bound.node;
+    const bool gemm = strcmp(from->op_type, "Gemm") == 0;
+    const int slot = node->step->own_input_count > 2 ? node->step->inputs[2] : -1;
+    const struct ulp_tensor *bias = slot >= 0 ? node->block->slots[slot].constant : NULL;
+    if (!bias || bias->type != ULP_TYPE_FLOAT || bias->rank != 1 ||
+        (!gemm && strcmp(from->op_type, "Conv") != 0) || !is_one(from, "alpha") ||
+        !is_one(from, "beta") || bias->dims[0] != item->constant->dims[item->channel])
+        return;
+    item->bias = bias;
+    item->bias_input = 2;
+}
+
+static enum ulp_status add_factor(struct quantised *q, size_t n, size_t input,
+                                  const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
+{
+    const struct ulp_program *program = q->search->emulation.program;
+    const struct ulp_program_node *node = &program->nodes[n];
     const struct ulp_program_slot *slot = &node->block->slots[node->step->inputs[input]];
     const int axis = ulp_search_factor_axis(node, input);
+    const bool is_weight = slot->constant != NULL;
+    const struct ulp_scaling *scaling =
+        &arithmetic->scaling[ulp_scaling_is_integer(&arithmetic->scaling[0]) && is_weight];
     enum ulp_status status = ULP_OK;
-    q->items[q->count] = (struct ulp_quantised){.node = node->step->bound.node,
-                                                .input = input,
-                                                .scaling = scaling,
-                                                .type = slot->shape.type,
-                                                .computed = slot->producer >= 0,
-                                                .rank = slot->shape.rank,
-                                                .axis = axis,
-                                                .k = (size_t)slot->shape.dims[axis]};
+    q->items[q->count] =
+        (struct ulp_quantised){.node = node->step->bound.node,
+                               .input = input,
+                               .scaling = scaling,
+                               .type = slot->shape.type,
+                               .computed = slot->producer >= 0,
+                               .rank = slot->shape.rank,
+                               .axis = axis,
+                               .channel = ulp_search_channel_axis(node, input, axis),
+                               .as_unsigned = q->search->options->unsigned_weights,
+                               .k = (size_t)slot->shape.dims[axis]};
     if (slot->constant && !value_of(q, &q->items[q->count])->overridable)
         status = store_constant(q, slot->constant, error);
+    if (q->items[q->count].constant)
+        take_bias(&q->items[q->count], node);
+    else
+        take_range(&q->items[q->count], arithmetic, ulp_program_node_name(program, n));
     const int64_t opset = ulp_quantise_opset(scaling, q->search->options->tensorrt);
     q->opset = q->opset > opset ? q->opset : opset;
     q->count++;
@@ -96,15 +147,18 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
     const struct ulp_program_node *node = &search->emulation.program->nodes[n];
     if (!scaling->name[0])
         return ULP_OK;
-    const bool patch = scaling->k == 0 && scaling->lines == 1 &&
+    const bool integer = ulp_scaling_is_integer(scaling);
+    const bool patch = !integer && scaling->k == 0 && scaling->lines == 1 &&
                        strcmp(node->step->bound.node->op_type, "Conv") == 0;
-    const char *why = patch ? "what a convolution sums lies along no axis"
-                            : ulp_quantise_refuses(scaling, search->options->tensorrt);
+    const char *why = integer && !choice->arithmetic.ranges
+                          ? "integers have scales of samples: ulpscope quantise takes these"
+                      : patch ? "what a convolution sums lies along no axis"
+                              : ulp_quantise_refuses(scaling, search->options->tensorrt);
     if (why)
         snprintf(reason, 256, "%.60s takes %.40s, and %.100s",
                  ulp_program_node_name(search->emulation.program, n), choice->name, why);
     for (size_t input = 0; input < 2 && !why; input++)
-        ULP_TRY(add_factor(q, node, input, scaling, error));
+        ULP_TRY(add_factor(q, n, input, &choice->arithmetic, error));
     return ULP_OK;
 }
 
@@ -170,14 +224,20 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
                                       struct ulp_error *error)
 {
     const struct ulp_emulated *given = &q->search->emulation.given;
+    const struct ulp_search_options *options = q->search->options;
     struct ulp_arithmetic declared;
+    char room[ULP_JUDGED_IN_BYTES];
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.lanes = &declared, .lane_count = 1};
-    const struct ulp_run_options options = {.thread_count = given->thread_count};
-    ULP_TRY(ulp_arithmetic_find("model", &declared, error));
+    const struct ulp_run_options run = {.thread_count = given->thread_count};
     ULP_TRY(ulp_model_load(path, ulp_model_budget(given->model), &model, error));
+    if (options->target_count) /* as that runtime computes Q/DQ, on the worse of its processors */
+        ULP_TRY(ulp_judged_in_worse(model, options->targets[0], NULL, room, &declared, error));
+    else
+        ULP_TRY(ulp_arithmetic_find("model", &declared, error));
     programs.model = model;
+    ULP_TRY(ulp_search_copy(q->out->memory, declared.asked, &q->out->declared_in, error));
     q->out->declared_ratio = 0;
     for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
@@ -185,7 +245,7 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
         struct ulp_judgement judgement;
         struct ulp_program *program;
         ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
-        ULP_TRY(ulp_program_run(program, inputs, &options, NULL, 0, &outputs, NULL, error));
+        ULP_TRY(ulp_program_run(program, inputs, &run, NULL, 0, &outputs, NULL, error));
         ULP_TRY(ulp_emulation_judge(&q->search->emulation, &outputs,
                                     &q->search->emulation.truths[s], &judgement, error));
         q->out->declared_ratio = ulp_math_max(q->out->declared_ratio, judgement.ratio);
@@ -243,7 +303,8 @@ static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
     const bool begun = ulp_files_hold();
     enum ulp_status status = ulp_quantise_file(model, q->items, q->count, tensorrt, q->opset, path,
                                                q->search->emulation.pool, &written, error);
-    if (status == ULP_OK && !tensorrt)
+    /* the bias of integers is rounded besides */
+    if (status == ULP_OK && !tensorrt && !ulp_scaling_is_integer(q->items[0].scaling))
         status = check_file_bits(q, path, error);
     if (status == ULP_OK)
         status = judge_declared(q, path, error);
@@ -252,6 +313,7 @@ static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
     status = ulp_files_release(begun, status, error);
     if (status != ULP_OK)
         return status;
+    q->out->quantised_bits = !tensorrt && !ulp_scaling_is_integer(q->items[0].scaling);
     q->out->quantised_constants = written.constants;
     q->out->quantised_values = written.values;
     q->out->quantised_opset = written.opset;

@@ -8,55 +8,11 @@
 
 struct plan_options {
     struct common_options common;
-    struct ulp_search_options search; /* its formats are those of --formats */
+    struct ulp_search_options search;
     char **validate;
     size_t validate_count;
     const char *html, *out, *arithmetic, *keep_in, *apply, *reference_model;
-    double budget, bits;
 };
-
-static bool is_scaled(const char *name)
-{
-    char text[80];
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    return snprintf(text, sizeof text, "bf16,factor=%s,unit=none", name) < (int)sizeof text &&
-           ulp_arithmetic_find(text, &arithmetic, &error) == ULP_OK &&
-           arithmetic.scaling[0].name[0];
-}
-
-/* Of --formats: a name only, without parts. */
-static enum ulp_status check_format(const char *name, struct ulp_error *error)
-{
-    struct ulp_arithmetic arithmetic;
-    return is_scaled(name) ? ULP_OK : ulp_arithmetic_find(name, &arithmetic, error);
-}
-
-static bool is_trt(const struct plan_options *options)
-{
-    return options->search.target_count == 1 && strncmp(options->search.targets[0], "trt", 3) == 0;
-}
-
-static void read_budget(void *parsed, char *text)
-{
-    struct plan_options *options = parsed;
-    if (strncmp(text, "bits=", 5) == 0)
-        options->bits = read_number("--budget bits", text + 5, 1, 64);
-    else
-        options->budget = read_number("--budget", text, 1e-9, 1e18);
-}
-
-static void check_plan(void *parsed)
-{
-    const struct plan_options *options = parsed;
-    const bool formats = options->search.format_count > 0;
-    if (formats && options->search.target_count && !is_trt(options))
-        refuse("--formats does not go with --for but trt: it gives each product one of a list");
-    if (formats && options->budget > 0)
-        refuse("--budget of --formats is bits=MEAN, as bits=5");
-    if (!formats && options->bits > 0)
-        refuse("--budget bits=%g needs --formats: it counts their bits", options->bits);
-}
 
 static enum ulp_status say_mixed(const struct ulp_mixed *mixed, struct ulp_error *error)
 {
@@ -98,9 +54,7 @@ static enum ulp_status report(const struct plan_options *options, const struct u
     fputs(text, stdout);
     if (options->out) {
         ULP_TRY(ulp_search_write(found, ULP_OUTPUT_FOLDER, options->out, error));
-        say(stdout,
-            found->by_node ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
-                           : "plan: %s/plan.json (audit --plan reads it)\n",
+        say(stdout, "plan: %s/plan.json, and the same for TensorRT's tools beside it\n",
             options->out);
     }
     if (found->mixed.path || found->mixed.reason)
@@ -115,18 +69,13 @@ static enum ulp_status run_search(const struct plan_options *options,
                                   struct ulp_search_options *search, struct ulp_error *error)
 {
     const struct common_options *common = &options->common;
-    struct common_options held_out = *common;
     ULP_SCOPED(close_work) struct work work = {0};
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(ulp_scoped_free) struct ulp_sample *validated = NULL;
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
-    held_out.inputs = options->validate;
-    held_out.input_count = options->validate_count;
     ULP_TRY(open_work(&work, common, options->out, options->reference_model, error));
-    if (held_out.input_count)
-        ULP_TRY(read_samples(work.model, &held_out, true, &samples, error));
-    validated = list_samples(&samples);
-    ULP_TRY(taken(validated, error));
+    ULP_TRY(read_held_out(&work, options->validate, options->validate_count, &samples, &validated,
+                          error));
     search->original = work.original;
     search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
     search->thread_count = common->threads;
@@ -144,15 +93,7 @@ static enum ulp_status run_plan(void *parsed, struct ulp_error *error)
     if (options->apply)
         return run_apply(options, error);
     search.mixed_folder = options->out;
-    search.by_node = !search.format_count;
-    search.budget = search.by_node ? options->budget : options->bits;
-    if (!search.by_node) {
-        search.confidence = 0;
-        search.expected = 1;
-        search.tensorrt = is_trt(options);
-        search.target_count = 0;
-        return run_search(options, &search, error);
-    }
+    search.by_node = true;
     const char *keep_in = search.target_count ? NULL : "fp32";
     const char *formats[] = {options->keep_in ? options->keep_in : keep_in,
                              search.target_count   ? search.targets[0]
@@ -180,21 +121,17 @@ const struct command command_plan = {
                "otherwise. Each node is run lowered by itself, which says what sets of them leave "
                "of the error; what is proposed is run in 50 draws, and the cheapest set that holds "
                "in them is the plan.",
-    .examples =
-        "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
-        "      the nodes to keep so that every output is within 1e-3 of its rms\n"
-        "  ulpscope audit model.onnx -i samples/ --plan plan/plan.json\n"
-        "      the plan, node by node\n"
-        "  ulpscope plan model.onnx -i samples/ --apply plan/plan.json --out plan/\n"
-        "      mixed.onnx of a plan found earlier\n"
-        "  ulpscope plan model.onnx -i a.npz -i b.npz --validate c.npz --tolerance "
-        "logits:max_abs=0.01\n"
-        "      found with two samples, judged by a third\n"
-        "  ulpscope plan model.onnx -i samples/ --formats nvfp4,mxfp8,bf16 --budget bits=5 --out "
-        "plan/\n"
-        "      a format for each product's factors, with the least error for 5 bits on average\n"
-        "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
-        "      where TF32 loses accuracy, besides convolutions",
+    .examples = "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
+                "      the nodes to keep so that every output is within 1e-3 of its rms\n"
+                "  ulpscope audit model.onnx -i samples/ --plan plan/plan.json\n"
+                "      the plan, node by node\n"
+                "  ulpscope plan model.onnx -i samples/ --apply plan/plan.json --out plan/\n"
+                "      mixed.onnx of a plan found earlier\n"
+                "  ulpscope plan model.onnx -i a.npz -i b.npz --validate c.npz --tolerance "
+                "logits:max_abs=0.01\n"
+                "      found with two samples, judged by a third\n"
+                "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
+                "      where TF32 loses accuracy, besides convolutions",
     .notes = "Samples may have any shapes that leave the same nodes to compute.\n"
              "\n"
              "mixed.onnx is written only when `ulpscope run -a model` gives the bits of the plan "
@@ -205,6 +142,5 @@ const struct command command_plan = {
     .size = sizeof(struct plan_options),
     .is_common = true,
     .is_front = true,
-    .check = check_plan,
     .run = run_plan,
 };

@@ -2,7 +2,7 @@
 # command that is new needs its page named here, which tests/cli/check_manual.sh sees to.
 manual_pages = %D%/ulpscope.1 %D%/ulpscope-audit.1 %D%/ulpscope-compare.1 %D%/ulpscope-demo.1 \
 	%D%/ulpscope-diff.1 %D%/ulpscope-doctor.1 %D%/ulpscope-engine.1 %D%/ulpscope-extract.1 %D%/ulpscope-fix.1 %D%/ulpscope-lint.1 %D%/ulpscope-list.1 %D%/ulpscope-mcp.1 %D%/ulpscope-mma.1 %D%/ulpscope-overflow.1 \
-	%D%/ulpscope-plan.1 %D%/ulpscope-prove.1 %D%/ulpscope-run.1 %D%/ulpscope-scales.1 %D%/ulpscope-show.1 %D%/ulpscope-tolerance.1
+	%D%/ulpscope-plan.1 %D%/ulpscope-prove.1 %D%/ulpscope-quantise.1 %D%/ulpscope-run.1 %D%/ulpscope-show.1 %D%/ulpscope-tolerance.1
 man_MANS += $(manual_pages)
 bashcompletiondir = $(datarootdir)/bash-completion/completions
 nodist_bashcompletion_DATA = %D%/ulpscope

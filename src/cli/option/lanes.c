@@ -55,7 +55,7 @@ static const struct {
 } kinds[KINDS] = {
     [GROUPS] = {"fuse=", "groups", "name the file that has them, as fuse=groups.json"},
     [RANGES] = {"scales=", "static",
-                "name the file of ranges that ulpscope scales --calibrate wrote, as "
+                "name the file of ranges that ulpscope quantise --calibrate wrote, as "
                 "scales=ranges.json"},
 };
 struct named_files {

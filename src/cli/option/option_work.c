@@ -29,6 +29,19 @@ enum ulp_status open_work(struct work *work, const struct common_options *common
     return taken(work->given, error);
 }
 
+enum ulp_status read_held_out(const struct work *work, char **paths, size_t count,
+                              struct sample_list *samples, struct ulp_sample **list,
+                              struct ulp_error *error)
+{
+    struct common_options held_out = *work->common;
+    held_out.inputs = paths;
+    held_out.input_count = count;
+    if (count)
+        ULP_TRY(read_samples(work->model, &held_out, true, samples, error));
+    *list = list_samples(samples);
+    return taken(*list, error);
+}
+
 void close_work(struct work *work)
 {
     progress_clear(&work->progress);

@@ -64,6 +64,10 @@ struct work {
 enum ulp_status open_work(struct work *work, const struct common_options *common,
                           const char *folder, const char *original, struct ulp_error *error);
 void close_work(struct work *work);
+/* Samples of other paths (--validate), which the caller frees with free_samples and free. */
+enum ulp_status read_held_out(const struct work *work, char **paths, size_t count,
+                              struct sample_list *samples, struct ulp_sample **list,
+                              struct ulp_error *error);
 /* The part that begins, as an analysis says it (`begins` of its options); context: the progress. */
 void progress_part(void *context, size_t part, size_t part_count);
 

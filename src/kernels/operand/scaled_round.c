@@ -237,19 +237,30 @@ static void choose_small(const struct cells *cells, float *out, const float *m, 
     ulp_round_floats(&format, ULP_ROUND_NEAREST_EVEN, out, count, 0, 0, 0);
 }
 
+float ulp_scaled_scale(const struct ulp_scaling *scaling, float least, float largest, float *low)
+{
+    const float top = (float)scaling->element.max_finite;
+    const double most = -least > largest ? -least : largest,
+                 span = scaling->zero_point ? (double)largest - (double)least : most;
+    const float scale = span > 0 ? (float)ulp_math_max((float)(span / (double)top), 0x1p-126) : 1;
+    *low = -top;
+    if (scaling->zero_point && least / scale > -top)
+        *low = rintf(least / scale) + 0.0F; /* no -0 */
+    return scale;
+}
+
 /* The scales of blocks, without the tensor's; `scale` holds their largest magnitudes. */
 static void choose_scales(const struct cells *cells, float *scale, size_t count)
 {
     const struct ulp_scaling *scaling = cells->rule->scaling;
-    const double top = scaling->element.max_finite;
+    float low;
     if (scaling->tensor_scale)
-        choose_small(cells, scale, scale, count, (float)top);
+        choose_small(cells, scale, scale, count, (float)scaling->element.max_finite);
     else if (ulp_scaling_is_power(scaling))
         cells->loops->powers(scale, count, scaling->element.emax, find_more(scaling));
     else /* of FP32: at least the smallest normal number */
         for (size_t i = 0; i < count; i++)
-            scale[i] =
-                scale[i] == 0 ? 1 : (float)ulp_math_max((float)((double)scale[i] / top), 0x1p-126);
+            scale[i] = ulp_scaled_scale(scaling, 0, scale[i], &low);
 }
 
 /* Scales and least elements, -z, of blocks with zero points z: from the least value to the largest,
@@ -258,16 +269,12 @@ static void choose_offsets(const struct cells *cells, const float *x, float *sca
 {
     const struct ulp_scaled_rule *rule = cells->rule;
     const bool of_tensor = rule->scaling->k + rule->scaling->lines == 0;
-    const float top = (float)rule->scaling->element.max_finite;
     for (size_t b = 0; b < cells->count * cells->blocks; b++) {
         const float *block = x + b / cells->blocks * rule->run + b % cells->blocks * rule->block;
         float least = of_tensor ? rule->least : 0, largest = of_tensor ? rule->largest : 0;
         if (!of_tensor)
             ulp_scaled_ends(block, block_length(cells, b % cells->blocks), &least, &largest);
-        const double span = (double)largest - (double)least;
-        scale[b] = span > 0 ? (float)ulp_math_max(span / (double)top, 0x1p-126) : 1;
-        low[b] = rintf(least / scale[b]);
-        low[b] = low[b] < -top ? -top : low[b] + 0.0F;
+        scale[b] = ulp_scaled_scale(rule->scaling, least, largest, &low[b]);
     }
 }
 

@@ -20,5 +20,8 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
 size_t ulp_scaled_spare(const struct ulp_scaled_rule *rule, size_t cell_count);
 /* The largest magnitude of those that are finite. */
 float ulp_scaled_largest(const float *x, size_t count);
+/* The FP32 scale of a block whose finite values lie from least, at most 0, to largest, at least 0;
+ * *low: its least element, which of one with a zero point is 0 less that. */
+float ulp_scaled_scale(const struct ulp_scaling *scaling, float least, float largest, float *low);
 /* Widens [*least, *largest] to hold the finite ones. */
 void ulp_scaled_ends(const float *x, size_t count, float *least, float *largest);

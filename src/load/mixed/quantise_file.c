@@ -1,6 +1,7 @@
 #include "load/mixed/quantise_file.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "load/mixed/quantising.h"
@@ -10,7 +11,7 @@
 
 const char *ulp_quantise_refuses(const struct ulp_scaling *scaling, bool tensorrt)
 {
-    if (tensorrt)
+    if (tensorrt || ulp_scaling_is_integer(scaling))
         return NULL; /* a search for it has no others */
     if (quantising_type(&scaling->element) == ULP_TYPE_UNDEFINED)
         return "ONNX has no such element";
@@ -24,6 +25,8 @@ const char *ulp_quantise_refuses(const struct ulp_scaling *scaling, bool tensorr
 /* FLOAT4E2M1 is there from 23 on, FLOAT8E8M0 and its Cast from 24 on, blocks from 21 on. */
 int64_t ulp_quantise_opset(const struct ulp_scaling *scaling, bool tensorrt)
 {
+    if (ulp_scaling_is_integer(scaling)) /* scales of channels, of blocks and for 4 and 16 bits */
+        return scaling->k || scaling->element.storage_bits != 8 ? 21 : 13;
     if (tensorrt && !scaling->tensor_scale)
         return 0;
     return ulp_scaling_is_power(scaling) ? 24 : 23;
@@ -196,12 +199,15 @@ static const char *quantise(struct quantising *q, const struct ulp_quantised *it
                             const char *name)
 {
     const char *scale, *elements, *out;
-    if (!item->constant && !item->computed) {
+    const bool integer = ulp_scaling_is_integer(item->scaling);
+    if (!item->constant && !item->computed && !integer) {
         quantising_begin(q, "stored/", name, item->scaling->name);
         name = quantising_node(q, "Identity", name, NULL, NULL, "input");
     }
     quantising_begin(q, ULP_QUANTISED_PREFIX, name, item->scaling->name);
-    if (q->tensorrt && item->constant && !item->scaling->tensor_scale) {
+    if (integer) {
+        out = quantise_integer(q, item, name);
+    } else if (q->tensorrt && item->constant && !item->scaling->tensor_scale) {
         quantising_constant(q, item, &elements, &scale);
         out = trt_back(q, item, elements, scale);
         q->written->constants++;
@@ -230,9 +236,29 @@ static size_t find_twin(const struct quantising *q, size_t item)
     for (size_t i = 0; i < q->count; i++)
         if (q->made[i] &&
             all[i].node->inputs[all[i].input] == all[item].node->inputs[all[item].input] &&
-            all[i].axis == all[item].axis && all[i].scaling == all[item].scaling)
+            all[i].axis == all[item].axis && all[i].channel == all[item].channel &&
+            all[i].largest == all[item].largest && all[i].least == all[item].least &&
+            all[i].scaling == all[item].scaling)
             return i;
     return item;
+}
+
+/* The bias that is added to sums of integers, where both factors of the node are. */
+static enum ulp_status quantise_node_bias(struct quantising *q, Ulp__NodeProto *proto,
+                                          size_t weights)
+{
+    const struct ulp_quantised *all = q->items, *own = &all[weights];
+    for (size_t i = 0; i < q->count && own->bias && own->bias_input < proto->n_input; i++) {
+        if (all[i].node != own->node || all[i].input == own->input || all[i].constant)
+            continue;
+        quantising_begin(q, ULP_QUANTISED_PREFIX, q->made[weights] + strlen(ULP_QUANTISED_PREFIX),
+                         "bias");
+        const char *made = quantise_bias(q, &all[i], own);
+        ULP_TRY(q->status);
+        if (made)
+            ULP_TRY(edit_set_text(&q->editor, &proto->input[own->bias_input], made));
+    }
+    return ULP_OK;
 }
 
 static enum ulp_status quantise_input(struct quantising *q, size_t i)
@@ -248,7 +274,26 @@ static enum ulp_status quantise_input(struct quantising *q, size_t i)
         twin == i ? quantise(q, item, graph->source->values[item->node->inputs[item->input]].name)
                   : q->made[twin];
     ULP_TRY(q->status);
-    return edit_set_text(&q->editor, &proto->input[item->input], q->made[i]);
+    ULP_TRY(edit_set_text(&q->editor, &proto->input[item->input], q->made[i]));
+    return quantise_node_bias(q, proto, i);
+}
+
+/* Has the newer row the older one's meaning: the same, or that with an input that may be left out?
+ */
+static bool is_wider(const struct ulp_operator *older, const struct ulp_operator *newer)
+{
+    struct ulp_operator as_older;
+    if (older == newer || !older || !newer)
+        return older == newer;
+    if (!older->inputs || !newer->inputs ||
+        strncmp(newer->inputs, older->inputs, strlen(older->inputs)) != 0 ||
+        newer->inputs[strlen(older->inputs)] != '?')
+        return false;
+    as_older = *newer;
+    as_older.since = older->since;
+    as_older.until = older->until;
+    as_older.inputs = older->inputs;
+    return memcmp(&as_older, older, sizeof as_older) == 0;
 }
 
 /* Has every node the meaning in the new opset that it has in the model's? */
@@ -259,8 +304,8 @@ static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
     const int64_t now = ulp_model_opset(model, "");
     for (size_t n = 0; n < graph->node_count && now < opset; n++) {
         const struct ulp_node *node = &graph->nodes[n];
-        if (!*node->domain && ulp_operator_find("", node->op_type, now) !=
-                                  ulp_operator_find("", node->op_type, opset))
+        if (!*node->domain && !is_wider(ulp_operator_find("", node->op_type, now),
+                                        ulp_operator_find("", node->op_type, opset)))
             return ulp_fail(
                 error, ULP_ERROR_UNSUPPORTED,
                 "the formats need opset %lld, where %s is another operator than in %lld: "
@@ -282,8 +327,12 @@ static enum ulp_status raise_opset(struct quantising *q)
     const int64_t now = ulp_model_opset(q->editor.model, ""),
                   version = now > q->opset ? now : q->opset;
     q->written->opset = version;
-    /* IR 11 came with opset 23, 12 and 13 with 24 and 25 */
-    const int64_t least = version >= 25 ? 13 : version == 24 ? 12 : 11;
+    /* IR 10 came with opset 21, 11 with 23, 12 and 13 with 24 and 25 */
+    const int64_t least = version >= 25   ? 13
+                          : version == 24 ? 12
+                          : version >= 23 ? 11
+                          : version >= 21 ? 10
+                                          : 7;
     if (proto->ir_version < least)
         proto->ir_version = least;
     proto->has_ir_version = true;

@@ -19,8 +19,15 @@ struct ulp_quantised {
     bool computed;
     int rank, axis; /* the axis that is summed, and its length */
     size_t k;
-    /* the largest magnitude of a value, where scales of tensors are constants */
-    float largest;
+    /* the largest magnitude of a value, where scales of tensors are constants; of integers the
+     * least and the largest value, 0 among them */
+    float largest, least;
+    /* of integers: the axis of a constant whose places have scales of their own; the node's bias
+     * where this factor is its weights, and its input; NULL: none */
+    int channel;
+    bool as_unsigned; /* signed codes of a constant are written as unsigned ones, zero at the middle */
+    const struct ulp_tensor *bias;
+    size_t bias_input;
     /* of a constant: the values as the plan stores them, which are rounded here once; NULL: scales
      * are computed whenever the model runs */
     const struct ulp_tensor *constant;

@@ -10,6 +10,15 @@ enum ulp_type quantising_type(const struct ulp_format *element)
 {
     static const enum ulp_type types[] = {ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_FLOAT8E5M2,
                                           ULP_TYPE_FLOAT4E2M1};
+    static const struct {
+        const char *name;
+        enum ulp_type type;
+    } integers[] = {{"int8", ULP_TYPE_INT8},   {"uint8", ULP_TYPE_UINT8},
+                    {"int16", ULP_TYPE_INT16}, {"uint16", ULP_TYPE_UINT16},
+                    {"int4", ULP_TYPE_INT4},   {"uint4", ULP_TYPE_UINT4}};
+    for (size_t t = 0; t < sizeof integers / sizeof *integers; t++)
+        if (strcmp(integers[t].name, element->name) == 0)
+            return integers[t].type;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         if (strcmp(ulp_type_rows[types[t]].format, element->name) == 0)
             return types[t];
@@ -96,8 +105,7 @@ void quantising_text(struct quantising *q, const char *name, const char *value)
 
 /* ---- initializers ---- */
 
-/* raw: taken over. */
-static const char *add_raw(struct quantising *q, enum ulp_type type, const struct ulp_tensor *shape,
+const char *quantising_raw(struct quantising *q, enum ulp_type type, const struct ulp_tensor *shape,
                            uint8_t *raw, size_t bytes, const char *end)
 {
     const char *name = name_new(q, end);
@@ -115,7 +123,7 @@ static const char *add_same(struct quantising *q, const struct ulp_tensor *tenso
     return name;
 }
 
-static void *take_bytes(struct quantising *q, size_t bytes)
+uint8_t *quantising_bytes(struct quantising *q, size_t bytes)
 {
     void *out = NULL;
     TRY(ulp_allocate_zero(&out, bytes, 1, q->editor.budget, "the model that is written",
@@ -190,13 +198,13 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
     const size_t bytes = (tensor->count * (size_t)ulp_type_rows[type].file_bits + 7) / 8;
     const float *elements = lines->scaled.elements.data;
     struct ulp_format format;
-    uint8_t *raw = take_bytes(q, bytes);
+    uint8_t *raw = quantising_bytes(q, bytes);
     TRY(ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error));
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t k = 0; k < item->k; k++)
             put_encoded(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
                         elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]]);
-    return add_raw(q, type, tensor, raw, bytes, "elements");
+    return quantising_raw(q, type, tensor, raw, bytes, "elements");
 }
 
 /* Of FLOAT scales with one for the tensor E4M3 numbers and a node that multiplies them. */
@@ -217,7 +225,7 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
     if (whole)
         return quantising_float(q, lines->scaled.scale[0]);
     const size_t bytes = count * (inside ? 1 : sizeof(float));
-    uint8_t *raw = take_bytes(q, bytes);
+    uint8_t *raw = quantising_bytes(q, bytes);
     TRY(ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error));
     for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
         for (size_t b = 0; b < blocks; b++) {
@@ -226,7 +234,7 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
             put_encoded(raw, type, &format, at, scale);
         }
     shape.dims[item->axis] = (int64_t)blocks;
-    const char *out = add_raw(q, written, &shape, raw, bytes, "scales");
+    const char *out = quantising_raw(q, written, &shape, raw, bytes, "scales");
     return scaling->tensor_scale
                ? quantising_node(q, "DequantizeLinear", out,
                                  quantising_float(q, lines->scaled.tensor_scale), NULL, "scale")

@@ -43,3 +43,14 @@ const char *quantising_list(struct quantising *q, const int64_t *values, size_t 
 const char *quantising_float(struct quantising *q, double value);
 void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
                          const char **elements, const char **scales);
+/* `bytes` zeros, for quantising_raw; NULL after a failure. */
+uint8_t *quantising_bytes(struct quantising *q, size_t bytes);
+/* An initializer of these bytes, which are taken over. */
+const char *quantising_raw(struct quantising *q, enum ulp_type type, const struct ulp_tensor *shape,
+                           uint8_t *raw, size_t bytes, const char *end);
+/* quantise_integer.c: the factor as integers, quantised and back. */
+const char *quantise_integer(struct quantising *q, const struct ulp_quantised *item,
+                             const char *name);
+/* The bias of a product of these two as INT32; NULL: a code would lie beyond INT32, it stays. */
+const char *quantise_bias(struct quantising *q, const struct ulp_quantised *value,
+                          const struct ulp_quantised *weights);

@@ -129,6 +129,12 @@ bool ulp_scaling_find_both(const char *word, struct ulp_scaling out[2])
     return false;
 }
 
+bool ulp_scaling_find_any(const char *name)
+{
+    struct ulp_scaling scaling[2];
+    return ulp_scaling_find(name, &scaling[0]) || ulp_scaling_find_both(name, scaling);
+}
+
 static enum ulp_status set_rule(struct ulp_scaling *scaling, enum ulp_scale_rule rule,
                                 struct ulp_error *error)
 {
@@ -202,9 +208,10 @@ enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp
     if (request->given[ULP_PART_FACTOR_B]) {
         const struct ulp_scaling *a = &out->scaling[0], *b = &request->scaling[1];
         const bool integers = ulp_scaling_is_integer(a) && ulp_scaling_is_integer(b);
-        if (!integers &&
-            (!a->name[0] || strcmp(a->scale.name, b->scale.name) != 0 || a->k != b->k ||
-             a->tensor_scale != b->tensor_scale || (!a->lines != !b->lines && a->k == 0)))
+        if (ulp_scaling_is_integer(a) != ulp_scaling_is_integer(b) ||
+            (!integers &&
+             (!a->name[0] || strcmp(a->scale.name, b->scale.name) != 0 || a->k != b->k ||
+              a->tensor_scale != b->tensor_scale || (!a->lines != !b->lines && a->k == 0))))
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "factor-b=%s needs factor= with scales of the same kind, as "
                             "factor=mxfp8,factor-b=mxfp4 or factor=fp8-1x128,factor-b=fp8-128x128",

@@ -27,8 +27,11 @@ ptrdiff_t ulp_factor_input(const struct ulp_tensor *const *inputs, size_t input_
 const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input_count,
                             const struct ulp_contraction *problem, int side)
 {
-    const ptrdiff_t i =
-        ulp_factor_input(inputs, input_count, side ? problem->b.tensor : problem->a.tensor);
+    const struct ulp_tensor *const factors[] = {problem->a.tensor, problem->b.tensor};
+    ptrdiff_t i = ulp_factor_input(inputs, input_count, factors[side]);
+    const ptrdiff_t other = ulp_factor_input(inputs, input_count, factors[!side]);
+    if (i < 0 && (other == 0 || other == 1)) /* the other of two, as the node has padded it */
+        i = 1 - other;
     return names[i >= 0 && i < INPUTS_NAMED ? i : INPUTS_NAMED + side];
 }
 

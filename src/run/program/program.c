@@ -92,7 +92,7 @@ static enum ulp_status fill_plan(struct ulp_program *program, const struct ulp_a
         if (lanes[l].scales_static && !lanes[l].ranges)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "%s: static scales need ranges, of a file: scales=ranges.json; "
-                            "ulpscope scales --calibrate writes one",
+                            "ulpscope quantise --calibrate writes one",
                             lanes[l].name);
         if (lanes[l].fuse == ULP_FUSE_GROUPS)
             ULP_TRY(

@@ -1,0 +1,1 @@
+libulpscope_a_SOURCES += %D%/quantise.c

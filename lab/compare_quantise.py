@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Models that `ulpscope quantise` writes beside ONNX Runtime's own quantiser, both run by ONNX Runtime on samples that chose nothing.
+
+    lab/compare_quantise.py PROGRAM DATA [NETWORK...]
+
+DATA is ULPSCOPE_TEST_DATA. Of each network (models/ and pretrained/, converted to opset 13 or later) 16 samples calibrate and 8 judge: the recorded
+inputs, and copies of them moved, scaled and with noise. Rivals quantise the same products (Conv, MatMul, Gemm; UINT8 by tensor, INT8 by channel) with
+ranges by min and max, percentile and entropy. Printed are decibels of the outputs against the FP32 model's in ONNX Runtime (the least of all float
+outputs, and of the 8 samples), what was foreseen for them, and the seconds that `quantise` took."""
+import json
+import logging
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+try:
+    import onnx
+    import onnxruntime as ort
+    from onnx import version_converter
+    from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+CALIBRATE, JUDGE = 16, 8
+NETWORKS = ["models/resnet_4b_cifar10", "models/ultraface_rfb_320", "models/yunet_n_320", "models/micro_kws_fp32", "models/vit_pgd_2_3_16",
+            "models/tinybert_1l", "models/fsanet_1x1", "models/cct2_32_opset20", "pretrained/crepe_tiny", "pretrained/mtcnn_onet",
+            "pretrained/ppocr2_cls", "models/ppocr_v3_det"]
+logging.disable(logging.WARNING)
+
+
+def vary(x, rng):
+    """Another input like x: moved along its last axis, scaled, with noise; integers as they are."""
+    if x.dtype.kind != "f":
+        return np.roll(x, int(rng.integers(0, max(1, x.shape[-1]))), axis=-1) if x.ndim > 1 else x
+    y = np.roll(x, int(rng.integers(0, max(1, x.shape[-1] // 4 + 1))), axis=-1) if x.ndim > 1 else x
+    y = y * rng.uniform(0.7, 1.1) + rng.standard_normal(x.shape) * 0.03 * (np.std(x) + 1e-9)
+    return np.clip(y, x.min(), x.max()).astype(x.dtype)
+
+
+def session(model):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def decibels(truths, runs):
+    worst = np.inf
+    for o in range(len(truths[0])):
+        if truths[0][o].dtype.kind != "f" or truths[0][o].size == 0:
+            continue
+        for t, r in zip(truths, runs):
+            signal, noise = (float((x.astype(float) ** 2).sum()) for x in (t[o], t[o].astype(float) - r[o]))
+            if signal > 0:
+                worst = min(worst, 10 * np.log10(signal / noise) if noise > 0 else np.inf)
+    return worst
+
+
+class Reader(CalibrationDataReader):
+    def __init__(self, samples):
+        self.samples = iter(samples)
+
+    def get_next(self):
+        return next(self.samples, None)
+
+
+def prepare(path, folder):
+    model = onnx.load(path)
+    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    if opset < 13:
+        model = version_converter.convert_version(model, 13)
+    model.ir_version = max(model.ir_version, 8)
+    for i in list(model.graph.input):
+        if any(i.name == w.name for w in model.graph.initializer):
+            model.graph.input.remove(i)
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+def measure(program, data, name):
+    rng = np.random.default_rng(59)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        model = prepare(next((data / name).glob("model.onnx")), folder)
+        given = dict(np.load(data / name / "inputs.npz"))
+        samples = [given] + [{k: vary(v, rng) for k, v in given.items()} for _ in range(CALIBRATE + JUDGE - 1)]
+        for part, some in ("samples", samples[:CALIBRATE]), ("others", samples[CALIBRATE:]):
+            (folder / part).mkdir()
+            for i, sample in enumerate(some):
+                np.savez(folder / part / f"{i:02}.npz", **sample)
+        others = samples[CALIBRATE:]
+        first = session(model)
+        truths = [first.run(None, s) for s in others]
+        row = {}
+        for calibrator in ("best", "max"):
+            start = time.time()
+            done = subprocess.run([program, "quantise", model, "-i", folder / "samples", "--for", "ort", "--validate", folder / "others", *([] if calibrator == "best" else ["--calibrator", calibrator]),
+                                   "--out", folder / "ours", "--json", folder / "ours.json", "--quiet"], capture_output=True, text=True)
+            if not (folder / "ours/quantised.onnx").exists():
+                print(name, calibrator, (done.stderr + done.stdout)[:300])
+                continue
+            second = session(folder / "ours/quantised.onnx")
+            row[calibrator] = decibels(truths, [second.run(None, s) for s in others])
+            found = json.loads((folder / "ours.json").read_text())
+            row[calibrator + " foreseen"] = min((v["value"] for v in found["validated"] if v["metric"] == "sqnr_db"), default=np.nan)
+            row["seconds"] = time.time() - start
+            (folder / "ours/quantised.onnx").unlink()
+        for method in CalibrationMethod.MinMax, CalibrationMethod.Percentile, CalibrationMethod.Entropy:
+            target = folder / "theirs.onnx"
+            try:
+                quantize_static(str(model), str(target), Reader([dict(s) for s in samples[:CALIBRATE]]), quant_format=QuantFormat.QDQ, per_channel=True,
+                                activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, calibrate_method=method,
+                                op_types_to_quantize=["Conv", "MatMul", "Gemm"])
+                third = session(target)
+                row["ORT " + method.name] = decibels(truths, [third.run(None, s) for s in others])
+            except Exception as e:  # a rival that refuses a network is said as such
+                row["ORT " + method.name] = np.nan
+                print(name, method.name, str(e)[:200])
+        return row
+
+
+def main():
+    program, data = sys.argv[1], pathlib.Path(sys.argv[2])
+    for name in sys.argv[3:] or NETWORKS:
+        try:
+            row = measure(program, data, name)
+        except Exception as e:
+            print(name, repr(e)[:300])
+            continue
+        print(f"{name:28}", "  ".join(f"{k} {v:.1f}" for k, v in row.items()), flush=True)
+
+
+main()
