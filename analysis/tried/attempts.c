@@ -88,10 +88,10 @@ enum ulp_status ulp_attempts_run(const struct ulp_model *model,
         ulp_program_run(program, inputs, run, observer, observer != NULL, outputs, NULL, error);
     if (status == ULP_OK)
         status = judge(program, items, outputs, error);
-    if (truth) {
-        *truth = outputs[0];
-        outputs[0] = (struct ulp_tensor_set){0};
-    }
+    for (size_t o = 0; truth && o < outputs[0].count && status == ULP_OK; o++)
+        if (ulp_block_computes(program->main, program->main->outputs[o]))
+            status = ulp_tensor_set_add(truth, outputs[0].items[o].name,
+                                        &outputs[0].items[o].tensor, error);
     for (size_t l = 0; l <= count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;

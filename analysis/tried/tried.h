@@ -30,8 +30,8 @@ struct ulp_attempt {
     struct ulp_outcome outcome;
     size_t cast_count; /* borders (struct ulp_border) */
 };
-/* All of them, lanes of one run beside the reference. truth: its outputs, freed by the caller; may
- * be NULL. */
+/* All of them, lanes of one run beside the reference. truth: gains its outputs that a node computes,
+ * freed by the caller; may be NULL. */
 enum ulp_status ulp_attempts_run(const struct ulp_model *model,
                                  const struct ulp_arithmetic *reference, struct ulp_attempt *items,
                                  size_t count, const struct ulp_tensor_set *inputs,
