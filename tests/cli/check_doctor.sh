@@ -212,7 +212,7 @@ assert first["rule"] and first["fix"], first
 for name, member in {"report": "lanes", "lint": "findings", "overflow": "lanes", "plan": "keep"}.items():
     assert member in json.load(open(f"diagnosis/{name}.json")), name
 END
-for text in "Doctor" "norm/square"; do shows diagnosis.html "$text" "page"; done
+for text in "broken in torch" "norm/square"; do shows diagnosis.html "$text" "page"; done
 expect 0 "a page of the folder" "$program" show diagnosis --html again.html
 
 # What another runtime recorded: explained by the target's arithmetic, or not.
