@@ -34,11 +34,11 @@
 #include <ulpscope/target.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>
-#include <ulpscope/quantise.h>
 #include <ulpscope/scales.h>
 #include <ulpscope/tolerance.h>
 #include <ulpscope/mixed.h>
 #include <ulpscope/search.h>
+#include <ulpscope/quantise.h>
 #include <ulpscope/engine.h>
 #include <ulpscope/extract.h>
 #include <ulpscope/overflow.h>

@@ -475,9 +475,20 @@ static void add_tiles(struct ulp_json_writer *writer, const void *lane, const vo
     ulp_tiles_put(writer, &headline, make_tiles(lane));
 }
 
+/* What the table calls it: a result that is not finite by a 0 has not overflowed. */
+static void add_said(struct ulp_json_writer *writer, const void *of, const void *context)
+{
+    const struct ulp_overflow_output *output = of;
+    const bool by_zero = output->overflowed > 0 && output->cause == ULP_OVERFLOW_ZERO;
+    (void)context;
+    ulp_json_put(writer, "said",
+                 ulp_json_text(by_zero ? "not finite" : ulp_overflow_verdict_name(output->verdict)));
+}
+
 json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_overflow_lane, add_tiles, NULL},
+                                                 {&ulp_struct_overflow_output, add_said, NULL},
                                                  {&ulp_struct_unjudged_list, NULL,
                                                   ulp_json_put_unjudged}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, forecast, name_node};

@@ -136,7 +136,7 @@ static void add_range(struct ulp_text *out, const struct ulp_tolerance_output *o
         snprintf(range, sizeof range, "%s to %s",
                  ULP_FIGURE("%.1f", 20 * (size - ulp_math_log10(output->most))),
                  ULP_FIGURE("%.1f", 20 * (size - ulp_math_log10(output->least))));
-    ulp_text_add(out, "%16s", range);
+    ulp_text_add(out, " %15s", range);
 }
 
 static void add_table(struct ulp_text *out, const struct ulp_tolerance *tolerance)

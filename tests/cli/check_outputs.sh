@@ -115,7 +115,7 @@ for command in $commands; do
         [ -n "$names" ] && [ -z "$read" ] || continue
         for input in $inputs_of $words; do
             case $command-$input-$output in
-            plan-apply-html | plan-apply-json | plan-apply-markdown) continue ;; # they do not go together
+            plan-apply-html | plan-apply-json | plan-apply-markdown | quantise-fuse-out | quantise-cost-calibrate | quantise-validate-calibrate) continue ;; # they do not go together
             plan-apply-out) files="mixed.onnx mixed.onnx.data" ;;
             *) files=$names ;;
             esac

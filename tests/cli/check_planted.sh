@@ -46,9 +46,9 @@ END
     look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx --json report.json
     fields report.json "max(r['lanes'][0]['qdq_pairs'], key=lambda p: p['gained_db'])['dequantizer'] == 'dequantize$at' and ' dequantize$at ' in r['lanes'][0]['verdict']" "network $seed, stored"
     plant "$seed" outlier
-    look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
+    look quantise float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
     fields choices.json '(r["tensors"][0]["name"], r["tensors"][0]["outlier"]) == ("x0", 7) and r["tensors"][0]["outlier_ratio"] > 8' "network $seed, outlier"
-    look scales smooth.onnx -i inputs.npz -a bf16,factor=nvfp4 --no-choices --json smooth.json
+    look quantise smooth.onnx -i inputs.npz -a bf16,factor=nvfp4 --no-choices --json smooth.json
     python3 - <<'END' || fail "network $seed, outlier: smooth scales"
 import json
 import sys
@@ -72,7 +72,7 @@ for fault in outlier none; do
     [ $fault = none ] || fields fix.json "$made"' == [("product0", "made", None)] and "channel 7 is" in r["edits"][0]["text"]' "fix, outlier"
     [ $fault = outlier ] || fields fix.json "not $made" "fix without an outlier"
 done
-look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
+look quantise float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
 fields choices.json 'not any("smooth scales" in c["words"] for c in r["choices"])' "scales without an outlier"
 python3 "$source/tests/cli/planted_borders.py" "$program" >out || fail "borders beside an original: $(grep -a MISSED out; tail -1 out)"
 python3 "$source/tests/cli/planted_decisions.py" "$program" >out || fail "decisions that a rounding has moved: $(cat out)"

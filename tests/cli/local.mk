@@ -25,7 +25,7 @@ test_programs += check_sandbox
 check_sandbox_SOURCES = %D%/check_sandbox.c src/cli/sandbox/landlock.c src/cli/sandbox/landlock.h
 
 EXTRA_DIST += tests/support/program.sh %D%/screens.py
-EXTRA_DIST += tests/data/screens/audit.txt tests/data/screens/compare.txt tests/data/screens/diff.txt tests/data/screens/doctor.txt tests/data/screens/engine.txt tests/data/screens/extract.txt tests/data/screens/fix.txt tests/data/screens/lint.txt tests/data/screens/list.txt tests/data/screens/overflow.txt tests/data/screens/plan-formats.txt tests/data/screens/plan.txt tests/data/screens/prove.txt tests/data/screens/run.txt tests/data/screens/scales.txt tests/data/screens/show-node.txt tests/data/screens/show.txt tests/data/screens/tolerance.txt
+EXTRA_DIST += tests/data/screens/audit.txt tests/data/screens/compare.txt tests/data/screens/diff.txt tests/data/screens/doctor.txt tests/data/screens/engine.txt tests/data/screens/extract.txt tests/data/screens/fix.txt tests/data/screens/lint.txt tests/data/screens/list.txt tests/data/screens/overflow.txt tests/data/screens/plan.txt tests/data/screens/prove.txt tests/data/screens/run.txt tests/data/screens/quantise.txt tests/data/screens/quantise-arith.txt tests/data/screens/quantise-formats.txt tests/data/screens/show-node.txt tests/data/screens/show.txt tests/data/screens/tolerance.txt
 
 # Scripts: those of the whole tree, then those of the program.
 dist_check_SCRIPTS += tests/check_cells.sh tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_commit_msg.sh tests/check_names.sh tests/check_sizes.sh

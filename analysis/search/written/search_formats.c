@@ -82,7 +82,7 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, ".\n");
 }
 
-/* ", 92 % of the multiply-adds", of layers that are not in the base. */
+/* " (with scales 92 % of the multiply-adds)", of layers that are not in the base. */
 static void add_share(struct ulp_text *out, const struct ulp_search *found)
 {
     double narrow = 0;
@@ -91,7 +91,7 @@ static void add_share(struct ulp_text *out, const struct ulp_search *found)
     for (size_t l = 0; l < found->layer_count; l++)
         if (strcmp(found->formats[found->layers[l].format].arithmetic, found->base) != 0)
             narrow += found->layers[l].weight;
-    ulp_text_add(out, ", %s of the multiply-adds with scales",
+    ulp_text_add(out, " (with scales %s of the multiply-adds)",
                  ULP_FIGURE("%.3g %%", 100 * narrow / found->total_weight));
 }
 
@@ -168,12 +168,12 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
                  plural(found->layer_count));
     const bool weighted = strcmp(found->cost, "bits") != 0; /* the mean is, by costs */
     say_formats(&head->what, found);
+    add_share(&head->what, found);
     ulp_text_show(&head->what, ": %.4g bits for a %s%s%s", found->bits,
                   found->scaled ? "factor's value on average, scales included" : "value on average",
                   weighted ? ", weighted by " : "", weighted ? found->cost : "");
     if (found->budget > 0)
         ulp_text_add(&head->what, " (%.4g allowed)", found->budget);
-    add_share(&head->what, found);
     if (worst && *worst->metric) { /* an output that is judged */
         ulp_search_say_figure(&head->why, worst);
         if (found->tolerance_count && isfinite(worst->ratio))
