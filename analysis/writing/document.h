@@ -77,8 +77,8 @@ json_t *ulp_document_page(const struct ulp_document *document);
 void ulp_document_markdown(const struct ulp_document *document, struct ulp_text *out);
 /* The headlines of a result that was saved. */
 void ulp_page_headlines(const struct ulp_page *page, const char *kind, const json_t *root);
-/* The tables of a result of that kind, whose JSON is freed, each behind its title, of each at most
- * so many rows (0: all). Nothing on a page for prose. */
+/* The tables of a result of that kind, whose JSON is freed, each behind its title and note, of each
+ * at most so many rows (0: all). Nothing on a page for prose. */
 void ulp_page_tables(const struct ulp_page *page, const char *kind, json_t *root, size_t most);
 
 /* ---- document_path.c: what stands at a path in JSON ---- */

@@ -126,6 +126,12 @@ static void add_table(const struct ulp_page *page, const struct ulp_document_blo
         return;
     find_widths(page, block, shown, widths);
     ulp_text_show(page->out, "\n%s%s%s\n%s", page->bold, block->text[1], page->off, page->dim);
+    if (*block->text[2]) {
+        struct ulp_text note = {0};
+        ulp_text_show_whole(&note, block->text[2]);
+        ulp_text_add(page->out, "  ");
+        ulp_page_broken(page, &note, 2, 2);
+    }
     add_row(page, block, -1, widths);
     ulp_text_add(page->out, "%s", page->off);
     for (size_t r = 0; r < shown; r++)

@@ -252,11 +252,11 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
         ulp_text_add(notes, "The time was over before all was tried: this is the best so far.\n");
 }
 
-/* ---- tables ---- */
+/* ---- the frontier ---- */
 
-static void add_points(struct ulp_text *out, const struct ulp_search *found)
+void ulp_search_say_points(struct ulp_text *out, const struct ulp_search *found)
 {
-    if (!found->point_count)
+    if (found->by_node || !found->point_count)
         return;
     ulp_text_add(out, "\n%10s  %s\n", "bits", "least error");
     for (size_t p = 0; p < found->point_count; p++) {
@@ -264,30 +264,4 @@ static void add_points(struct ulp_text *out, const struct ulp_search *found)
         add_error(out, found, found->frontier[p].ratio);
         ulp_text_add(out, "\n");
     }
-}
-
-void ulp_search_tables_listed(struct ulp_text *out, const struct ulp_search *found)
-{
-    int width = found->scaled ? 7 : 15; /* "MatMul", or most operators */
-    for (size_t l = 0; l < found->layer_count; l++)
-        width = ulp_search_wider(width, found->layers[l].op);
-    if (found->layer_count)
-        ulp_text_add(out, "\n%7s  %-16s %6s %8s %7s  %-*s  %s\n", "node", "format", "bits",
-                     "weight", "share", width, "op", "name");
-    for (size_t l = 0; l < found->layer_count; l++) {
-        const struct ulp_search_layer *row = &found->layers[l];
-        ulp_text_add(out, " %6zu  %-16s %6.4g %8s %7s", row->index,
-                     found->formats[row->format].name, row->bits,
-                     ULP_FIGURE("%.1f%%", 100 * row->weight / found->total_weight),
-                     ULP_FIGURE("%.1f%%", 100 * row->share));
-        ulp_text_show(out, "  %-*s  %s", width, row->op, row->name);
-        ulp_text_add(out, row->node_count > 1 ? " (+%zu)\n" : "\n", row->node_count - 1);
-    }
-    if (found->layer_count)
-        ulp_text_show(out,
-                      "\nweight: of all %ss, by %s; share: of the error, by what each %s alone "
-                      "adds%s\n",
-                      layer(found), found->cost, layer(found),
-                      found->scaled ? "" : "; (+n): and n nodes that hand on its values");
-    add_points(out, found);
 }

@@ -11,7 +11,6 @@
 #include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 
 static const char *plural(size_t count)
 {
@@ -268,30 +267,9 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
     add_casts(notes, found);
 }
 
-static void add_table(struct ulp_text *out, const struct ulp_search *found)
-{
-    if (!found->kept_count)
-        return;
-    int width = 15; /* of most operators */
-    for (size_t k = 0; k < found->kept_count; k++)
-        width = ulp_search_wider(width, found->kept[k].op);
-    ulp_text_add(out, "\n   node  without  %-*s  name\n", width, "op");
-    for (size_t k = 0; k < found->kept_count; k++) {
-        const struct ulp_search_node *node = &found->kept[k];
-        ulp_text_add(out, " %6zu  ", node->index);
-        if (node->always)
-            ulp_text_add(out, " always");
-        else
-            ulp_text_add(out, " %6s", ULP_FIGURE("%.3g", node->without));
-        ulp_text_show(out, "  %-*s  %s\n", width, node->op, node->name);
-    }
-    ulp_text_add(out, "\nwithout: the error, in units of what is allowed, when this node alone "
-                      "is not kept\n");
-}
-
 /* ---- both ---- */
 
-static void add_basis(struct ulp_text *out, const struct ulp_search *found)
+void ulp_search_say_basis(struct ulp_text *out, const struct ulp_search *found)
 {
     if (found->refused)
         return;
@@ -326,8 +304,8 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
                           "--validate.\n");
 }
 
-static void conclude(struct ulp_headline *head, struct ulp_text *notes,
-                     const struct ulp_search *found)
+void ulp_search_conclude(struct ulp_headline *head, struct ulp_text *notes,
+                         const struct ulp_search *found)
 {
     if (found->refused) {
         ulp_text_show(&head->what, "%s", found->refused);
@@ -343,7 +321,7 @@ static void conclude(struct ulp_headline *head, struct ulp_text *notes,
 void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text notes = {0};
-    conclude(head, &notes, found);
+    ulp_search_conclude(head, &notes, found);
     head->what.failed |= notes.failed;
 }
 
@@ -351,36 +329,12 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 {
     struct ulp_headline head = {0};
     ULP_SCOPED(ulp_text_free) struct ulp_text notes = {0};
-    conclude(&head, &notes, found);
+    ulp_search_conclude(&head, &notes, found);
     ulp_headline_join(out, &head);
     ulp_text_add(out, "\n");
     if (notes.length)
         ulp_text_put(out, notes.data, notes.length);
     if (with_basis)
-        add_basis(out, found);
+        ulp_search_say_basis(out, found);
     out->failed |= notes.failed;
-}
-
-enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0}, notes = {0};
-    struct ulp_headline head = {0};
-    const struct ulp_page page = ulp_page_make(&text, 0, false);
-    conclude(&head, &notes, found);
-    ulp_page_headline(&page, "", &head);
-    ulp_text_add(&text, "\n");
-    if (notes.length)
-        ulp_text_put(&text, notes.data, notes.length);
-    text.failed |= notes.failed;
-    ulp_text_free(&notes);
-    ulp_headline_free(&page, &head);
-    if (found->by_node)
-        add_table(&text, found);
-    else
-        ulp_search_tables_listed(&text, found);
-    if (!found->by_node || found->kept_count)
-        ulp_text_add(&text, "\n");
-    add_basis(&text, found);
-    return ulp_page_take(&text, ULP_OK, out, error);
 }

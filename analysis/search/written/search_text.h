@@ -8,6 +8,10 @@
 #include "analysis/writing/columns.h"
 #include "base/text/text.h"
 
+/* Its headline, and what goes behind; what it rests on. */
+void ulp_search_conclude(struct ulp_headline *head, struct ulp_text *notes,
+                         const struct ulp_search *found);
+void ulp_search_say_basis(struct ulp_text *out, const struct ulp_search *found);
 /* What plan.json has as its verdict, too; with_basis: and what it rests on. */
 void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head);
 void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis);
@@ -24,16 +28,10 @@ const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample 
                                                  size_t count);
 /* ", and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
 void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found);
-/* The width of a column that a word stands in, too. */
-static inline int ulp_search_wider(int width, const char *word)
-{
-    const int own = (int)strlen(word);
-    return own > width ? own : width;
-}
 /* modelopt.c: the module of PyTorch that a product is of, as its weights or its node are named;
  * empty: they do not say. */
 void ulp_search_module(struct ulp_text *out, const char *node, const char *weight);
 /* search_formats.c: of plans that give each layer a format of a list. */
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found);
-void ulp_search_tables_listed(struct ulp_text *out, const struct ulp_search *found);
+void ulp_search_say_points(struct ulp_text *out, const struct ulp_search *found);

@@ -1,4 +1,4 @@
-/* What was found as files. */
+/* What was found as text and files. */
 #include "analysis/search/written/search_text.h"
 
 #include <jansson.h>
@@ -8,6 +8,7 @@
 #include "analysis/html/html.h"
 #include "analysis/search/written/search_files.h"
 #include "analysis/search/search_tf32.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
@@ -119,11 +120,40 @@ static void add_search(struct ulp_json_writer *writer, const void *search, const
     ulp_json_member(writer, &ulp_struct_search, "layers", found, &how);
 }
 
+static const char *kind_of(const struct ulp_search *found)
+{
+    return found->by_node ? "plan" : "formats";
+}
+
 json_t *ulp_search_document(const struct ulp_search *found)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_search, add_search, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     return ulp_json_document(&ulp_struct_search, found, &how, verdict_json(found));
+}
+
+/* ---- on a terminal ---- */
+
+enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    struct ulp_text text = {0}, notes = {0};
+    struct ulp_headline head = {0};
+    const struct ulp_page page = ulp_page_make(&text, 0, false);
+    ulp_search_conclude(&head, &notes, found);
+    ulp_page_headline(&page, "", &head);
+    ulp_text_add(&text, "\n");
+    if (notes.length)
+        ulp_text_put(&text, notes.data, notes.length);
+    text.failed |= notes.failed;
+    ulp_text_free(&notes);
+    ulp_headline_free(&page, &head);
+    ulp_page_tables(&page, kind_of(found), ulp_search_document(found), 0);
+    ulp_search_say_points(&text, found);
+    if (!found->by_node || found->kept_count)
+        ulp_text_add(&text, "\n");
+    ulp_search_say_basis(&text, found);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }
 
 /* ---- files ---- */
@@ -192,7 +222,7 @@ enum ulp_status ulp_search_write(const struct ulp_search *found, enum ulp_output
                                  const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return as == ULP_OUTPUT_FOLDER ? write_files(found, path, error)
-                                   : ulp_html_write_as(found->by_node ? "plan" : "formats", as,
-                                                       ulp_search_document(found), path, error);
+    return as == ULP_OUTPUT_FOLDER
+               ? write_files(found, path, error)
+               : ulp_html_write_as(kind_of(found), as, ulp_search_document(found), path, error);
 }
