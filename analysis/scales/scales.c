@@ -111,7 +111,9 @@ static enum ulp_status look_at_factors(void *context, size_t node,
     struct ulp_contraction own = *problem;
     own.weights = 0;
     for (int side = 0; side < 2; side++)
-        if (inputs[side] >= 0 && ulp_is_weight(&looking->step->bound, (size_t)inputs[side]) &&
+        if (inputs[side] >= 0 &&
+            (ulp_is_weight(&looking->step->bound, (size_t)inputs[side]) ||
+             ulp_scaling_is_integer(&arithmetic->scaling[0])) &&
             looking->forward.program->main->slots[looking->step->inputs[inputs[side]]].constant)
             own.weights |= 1U << side;
     if (!ulp_product_is_scaled(arithmetic, looking->step->bound.op->name, looking->inputs, &own))

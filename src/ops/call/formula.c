@@ -36,13 +36,16 @@ static uint64_t take_stream(struct ulp_call *call)
     return ulp_mix(call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws);
 }
 
-/* Does the factor read an input that is the row's weight, and a constant? */
+/* Does the factor read an input that is the row's weight, and a constant? Of integers each constant
+ * is one, as its codes are known before the model runs. */
 static unsigned find_weight(const struct ulp_call *call, const struct ulp_factor *factor)
 {
     const char *data = factor->tensor->data;
     for (size_t i = 0; i < call->input_count && i < 32; i++) {
         const struct ulp_tensor *in = call->in[i];
-        if (in && ulp_is_weight(call->bound, i) && call->constants >> i & 1 &&
+        if (in && call->constants >> i & 1 &&
+            (ulp_is_weight(call->bound, i) ||
+             ulp_scaling_is_integer(&call->arithmetic->scaling[0])) &&
             data >= (const char *)in->data &&
             data < (const char *)in->data + in->count * in->element_bytes)
             return 1;
