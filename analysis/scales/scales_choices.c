@@ -18,6 +18,7 @@
 #include "run/program/program.h"
 
 ULP_FREES(ulp_model_free, struct ulp_model)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 #define NODES_DEFAULT 3
 
@@ -73,6 +74,31 @@ static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
         whole = add_choice(c, &changed, parts[p]);
     }
     return ulp_taken(whole, error);
+}
+
+/* Static scales are none of products in bodies: these keep what is stored. */
+static enum ulp_status keep_bodies(struct choosing *c, const struct ulp_model *model,
+                                   const struct ulp_tensor_set *inputs, struct ulp_arena *arena,
+                                   struct ulp_error *error)
+{
+    static const char *const owners[] = {"op:If", "op:Loop", "op:Scan"};
+    const struct ulp_program_options options = {.inputs = inputs};
+    struct ulp_keeps *keeps = &c->tried[0].keeps;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    ULP_TRY(ulp_program_create(model, &c->reference, 1, &options, &program, error));
+    bool *chosen = ulp_arena_take(arena, program->node_count + 1, sizeof *chosen);
+    ULP_TRY(ulp_taken(chosen != NULL, error));
+    keeps->items = c->items;
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        struct ulp_keep *item = &c->items[keeps->count];
+        struct ulp_error ignored;
+        if (ulp_pattern_choose(program, owners[i], chosen, arena, &ignored) != ULP_OK)
+            continue; /* none is there, or all are folded */
+        item->pattern = owners[i];
+        ULP_TRY(ulp_arithmetic_find(c->options->arithmetic.storage.name, &item->arithmetic, error));
+        keeps->count++;
+    }
+    return ULP_OK;
 }
 
 /* How many nodes are left out at most, each twice. */
@@ -215,6 +241,8 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
         ULP_TRY(add_parts(&c, error));
         ULP_TRY(add_node_choices(&c, error));
     }
+    if (!chooses && options->arithmetic.scales_static)
+        ULP_TRY(keep_bodies(&c, model, inputs, arena, error));
     ULP_TRY(run_all(&c, model, inputs, error));
     if (chooses && !options->arithmetic.scales_static) /* of other values */
         ULP_TRY(try_smooth(&c, model, inputs, arena, error));
