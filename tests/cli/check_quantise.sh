@@ -112,6 +112,71 @@ for words in uint8,factor-b=uint4-32 int8,factor-b=int4-128 uint16 int8,factor-b
     expect 0 "$words" "$program" audit m.onnx -i others/b6.npz -a fp32,factor=$words -q --no-attribute
 done
 
+# other products: of FP16, with weights that a caller may replace, a weight as first factor, weights of rank 3, products in bodies
+cat >others.py <<'END'
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from onnx_writer import block, graph, node, number, write_model
+random = np.random.default_rng(60)
+draw = lambda *shape: random.standard_normal(shape).astype(np.float32)
+FLOAT16, BOOL = 10, 9
+half = {"w": draw(8, 6).astype(np.float16), "b": draw(6).astype(np.float16)}
+write_model("half.onnx", [node("Gemm", "x w b", "y", "gemm")], {"x": (5, 8)}, {"y": (5, 6)}, half, opset=17, types={"x": FLOAT16, "y": FLOAT16})
+write_model("default.onnx", [node("Gemm", "x w b", "y", "gemm")], {"x": (5, 8), "w": (8, 6), "b": (6,)}, {"y": (5, 6)}, {"w": draw(8, 6), "b": draw(6)}, opset=13)
+by = np.array([1, 10, .1, 3, 5, .01], np.float32)
+write_model("first.onnx", [node("MatMul", "w x", "y", "matmul")], {"x": (8, 5)}, {"y": (6, 5)}, {"w": draw(6, 8) * by[:, None]}, opset=13)
+write_model("rank.onnx", [node("MatMul", "x w", "y", "matmul")], {"x": (3, 5, 8)}, {"y": (3, 5, 6)}, {"w": draw(3, 8, 6)}, opset=13)
+def branch(name, op, **attributes):
+    body = graph([node("MatMul", "a v", f"{name}m"), node(op, f"{name}m", name, **attributes)], {}, [name])
+    return block(5, block(1, name) + block(6, body) + number(20, 5))
+def body(path, opset, op, shape, **attributes):
+    write_model(path, [node("MatMul", "x w", "a", "matmul"), node("If", "flag", "y") + branch("then_branch", op, **attributes) + branch("else_branch", op, **attributes)],
+                {"x": (5, 8), "flag": ()}, {"y": shape}, {"w": draw(8, 8), "v": draw(8, 3)}, opset=opset, types={"flag": BOOL})
+body("body.onnx", 13, "Relu", (5, 3))
+body("older.onnx", 11, "Unsqueeze", (1, 5, 3), axes=[0])
+for name, inputs in {"half": {"x": draw(5, 8).astype(np.float16)}, "default": {"x": draw(5, 8)}, "first": {"x": draw(8, 5)}, "rank": {"x": draw(3, 5, 8)},
+                     "body": {"x": draw(5, 8), "flag": np.array(True)}}.items():
+    np.savez(f"{name}.npz", **inputs)
+np.savez("replaced.npz", x=draw(5, 8), w=draw(8, 6), b=draw(6))
+END
+"$python" others.py "$source/examples" || exit 99
+same() { # NAME INPUTS: ONNX Runtime has what the program foretells
+    "$program" run "$1/quantised.onnx" -i "$2" -a ort-cpu -q -o file.npz || fail "$1/quantised.onnx is not run"
+    "$python" -c 'import onnxruntime, onnx' 2>/dev/null || return 0
+    "$python" - "$1" "$2" <<'END' || fail "$1: ONNX Runtime has other numbers"
+import sys
+import numpy as np, onnx, onnxruntime
+path = sys.argv[1] + "/quantised.onnx"
+onnx.checker.check_model(path)
+options = onnxruntime.SessionOptions()
+options.log_severity_level = 4
+theirs = onnxruntime.InferenceSession(path, options).run(None, dict(np.load(sys.argv[2])))[0].astype(float)
+ours = np.load("file.npz")["y"].astype(float)
+# sums in FP32 in another order; what is stored in FP16 is off by one place at most
+assert np.abs(ours - theirs).max() <= (2**-10 if sys.argv[1] == "half" else 2e-6) * np.abs(theirs).max(), (ours, theirs)
+END
+}
+for name in half default first rank body; do
+    expect 0 "$name" "$program" quantise $name.onnx -i $name.npz -q --for ort -o $name --json $name.json
+    fields $name.json 'r["quantised_constants"] == 1 and r["quantised_values"] == 1' "$name: quantised"
+    [ $name = rank ] || # a column of its matrices has one scale in the file, one of each matrix where it is foreseen
+        fields $name.json 'abs(r["samples"][0]["value"] + 20 * __import__("math").log10(r["declared_ratio"])) < 1' "$name: as foreseen"
+    same $name $name.npz
+done
+# what a caller gives in place of a default is taken, clipped by the default's scales
+if "$python" -c 'import onnxruntime' 2>/dev/null; then
+    "$python" - <<'END' || fail "weights that are given are not taken"
+import numpy as np, onnxruntime
+true, got = (onnxruntime.InferenceSession(name).run(None, dict(np.load("replaced.npz")))[0] for name in ("default.onnx", "default/quantised.onnx"))
+assert ((true - got) ** 2).sum() < 0.1 * (true**2).sum(), (true, got)
+END
+fi
+expect 0 "an older body" "$program" quantise older.onnx -i body.npz -q --for ort -o older --json older.json
+fields older.json '"Unsqueeze is another operator" in r["quantised_reason"] and "quantised" not in r' "an older body"
+expect 0 "rows of values" "$program" quantise m.onnx -i samples -q --formats uint8-row,fp32 -o rows --json rows.json
+fields rows.json '"one scale for a value" in r["quantised_reason"] and "quantised" not in r' "rows of values"
+
 # refused
 expect 2 "both ways" "$program" quantise m.onnx -i samples -a fp32,factor=int8 --for ort
 expect 2 "share and budget" "$program" quantise m.onnx -i samples --share 50 --budget bits=9

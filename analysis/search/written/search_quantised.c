@@ -88,7 +88,8 @@ static bool is_one(const struct ulp_node *node, const char *attribute)
 }
 
 /* What is added to the sums of a Conv or Gemm, one number for each channel. */
-static void take_bias(struct ulp_quantised *item, const struct ulp_program_node *node)
+static void take_bias(const struct quantised *q, struct ulp_quantised *item,
+                      const struct ulp_program_node *node)
 {
     const struct ulp_node *from = node->step->bound.node;
     const bool gemm = strcmp(from->op_type, "Gemm") == 0;
@@ -97,6 +98,8 @@ static void take_bias(struct ulp_quantised *item, const struct ulp_program_node 
     if (!bias || bias->type != ULP_TYPE_FLOAT || bias->rank != 1 ||
         (!gemm && strcmp(from->op_type, "Conv") != 0) || !is_one(from, "alpha") ||
         !is_one(from, "beta") || bias->dims[0] != item->constant->dims[item->channel])
+        return;
+    if (q->search->emulation.given.model->graph->values[from->inputs[2]].overridable)
         return;
     item->bias = bias;
     item->bias_input = 2;
@@ -113,23 +116,29 @@ static enum ulp_status add_factor(struct quantised *q, size_t n, size_t input,
     const struct ulp_scaling *scaling =
         &arithmetic->scaling[ulp_scaling_is_integer(&arithmetic->scaling[0]) && is_weight];
     enum ulp_status status = ULP_OK;
-    q->items[q->count] =
-        (struct ulp_quantised){.node = node->step->bound.node,
-                               .input = input,
-                               .scaling = scaling,
-                               .type = slot->shape.type,
-                               .computed = slot->producer >= 0,
-                               .rank = slot->shape.rank,
-                               .axis = axis,
-                               .channel = ulp_search_channel_axis(node, input, axis),
-                               .as_unsigned = q->search->options->unsigned_weights,
-                               .k = (size_t)slot->shape.dims[axis]};
-    if (slot->constant && !value_of(q, &q->items[q->count])->overridable)
+    struct ulp_quantised *item = &q->items[q->count];
+    const bool second = input == 1;
+    *item = (struct ulp_quantised){
+        .node = node->step->bound.node,
+        .input = input,
+        .scaling = scaling,
+        .type = slot->shape.type,
+        .computed = slot->producer >= 0,
+        .rank = slot->shape.rank,
+        .axis = axis,
+        .channel = ulp_search_channel_axis(node, input, axis),
+        /* ONNX Runtime's products take zero points of columns of the second factor alone */
+        .as_unsigned =
+            q->search->options->unsigned_weights && second &&
+            (slot->shape.rank == 2 || strcmp(node->step->bound.node->op_type, "MatMul") != 0),
+        .k = (size_t)slot->shape.dims[axis]};
+    item->overridable = slot->constant && value_of(q, item)->overridable;
+    if (slot->constant && (!item->overridable || ulp_scaling_is_integer(scaling)))
         status = store_constant(q, slot->constant, error);
-    if (q->items[q->count].constant)
-        take_bias(&q->items[q->count], node);
-    else
-        take_range(&q->items[q->count], arithmetic, ulp_program_node_name(program, n));
+    if (item->constant && second)
+        take_bias(q, item, node);
+    else if (!item->constant)
+        take_range(item, arithmetic, ulp_program_node_name(program, n));
     const int64_t opset = ulp_quantise_opset(scaling, q->search->options->tensorrt);
     q->opset = q->opset > opset ? q->opset : opset;
     q->count++;
@@ -151,11 +160,12 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
     const bool patch = !integer && scaling->k == 0 && scaling->lines == 1 &&
                        strcmp(node->step->bound.node->op_type, "Conv") == 0;
     const char *why = integer && !choice->arithmetic.ranges
-                          ? "integers have scales of samples: ulpscope quantise takes these"
+                          ? "QuantizeLinear has one scale for a value, of samples: give int8, "
+                            "uint8, int16, uint16 or integers by tensor"
                       : patch ? "what a convolution sums lies along no axis"
                               : ulp_quantise_refuses(scaling, search->options->tensorrt);
     if (why)
-        snprintf(reason, 256, "%.60s takes %.40s, and %.100s",
+        snprintf(reason, 256, "%.60s takes %.40s, and %.120s",
                  ulp_program_node_name(search->emulation.program, n), choice->name, why);
     for (size_t input = 0; input < 2 && !why; input++)
         ULP_TRY(add_factor(q, n, input, &choice->arithmetic, error));

@@ -206,7 +206,9 @@ static const char *quantise(struct quantising *q, const struct ulp_quantised *it
     }
     quantising_begin(q, ULP_QUANTISED_PREFIX, name, item->scaling->name);
     if (integer) {
-        out = quantise_integer(q, item, name);
+        out =
+            quantise_integer(q, item,
+                             item->constant && !item->overridable ? name : as_float(q, item, name));
     } else if (q->tensorrt && item->constant && !item->scaling->tensor_scale) {
         quantising_constant(q, item, &elements, &scale);
         out = trt_back(q, item, elements, scale);
@@ -296,13 +298,11 @@ static bool is_wider(const struct ulp_operator *older, const struct ulp_operator
     return memcmp(&as_older, older, sizeof as_older) == 0;
 }
 
-/* Has every node the meaning in the new opset that it has in the model's? */
-static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
+/* Has every node, those of bodies too, the meaning in the new opset that it has in the model's? */
+static enum ulp_status check_nodes(const struct ulp_graph *graph, int64_t now, int64_t opset,
                                    struct ulp_error *error)
 {
-    const struct ulp_graph *graph = model->graph;
-    const int64_t now = ulp_model_opset(model, "");
-    for (size_t n = 0; n < graph->node_count && now < opset; n++) {
+    for (size_t n = 0; n < graph->node_count; n++) {
         const struct ulp_node *node = &graph->nodes[n];
         if (!*node->domain && !is_wider(ulp_operator_find("", node->op_type, now),
                                         ulp_operator_find("", node->op_type, opset)))
@@ -311,8 +311,21 @@ static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
                 "the formats need opset %lld, where %s is another operator than in %lld: "
                 "convert the model first (onnx.version_converter)",
                 (long long)opset, node->op_type, (long long)now);
+        for (size_t a = 0; a < node->attribute_count; a++)
+            if (node->attributes[a].graph)
+                ULP_TRY(check_nodes(node->attributes[a].graph, now, opset, error));
     }
-    return now < opset && model->function_count
+    return ULP_OK;
+}
+
+static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
+                                   struct ulp_error *error)
+{
+    const int64_t now = ulp_model_opset(model, "");
+    if (now >= opset)
+        return ULP_OK;
+    ULP_TRY(check_nodes(model->graph, now, opset, error));
+    return model->function_count
                ? ulp_fail(
                      error, ULP_ERROR_UNSUPPORTED,
                      "the formats need opset %lld, and functions of the model were written for "

@@ -17,6 +17,8 @@ struct ulp_quantised {
     /* by a node; else an input of the model, which a node of its own stores first, as the plan's
      * format does */
     bool computed;
+    /* the constant is an input's default: integers have its scales, and quantise what is given */
+    bool overridable;
     int rank, axis; /* the axis that is summed, and its length */
     size_t k;
     /* the largest magnitude of a value, where scales of tensors are constants; of integers the
@@ -25,7 +27,8 @@ struct ulp_quantised {
     /* of integers: the axis of a constant whose places have scales of their own; the node's bias
      * where this factor is its weights, and its input; NULL: none */
     int channel;
-    bool as_unsigned; /* signed codes of a constant are written as unsigned ones, zero at the middle */
+    bool as_unsigned; /* signed codes of a constant are written as unsigned ones, zero at the middle
+                       */
     const struct ulp_tensor *bias;
     size_t bias_input;
     /* of a constant: the values as the plan stores them, which are rounded here once; NULL: scales

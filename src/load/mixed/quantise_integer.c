@@ -130,10 +130,12 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
     const float *elements = lines->scaled.elements.data;
     size_t bytes;
     uint8_t *raw = take_codes(q, item->constant->count, bits, &bytes);
+    float low = 0;
     for (size_t l = 0; q->status == ULP_OK && l < lines->count; l++)
         for (size_t k = 0; k < lines->k; k++) {
-            const float low = find_low(item, lines, l, k / lines->scaled.block),
-                        x = elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]];
+            const float x = elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]];
+            if (k % lines->scaled.block == 0)
+                low = find_low(item, lines, l, k / lines->scaled.block);
             put_code(raw, bits, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
                      isnan(x) ? 0 : x - low);
         }
@@ -146,14 +148,15 @@ static const char *put_blocks(struct quantising *q, const struct ulp_quantised *
 {
     const enum ulp_type type = zeros ? find_type(item) : ULP_TYPE_FLOAT;
     const int bits = zeros ? item->scaling->element.storage_bits : 32;
-    const size_t behind = lines->count > 1 && item->axis == 0 ? lines->count : 1;
     struct ulp_tensor shape = ulp_tensor_view(item->constant);
-    size_t bytes;
+    size_t bytes, behind = 1; /* values that lie behind one place of the blocks' axis */
+    for (int d = item->axis + 1; d < shape.rank && item->scaling->k; d++)
+        behind *= (size_t)shape.dims[d];
     const size_t count = item->scaling->k || has_channels(item) ? lines->count : 1;
     uint8_t *raw = take_codes(q, count * lines->blocks, bits, &bytes);
     for (size_t l = 0; q->status == ULP_OK && l < count; l++)
         for (size_t b = 0; b < lines->blocks; b++) {
-            const size_t at = behind > 1 ? b * behind + l : l * lines->blocks + b;
+            const size_t at = (l / behind * lines->blocks + b) * behind + l % behind;
             const float scale = lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, l, b)];
             if (zeros)
                 put_code(raw, bits, at, -find_low(item, lines, l, b));
@@ -179,16 +182,21 @@ static void set_axis(struct quantising *q, const struct ulp_quantised *item)
         quantising_int(q, "block_size", scaling->k);
 }
 
-static const char *put_constant(struct quantising *q, const struct ulp_quantised *item)
+static const char *put_constant(struct quantising *q, const struct ulp_quantised *item,
+                                const char *name)
 {
     struct lines lines = {0};
     const char *elements, *scales, *zeros = NULL, *out = "";
     round_lines(q, item, &lines);
     if (q->status == ULP_OK) {
-        elements = put_elements(q, item, &lines);
         scales = put_blocks(q, item, &lines, false);
-        if (item->scaling->zero_point || item->as_unsigned)
+        if (item->scaling->zero_point || item->as_unsigned || item->overridable)
             zeros = put_blocks(q, item, &lines, true);
+        elements = item->overridable
+                       ? quantising_node(q, "QuantizeLinear", name, scales, zeros, "elements")
+                       : put_elements(q, item, &lines);
+        if (item->overridable)
+            set_axis(q, item);
         out = quantising_node(q, "DequantizeLinear", elements, scales, zeros, "back");
         set_axis(q, item);
     }
@@ -221,7 +229,7 @@ const char *quantise_integer(struct quantising *q, const struct ulp_quantised *i
 {
     if (q->status != ULP_OK)
         return "";
-    return item->constant ? put_constant(q, item) : put_value(q, item, name);
+    return item->constant ? put_constant(q, item, name) : put_value(q, item, name);
 }
 
 /* ---- the bias ---- */
