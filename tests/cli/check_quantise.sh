@@ -31,6 +31,10 @@ fields all.json 'all(v["metric"] == "sqnr_db" and 25 < v["value"] < 60 for v in 
 fields all.json 'abs(sum(l["share"] for l in r["layers"]) - 1) < 1e-9 and [l["name"] for l in r["layers"]] == ["conv", "depthwise", "gemm", "matmul"]' "shares"
 grep -q 'nodes_to_exclude=\[\]' all/exclude.txt || fail "something is left out of all"
 
+# its plan is read again, ranges and all: what an audit says of it is what was foreseen
+expect 0 "the plan, read again" "$program" audit m.onnx -i others/b6.npz --plan all/plan.json -q --no-attribute --json audited.json
+fields audited.json 'abs(r["lanes"][0]["outputs"][0]["entire"]["sqnr_db"] - next(v["value"] for v in json.load(open("all.json"))["validated"] if v["name"].endswith("b6.npz"))) < 1e-6' "the plan, read again"
+
 # the file has the numbers that ONNX states: elements, scales and zero points by numpy
 "$program" run all/quantised.onnx -i others/b6.npz -a model -q -o file.npz || fail "quantised.onnx is not run"
 cat >judge.py <<'END'

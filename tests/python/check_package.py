@@ -250,7 +250,9 @@ def without_files(lanes, samples):
     """The same, but that the commands that are proposed name no files, which arrays have not."""
     for lane in lanes:
         for name in samples:
-            lane["verdict"] = lane["verdict"].replace(f" -i {name}", "")
+            for said in ("verdict", "headline", "why", "do"):
+                if lane.get(said):
+                    lane[said] = lane[said].replace(f" -i {name}", "")
     return lanes
 
 

@@ -280,21 +280,45 @@ static enum ulp_status quantise_input(struct quantising *q, size_t i)
     return quantise_node_bias(q, proto, i);
 }
 
-/* Has the newer row the older one's meaning: the same, or that with an input that may be left out?
- */
+/* Is each of "name:kind=default; ..." in the newer list, too? One that need not be there any more
+ * ('!') means the same where it is. */
+static bool are_among(const char *older, const char *newer)
+{
+    while (older && *older) {
+        const size_t length = strcspn(older, ";"), kind = strcspn(older, ":");
+        const char *found = newer;
+        const bool marked = kind < length && older[kind + 1] == '!';
+        while (found && strncmp(found, older, kind + 1) != 0)
+            found = (found = strchr(found, ';')) ? found + strspn(found, "; ") : NULL;
+        if (!found)
+            return false;
+        const char *own = older + kind + 1 + marked, *other = found + kind + 1;
+        other += *other == '!';
+        const size_t rest = length - kind - 1 - marked;
+        if (strcspn(other, ";") != rest || strncmp(own, other, rest) != 0)
+            return false;
+        older += length + strspn(older + length, "; ");
+    }
+    return true;
+}
+
+/* Has the newer row the older one's meaning: the same, or that with more attributes, and inputs
+ * that may be left out? */
 static bool is_wider(const struct ulp_operator *older, const struct ulp_operator *newer)
 {
     struct ulp_operator as_older;
     if (older == newer || !older || !newer)
         return older == newer;
-    if (!older->inputs || !newer->inputs ||
-        strncmp(newer->inputs, older->inputs, strlen(older->inputs)) != 0 ||
-        newer->inputs[strlen(older->inputs)] != '?')
+    const size_t inputs = older->inputs ? strlen(older->inputs) : 0;
+    if (!older->inputs != !newer->inputs || !are_among(older->attributes, newer->attributes) ||
+        (inputs && (strncmp(newer->inputs, older->inputs, inputs) != 0 ||
+                    (newer->inputs[inputs] && newer->inputs[inputs] != '?'))))
         return false;
     as_older = *newer;
     as_older.since = older->since;
     as_older.until = older->until;
     as_older.inputs = older->inputs;
+    as_older.attributes = older->attributes;
     return memcmp(&as_older, older, sizeof as_older) == 0;
 }
 
