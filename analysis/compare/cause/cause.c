@@ -116,6 +116,23 @@ static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *tex
                       suspects->nodes[n], suspects->ops[n]);
 }
 
+/* The input that was most likely prepared: of those that hold floats the largest. */
+static const char *find_prepared(const struct ulp_comparing *comparing,
+                                 const struct ulp_suspects *suspects)
+{
+    const char *best = suspects->inputs[0];
+    size_t most = 0;
+    for (size_t i = 0; i < suspects->input_count; i++) {
+        const struct ulp_tensor *given =
+            ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
+        if (!given || !ulp_type_is_float(given->type) || given->count <= most)
+            continue;
+        most = given->count;
+        best = suspects->inputs[i];
+    }
+    return best;
+}
+
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, const struct ulp_suspects *suspects,
                                    struct ulp_cause *cause, struct ulp_error *error)
@@ -139,7 +156,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                 &text, "it comes from the input at once (or its node, %s, is wrong: look at %s). ",
                 target->node, find_hint(target->op));
         ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.",
-                      suspects->inputs[0]);
+                      find_prepared(comparing, suspects));
     } else if (suspects->count == 1) {
         ulp_text_show(&text,
                       "node %s (%s) computes something else than the graph says: what it reads is "
@@ -157,7 +174,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
     ULP_TRY(ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
-                          inputs ? suspects->inputs[0] : NULL, error));
+                          inputs ? find_prepared(comparing, suspects) : NULL, error));
     return keep_nodes(comparing, cause, suspects, error);
 }
 
