@@ -128,6 +128,7 @@ FLOAT16, BOOL = 10, 9
 half = {"w": draw(8, 6).astype(np.float16), "b": draw(6).astype(np.float16)}
 write_model("half.onnx", [node("Gemm", "x w b", "y", "gemm")], {"x": (5, 8)}, {"y": (5, 6)}, half, opset=17, types={"x": FLOAT16, "y": FLOAT16})
 write_model("default.onnx", [node("Gemm", "x w b", "y", "gemm")], {"x": (5, 8), "w": (8, 6), "b": (6,)}, {"y": (5, 6)}, {"w": draw(8, 6), "b": draw(6)}, opset=13)
+write_model("gemm.onnx", [node("Gemm", "x w b", "y", "gemm")], {"x": (5, 8)}, {"y": (5, 6)}, {"w": draw(8, 6), "b": draw(6)}, opset=23)
 by = np.array([1, 10, .1, 3, 5, .01], np.float32)
 write_model("first.onnx", [node("MatMul", "w x", "y", "matmul")], {"x": (8, 5)}, {"y": (6, 5)}, {"w": draw(6, 8) * by[:, None]}, opset=13)
 write_model("rank.onnx", [node("MatMul", "x w", "y", "matmul")], {"x": (3, 5, 8)}, {"y": (3, 5, 6)}, {"w": draw(3, 8, 6)}, opset=13)
@@ -176,6 +177,14 @@ true, got = (onnxruntime.InferenceSession(name).run(None, dict(np.load("replaced
 assert ((true - got) ** 2).sum() < 0.1 * (true**2).sum(), (true, got)
 END
 fi
+# formats without integers, whose bias is not rounded: the file has the plan's bits
+for formats in fp8-tensor,fp32 fp8-row,fp32 nvfp4,fp32; do
+    expect 0 "$formats" "$program" quantise gemm.onnx -i default.npz -q --formats $formats -o $formats --json $formats.json
+    fields $formats.json 'r["quantised_bits"] and r["quantised_constants"] == 1' "$formats: bits"
+done
+# blocks that are not full have more scales: all that can be is asked for, and nothing less is refused
+expect 0 "blocks" "$program" quantise m.onnx -i samples -q --formats uint8,nvfp4,fp32 --json blocks.json
+fields blocks.json 'r["budget"] > 4.5 and len(r["layers"]) == 3 and all(l["bits"] < 8 for l in r["layers"])' "blocks"
 expect 0 "an older body" "$program" quantise older.onnx -i body.npz -q --for ort -o older --json older.json
 fields older.json '"Unsqueeze is another operator" in r["quantised_reason"] and "quantised" not in r' "an older body"
 expect 0 "rows of values" "$program" quantise m.onnx -i samples -q --formats uint8-row,fp32 -o rows --json rows.json

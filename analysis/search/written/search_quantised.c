@@ -135,7 +135,7 @@ static enum ulp_status add_factor(struct quantised *q, size_t n, size_t input,
     item->overridable = slot->constant && value_of(q, item)->overridable;
     if (slot->constant && (!item->overridable || ulp_scaling_is_integer(scaling)))
         status = store_constant(q, slot->constant, error);
-    if (item->constant && second)
+    if (item->constant && second && ulp_scaling_is_integer(scaling) && !scaling->k)
         take_bias(q, item, node);
     else if (!item->constant)
         take_range(item, arithmetic, ulp_program_node_name(program, n));
@@ -303,18 +303,27 @@ static enum ulp_status check_file_bits(const struct quantised *q, const char *pa
     return status;
 }
 
+static bool has_integers(const struct quantised *q)
+{
+    bool any = false;
+    for (size_t i = 0; i < q->count; i++)
+        any |= ulp_scaling_is_integer(q->items[i].scaling);
+    return any;
+}
+
 static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
 {
     const struct ulp_model *model = q->search->emulation.given.model;
     const char *path = q->paths[FILES - 1];
     struct ulp_quantise_written written;
     const bool tensorrt = q->search->options->tensorrt;
+    /* the bias of integers is rounded besides */
+    const bool same_bits = !tensorrt && !has_integers(q);
     q->out->tensorrt = tensorrt;
     const bool begun = ulp_files_hold();
     enum ulp_status status = ulp_quantise_file(model, q->items, q->count, tensorrt, q->opset, path,
                                                q->search->emulation.pool, &written, error);
-    /* the bias of integers is rounded besides */
-    if (status == ULP_OK && !tensorrt && !ulp_scaling_is_integer(q->items[0].scaling))
+    if (status == ULP_OK && same_bits)
         status = check_file_bits(q, path, error);
     if (status == ULP_OK)
         status = judge_declared(q, path, error);
@@ -323,7 +332,7 @@ static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
     status = ulp_files_release(begun, status, error);
     if (status != ULP_OK)
         return status;
-    q->out->quantised_bits = !tensorrt && !ulp_scaling_is_integer(q->items[0].scaling);
+    q->out->quantised_bits = same_bits;
     q->out->quantised_constants = written.constants;
     q->out->quantised_values = written.values;
     q->out->quantised_opset = written.opset;
