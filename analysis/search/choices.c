@@ -98,7 +98,8 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
     char text[128];
     struct ulp_scaling row[2];
     find_scalings(name, row);
-    const bool is_static = options->ranges && options->ranges->count && ulp_scaling_has_tensor(&row[0]);
+    const bool is_static = options->ranges && options->ranges->count &&
+                           ulp_scaling_is_integer(&row[0]) && ulp_scaling_has_tensor(&row[0]);
     if (options->tensorrt && !ulp_is_word(name, "mxfp8 nvfp4 fp8-tensor"))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: TensorRT's operators have nvfp4, mxfp8 and fp8-tensor", name);

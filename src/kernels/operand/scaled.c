@@ -265,8 +265,9 @@ static void scale_tensor(struct making *making, const struct ulp_factor_range *r
         rule->least = range->least;
     } else if (scaling->zero_point && of_tensor) {
         find_tensor_ends(making->factor->tensor, rule);
-    } else if (scaling->tensor_scale || of_tensor) {
-        rule->largest = range ? range->largest : find_largest_magnitude(making->factor->tensor);
+    } else if (scaling->tensor_scale || of_tensor) { /* of magnitudes */
+        rule->largest = range ? (-range->least > range->largest ? -range->least : range->largest)
+                              : find_largest_magnitude(making->factor->tensor);
     }
     if (scaling->tensor_scale && rule->largest > 0) {
         const float top = scaling->rule == ULP_SCALE_FOUR_SIX ? 256 : 448;
