@@ -187,6 +187,7 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     if (scaled && !search.cost)
         search.cost = "macs";
     const bool asked = search.tolerance_count || search.budget > 0;
+    search.budget_yields = options->share == 0 && !asked;
     if (scaled && (options->share > 0 || !asked))
         ULP_TRY(set_budget(&search, options->share > 0 ? options->share : 1, error));
     return ulp_search_run(model, &search, samples, sample_count, held_out, held_count, out, error);

@@ -165,6 +165,25 @@ static void add_layer(struct ulp_searcher *search, const struct ulp_audit_node *
             condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(probe));
 }
 
+/* What all layers may cost. */
+static void set_limit(struct ulp_searcher *search)
+{
+    const struct ulp_search_options *options = search->options;
+    double fewest = 0;
+    search->limit =
+        search->scaled && options->budget > 0 ? options->budget * search->total_weight : INFINITY;
+    for (size_t l = 0; l < search->layer_count; l++) {
+        const struct ulp_searched_layer *layer = &search->layers[l];
+        double least = INFINITY;
+        for (size_t c = 0; c < search->choice_count; c++)
+            if (layer->bits[c])
+                least = ulp_math_min(least, layer->cost[c]);
+        fewest += least;
+    }
+    if (options->budget_yields && search->limit < fewest)
+        search->limit = fewest * (1 + 0x1p-40); /* summed in any order */
+}
+
 enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_audit *audit,
                                   const struct ulp_arithmetic *probe, struct ulp_error *error)
 {
@@ -204,8 +223,6 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
         search->total_weight += search->layers[l].weight;
         ULP_TRY(ulp_search_rank(search, &search->layers[l], error));
     }
-    search->limit = search->scaled && search->options->budget > 0
-                        ? search->options->budget * search->total_weight
-                        : INFINITY;
+    set_limit(search);
     return ULP_OK;
 }

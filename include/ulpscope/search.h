@@ -93,6 +93,8 @@ struct ulp_search_options {
     /* of integers in quantised.onnx: weights as unsigned ones with a zero point in the middle, the
      * same numbers, which ONNX Runtime adds without saturation on every processor */
     bool unsigned_weights;
+    /* A budget below the fewest bits that the products can have is these; else it is refused */
+    bool budget_yields;
     enum ulp_task task; /* of float outputs; ULP_TASK_UNKNOWN: each is recognised */
     const struct ulp_factor_ranges *ranges; /* of arithmetics with scales=static; else NULL */
     /* what the model was made of: where a constant is not its, nothing is searched; NULL: they are
@@ -300,7 +302,7 @@ struct ulp_search {
     size_t quantised_constants, quantised_values;
     double declared_ratio;
     bool quantised_bits; /* that file was run and has the bits of the plan's runs */
-    char *declared_in; /* the arithmetic that it ran in: "model", or the target's */
+    char *declared_in;   /* the arithmetic that it ran in: "model", or the target's */
     size_t runs,
         tried;   /* emulations of one sample; layers tried with a cheaper format in the end */
     double work; /* what they computed, in whole runs of one sample */
