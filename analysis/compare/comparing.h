@@ -344,17 +344,15 @@ enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t fil
                                      const struct ulp_suspects *suspects, struct ulp_cause *cause,
                                      struct ulp_error *error);
 
-/* comparison_text.c: the output of the recording that is worst by what it is for; NULL: none. */
-/* What is concluded of a recording. */
+/* comparison_text.c: all in words but tables; what is said first of a recording: what it is, why,
+ * and what to do; its output that is worst by what it is for, NULL: none. */
 struct ulp_headline;
-void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t file,
-                             struct ulp_headline *headline);
-const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
-                                                       size_t file);
-/* What is said first of a recording: what it is, why, and what to do. */
-struct ulp_headline;
+struct ulp_page;
+void ulp_comparison_say(const struct ulp_page *page, const struct ulp_comparison *comparison);
 void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t file,
                              struct ulp_headline *head);
+const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
+                                                       size_t file);
 /* comparison_json.c: the result as a document; NULL: out of memory. */
 json_t *ulp_comparison_document(const struct ulp_comparison *comparison);
 

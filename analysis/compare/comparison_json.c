@@ -1,10 +1,11 @@
-/* compare.json, schema in doc/fields.md. */
+/* compare.json, schema in doc/fields.md, and the text with its tables. */
 #include <math.h>
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/html/html.h"
 #include "analysis/measure/judged.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/first_screen.h"
 
@@ -38,8 +39,9 @@ static void put_distance(struct ulp_json_writer *writer, const char *key, const 
 
 /* The tensor in one recording, and how far it is from the arithmetics' and from those before. */
 static void put_value(struct ulp_json_writer *writer, const struct ulp_comparison *comparison,
-                      const struct ulp_compared_value *value, size_t file)
+                      const struct ulp_compared_tensor *tensor, size_t file)
 {
+    const struct ulp_compared_value *value = &tensor->values[file];
     ulp_json_open(writer, NULL, '{');
     ulp_json_put(writer, "file", ulp_json_text(comparison->files[file].name));
     ulp_json_members(writer, &ulp_struct_compared_value, value, &value_how);
@@ -51,6 +53,10 @@ static void put_value(struct ulp_json_writer *writer, const struct ulp_compariso
     for (size_t f = 0; f < file; f++)
         put_distance(writer, "file", comparison->files[f].name, &value->others[f]);
     ulp_json_close(writer, ']');
+    ulp_json_member(writer, &ulp_struct_expected_error, "open", &tensor->expected[value->by],
+                    &value_how);
+    if (value->arithmetics[value->by].count)
+        ulp_json_put(writer, "from_by", ulp_json_number(value->arithmetics[value->by].rms));
     ulp_json_close(writer, '}');
 }
 
@@ -66,7 +72,7 @@ static void add_values(struct ulp_json_writer *writer, const void *compared, con
     ulp_json_open(writer, "values", '[');
     for (size_t f = 0; f < comparison->file_count; f++)
         if (tensor->values[f].recorded)
-            put_value(writer, comparison, &tensor->values[f], f);
+            put_value(writer, comparison, tensor, f);
     ulp_json_close(writer, ']');
 }
 
@@ -158,5 +164,18 @@ json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
     ulp_comparison_text(comparison, ULP_PAGE_PROSE, false, &text, &ignored);
     return ulp_json_document(&ulp_struct_comparison, comparison, &how, ulp_json_paragraph(text));
 }
+
+/* ---- on a terminal ---- */
+
+enum { ROWS_SHOWN = 24 };
+
+static void add_comparison(const struct ulp_page *page, const struct ulp_comparison *comparison)
+{
+    ulp_comparison_say(page, comparison);
+    if (page->width != ULP_PAGE_PROSE) /* whose text the JSON has */
+        ulp_page_tables(page, "compare", ulp_comparison_document(comparison), ROWS_SHOWN);
+}
+
+ULP_PAGE_TEXT(ulp_comparison_text, ulp_comparison, add_comparison)
 
 ULP_DOCUMENT_WRITE(ulp_comparison_write, ulp_comparison, "compare", ulp_comparison_document)

@@ -1,4 +1,4 @@
-/* A comparison on the terminal: the verdict on each recording, then a table. */
+/* A comparison in words: the verdict on each recording, and what stands beside it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,8 @@
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
 
-#define ROWS_MAX 24
-#define OP_COLUMNS 14
-#define NAME_AT 67 /* columns before the name in the table */
 #define UNMATCHED_SHOWN 3
-#define RANKED_SHOWN 5
-#define RANKED_AT 40 /* columns before the name in the ranking */
+#define SLICES_SHOWN 24
 /* A part of the rms from which an explained error is worth a sentence: more than formats of 8 bits
  * leave behind deep networks. */
 #define INACCURATE 0.05
@@ -233,40 +229,6 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
                  file->cause.kind == ULP_CAUSE_FORMAT ? file->cause.arithmetic : "");
 }
 
-/* The arithmetics that fit best, with those asked about. */
-static void add_ranking(const struct ulp_page *page, const struct ulp_comparison *comparison,
-                        size_t f)
-{
-    const struct ulp_compared_file *file = &comparison->files[f];
-    struct ulp_text *out = page->out;
-    if (comparison->unranked)
-        ulp_text_show(out, "  (neighbours are not ranked: %s)\n", comparison->unranked);
-    if (file->ranked_count < 2 || !file->ranked[0].elements)
-        return;
-    ulp_text_add(out, "%s  %-9s %10s %7s %7s  arithmetic, from the best fit on%s\n", page->dim,
-                 "explains", "equal bits", "ratio", "misfit", page->off);
-    for (size_t i = 0; i < file->ranked_count; i++) {
-        const struct ulp_ranked *ranked = &file->ranked[i];
-        const bool asked = ranked->arithmetic < comparison->asked;
-        if (i >= RANKED_SHOWN && !asked)
-            continue;
-        ulp_text_add(out, "  %-9s",
-                     !ranked->explains ? "not all"
-                     : ranked->blind   ? "hides"
-                                       : "all");
-        ulp_text_add(out, " %8.4g %% %7s %7s  ",
-                     100 * (double)ranked->equal / (double)ranked->elements,
-                     ULP_FIGURE("%.2g", ranked->ratio), ULP_FIGURE("%.2g", ranked->misfit));
-        ulp_page_name(page, comparison->arithmetics[ranked->arithmetic], RANKED_AT);
-        ulp_text_add(out, "%s\n", asked ? " (asked)" : "");
-    }
-    ulp_text_add(out,
-                 "%s  all: no error is too large for it (hides: nor would be a usual mistake's in "
-                 "preparing the input);\n  misfit counts errors that are too small, too: least is "
-                 "best%s\n",
-                 page->dim, page->off);
-}
-
 /* "; outputs: broken (logits, classify by name: 1 of 3 first choices change)": of the worst. */
 static void add_grade(struct ulp_text *what, const struct ulp_comparison *comparison, size_t f)
 {
@@ -302,83 +264,8 @@ static void add_file_verdict(const struct ulp_page *page, const struct ulp_compa
     ulp_page_headline(page, file->explained && !comparison->ill ? "" : page->red, &head);
     ulp_headline_free(page, &head);
     add_unmatched(page, file);
-    add_ranking(page, comparison, f);
-}
-
-/* ---- figures ---- */
-
-static int by_excess(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* Rows of at least this excess are shown, so that they are not more than ROWS_MAX. */
-static double find_threshold(const struct ulp_comparison *comparison, size_t file)
-{
-    double *all = calloc(comparison->tensor_count + 1, sizeof *all), threshold = -1;
-    size_t count = 0;
-    for (size_t t = 0; all && t < comparison->tensor_count; t++)
-        if (comparison->tensors[t].values[file].recorded)
-            all[count++] = excess(&comparison->tensors[t].values[file]);
-    if (count > ROWS_MAX) {
-        qsort(all, count, sizeof *all, by_excess);
-        threshold = all[ROWS_MAX - 1];
-    }
-    free(all);
-    return threshold;
-}
-
-static void add_row(const struct ulp_page *page, const struct ulp_compared_tensor *tensor,
-                    size_t file)
-{
-    const struct ulp_compared_value *value = &tensor->values[file];
-    const struct ulp_metrics *from = &value->arithmetics[value->by];
-    const bool measured = value->truth.count > 0;
-    struct ulp_text *out = page->out;
-    char op[ULP_SHOWN_BYTES];
-    ulp_text_add(out, "%s%c", value->explained ? "" : page->red,
-                 !value->explained                  ? '!'
-                 : tensor->expected[value->by].open ? '~'
-                                                    : ' ');
-    if (value->reshaped) {
-        ulp_text_add(out, "%-51s", "  another shape");
-    } else {
-        ulp_text_add(out, " %8s %8s %8s %8s %8s", ULP_FIGURE("%.2e", tensor->range.ref_rms),
-                     ULP_FIGURE("%.2e", measured ? value->truth.rms : NAN),
-                     ULP_FIGURE("%.2e", measured ? value->truth.max_abs : NAN),
-                     ULP_FIGURE("%.2e", from->count ? from->rms : NAN),
-                     ULP_FIGURE("%.3g", measured ? value->ratio : NAN));
-        ulp_text_add(out, " %5.2g", value->limit);
-    }
-    ulp_text_add(out, " %s",
-                 ulp_show(op, sizeof op, tensor->op ? tensor->op : "input", OP_COLUMNS,
-                          OP_COLUMNS));
-    ulp_page_name(page, tensor->name, NAME_AT);
-    ulp_text_add(out, "%s\n", value->explained ? "" : page->off);
-}
-
-static void add_table(const struct ulp_page *page, const struct ulp_comparison *comparison,
-                      size_t file)
-{
-    const double threshold = find_threshold(comparison, file);
-    struct ulp_text *out = page->out;
-    size_t shown = 0;
-    if (comparison->file_count > 1)
-        ulp_text_show(out, "\n%s%s%s", page->bold, comparison->files[file].name, page->off);
-    ulp_text_add(out, "\n%s %9s %8s %8s %8s %8s %5s %-*s%s%s\n", page->dim, "ref rms", "rms",
-                 "max abs", "from it", "ratio", "limit", OP_COLUMNS, "op", "tensor", page->off);
-    for (size_t t = 0; t < comparison->tensor_count; t++) {
-        const struct ulp_compared_value *value = &comparison->tensors[t].values[file];
-        const bool first = comparison->files[file].first_unexplained == (ptrdiff_t)t;
-        if (!value->recorded || (!first && (shown >= ROWS_MAX || !(excess(value) >= threshold))))
-            continue;
-        add_row(page, &comparison->tensors[t], file);
-        shown++;
-    }
-    if (shown < comparison->files[file].tensor_count)
-        ulp_text_add(out, "  %zu more are nearer to the truth (all are in compare.json: --out)\n",
-                     comparison->files[file].tensor_count - shown);
+    if (comparison->unranked)
+        ulp_text_show(page->out, "  (neighbours are not ranked: %s)\n", comparison->unranked);
 }
 
 /* Where two files are furthest apart. */
@@ -443,17 +330,17 @@ static void say_slices(struct ulp_text *text, const struct ulp_comparison *compa
 
 static void add_slices(const struct ulp_page *page, const struct ulp_comparison *comparison)
 {
-    for (size_t i = 0; i < comparison->slice_count && i < ROWS_MAX; i++) {
+    for (size_t i = 0; i < comparison->slice_count && i < SLICES_SHOWN; i++) {
         struct ulp_text text = {0};
         say_slices(&text, comparison, &comparison->slices[i]);
         ulp_page_broken(page, &text, 2, 0);
     }
-    if (comparison->slice_count > ROWS_MAX)
+    if (comparison->slice_count > SLICES_SHOWN)
         ulp_text_add(page->out, "  %zu more products are in compare.json (--out)\n",
-                     comparison->slice_count - ROWS_MAX);
+                     comparison->slice_count - SLICES_SHOWN);
 }
 
-static void add_comparison(const struct ulp_page *page, const struct ulp_comparison *comparison)
+void ulp_comparison_say(const struct ulp_page *page, const struct ulp_comparison *comparison)
 {
     for (size_t f = 0; f < comparison->file_count; f++)
         add_file_verdict(page, comparison, f);
@@ -468,13 +355,4 @@ static void add_comparison(const struct ulp_page *page, const struct ulp_compari
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
             add_pair(page, comparison, f, other);
-    for (size_t f = 0; f < comparison->file_count; f++)
-        add_table(page, comparison, f);
-    ulp_text_add(page->out,
-                 "%srms, max abs: of recorded - %s; from it: rms of recorded - what the arithmetic "
-                 "gives;\nratio: rms over what the arithmetic makes there; ! not explained, ~ "
-                 "follows an open decision%s\n",
-                 page->dim, comparison->reference, page->off);
 }
-
-ULP_PAGE_TEXT(ulp_comparison_text, ulp_comparison, add_comparison)

@@ -27,7 +27,7 @@ enum row_kind {
     ROW_END
 };
 /* What makes a cell good or bad. */
-enum rule { RULE_NONE, RULE_WORD, RULE_OVER, RULE_ANY, RULE_BAD, RULE_GAIN };
+enum rule { RULE_NONE, RULE_WORD, RULE_FLAG, RULE_OVER, RULE_ANY, RULE_BAD, RULE_GAIN };
 struct row {
     enum row_kind kind;
     const char *text[9];
@@ -104,6 +104,7 @@ static enum ulp_tile_level level_of_word(const char *word)
 static enum ulp_tile_level judge(int rule, const struct ulp_document_cell *cell)
 {
     switch (rule) {
+    case RULE_FLAG:
     case RULE_WORD: return level_of_word(cell->text);
     case RULE_OVER: return cell->number > 1 ? ULP_TILE_BAD : ULP_TILE_PLAIN;
     case RULE_ANY: return cell->number > 0 ? ULP_TILE_BAD : ULP_TILE_PLAIN;
@@ -303,6 +304,8 @@ static struct ulp_document_cell make_cell(const struct row *column,
     }
     if (cell.text && strcmp(cell.text, "UNDEFINED") == 0)
         cell.text = "-"; /* a type that is not told */
+    if (column->rule == RULE_FLAG && !ulp_json_text_at(place, path))
+        cell.text = "no"; /* JSON has those that are set */
     cell.level = judge(column->rule, &cell);
     return cell;
 }
@@ -365,7 +368,7 @@ static enum ulp_status add_table(struct making *making, const struct row *table,
     const char *condition = NULL, *group = NULL;
     for (const struct row *row = table + 1; row < end; row++)
         if (row->kind == ROW_WHERE)
-            condition = row->text[0];
+            condition = expand(making, of, row->text[0], ", ");
         else if (row->kind == ROW_GROUP)
             group = row->text[0];
     ULP_SCOPED(free_places)
@@ -398,6 +401,9 @@ static enum ulp_status fill_pairs(struct making *making, struct ulp_document_blo
                 (struct ulp_document_cell){ulp_json_text_at(&places.items[p], paths[c]),
                                            ulp_json_number_at(&places.items[p], paths[c]),
                                            ULP_TILE_PLAIN, -1};
+        if (block->kind == ULP_BLOCK_MARK && strcmp(block->text[4], "yes|no") == 0 &&
+            !block->cells[2 * p + 1].text)
+            block->cells[2 * p + 1].text = "no";
     }
     return ULP_OK;
 }

@@ -21,7 +21,8 @@ const char *ulp_document_cell_say(char *out, size_t bytes, const struct ulp_docu
         [ULP_AS_SHARE] = "%.3g %%"};
     if (cell->text)
         return ulp_show(out, bytes, cell->text, ULP_SHOWN_COLUMNS_MAX, 0);
-    const double number = column->as == ULP_AS_SHARE    ? 100 * cell->number
+    const bool all_but = cell->number > 0.999 && cell->number < 1; /* is not 100 % */
+    const double number = column->as == ULP_AS_SHARE    ? all_but ? 99.9 : 100 * cell->number
                           : column->as == ULP_AS_TENTHS ? ulp_tenths(cell->number)
                                                         : cell->number;
     snprintf(out, bytes, formats[column->as], number);
