@@ -58,8 +58,8 @@ for name, runner in (('fp32', 'ulpscope-fp32'), ('all', None)):
         json.dump({'lst': [[got, [iteration]]], 'polygraphy_class': 'RunResults'}, open(f'{name}/{i:010}.json', 'w'))
 END
 for i in 0 1; do
-    "$program" compare "$model" fp32.json --iteration $i -i sample$i.npz -q | sed 's/fp32\.json//' >file.out
-    "$program" compare "$model" fp32 --iteration $i -i sample$i.npz -q | sed 's/^fp32//' >folder.out
+    "$program" compare "$model" fp32.json --iteration $i -i sample$i.npz -q | sed "s|fp32\.json|fp32|g" >file.out
+    "$program" compare "$model" fp32 --iteration $i -i sample$i.npz -q >folder.out
     cmp -s <(tr -s ' \n' ' ' <file.out) <(tr -s ' \n' ' ' <folder.out) || fail "iteration $i of a folder is not that of the file"
 done
 rm fp32/0000000000.json

@@ -199,10 +199,10 @@ void digest_scales(struct digest *digest)
                                                         .thread_count = 1,
                                                         .progress = &observer};
     struct ulp_range_list list;
-    CALL(ulp_calibrate(product_model, &sample, 1, &calibration, test_folder("ranges.json"), NULL, NULL,
-                       e));
+    CALL(ulp_calibrate(product_model, &sample, 1, &calibration, test_folder("ranges.json"), NULL,
+                       NULL, e));
     add_file(digest, test_folder("ranges.json"));
-    CALL(ulp_range_list_read(test_folder("ranges.json"), NULL, NULL, &list, e));
+    CALL(ulp_range_list_read(test_folder("ranges.json"), NULL, &list, e));
     ulp_range_list_free(&list);
 }
 
