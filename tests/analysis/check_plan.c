@@ -242,7 +242,8 @@ TEST(a_plan_is_read_back)
     static const char *const contents[] = {"\"verdict\": \"Keep ",
                                            "cost,error_over_tolerance\n0,inf\n",
                                            "</svg>",
-                                           NULL, /* of formats with scales */
+                                           NULL, /* of formats with scales, this and the next */
+                                           NULL,
                                            "--fp16 --precisionConstraints=obey '--layerPrecisions=",
                                            "    \"larger\": trt.float32,\n",
                                            "'^larger$'",
