@@ -77,8 +77,7 @@ bool ulp_report_assumed(const struct ulp_audit *audit, size_t index, struct ulp_
     for (size_t l = 0; l < audit->lane_count; l++)
         for (size_t m = 0; m < audit->lane_count; m++) {
             *out = (struct ulp_assumed){.node = -1};
-            if (!audit->lanes[m].name || !audit->lanes[l].name ||
-                !is_with_other_sums(audit->lanes[m].name, audit->lanes[l].name) ||
+            if (!is_with_other_sums(audit->lanes[m].name, audit->lanes[l].name) ||
                 is_fine(audit, l) == is_fine(audit, m) ||
                 !find_rule(audit->lanes[l].name, &out->rule) ||
                 out->rule.known < ULP_KNOWN_STATED || index--)

@@ -168,6 +168,9 @@ TEST_LOOP(choices_are_told, 0, 7)
     struct ulp_audit_output outputs[2][3];
     make_lane(&lanes[0], nodes[0], outputs[0], cases[_i].a, cases[_i].born_a, false);
     make_lane(&lanes[1], nodes[1], outputs[1], cases[_i].b, cases[_i].born_b, true);
+    static char names[][2] = {"a", "b"};
+    lanes[0].name = names[0];
+    lanes[1].name = names[1];
     const struct ulp_audit audit = {.lane_count = 2, .lanes = lanes};
     const struct ulp_choice choice = {"title", 2, (const size_t[]){0, 1},
                                       (const char *const[]){"a", "b"}, true};
