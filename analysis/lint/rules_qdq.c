@@ -216,6 +216,25 @@ static bool is_read_plain(struct ulp_lint_place place)
     return plain;
 }
 
+/* A MatMul and an Add of a row, which become a Gemm: a value of three dimensions or more is
+ * reshaped in front of it. */
+static bool becomes_gemm(struct ulp_lint *lint, struct ulp_lint_place product, int value)
+{
+    const int out = ulp_lint_output(product, 0);
+    if (!ulp_lint_is(product, "MatMul") || ulp_lint_input(product, 0) != value ||
+        product.graph->is_output[out] || ulp_lint_reader_count(product.graph, out) != 1)
+        return false;
+    const struct ulp_lint_place sum = ulp_lint_reader(product.graph, out, 0);
+    if (!ulp_lint_is(sum, "Add"))
+        return false;
+    const struct ulp_tensor *row =
+        ulp_lint_constant(sum.graph, ulp_lint_input(sum, ulp_lint_input(sum, 0) == out ? 1 : 0));
+    ulp_lint_plan(lint);
+    const struct ulp_tensor *x =
+        lint->planned ? ulp_lint_shape_of(lint, 0, product.graph, value) : NULL;
+    return row && row->rank == 1 && x && x->rank >= 3;
+}
+
 void ulp_lint_qdq_passed(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const struct ulp_tensor *zero = find_zero_point(place);
@@ -225,6 +244,12 @@ void ulp_lint_qdq_passed(struct ulp_lint *lint, struct ulp_lint_place place)
         return;
     for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
         const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
+        if (becomes_gemm(lint, reader, out)) {
+            ulp_lint_add(lint, place, NULL,
+                         "of INT8, and '%s' (%s) behind it becomes a Gemm behind a Reshape",
+                         reader.node->name, reader.node->op_type);
+            return;
+        }
         if (!ulp_lint_is_any(reader, "MaxPool Reshape Slice Squeeze Transpose Unsqueeze") ||
             ulp_lint_input(reader, 0) != out || !is_read_plain(reader))
             continue;

@@ -717,6 +717,17 @@ const struct lint_case lint_cases[] = {
      .clean = "(float[2,3] x) => (float[3,2] y) <float s = {1}, int8 z = {0}> { q = "
               "QuantizeLinear(x, s, z) [d] d = DequantizeLinear(q, s, z) [n] t = Transpose(d) [m] "
               "e = QuantizeLinear(t, s, z) [o] y = DequantizeLinear(e, s, z) }"},
+    {.rule = "qdq-passed",
+     .opset = 21,
+     .count = 1,
+     .says = "'n' (MatMul) behind it becomes a Gemm behind a Reshape",
+     .targets = "ort",
+     .found = "(float[2,3,2] x) => (float[2,3,1] y) <float s = {1}, int8 z = {0}, float[2,1] w = "
+              "{1, 2}, float[1] b = {1}> { q = QuantizeLinear(x, s, z) [d] d = DequantizeLinear(q, "
+              "s, z) [n] p = MatMul(d, w) y = Add(b, p) }",
+     .clean = "(float[3,2] x) => (float[3,1] y) <float s = {1}, int8 z = {0}, float[2,1] w = {1, "
+              "2}, float[1] b = {1}> { q = QuantizeLinear(x, s, z) [d] d = DequantizeLinear(q, s, "
+              "z) [n] p = MatMul(d, w) y = Add(b, p) }"},
     {.rule = "qdq-twice",
      .opset = 17,
      .count = 1,
