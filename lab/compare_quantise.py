@@ -97,19 +97,16 @@ def measure(program, data, name):
         first = session(model)
         truths = [first.run(None, s) for s in others]
         row = {}
-        for calibrator in ("best",):
-            start = time.time()
-            done = subprocess.run([program, "quantise", model, "-i", folder / "samples", "--for", "ort", "--validate", folder / "others", *([] if calibrator == "best" else ["--calibrator", calibrator]),
-                                   "--out", folder / "ours", "--json", folder / "ours.json", "--quiet"], capture_output=True, text=True)
-            if not (folder / "ours/quantised.onnx").exists():
-                print(name, calibrator, (done.stderr + done.stdout)[:300])
-                continue
-            second = session(folder / "ours/quantised.onnx")
-            row[calibrator] = decibels(truths, [second.run(None, s) for s in others])
-            found = json.loads((folder / "ours.json").read_text())
-            row[calibrator + " foreseen"] = min((v["value"] for v in found["validated"] if v["metric"] == "sqnr_db"), default=np.nan)
-            row["seconds"] = time.time() - start
-            (folder / "ours/quantised.onnx").unlink()
+        start = time.time()
+        done = subprocess.run([program, "quantise", model, "-i", folder / "samples", "--for", "ort", "--validate", folder / "others", "--out", folder / "ours",
+                               "--json", folder / "ours.json", "--quiet"], capture_output=True, text=True)
+        row["seconds"] = time.time() - start
+        if not (folder / "ours/quantised.onnx").exists():
+            return row | {(done.stderr + done.stdout)[:300]: np.nan}
+        second = session(folder / "ours/quantised.onnx")
+        row["ours"] = decibels(truths, [second.run(None, s) for s in others])
+        found = json.loads((folder / "ours.json").read_text())
+        row["foreseen"] = min((v["value"] for v in found["validated"] if v["metric"] == "sqnr_db"), default=np.nan)
         for method in CalibrationMethod.MinMax, CalibrationMethod.Percentile, CalibrationMethod.Entropy:
             target = folder / "theirs.onnx"
             try:

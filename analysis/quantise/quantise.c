@@ -1,154 +1,116 @@
 /* ulp_quantise_run: ranges of the samples, then the search with them. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <ulpscope/quantise.h>
+#include <ulpscope/target.h>
 
 #include "analysis/scales/scales.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/options.h"
-#include "base/text/text.h"
 #include "number/format/scaling.h"
+#include "number/function/math.h"
 
-/* The formats of integers that runtimes' own quantisers make by default. */
-static const struct {
-    const char *target; /* what its name begins with */
-    const char *format;
-    bool unsigned_weights; /* the CPU provider adds products of two unsigned bytes exactly
-                              everywhere */
-} made[] = {
-    {"ort-", "uint8", false}, {"ort", "uint8", true}, {"openvino", "uint8", false},
-    {"qnn", "uint8", false},  {"trt", "int8", false}, {"coreml", "int8", false},
-    {"rknn", "int8", false},  {"", "int8", false},
+/* The formats of a search: the one without scales, in which all else is computed, the first whose
+ * values' scales are the tensors', and the fewest and most bits of a factor's value. */
+struct formats {
+    const char *plain, *calibrated; /* calibrated NULL: none */
+    bool scaled;
+    double least, most;
 };
 
-static size_t find_made(const char *target)
+static enum ulp_status look_at_formats(const struct ulp_search_options *search, struct formats *out,
+                                       struct ulp_error *error)
 {
-    size_t i = 0;
-    while (strncmp(target ? target : "", made[i].target, strlen(made[i].target)) != 0)
-        i++;
-    return i;
-}
-
-const char *ulp_quantise_format(const char *target)
-{
-    return made[find_made(target)].format;
-}
-
-static bool is_plain(const char *format)
-{
-    return ulp_is_word(format, "fp32 fp16 bf16");
-}
-
-/* The arithmetic that ranges are of: the first format whose values' scales are the tensors'. */
-static enum ulp_status find_calibrated(const struct ulp_search_options *search, bool *found,
-                                       struct ulp_arithmetic *out, struct ulp_error *error)
-{
-    const char *plain = "fp32";
-    char text[96];
-    *found = false;
-    for (size_t f = 0; f < search->format_count; f++)
-        plain = is_plain(search->formats[f]) ? search->formats[f] : plain;
-    for (size_t f = 0; f < search->format_count && !*found; f++) {
-        struct ulp_scaling scaling[2];
-        if (is_plain(search->formats[f]))
-            continue;
-        if (!ulp_scaling_find_both(search->formats[f], scaling) &&
-            !ulp_scaling_find(search->formats[f], &scaling[0]))
-            continue;
-        *found = ulp_scaling_is_integer(&scaling[0]) && ulp_scaling_has_tensor(&scaling[0]);
-        if (*found) {
-            snprintf(text, sizeof text, "%s,factor=%s,unit=none", plain, search->formats[f]);
-            ULP_TRY(ulp_arithmetic_find(text, out, error));
-        }
-    }
-    return ULP_OK;
-}
-
-/* The mean bits of a factor's value where that part of the multiply-adds has the fewest. */
-static enum ulp_status set_budget(struct ulp_search_options *search, double share,
-                                  struct ulp_error *error)
-{
-    double least = INFINITY, most = 0;
+    *out = (struct formats){.plain = "fp32", .least = INFINITY};
     for (size_t f = 0; f < search->format_count; f++) {
-        struct ulp_scaling scaling[2];
-        struct ulp_format plain;
         const char *name = search->formats[f];
-        const bool both = ulp_scaling_find_both(name, scaling);
+        struct ulp_scaling scaling[2];
+        struct ulp_arithmetic plain;
         double bits;
-        if (both || ulp_scaling_find(name, &scaling[0])) {
-            scaling[1] = both ? scaling[1] : scaling[0];
+        if (ulp_scaling_find_word(name, scaling)) {
             bits = (ulp_scaling_bits(&scaling[0]) + ulp_scaling_bits(&scaling[1])) / 2;
+            out->scaled = true;
+            if (!out->calibrated && ulp_scaling_is_integer(&scaling[0]) &&
+                ulp_scaling_has_tensor(&scaling[0]))
+                out->calibrated = name;
         } else {
-            ULP_TRY(ulp_format_find(name, &plain, error));
-            bits = plain.storage_bits;
+            ULP_TRY(ulp_arithmetic_find(name, &plain, error));
+            bits = plain.storage.storage_bits;
+            out->plain = name;
         }
-        least = bits < least ? bits : least;
-        most = bits > most ? bits : most;
-    }
-    search->budget = most - share * (most - least);
-    return ULP_OK;
-}
-
-/* The ranges of one calibrator, and what the worst output of all samples has with them. */
-struct tried {
-    struct ulp_range_list ranges;
-    double sqnr_db;
-};
-
-static enum ulp_status try_calibrator(const struct ulp_model *model,
-                                      const struct ulp_calibration_options *calibration,
-                                      const struct ulp_sample *samples, size_t count, bool judged,
-                                      struct tried *out, struct ulp_error *error)
-{
-    struct ulp_scales_options look = {.no_choices = true,
-                                      .thread_count = calibration->thread_count,
-                                      .progress = calibration->progress};
-    out->sqnr_db = INFINITY;
-    ULP_TRY(ulp_calibrate(model, samples, count, calibration, NULL, &out->ranges, NULL, error));
-    ULP_TRY(
-        ulp_arithmetic_change(&look.arithmetic, &calibration->arithmetic, "scales=static", error));
-    look.arithmetic.ranges = &out->ranges.ranges;
-    for (size_t s = 0; s < count && judged; s++) {
-        ULP_SCOPED(ulp_scales_free) struct ulp_scales scales = {0};
-        ULP_TRY(ulp_arena_create(&scales.memory, ulp_model_budget(model), error));
-        ULP_TRY(ulp_scales_choose(model, samples[s].inputs, &look, &scales, error));
-        out->sqnr_db = scales.sqnr_db < out->sqnr_db ? scales.sqnr_db : out->sqnr_db;
+        out->least = ulp_math_min(out->least, bits);
+        out->most = ulp_math_max(out->most, bits);
     }
     return ULP_OK;
 }
 
-/* Of the calibrators that may be asked for the one whose outputs are best: where none is. */
-static enum ulp_status choose_ranges(const struct ulp_model *model,
-                                     struct ulp_calibration_options *calibration, bool open,
-                                     const struct ulp_sample *samples, size_t count,
-                                     struct ulp_range_list *out, struct ulp_error *error)
+/* What is tried where no calibrator is asked for. */
+static const struct ulp_scales_rule rules[] = {{ULP_CALIBRATOR_MAX, 0},
+                                               {ULP_CALIBRATOR_MSE, 0},
+                                               {ULP_CALIBRATOR_PERCENTILE, 99.999},
+                                               {ULP_CALIBRATOR_PERCENTILE, 99.99},
+                                               {ULP_CALIBRATOR_PERCENTILE, 99.9}};
+enum { RULES = sizeof rules / sizeof *rules };
+
+/* Of the lists the first with which the worst output of all samples is best. */
+static enum ulp_status choose_list(const struct ulp_model *model,
+                                   const struct ulp_calibration_options *options,
+                                   const struct ulp_range_list *lists, size_t count,
+                                   const struct ulp_sample *samples, size_t sample_count,
+                                   size_t *best, struct ulp_error *error)
 {
-    static const struct {
-        enum ulp_calibrator calibrator;
-        double percentile;
-    } rows[] = {{ULP_CALIBRATOR_MAX, 0},
-                {ULP_CALIBRATOR_MSE, 0},
-                {ULP_CALIBRATOR_PERCENTILE, 99.999},
-                {ULP_CALIBRATOR_PERCENTILE, 99.99},
-                {ULP_CALIBRATOR_PERCENTILE, 99.9}};
-    double best = -INFINITY;
-    for (size_t r = 0; r < (open ? sizeof rows / sizeof *rows : 1); r++) {
-        struct tried tried = {0};
-        if (open) {
-            calibration->calibrator = rows[r].calibrator;
-            calibration->percentile = rows[r].percentile;
-        }
-        const enum ulp_status status =
-            try_calibrator(model, calibration, samples, count, open, &tried, error);
-        const bool better = status == ULP_OK && (!out->memory || tried.sqnr_db > best);
-        best = better ? tried.sqnr_db : best;
-        ulp_range_list_free(better ? out : &tried.ranges);
-        *out = better ? tried.ranges : *out;
-        ULP_TRY(status);
+    const struct ulp_scales_options run = {.thread_count = options->thread_count,
+                                           .progress = options->progress};
+    struct ulp_arithmetic lanes[RULES];
+    double worst[RULES], now[RULES];
+    for (size_t l = 0; l < count; l++) {
+        ULP_TRY(ulp_arithmetic_change(&lanes[l], &options->arithmetic, "scales=static", error));
+        lanes[l].ranges = &lists[l].ranges;
+        worst[l] = INFINITY;
     }
+    for (size_t s = 0; s < sample_count; s++) {
+        ULP_TRY(ulp_scales_judge(model, samples[s].inputs, &run, lanes, count, now, error));
+        for (size_t l = 0; l < count; l++)
+            worst[l] = ulp_math_min(worst[l], now[l]);
+    }
+    *best = 0;
+    for (size_t l = 1; l < count; l++)
+        *best = worst[l] > worst[*best] ? l : *best;
     return ULP_OK;
+}
+
+/* The ranges of the samples by the calibrator that is asked for, or by the best. */
+static enum ulp_status find_ranges(const struct ulp_model *model,
+                                   const struct ulp_quantise_options *options,
+                                   const struct formats *formats, const struct ulp_sample *samples,
+                                   size_t count, struct ulp_range_list *out,
+                                   struct ulp_error *error)
+{
+    const struct ulp_search_options *search = &options->search;
+    const struct ulp_scales_rule asked = {options->calibrator, options->percentile};
+    const size_t lists = options->best_calibrator ? RULES : 1;
+    struct ulp_calibration_options calibration = {.allow_nonfinite_inputs =
+                                                      search->allow_nonfinite_inputs,
+                                                  .thread_count = search->thread_count,
+                                                  .progress = search->progress};
+    struct ulp_range_list all[RULES] = {{{0}, NULL}};
+    size_t best = 0;
+    char text[96];
+    snprintf(text, sizeof text, "%s,factor=%s,unit=none", formats->plain, formats->calibrated);
+    ULP_TRY(ulp_arithmetic_find(text, &calibration.arithmetic, error));
+    enum ulp_status status =
+        ulp_scales_calibrate(model, samples, count, &calibration,
+                             options->best_calibrator ? rules : &asked, lists, all, error);
+    if (status == ULP_OK && lists > 1)
+        status = choose_list(model, &calibration, all, lists, samples, count, &best, error);
+    if (status == ULP_OK) {
+        *out = all[best];
+        all[best] = (struct ulp_range_list){0};
+    }
+    for (size_t l = 0; l < lists; l++)
+        ulp_range_list_free(&all[l]);
+    return status;
 }
 
 enum ulp_status ulp_quantise_run(const struct ulp_model *model,
@@ -160,35 +122,32 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_quantise_options, options, error);
     struct ulp_search_options search = options->search;
+    struct ulp_quantise_options wanted = *options;
+    struct formats found;
+    struct ulp_target_name target;
     ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
-    const size_t row = find_made(search.target_count ? search.targets[0] : NULL);
-    const char *formats[] = {made[row].format, "fp32"};
-    struct ulp_calibration_options calibration = {.calibrator = options->calibrator,
-                                                  .percentile = options->percentile,
-                                                  .allow_nonfinite_inputs =
-                                                      search.allow_nonfinite_inputs,
-                                                  .thread_count = search.thread_count,
-                                                  .progress = search.progress};
-    bool calibrates;
-    search.unsigned_weights = made[row].unsigned_weights;
+    const struct ulp_target_integers *integers =
+        search.target_count && ulp_target_read(search.targets[0], &target)
+            ? ulp_target_integers(target.target)
+            : NULL;
+    const char *formats[] = {integers ? integers->format : "int8", "fp32"};
     if (!search.format_count) {
         search.formats = formats;
         search.format_count = 2;
     }
-    ULP_TRY(find_calibrated(&search, &calibrates, &calibration.arithmetic, error));
-    if (calibrates)
-        ULP_TRY(choose_ranges(model, &calibration, options->best_calibrator, samples, sample_count,
-                              &ranges, error));
-    search.ranges = calibrates ? &ranges.ranges : search.ranges;
+    ULP_TRY(look_at_formats(&search, &found, error));
+    wanted.search = search;
+    if (found.calibrated)
+        ULP_TRY(find_ranges(model, &wanted, &found, samples, sample_count, &ranges, error));
+    search.ranges = found.calibrated ? &ranges.ranges : search.ranges;
+    search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;
-    bool scaled = false;
-    for (size_t f = 0; f < search.format_count; f++)
-        scaled |= ulp_scaling_find_any(search.formats[f]);
-    if (scaled && !search.cost)
+    if (found.scaled && !search.cost)
         search.cost = "macs";
     const bool asked = search.tolerance_count || search.budget > 0;
     search.budget_yields = options->share == 0 && !asked;
-    if (scaled && (options->share > 0 || !asked))
-        ULP_TRY(set_budget(&search, options->share > 0 ? options->share : 1, error));
+    if (found.scaled && (options->share > 0 || !asked))
+        search.budget =
+            found.most - (options->share > 0 ? options->share : 1) * (found.most - found.least);
     return ulp_search_run(model, &search, samples, sample_count, held_out, held_count, out, error);
 }

@@ -59,6 +59,7 @@ struct calibrating {
     struct seen **items;
     size_t count, capacity;
     size_t sample_count;
+    bool counts; /* the ends of values are not enough */
     struct lost *lost;
     size_t lost_count, lost_capacity;
     struct run *runs; /* by sample */
@@ -86,7 +87,6 @@ static struct seen *find_seen(struct calibrating *c, const char *node, const cha
     for (size_t i = c->count; i-- > 0;)
         if (strcmp(c->items[i]->factor, name) == 0 && strcmp(c->items[i]->node, node) == 0)
             return c->items[i];
-    const bool counts = c->options->calibrator != ULP_CALIBRATOR_MAX && !is_delayed(c);
     struct seen *seen = ulp_arena_take(c->memory, 1, sizeof *seen);
     if (!seen || !ulp_program_grow(c->memory, &c->items, c->count, &c->capacity, sizeof *c->items))
         return NULL;
@@ -94,11 +94,11 @@ static struct seen *find_seen(struct calibrating *c, const char *node, const cha
                           .factor = name,
                           .scaling = *scaling,
                           .range = (float)scaling->element.max_finite};
-    if (counts)
+    if (c->counts)
         seen->bins = ulp_arena_take(c->memory, bin_count(seen), sizeof *seen->bins);
     if (is_delayed(c))
         seen->history = ulp_arena_take(c->memory, remembered(c), sizeof *seen->history);
-    if (!seen->node || (counts && !seen->bins) || (is_delayed(c) && !seen->history))
+    if (!seen->node || (c->counts && !seen->bins) || (is_delayed(c) && !seen->history))
         return NULL;
     c->items[c->count++] = seen;
     return seen;
@@ -150,27 +150,15 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
     return ULP_OK;
 }
 
-static enum ulp_status measure_sqnr(const struct calibrating *c, const struct ulp_sample *sample,
-                                    const struct ulp_arithmetic *arithmetic, double *db,
-                                    struct ulp_error *error)
-{
-    const struct ulp_scales_options options = {.arithmetic = *arithmetic,
-                                               .no_choices = true,
-                                               .thread_count = c->options->thread_count,
-                                               .progress = c->options->progress};
-    struct ulp_scales scales = {.memory = c->memory};
-    const enum ulp_status status =
-        ulp_scales_choose(c->model, sample->inputs, &options, &scales, error);
-    *db = scales.sqnr_db;
-    return status;
-}
-
 /* The sample in the arithmetic, with delayed scales and with its own. */
 static enum ulp_status run_delayed(struct calibrating *c, const struct ulp_sample *sample,
                                    struct ulp_error *error)
 {
     struct ulp_factor_range *items;
-    struct ulp_arithmetic delayed;
+    struct ulp_arithmetic lanes[2]; /* with delayed scales, with its own */
+    double sqnr_db[2];
+    const struct ulp_scales_options options = {.thread_count = c->options->thread_count,
+                                               .progress = c->options->progress};
     struct run *run = &c->runs[c->run_count];
     ULP_TAKE(items, c->memory, c->count + 1, error);
     for (size_t i = 0; i < c->count; i++)
@@ -178,11 +166,11 @@ static enum ulp_status run_delayed(struct calibrating *c, const struct ulp_sampl
                                              c->items[i]->range, 0};
     qsort(items, c->count, sizeof *items, ulp_factor_range_order);
     const struct ulp_factor_ranges ranges = {c->count, items, NULL};
-    ULP_TRY(ulp_arithmetic_change(&delayed, &c->options->arithmetic, "scales=static", error));
-    delayed.ranges = &ranges;
-    run->sample = sample->name;
-    ULP_TRY(measure_sqnr(c, sample, &delayed, &run->sqnr_db, error));
-    ULP_TRY(measure_sqnr(c, sample, &c->options->arithmetic, &run->dynamic_db, error));
+    ULP_TRY(ulp_arithmetic_change(&lanes[0], &c->options->arithmetic, "scales=static", error));
+    lanes[0].ranges = &ranges;
+    lanes[1] = c->options->arithmetic;
+    ULP_TRY(ulp_scales_judge(c->model, sample->inputs, &options, lanes, 2, sqnr_db, error));
+    *run = (struct run){sample->name, sqnr_db[0], sqnr_db[1]};
     c->run_count++;
     return ULP_OK;
 }
@@ -243,14 +231,14 @@ static size_t bin_at(const struct seen *seen, size_t place)
 
 /* What so many per cent of all values, or magnitudes, do not exceed; with a zero point half of the
  * rest lies below the least and half above the largest. */
-static struct ends find_percentile(const struct calibrating *c, const struct seen *seen)
+static struct ends find_percentile(const struct calibrating *c, const struct seen *seen,
+                                   double percentile)
 {
     uint64_t all = 0, below = 0;
     struct ends out = {seen->least, seen->largest};
     for (size_t b = 0; b < bin_count(seen); b++)
         all += seen->bins[b];
-    const double within = (double)all * c->options->percentile / 100,
-                 cut = ((double)all - within) / 2,
+    const double within = (double)all * percentile / 100, cut = ((double)all - within) / 2,
                  wanted = seen->scaling.zero_point ? (double)all - cut : within;
     bool low = !seen->scaling.zero_point;
     for (size_t place = 0; place < bin_count(seen); place++) {
@@ -320,12 +308,13 @@ static enum ulp_status find_least_error(const struct calibrating *c, const struc
 }
 
 static enum ulp_status find_range(const struct calibrating *c, const struct seen *seen,
-                                  struct ulp_factor_range *out, struct ulp_error *error)
+                                  const struct ulp_scales_rule *rule, struct ulp_factor_range *out,
+                                  struct ulp_error *error)
 {
     struct ends ends = {seen->least, is_delayed(c) ? seen->range : seen->largest};
-    if (c->options->calibrator == ULP_CALIBRATOR_PERCENTILE)
-        ends = find_percentile(c, seen);
-    if (c->options->calibrator == ULP_CALIBRATOR_MSE)
+    if (rule->calibrator == ULP_CALIBRATOR_PERCENTILE)
+        ends = find_percentile(c, seen, rule->percentile);
+    if (rule->calibrator == ULP_CALIBRATOR_MSE)
         ULP_TRY(find_least_error(c, seen, &ends, error));
     *out = (struct ulp_factor_range){seen->node, seen->factor, ends.largest,
                                      seen->scaling.zero_point ? ends.least : -ends.largest};
@@ -400,8 +389,8 @@ static enum ulp_status say_lost(const struct calibrating *c, char **out, struct 
 }
 
 /* By node and factor, of an arena of the list's own. */
-static enum ulp_status list_ranges(const struct calibrating *c, struct ulp_range_list *out,
-                                   struct ulp_error *error)
+static enum ulp_status list_ranges(const struct calibrating *c, const struct ulp_scales_rule *rule,
+                                   struct ulp_range_list *out, struct ulp_error *error)
 {
     struct ulp_arena *memory;
     struct ulp_factor_range *items;
@@ -409,7 +398,7 @@ static enum ulp_status list_ranges(const struct calibrating *c, struct ulp_range
     *out = (struct ulp_range_list){.memory = memory};
     ULP_TAKE(items, memory, c->count + 1, error);
     for (size_t i = 0; i < c->count; i++) {
-        ULP_TRY(find_range(c, c->items[i], &items[i], error));
+        ULP_TRY(find_range(c, c->items[i], rule, &items[i], error));
         items[i].node = ulp_arena_copy(memory, items[i].node);
         ULP_TRY(ulp_taken(items[i].node, error));
     }
@@ -483,47 +472,74 @@ static enum ulp_status check_calibration_options(const struct ulp_calibration_op
     return ULP_OK;
 }
 
-enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sample *samples,
-                              size_t sample_count, const struct ulp_calibration_options *options,
-                              const char *path, struct ulp_range_list *out, char **missed,
-                              struct ulp_error *error)
+/* All samples in FP64, in their order. */
+static enum ulp_status look_at_samples(struct calibrating *c, const struct ulp_sample *samples,
+                                       struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    ULP_OPTIONS_TAKE(ulp_calibration_options, options, error);
+    const struct ulp_calibration_options *options = c->options;
     const struct ulp_scales_options looking = {.arithmetic = options->arithmetic,
                                                .thread_count = options->thread_count,
                                                .progress = options->progress};
+    const struct ulp_factor_taker taker = {add_factor, c};
+    ULP_TAKE(c->runs, c->memory, c->sample_count + 1, error);
+    for (size_t s = 0; s < c->sample_count; s++) {
+        if (!options->allow_nonfinite_inputs)
+            ULP_TRY(ulp_judge_inputs(samples[s].inputs, samples[s].name, error));
+        ULP_TRY(ulp_scales_tell(c->model, samples[s].inputs, &looking, &taker, error));
+        if (c->count && is_delayed(c))
+            ULP_TRY(run_delayed(c, &samples[s], error));
+        ULP_TRY(end_sample(c, samples[s].name, error));
+    }
+    return c->count ? ULP_OK
+                    : ulp_fail(error, ULP_ERROR_LIMIT,
+                               "no product in the main graph takes %s of a value that is no "
+                               "weight: there is nothing to calibrate",
+                               options->arithmetic.asked);
+}
+
+enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
+                                     const struct ulp_sample *samples, size_t sample_count,
+                                     const struct ulp_calibration_options *options,
+                                     const struct ulp_scales_rule *rules, size_t count,
+                                     struct ulp_range_list *lists, struct ulp_error *error)
+{
+    struct calibrating c = {.model = model, .options = options, .sample_count = sample_count};
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
+    ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
+    c.memory = memory;
+    for (size_t r = 0; r < count; r++) {
+        struct ulp_calibration_options own = *options;
+        own.calibrator = rules[r].calibrator;
+        own.percentile = rules[r].percentile;
+        ULP_TRY(check_calibration_options(&own, error));
+        c.counts |= own.calibrator != ULP_CALIBRATOR_MAX;
+    }
+    ULP_TRY(look_at_samples(&c, samples, error));
+    for (size_t r = 0; r < count; r++)
+        ULP_TRY(list_ranges(&c, &rules[r], &lists[r], error));
+    return ULP_OK;
+}
+
+enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sample *samples,
+                              size_t sample_count, const struct ulp_calibration_options *options,
+                              const char *path, char **missed, struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    ULP_OPTIONS_TAKE(ulp_calibration_options, options, error);
     struct calibrating calibrating = {.model = model,
                                       .options = options,
                                       .sample_count = sample_count};
-    const struct ulp_factor_taker taker = {add_factor, &calibrating};
+    const struct ulp_scales_rule rule = {options->calibrator, options->percentile};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
+    ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
     if (missed)
         *missed = NULL;
     ULP_TRY(check_calibration_options(options, error));
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     calibrating.memory = memory;
-    ULP_TAKE(calibrating.runs, memory, sample_count + 1, error);
-    for (size_t s = 0; s < sample_count; s++) {
-        if (!options->allow_nonfinite_inputs)
-            ULP_TRY(ulp_judge_inputs(samples[s].inputs, samples[s].name, error));
-        ULP_TRY(ulp_scales_tell(model, samples[s].inputs, &looking, &taker, error));
-        if (calibrating.count && is_delayed(&calibrating))
-            ULP_TRY(run_delayed(&calibrating, &samples[s], error));
-        ULP_TRY(end_sample(&calibrating, samples[s].name, error));
-    }
-    if (!calibrating.count)
-        return ulp_fail(error, ULP_ERROR_LIMIT,
-                        "no product in the main graph takes %s of a value that is no weight: "
-                        "there is nothing to calibrate",
-                        options->arithmetic.asked);
-    ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
-    ULP_TRY(list_ranges(&calibrating, &ranges, error));
-    if (path)
-        ULP_TRY(write_ranges(&calibrating, &ranges.ranges, sample_count, path, error));
-    if (out) {
-        *out = ranges;
-        ranges = (struct ulp_range_list){0};
-    }
+    calibrating.counts = rule.calibrator != ULP_CALIBRATOR_MAX && !is_delayed(&calibrating);
+    ULP_TRY(look_at_samples(&calibrating, samples, error));
+    ULP_TRY(list_ranges(&calibrating, &rule, &ranges, error));
+    ULP_TRY(write_ranges(&calibrating, &ranges.ranges, sample_count, path, error));
     return missed && is_delayed(&calibrating) ? say_lost(&calibrating, missed, error) : ULP_OK;
 }

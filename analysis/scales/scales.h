@@ -59,6 +59,24 @@ enum ulp_status ulp_scales_list(const struct ulp_model *model, const struct ulp_
                                 const struct ulp_scales_options *options,
                                 const struct ulp_scales_lane *lane, struct ulp_scales *out,
                                 struct ulp_error *error);
+/* scales_choices.c: what the worst output has in each of the arithmetics, lanes of one run;
+ * products of bodies, of which no static scales are, stay as they are stored where the first has
+ * these. */
+enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const struct ulp_scales_options *options,
+                                 const struct ulp_arithmetic *arithmetics, size_t count,
+                                 double *sqnr_db, struct ulp_error *error);
+/* calibrate.c: the ranges of several calibrators, from one look at the samples; not DELAYED. Each
+ * list is freed with ulp_range_list_free, also after a failure. */
+struct ulp_scales_rule {
+    enum ulp_calibrator calibrator;
+    double percentile; /* of that calibrator */
+};
+enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
+                                     const struct ulp_sample *samples, size_t sample_count,
+                                     const struct ulp_calibration_options *options,
+                                     const struct ulp_scales_rule *rules, size_t count,
+                                     struct ulp_range_list *lists, struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,

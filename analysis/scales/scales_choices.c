@@ -77,27 +77,29 @@ static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
 }
 
 /* Static scales are none of products in bodies: these keep what is stored. */
-static enum ulp_status keep_bodies(struct choosing *c, const struct ulp_model *model,
+static enum ulp_status keep_bodies(const struct choosing *c, const struct ulp_model *model,
                                    const struct ulp_tensor_set *inputs, struct ulp_arena *arena,
                                    struct ulp_error *error)
 {
     static const char *const owners[] = {"op:If", "op:Loop", "op:Scan"};
     const struct ulp_program_options options = {.inputs = inputs};
-    struct ulp_keeps *keeps = &c->tried[0].keeps;
+    struct ulp_keeps keeps = {.items = c->items};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_TRY(ulp_program_create(model, &c->reference, 1, &options, &program, error));
     bool *chosen = ulp_arena_take(arena, program->node_count + 1, sizeof *chosen);
     ULP_TRY(ulp_taken(chosen != NULL, error));
-    keeps->items = c->items;
     for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
-        struct ulp_keep *item = &c->items[keeps->count];
+        struct ulp_keep *item = &c->items[keeps.count];
         struct ulp_error ignored;
         if (ulp_pattern_choose(program, owners[i], chosen, arena, &ignored) != ULP_OK)
             continue; /* none is there, or all are folded */
         item->pattern = owners[i];
-        ULP_TRY(ulp_arithmetic_find(c->options->arithmetic.storage.name, &item->arithmetic, error));
-        keeps->count++;
+        ULP_TRY(ulp_arithmetic_find(c->tried[0].arithmetic.storage.name, &item->arithmetic, error));
+        keeps.count++;
     }
+    for (size_t l = 0; l < c->count; l++)
+        if (c->tried[l].arithmetic.scales_static)
+            c->tried[l].keeps = keeps;
     return ULP_OK;
 }
 
@@ -218,6 +220,29 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     if (words.failed || !add_choice(c, &c->options->arithmetic, words.data))
         return ulp_out_of_memory(error);
     out->sqnr_db = choice.sqnr_db;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const struct ulp_scales_options *options,
+                                 const struct ulp_arithmetic *arithmetics, size_t count,
+                                 double *sqnr_db, struct ulp_error *error)
+{
+    enum { OWNERS = 3 };
+    struct choosing c = {.options = options, .count = count};
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
+    ULP_TAKE(c.tried, arena, count, error);
+    ULP_TAKE(c.items, arena, OWNERS, error);
+    ULP_TAKE(c.choices, arena, count, error);
+    ULP_TRY(ulp_arithmetic_find("fp64", &c.reference, error));
+    for (size_t l = 0; l < count; l++)
+        c.tried[l].arithmetic = arithmetics[l];
+    if (arithmetics[0].scales_static)
+        ULP_TRY(keep_bodies(&c, model, inputs, arena, error));
+    ULP_TRY(run_all(&c, model, inputs, error));
+    for (size_t l = 0; l < count; l++)
+        sqnr_db[l] = c.choices[l].sqnr_db;
     return ULP_OK;
 }
 

@@ -58,15 +58,6 @@ static enum ulp_status name_choice(const struct ulp_searcher *search, const char
 
 /* ---- formats with scales ---- */
 
-/* A row, or a word for two of them. */
-static bool find_scalings(const char *name, struct ulp_scaling out[2])
-{
-    if (!ulp_scaling_find(name, &out[0]))
-        return ulp_scaling_find_both(name, out);
-    out[1] = out[0];
-    return true;
-}
-
 /* What values are stored in, and all else computed: the one format of the list that has no scales.
  */
 static enum ulp_status find_plain(const struct ulp_search_options *options, const char **out,
@@ -77,7 +68,7 @@ static enum ulp_status find_plain(const struct ulp_search_options *options, cons
     *out = "bf16";
     *scaled = false;
     for (size_t f = 0; f < options->format_count; f++)
-        if (find_scalings(options->formats[f], scaling))
+        if (ulp_scaling_find_word(options->formats[f], scaling))
             *scaled = true;
         else if (plain++ == 0)
             *out = options->formats[f];
@@ -97,7 +88,7 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
 {
     char text[128];
     struct ulp_scaling row[2];
-    find_scalings(name, row);
+    ulp_scaling_find_word(name, row);
     const bool is_static = options->ranges && options->ranges->count &&
                            ulp_scaling_is_integer(&row[0]) && ulp_scaling_has_tensor(&row[0]);
     if (options->tensorrt && !ulp_is_word(name, "mxfp8 nvfp4 fp8-tensor"))
@@ -197,7 +188,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
         const char *name;
         const char *format = options->formats[f] ? options->formats[f] : "fp32";
         ULP_TRY(name_choice(search, format, room, &name, error));
-        ULP_TRY(search->scaled && find_scalings(format, scaling)
+        ULP_TRY(search->scaled && ulp_scaling_find_word(format, scaling)
                     ? set_scaled(choice, format, plain, options, error)
                     : set_choice(choice, name, options, error));
         for (size_t i = 0; i + 1 < search->choice_count; i++)

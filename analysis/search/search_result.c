@@ -42,6 +42,8 @@ enum ulp_status ulp_search_report_options(const struct ulp_searcher *search, str
     ULP_TAKE(out->tolerances, out->memory, options->tolerance_count + 1, error);
     out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
     ULP_TRY(ulp_taken(out->arguments, error));
+    if (search->scaled && options->target_count)
+        ULP_TRY(ulp_search_copy(out->memory, options->targets[0], &out->target, error));
     ULP_TRY(ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),
                             &out->model_path, error));
     ULP_TRY(ulp_search_copy(out->memory, options->reference.name, &out->reference, error));

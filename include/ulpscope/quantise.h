@@ -24,9 +24,6 @@ struct ulp_quantise_options {
     double share;
 };
 
-/* The formats that a target's quantisers make ("ort": uint8 of values, int8 of weights), a word of
- * struct ulp_search_options; of NULL, or where nothing is known, "int8". Static storage. */
-ULP_API const char *ulp_quantise_format(const char *target);
 /* Samples, those held out, and *out as of ulp_search_run; errors of both. */
 ULP_API enum ulp_status ulp_quantise_run(const struct ulp_model *model,
                                          const struct ulp_quantise_options *options,

@@ -123,14 +123,12 @@ struct ulp_calibration_options {
     int margin;
 };
 /* Run the samples in FP64, each value rounded to storage where a product reads it, and write the
- * ranges of all factors with scales that are no weights, as scales=static reads them, to the file
- * (NULL: none) and into *out (NULL: not; else to be freed with ulp_range_list_free). *missed (may
+ * ranges of all factors with scales that are no weights, as scales=static reads them. *missed (may
  * be NULL): a sentence of what delayed scales lost in these samples, to be freed with free(); NULL
  * of other calibrators. */
 ULP_API enum ulp_status ulp_calibrate(const struct ulp_model *model,
                                       const struct ulp_sample *samples, size_t sample_count,
                                       const struct ulp_calibration_options *options,
-                                      const char *path, struct ulp_range_list *out, char **missed,
-                                      struct ulp_error *error);
+                                      const char *path, char **missed, struct ulp_error *error);
 
 #endif

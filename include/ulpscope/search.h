@@ -90,9 +90,10 @@ struct ulp_search_options {
      * fp8-tensor along the last axis of what is multiplied with weights. quantised.onnx then has
      * its operators, and scales of tensors that are constants, of the samples */
     bool tensorrt;
-    /* of integers in quantised.onnx: weights as unsigned ones with a zero point in the middle, the
-     * same numbers, which ONNX Runtime adds without saturation on every processor */
-    bool unsigned_weights;
+    /* of integers in quantised.onnx: signed codes as unsigned ones with a zero point in the middle,
+     * the same numbers, whose sums ONNX Runtime does not saturate on any processor, and whose graphs
+     * its optimiser keeps loadable (lint's qdq-passed) */
+    bool unsigned_codes;
     /* A budget below the fewest bits that the products can have is these; else it is refused */
     bool budget_yields;
     enum ulp_task task; /* of float outputs; ULP_TASK_UNKNOWN: each is recognised */
@@ -199,6 +200,7 @@ struct ulp_search {
     bool by_node;  /* a plan */
     bool scaled;   /* layers are products, and formats those of their factors, some with scales */
     double budget; /* of formats with scales: the mean bits that were allowed; 0: any */
+    char *target;  /* of formats with scales: what quantised.onnx is for; NULL: none was named */
     size_t tolerance_count;
     char **tolerances;
     bool by_default; /* none was asked for */

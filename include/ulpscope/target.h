@@ -69,6 +69,15 @@ struct ulp_target_tf32 {
 };
 ULP_API const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *target);
 
+/* Of a target whose own quantiser makes integers: the format of factors, as factor= takes it, and
+ * whether signed codes are to be written as unsigned ones with a zero point in the middle, the same
+ * numbers; NULL: nothing is known. */
+struct ulp_target_integers {
+    const char *target, *format;
+    bool unsigned_codes;
+};
+ULP_API const struct ulp_target_integers *ulp_target_integers(const struct ulp_target *target);
+
 /* A target as it is named: "trt10", "trt10@a100", "trt10@a100,tf32=off", "ort-cuda,version=1.31".
  */
 struct ulp_target_name {

@@ -38,6 +38,7 @@ static const char *const bases[] = {
 #define CHOICE(...)
 #define PROCESSORS(...)
 #define TF32(...)
+#define INTEGERS(...)
 #define RULES(...)
 #define ARITHMETIC(name, ...) name,
 #include "number/format/target.def"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that fix, lint --fix and plan write, of parts of real networks, held against the originals in ONNX Runtime.
+"""Files that fix, lint --fix, plan and quantise write, of parts of real networks, held against the originals in ONNX Runtime.
 
 usage: check_written.py [-j JOBS] [--seconds SECONDS] [--files N] [--every N] ULPSCOPE DATA FOLDER FIRST-LAST
 Each written file must have the original's interface, load where the original loads, optimised and not, and give its results at three sizes. Prints
@@ -88,9 +88,12 @@ class Runtime:
 
 # ---- what is asked of ulpscope ----
 
-def commands(dice, stem, sample):
+SAMPLES = ["sample.npz", "other.npz", "third.npz", "fourth.npz"]
+
+
+def commands(dice, stem, samples):
     """(words, the file that they write, the decibels that they promise or None, the result's JSON)."""
-    other = ["-i", "other.npz"] if sample and dice.random() < 0.3 else []
+    other = ["-i", "other.npz"] if samples > 1 and dice.random() < 0.3 else []
     wanted = dice.choice([None, 40, 60, 70, 80])
     goal = ["--tolerance", f"sqnr_db={wanted}"] if wanted else []
     rows = [(["lint", stem, "--fix", "lint.onnx", "--fail-on", "none", "-q"], "lint.onnx", None),
@@ -105,6 +108,10 @@ def commands(dice, stem, sample):
     target, most = dice.choice(TARGETS), dice.choice([40, 60, 70])
     rows.append((["plan", stem, "-i", "sample.npz", *other, "--for", target, "--tolerance", f"sqnr_db={most}", "-o", "plan", "-q", "-t", "1"],
                  "plan/mixed.onnx", most))
+    integers = dice.choice([[], ["--formats", "int8,fp32"], ["--formats", "uint8,fp32"]])
+    ranges = [word for name in SAMPLES[:samples] for word in ("-i", name)]  # static ones hold for what they were made of
+    rows.append((["quantise", stem, *ranges, "--for", "ort", *integers, "--tolerance", "sqnr_db=20", "-o", "quantised", "-q", "-t", "1"],
+                 "quantised/quantised.onnx", 20))
     return rows
 
 
@@ -253,10 +260,10 @@ def walk(network, seed, options, runtime):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     onnx.save(part.model, str(folder / "model.onnx"))
-    for name, vector in zip(["sample.npz", "other.npz", "third.npz", "fourth.npz"], part.vectors):
+    for name, vector in zip(SAMPLES, part.vectors):
         np.savez(folder / name, **part.feeds(vector))
     judge = Judge(part, runtime, dice)
-    for words, file, promised in commands(dice, "model.onnx", len(part.vectors) > 1):
+    for words, file, promised in commands(dice, "model.onnx", len(part.vectors)):
         started = time.monotonic()
         try:
             done = subprocess.run([options.program, *words], cwd=folder, capture_output=True, text=True, timeout=options.seconds)

@@ -46,13 +46,17 @@ void ulp_search_module(struct ulp_text *out, const char *node, const char *weigh
 static void add_bits(struct ulp_text *out, const char *name, const struct ulp_format *format)
 {
     const bool power = format->lacks == ULP_LACKS_ZERO_AND_SIGN;
+    if (format->emin == format->emax) { /* an integer */
+        ulp_text_add(out, "%s: %d", name, format->storage_bits);
+        return;
+    }
     ulp_text_add(out, "%s: [%d, %d]", name,
                  power ? format->storage_bits : format->storage_bits - format->precision,
                  power ? 0 : format->precision - 1);
 }
 
 /* Scales are of the values at hand, dynamic, as the plan's: of blocks along the last axis, of rows
- * (a token, an output channel) or of the tensor. */
+ * (a token, an output channel) or of the tensor; of integers those that ModelOpt calibrates. */
 static void add_quantizer(struct ulp_text *out, const char *module,
                           const struct ulp_scaling *scaling, bool weight)
 {
@@ -65,7 +69,7 @@ static void add_quantizer(struct ulp_text *out, const char *module,
         ulp_json_put_text(out, name.data, false); /* a string of JSON is one of YAML */
     ulp_text_free(&name);
     add_bits(out, ", cfg: {num_bits", &scaling->element);
-    if (!inside && !weight)
+    if (!inside && !weight && !ulp_scaling_is_integer(scaling))
         ulp_text_add(out, ", type: dynamic");
     if (scaling->k)
         ulp_text_add(out, ", block_sizes: {-1: %d", scaling->k);
@@ -83,8 +87,13 @@ static void add_quantizer(struct ulp_text *out, const char *module,
 bool ulp_modelopt_has_modules(const struct ulp_search *found)
 {
     bool any = false;
-    for (size_t l = 0; l < found->layer_count; l++)
+    for (size_t l = 0; l < found->layer_count; l++) {
+        struct ulp_scaling scaling[2];
+        if (ulp_scaling_find_word(found->formats[found->layers[l].format].name, scaling) &&
+            scaling[0].zero_point)
+            return false; /* ModelOpt's integers have no zero points */
         any |= found->layers[l].module != NULL;
+    }
     return found->scaled && any;
 }
 
@@ -96,10 +105,10 @@ enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_te
                  "algorithm: max\nquant_cfg:\n  - {quantizer_name: \"*\", enable: false}\n");
     for (size_t l = 0; l < found->layer_count; l++) {
         const struct ulp_search_layer *layer = &found->layers[l];
-        struct ulp_scaling scaling;
+        struct ulp_scaling scaling[2];
         for (int weight = 1; layer->module && weight >= 0; weight--)
-            if (ulp_scaling_find(found->formats[layer->format].name, &scaling))
-                add_quantizer(out, layer->module, &scaling, weight);
+            if (ulp_scaling_find_word(found->formats[layer->format].name, scaling))
+                add_quantizer(out, layer->module, &scaling[weight], weight);
     }
     return out->failed ? ulp_out_of_memory(error) : ULP_OK;
 }

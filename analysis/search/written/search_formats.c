@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/search/written/search_files.h"
 #include "analysis/search/written/search_text.h"
 #include "analysis/search/searcher.h"
 #include "analysis/writing/columns.h"
@@ -197,19 +198,44 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
     add_file(notes, found);
 }
 
+/* The same search again, with its files. */
+static void add_search_command(struct ulp_text *out, const struct ulp_search *found)
+{
+    ulp_command_add(out, "quantise", found->arguments);
+    if (found->target)
+        ulp_text_show_whole(out, " --for ");
+    if (found->target)
+        ulp_text_show_whole(out, found->target);
+    for (size_t f = 0; f < found->format_count; f++)
+        ulp_text_add(out, "%s%s", f ? "," : " --formats ", found->formats[f].name);
+    for (size_t t = 0; t < found->tolerance_count && !found->by_default; t++) {
+        ulp_text_add(out, " --tolerance");
+        ulp_word_add(out, found->tolerances[t]);
+    }
+    if (found->budget > 0)
+        ulp_text_add(out, " --budget bits=%.17g", found->budget);
+    ulp_text_add(out, " --out quantised/");
+}
+
 /* What is to be done where the plan meets what was asked. */
-static const char *todo(const struct ulp_search *found)
+static void add_todo(struct ulp_text *out, const struct ulp_search *found)
 {
     if (!found->layer_count)
-        return "nothing";
-    if (found->scaled)
-        return found->quantised
-                   ? "run quantised.onnx of --out FOLDER, or give ModelOpt modelopt.yaml, "
-                     "or your quantiser the list of exclude.txt"
-                   : "give --out FOLDER, which writes quantised.onnx and lists for other "
-                     "quantisers";
-    return found->mixed.path ? "run mixed.onnx, or TensorRT by the files beside it, of --out FOLDER"
-                             : "give each layer its format of the table";
+        ulp_text_add(out, "nothing");
+    else if (!found->scaled)
+        ulp_text_add(out, "%s",
+                     found->mixed.path
+                         ? "run mixed.onnx, or TensorRT by the files beside it, of --out FOLDER"
+                         : "give each layer its format of the table");
+    else if (found->quantised)
+        ulp_text_show(out, "run %s; exclude.txt beside it has what other quantisers leave out%s",
+                      found->quantised,
+                      ulp_modelopt_has_modules(found) ? ", modelopt.yaml the same for ModelOpt"
+                                                      : "");
+    else if (found->quantised_reason)
+        ulp_text_show(out, "mend why there is no quantised.onnx: %s", found->quantised_reason);
+    else
+        add_search_command(out, found);
 }
 
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
@@ -235,10 +261,12 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                      found->scaled ? "the main graph has no MatMul, Gemm or Conv whose factors "
                                      "could be quantised"
                                    : "no node computes floating-point values");
-    ulp_text_add(&head->todo, "%s",
-                 found->met         ? todo(found)
-                 : found->timed_out ? "give it more time (--stop-after)"
-                                    : "ask for less (--tolerance), or allow more bits");
+    if (found->met)
+        add_todo(&head->todo, found);
+    else
+        ulp_text_add(&head->todo, "%s",
+                     found->timed_out ? "give it more time (--stop-after)"
+                                      : "ask for less (--tolerance), or allow more bits");
     if (found->minimal && found->budget > 0)
         ulp_text_add(notes,
                      "No single product in another format, others giving way, has less error: "

@@ -65,8 +65,9 @@ static const struct ulp_value *value_of(const struct quantised *q, const struct 
 }
 
 /* The range that samples had of the factor, which its static scale is of. */
-static void take_range(struct ulp_quantised *item, const struct ulp_arithmetic *arithmetic,
-                       const char *node)
+static enum ulp_status take_range(struct ulp_quantised *item,
+                                  const struct ulp_arithmetic *arithmetic, const char *node,
+                                  struct ulp_error *error)
 {
     char factor[16];
     snprintf(factor, sizeof factor, "input %zu", item->input);
@@ -75,10 +76,14 @@ static void take_range(struct ulp_quantised *item, const struct ulp_arithmetic *
     const struct ulp_factor_range *found = ranges ? bsearch(&wanted, ranges->items, ranges->count,
                                                             sizeof wanted, ulp_factor_range_order)
                                                   : NULL;
+    if (ranges && !found) /* with none it would be written with a scale of 1 */
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "there is no range of node '%s', %s", node,
+                        factor);
     if (found) {
         item->largest = found->largest;
         item->least = found->least;
     }
+    return ULP_OK;
 }
 
 static bool is_one(const struct ulp_node *node, const char *attribute)
@@ -105,6 +110,14 @@ static void take_bias(const struct quantised *q, struct ulp_quantised *item,
     item->bias_input = 2;
 }
 
+/* The type that both factors have: that of one whose shape a run finds is not known before. */
+static enum ulp_type find_type(const struct ulp_program_node *node, size_t input)
+{
+    const struct ulp_program_slot *slots = node->block->slots;
+    const enum ulp_type own = slots[node->step->inputs[input]].shape.type;
+    return own ? own : slots[node->step->inputs[!input]].shape.type;
+}
+
 static enum ulp_status add_factor(struct quantised *q, size_t n, size_t input,
                                   const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
 {
@@ -122,27 +135,36 @@ static enum ulp_status add_factor(struct quantised *q, size_t n, size_t input,
         .node = node->step->bound.node,
         .input = input,
         .scaling = scaling,
-        .type = slot->shape.type,
+        .type = find_type(node, input),
         .computed = slot->producer >= 0,
         .rank = slot->shape.rank,
         .axis = axis,
         .channel = ulp_search_channel_axis(node, input, axis),
         /* ONNX Runtime's products take zero points of columns of the second factor alone */
         .as_unsigned =
-            q->search->options->unsigned_weights && second &&
-            (slot->shape.rank == 2 || strcmp(node->step->bound.node->op_type, "MatMul") != 0),
+            q->search->options->unsigned_codes &&
+            (!is_weight || (second && (slot->shape.rank == 2 ||
+                                       strcmp(node->step->bound.node->op_type, "MatMul") != 0))),
         .k = (size_t)slot->shape.dims[axis]};
     item->overridable = slot->constant && value_of(q, item)->overridable;
     if (slot->constant && (!item->overridable || ulp_scaling_is_integer(scaling)))
         status = store_constant(q, slot->constant, error);
     if (item->constant && second && ulp_scaling_is_integer(scaling) && !scaling->k)
         take_bias(q, item, node);
-    else if (!item->constant)
-        take_range(item, arithmetic, ulp_program_node_name(program, n));
+    else if (!item->constant && status == ULP_OK)
+        status = take_range(item, arithmetic, ulp_program_node_name(program, n), error);
     const int64_t opset = ulp_quantise_opset(scaling, q->search->options->tensorrt);
     q->opset = q->opset > opset ? q->opset : opset;
     q->count++;
     return status;
+}
+
+/* Blocks and lines of a value lie along an axis. */
+static bool has_unknown_axis(const struct ulp_program_node *node, const struct ulp_scaling *scaling)
+{
+    const struct ulp_program_slot *slots = node->block->slots;
+    return !ulp_scaling_is_integer(scaling) && (scaling->k || scaling->lines) &&
+           (!slots[node->step->inputs[0]].shape.type || !slots[node->step->inputs[1]].shape.type);
 }
 
 /* *reason: why some product has no form in a file. */
@@ -163,7 +185,9 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
                           ? "QuantizeLinear has one scale for a value, of samples: give int8, "
                             "uint8, int16, uint16 or integers by tensor"
                       : patch ? "what a convolution sums lies along no axis"
-                              : ulp_quantise_refuses(scaling, search->options->tensorrt);
+                      : has_unknown_axis(node, scaling)
+                          ? "the shape of a value is not known before a run"
+                          : ulp_quantise_refuses(scaling, search->options->tensorrt);
     if (why)
         snprintf(reason, 256, "%.60s takes %.40s, and %.120s",
                  ulp_program_node_name(search->emulation.program, n), choice->name, why);

@@ -109,9 +109,8 @@ static enum ulp_status calibrate(const struct quantise_options *options,
     calibration.thread_count = wanted->thread_count;
     calibration.progress = wanted->progress;
     ULP_SCOPED(ulp_scoped_free) char *missed = NULL;
-    const enum ulp_status status =
-        ulp_calibrate(work->model, work->given, work->samples.count, &calibration,
-                      options->calibrate, NULL, &missed, error);
+    const enum ulp_status status = ulp_calibrate(work->model, work->given, work->samples.count,
+                                                 &calibration, options->calibrate, &missed, error);
     if (status == ULP_OK)
         say(stdout, "%s has the ranges of factors over %zu %s. Take them with -a %s,scales=%s%s\n",
             options->calibrate, work->samples.count,

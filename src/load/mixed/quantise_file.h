@@ -27,8 +27,7 @@ struct ulp_quantised {
     /* of integers: the axis of a constant whose places have scales of their own; the node's bias
      * where this factor is its weights, and its input; NULL: none */
     int channel;
-    bool as_unsigned; /* signed codes of a constant are written as unsigned ones, zero at the middle
-                       */
+    bool as_unsigned; /* signed codes are written as unsigned ones, zero at the middle */
     const struct ulp_tensor *bias;
     size_t bias_input;
     /* of a constant: the values as the plan stores them, which are rounded here once; NULL: scales

@@ -173,13 +173,14 @@ static enum ulp_status read_scaling(struct ulp_scaling *out, const char *key, co
 static enum ulp_status read_factor(struct ulp_request *request, const char *key, const char *value,
                                    struct ulp_error *error)
 {
-    struct ulp_scaling *scaling = &request->scaling[0], two[2];
-    const bool both = ulp_scaling_find_both(value, two), said = request->said[ULP_PART_FACTOR_B];
+    struct ulp_scaling *scaling = &request->scaling[0], two[2] = {{.name = ""}, {.name = ""}};
+    const bool found = ulp_scaling_find_word(value, two), said = request->said[ULP_PART_FACTOR_B],
+               both = found && strcmp(two[0].name, two[1].name) != 0;
     request->given[ULP_PART_FACTOR_B] = said || both;
-    *scaling = both ? two[0] : (struct ulp_scaling){0};
+    *scaling = two[0];
     if (both && !said)
         request->scaling[1] = two[1];
-    if (!both && !ulp_scaling_find(value, scaling))
+    if (!found)
         return read_format(&request->factor, key, value, error);
     request->factor = scaling->element;
     return ULP_OK;

@@ -120,19 +120,16 @@ bool ulp_scaling_find(const char *name, struct ulp_scaling *out)
     return false;
 }
 
-bool ulp_scaling_find_both(const char *word, struct ulp_scaling out[2])
+bool ulp_scaling_find_word(const char *word, struct ulp_scaling out[2])
 {
     for (size_t i = 0; i < sizeof both / sizeof *both; i++)
         if (strcmp(both[i].word, word) == 0)
             return ulp_scaling_find(both[i].first, &out[0]) &&
                    ulp_scaling_find(both[i].weights, &out[1]);
-    return false;
-}
-
-bool ulp_scaling_find_any(const char *name)
-{
-    struct ulp_scaling scaling[2];
-    return ulp_scaling_find(name, &scaling[0]) || ulp_scaling_find_both(name, scaling);
+    const bool found = ulp_scaling_find(word, &out[0]);
+    if (found)
+        out[1] = out[0];
+    return found;
 }
 
 static enum ulp_status set_rule(struct ulp_scaling *scaling, enum ulp_scale_rule rule,

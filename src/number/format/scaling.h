@@ -8,10 +8,9 @@
 const char *ulp_scaling_row(size_t index);
 /* The row of that name with the rule that is its own; false: there is none. */
 bool ulp_scaling_find(const char *name, struct ulp_scaling *out);
-/* A word for both factors: "int8", of values that are no weights, and of weights. */
-bool ulp_scaling_find_both(const char *word, struct ulp_scaling out[2]);
-/* Is it a row, or such a word? */
-bool ulp_scaling_find_any(const char *name);
+/* What factor= takes: a row, of both factors alike, or a word for two of them ("int8"): of values
+ * that are no weights, and of weights. */
+bool ulp_scaling_find_word(const char *word, struct ulp_scaling out[2]);
 struct ulp_request;
 /* What a request says of scales; storage, rounding and accumulator are set. */
 enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
@@ -43,9 +42,9 @@ static inline bool ulp_scaling_has_tensor(const struct ulp_scaling *scaling)
 /* Of an element, with its part of the scale of its block. */
 static inline double ulp_scaling_bits(const struct ulp_scaling *scaling)
 {
-    return scaling->element.storage_bits +
-           (scaling->k && scaling->lines <= 1 ? (double)scaling->scale.storage_bits / scaling->k
-                                              : 0);
+    return scaling->element.storage_bits + (scaling->k && scaling->lines <= 1
+                                                ? (double)scaling->scale.storage_bits / scaling->k
+                                                : 0);
 }
 /* The order of struct ulp_factor_range in its list. */
 int ulp_factor_range_order(const void *a, const void *b);

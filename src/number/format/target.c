@@ -15,6 +15,7 @@
 #define CHOICE(...)
 #define PROCESSORS(...)
 #define TF32(...)
+#define INTEGERS(...)
 
 static const struct ulp_target targets[] = {
 #undef TARGET
@@ -121,6 +122,14 @@ static const struct ulp_target_tf32 tf32[] = {
 #define TF32(...)
 };
 
+static const struct ulp_target_integers integers[] = {
+#undef INTEGERS
+#define INTEGERS(...) {__VA_ARGS__},
+#include "number/format/target.def"
+#undef INTEGERS
+#define INTEGERS(...)
+};
+
 /* Of the part steps=, as enum ulp_steps. */
 const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu",   "ort-cpu", "htp",
                                        "rknn",  "tensorrt", "openvino", NULL};
@@ -167,6 +176,14 @@ const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *target)
     for (size_t i = 0; i < TF32_COUNT; i++)
         if (strcmp(tf32[i].target, target->name) == 0)
             return &tf32[i];
+    return NULL;
+}
+
+const struct ulp_target_integers *ulp_target_integers(const struct ulp_target *target)
+{
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        if (strcmp(integers[i].target, target->name) == 0)
+            return &integers[i];
     return NULL;
 }
 
