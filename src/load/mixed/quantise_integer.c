@@ -4,72 +4,18 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/operand/scaled.h"
 #include "kernels/operand/scaled_round.h"
 #include "load/mixed/quantising.h"
-
-/* A constant's lines: its channels, or what lies along the axis that is summed. */
-struct lines {
-    size_t count, k;
-    int64_t *line_offset, *k_offset;
-    struct ulp_scaled scaled;
-    size_t blocks;        /* of a line */
-    float least, largest; /* of all, where these are the tensor's; else 0 */
-};
 
 static bool has_channels(const struct ulp_quantised *item)
 {
     return item->scaling->k == 0 && item->scaling->lines == 1;
 }
 
-/* A line with a scale of its own is all that stands at one place of the channels' axis. */
-static void lay_lines(const struct ulp_quantised *item, struct lines *out)
+static void gather(struct quantising *q, const struct ulp_quantised *item,
+                   struct quantising_lines *out)
 {
-    const struct ulp_tensor *tensor = item->constant;
-    const int axis = has_channels(item) ? item->channel : item->axis;
-    size_t before = 1, behind = 1;
-    for (int d = 0; d < tensor->rank; d++)
-        *(d < axis ? &before : &behind) *= d == axis ? 1 : (size_t)tensor->dims[d];
-    const size_t length = (size_t)tensor->dims[axis];
-    for (size_t i = 0; i < length; i++)
-        (has_channels(item) ? out->line_offset : out->k_offset)[i] = (int64_t)(i * behind);
-    for (size_t i = 0; i < before * behind; i++)
-        (has_channels(item) ? out->k_offset : out->line_offset)[i] =
-            (int64_t)(i / behind * length * behind + i % behind);
-}
-
-static float value_at(const struct ulp_tensor *tensor, int64_t i)
-{
-    return (float)ulp_tensor_get(tensor, (size_t)i);
-}
-
-static void round_lines(struct quantising *q, const struct ulp_quantised *item, struct lines *out)
-{
-    const struct ulp_tensor *tensor = item->constant;
-    const size_t length = (size_t)tensor->dims[has_channels(item) ? item->channel : item->axis],
-                 others = length ? tensor->count / length : 0;
-    *out = (struct lines){.count = has_channels(item) ? length : others,
-                          .k = has_channels(item) ? others : length};
-    out->line_offset = ulp_arena_take(q->editor.arena, out->count + 1, sizeof *out->line_offset);
-    out->k_offset = ulp_arena_take(q->editor.arena, out->k + 1, sizeof *out->k_offset);
-    if (!out->line_offset || !out->k_offset) {
-        q->status = ulp_out_of_memory(q->editor.error);
-        return;
-    }
-    lay_lines(item, out);
-    const struct ulp_contraction problem = {.batch_count = 1,
-                                            .m = out->count,
-                                            .k = out->k,
-                                            .a = {.tensor = tensor,
-                                                  .line_offset = out->line_offset,
-                                                  .k_offset = out->k_offset}};
-    q->status = ulp_scaled_make(&out->scaled, item->scaling, &problem, 0, true,
-                                ULP_ROUND_NEAREST_EVEN, q->pool, q->editor.error);
-    out->blocks = out->scaled.block_count;
-    for (size_t i = 0; i < tensor->count && !item->scaling->k && !has_channels(item); i++) {
-        const float x = value_at(tensor, (int64_t)i);
-        ulp_scaled_ends(&x, 1, &out->least, &out->largest);
-    }
+    quantising_gather(q, item, has_channels(item), out);
 }
 
 /* What codes have of their own: elements lie around 0. */
@@ -89,32 +35,31 @@ static enum ulp_type find_type(const struct ulp_quantised *item)
                                     : ULP_TYPE_UINT4;
 }
 
-/* Minus the zero point of a block. */
-static float find_low(const struct ulp_quantised *item, const struct lines *lines, size_t line,
-                      size_t block)
+/* Minus the zero point of a block: of one for the tensor, of all of it. */
+static float find_low(const struct ulp_quantised *item, const struct quantising_lines *lines,
+                      size_t line, size_t block)
 {
+    const bool whole = !item->scaling->k && !has_channels(item);
     const size_t first = block * lines->scaled.block,
-                 end = ulp_size_min(lines->k, first + lines->scaled.block);
-    float least = lines->least, largest = lines->largest, low;
+                 count = whole ? item->constant->count
+                               : ulp_size_min(lines->k - first, lines->scaled.block);
+    float least = 0, largest = 0, low;
     if (!item->scaling->zero_point)
         return -find_middle(item);
-    for (size_t k = first; k < end; k++) {
-        const float x = value_at(item->constant, lines->line_offset[line] + lines->k_offset[k]);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t at =
+            whole ? (int64_t)i : lines->line_offset[line] + lines->k_offset[first + i];
+        const float x = (float)ulp_tensor_get(item->constant, (size_t)at);
         ulp_scaled_ends(&x, 1, &least, &largest);
     }
     ulp_scaled_scale(item->scaling, least, largest, &low);
     return low;
 }
 
-/* Element `at` of integers of that many bits; two's complement, those of four bits two in a byte.
- */
+/* Two's complement. */
 static void put_code(uint8_t *raw, int bits, size_t at, float code)
 {
-    const uint32_t value = (uint32_t)(int32_t)code;
-    if (bits == 4)
-        raw[at / 2] |= (uint8_t)((value & 15) << (4 * (at & 1)));
-    for (int b = 0; b < bits / 8; b++)
-        raw[at * (size_t)(bits / 8) + (size_t)b] = (uint8_t)(value >> (8 * b));
+    quantising_put(raw, bits, at, (uint32_t)(int32_t)code);
 }
 
 static uint8_t *take_codes(struct quantising *q, size_t count, int bits, size_t *bytes)
@@ -124,7 +69,7 @@ static uint8_t *take_codes(struct quantising *q, size_t count, int bits, size_t 
 }
 
 static const char *put_elements(struct quantising *q, const struct ulp_quantised *item,
-                                const struct lines *lines)
+                                const struct quantising_lines *lines)
 {
     const int bits = item->scaling->element.storage_bits;
     const float *elements = lines->scaled.elements.data;
@@ -134,7 +79,7 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
     for (size_t l = 0; q->status == ULP_OK && l < lines->count; l++)
         for (size_t k = 0; k < lines->k; k++) {
             const float x = elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]];
-            if (k % lines->scaled.block == 0)
+            if (k % lines->scaled.block == 0 && (l == 0 || item->scaling->lines == 1))
                 low = find_low(item, lines, l, k / lines->scaled.block);
             put_code(raw, bits, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
                      isnan(x) ? 0 : x - low);
@@ -144,19 +89,17 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
 
 /* Scales, or zero points, as DequantizeLinear reads them: one, of channels, of blocks. */
 static const char *put_blocks(struct quantising *q, const struct ulp_quantised *item,
-                              const struct lines *lines, bool zeros)
+                              const struct quantising_lines *lines, bool zeros)
 {
     const enum ulp_type type = zeros ? find_type(item) : ULP_TYPE_FLOAT;
     const int bits = zeros ? item->scaling->element.storage_bits : 32;
     struct ulp_tensor shape = ulp_tensor_view(item->constant);
-    size_t bytes, behind = 1; /* values that lie behind one place of the blocks' axis */
-    for (int d = item->axis + 1; d < shape.rank && item->scaling->k; d++)
-        behind *= (size_t)shape.dims[d];
+    size_t bytes;
     const size_t count = item->scaling->k || has_channels(item) ? lines->count : 1;
     uint8_t *raw = take_codes(q, count * lines->blocks, bits, &bytes);
     for (size_t l = 0; q->status == ULP_OK && l < count; l++)
         for (size_t b = 0; b < lines->blocks; b++) {
-            const size_t at = (l / behind * lines->blocks + b) * behind + l % behind;
+            const size_t at = quantising_block(lines, l, b);
             const float scale = lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, l, b)];
             if (zeros)
                 put_code(raw, bits, at, -find_low(item, lines, l, b));
@@ -185,9 +128,9 @@ static void set_axis(struct quantising *q, const struct ulp_quantised *item)
 static const char *put_constant(struct quantising *q, const struct ulp_quantised *item,
                                 const char *name)
 {
-    struct lines lines = {0};
+    struct quantising_lines lines = {0};
     const char *elements, *scales, *zeros = NULL, *out = "";
-    round_lines(q, item, &lines);
+    gather(q, item, &lines);
     if (q->status == ULP_OK) {
         scales = put_blocks(q, item, &lines, false);
         if (item->scaling->zero_point || item->as_unsigned || item->overridable)
@@ -209,16 +152,15 @@ static const char *put_value(struct quantising *q, const struct ulp_quantised *i
                              const char *name)
 {
     const int bits = item->scaling->element.storage_bits;
-    const enum ulp_type type = quantising_type(&item->scaling->element);
     const struct ulp_tensor one = {.count = 1};
     float low;
     const float scale = ulp_scaled_scale(item->scaling, item->least, item->largest, &low);
     size_t bytes;
     uint8_t *raw = take_codes(q, 1, bits, &bytes);
     if (q->status == ULP_OK)
-        put_code(raw, bits, 0, item->scaling->zero_point ? -low : 0);
+        put_code(raw, bits, 0, item->scaling->zero_point ? -low : find_middle(item));
     const char *scales = quantising_float(q, (double)scale),
-               *zero = quantising_raw(q, type, &one, raw, bytes, "zero_point"),
+               *zero = quantising_raw(q, find_type(item), &one, raw, bytes, "zero_point"),
                *elements = quantising_node(q, "QuantizeLinear", name, scales, zero, "elements");
     q->written->values++;
     return quantising_node(q, "DequantizeLinear", elements, scales, zero, "back");
@@ -234,25 +176,36 @@ const char *quantise_integer(struct quantising *q, const struct ulp_quantised *i
 
 /* ---- the bias ---- */
 
-/* The scale of each sum: of the values times of the channel. NaN: a code lies beyond INT32. */
+/* The scale of sum i: of the values times of the channel. */
+static float sum_scale(const struct ulp_quantised *value, const struct quantising_lines *lines,
+                       size_t i)
+{
+    float low;
+    return ulp_scaled_scale(value->scaling, value->least, value->largest, &low) *
+           lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, i, 0)];
+}
+
 static const char *put_bias(struct quantising *q, const struct ulp_quantised *value,
-                            const struct ulp_quantised *weights, const struct lines *lines)
+                            const struct ulp_quantised *weights,
+                            const struct quantising_lines *lines)
 {
     const struct ulp_tensor *bias = weights->bias;
     const bool each = has_channels(weights);
     const size_t scales = each ? bias->count : 1;
-    const int64_t dims = (int64_t)scales;
-    struct ulp_tensor shape = {.rank = each, .dims = {dims}, .count = scales};
-    float low;
-    const float first = ulp_scaled_scale(value->scaling, value->least, value->largest, &low);
+    const struct ulp_tensor shape = {.rank = each, .dims = {(int64_t)scales}, .count = scales};
     uint8_t *codes = quantising_bytes(q, 4 * bias->count), *scale = quantising_bytes(q, 4 * scales);
-    for (size_t i = 0; q->status == ULP_OK && i < bias->count; i++) {
-        const float own =
-            first * lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, each ? i : 0, 0)];
+    bool fits = true;
+    for (size_t i = 0; q->status == ULP_OK && fits && i < bias->count; i++) {
+        const float own = sum_scale(value, lines, each ? i : 0);
         const double code = rint(ulp_tensor_get(bias, i) / (double)own);
-        const int32_t written = (int32_t)code; /* quantise_bias has looked: it fits */
+        const int32_t written = (fits = fabs(code) < 0x1p31) ? (int32_t)code : 0;
         memcpy(codes + 4 * i, &written, sizeof written);
         memcpy(scale + 4 * (each ? i : 0), &own, sizeof own);
+    }
+    if (q->status == ULP_OK && !fits) {
+        ulp_free(codes);
+        ulp_free(scale);
+        return NULL;
     }
     const char *elements = quantising_raw(q, ULP_TYPE_INT32, bias, codes, 4 * bias->count, "bias"),
                *of_bias =
@@ -263,29 +216,14 @@ static const char *put_bias(struct quantising *q, const struct ulp_quantised *va
     return out;
 }
 
-static bool fits(const struct ulp_quantised *value, const struct ulp_quantised *weights,
-                 const struct lines *lines)
-{
-    const bool each = has_channels(weights);
-    float low;
-    const float first = ulp_scaled_scale(value->scaling, value->least, value->largest, &low);
-    for (size_t i = 0; i < weights->bias->count; i++) {
-        const float own =
-            first * lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, each ? i : 0, 0)];
-        if (!(fabs(ulp_tensor_get(weights->bias, i) / (double)own) < 0x1p31 - 1))
-            return false;
-    }
-    return true;
-}
-
 const char *quantise_bias(struct quantising *q, const struct ulp_quantised *value,
                           const struct ulp_quantised *weights)
 {
-    struct lines lines = {0};
+    struct quantising_lines lines = {0};
     const char *out = NULL;
     if (q->status == ULP_OK)
-        round_lines(q, weights, &lines);
-    if (q->status == ULP_OK && lines.count >= weights->bias->count && fits(value, weights, &lines))
+        gather(q, weights, &lines);
+    if (q->status == ULP_OK && lines.count >= weights->bias->count)
         out = put_bias(q, value, weights, &lines);
     ulp_scaled_free(&lines.scaled);
     return out;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/operand/scaled.h"
 #include "number/round/round.h"
 
 enum ulp_type quantising_type(const struct ulp_format *element)
@@ -144,54 +143,52 @@ const char *quantising_float(struct quantising *q, double value)
     return add_same(q, &number, "number");
 }
 
-/* A constant's lines along the axis, as a factor has them. */
-struct lines {
-    size_t before, behind; /* products of the dimensions on both sides of the axis */
-    int64_t *line_offset, *k_offset;
-    struct ulp_scaled scaled;
-};
-
-static void gather(struct quantising *q, const struct ulp_quantised *item, struct lines *out)
+void quantising_gather(struct quantising *q, const struct ulp_quantised *item, bool channels,
+                       struct quantising_lines *out)
 {
     const struct ulp_tensor *tensor = item->constant;
-    *out = (struct lines){.before = 1, .behind = 1};
+    const int axis = channels ? item->channel : item->axis;
+    size_t before = 1, behind = 1;
     for (int d = 0; d < tensor->rank; d++)
-        *(d < item->axis ? &out->before : &out->behind) *=
-            d == item->axis ? 1 : (size_t)tensor->dims[d];
-    const size_t lines = out->before * out->behind;
-    out->line_offset = ulp_arena_take(q->editor.arena, lines + 1, sizeof *out->line_offset);
-    out->k_offset = ulp_arena_take(q->editor.arena, item->k + 1, sizeof *out->k_offset);
-    if (!out->line_offset || !out->k_offset) {
+        *(d < axis ? &before : &behind) *= d == axis ? 1 : (size_t)tensor->dims[d];
+    const size_t length = (size_t)tensor->dims[axis], others = before * behind;
+    int64_t *along = ulp_arena_take(q->editor.arena, length + 1, sizeof *along),
+            *across = ulp_arena_take(q->editor.arena, others + 1, sizeof *across);
+    *out = (struct quantising_lines){.count = channels ? length : others,
+                                     .k = channels ? others : length,
+                                     .behind = channels ? 1 : behind,
+                                     .line_offset = channels ? along : across,
+                                     .k_offset = channels ? across : along};
+    if (!along || !across) {
         q->status = ulp_out_of_memory(q->editor.error);
         return;
     }
-    for (size_t l = 0; l < lines; l++)
-        out->line_offset[l] = (int64_t)(l / out->behind * item->k * out->behind + l % out->behind);
-    for (size_t k = 0; k < item->k; k++)
-        out->k_offset[k] = (int64_t)(k * out->behind);
+    for (size_t i = 0; i < length; i++)
+        along[i] = (int64_t)(i * behind);
+    for (size_t i = 0; i < others; i++)
+        across[i] = (int64_t)(i / behind * length * behind + i % behind);
     const struct ulp_contraction problem = {.batch_count = 1,
-                                            .m = lines,
-                                            .k = item->k,
+                                            .m = out->count,
+                                            .k = out->k,
                                             .a = {.tensor = tensor,
                                                   .line_offset = out->line_offset,
                                                   .k_offset = out->k_offset}};
     q->status = ulp_scaled_make(&out->scaled, item->scaling, &problem, 0, true,
                                 ULP_ROUND_NEAREST_EVEN, q->pool, q->editor.error);
+    out->blocks = out->scaled.block_count;
 }
 
-static void put_encoded(uint8_t *raw, enum ulp_type type, const struct ulp_format *format, size_t i,
-                        float value)
+void quantising_put(uint8_t *raw, int bits, size_t at, uint32_t value)
 {
-    const uint32_t bits = ulp_format_encode(format, (double)value);
-    const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
+    const size_t bytes = (size_t)bits / 8;
     if (!bytes)
-        raw[i / 2] |= (uint8_t)(bits << (4 * (i & 1)));
+        raw[at / 2] |= (uint8_t)((value & 15) << (4 * (at & 1)));
     for (size_t b = 0; b < bytes; b++)
-        raw[i * bytes + b] = (uint8_t)(bits >> (8 * b));
+        raw[at * bytes + b] = (uint8_t)(value >> (8 * b));
 }
 
 static const char *put_elements(struct quantising *q, const struct ulp_quantised *item,
-                                const struct lines *lines)
+                                const struct quantising_lines *lines)
 {
     const enum ulp_type type = quantising_type(&item->scaling->element);
     const struct ulp_tensor *tensor = item->constant;
@@ -200,16 +197,19 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
     struct ulp_format format;
     uint8_t *raw = quantising_bytes(q, bytes);
     TRY(ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error));
-    for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
-        for (size_t k = 0; k < item->k; k++)
-            put_encoded(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
-                        elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]]);
+    for (size_t l = 0; q->status == ULP_OK && l < lines->count; l++)
+        for (size_t k = 0; k < lines->k; k++) {
+            const float x = elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]];
+            quantising_put(raw, ulp_type_rows[type].file_bits,
+                           (size_t)(lines->line_offset[l] + lines->k_offset[k]),
+                           ulp_format_encode(&format, (double)x));
+        }
     return quantising_raw(q, type, tensor, raw, bytes, "elements");
 }
 
 /* Of FLOAT scales with one for the tensor E4M3 numbers and a node that multiplies them. */
 static const char *put_scales(struct quantising *q, const struct ulp_quantised *item,
-                              const struct lines *lines)
+                              const struct quantising_lines *lines)
 {
     const struct ulp_scaling *scaling = item->scaling;
     const bool whole = scaling->k == 0 && scaling->lines == 0,
@@ -219,7 +219,7 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
                                                              : ULP_TYPE_FLOAT,
                         /* TensorRT's are the same bytes */
         written = q->tensorrt && ulp_scaling_is_power(scaling) ? ULP_TYPE_UINT8 : type;
-    const size_t blocks = lines->scaled.block_count, count = lines->before * lines->behind * blocks;
+    const size_t blocks = lines->blocks, count = lines->count * blocks;
     struct ulp_tensor shape = ulp_tensor_view(item->constant);
     struct ulp_format format;
     if (whole)
@@ -227,11 +227,11 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
     const size_t bytes = count * (inside ? 1 : sizeof(float));
     uint8_t *raw = quantising_bytes(q, bytes);
     TRY(ulp_format_find(ulp_type_rows[type].format, &format, q->editor.error));
-    for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
+    for (size_t l = 0; q->status == ULP_OK && l < lines->count; l++)
         for (size_t b = 0; b < blocks; b++) {
-            const size_t at = (l / lines->behind * blocks + b) * lines->behind + l % lines->behind;
             const float scale = lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, l, b)];
-            put_encoded(raw, type, &format, at, scale);
+            quantising_put(raw, ulp_type_rows[type].file_bits, quantising_block(lines, l, b),
+                           ulp_format_encode(&format, (double)scale));
         }
     shape.dims[item->axis] = (int64_t)blocks;
     const char *out = quantising_raw(q, written, &shape, raw, bytes, "scales");
@@ -244,10 +244,10 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
 void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
                          const char **elements, const char **scales)
 {
-    struct lines lines = {0};
+    struct quantising_lines lines = {0};
     *elements = *scales = "";
     if (q->status == ULP_OK)
-        gather(q, item, &lines);
+        quantising_gather(q, item, false, &lines);
     if (q->status == ULP_OK)
         *elements = put_elements(q, item, &lines);
     if (q->status == ULP_OK)

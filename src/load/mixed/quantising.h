@@ -2,8 +2,9 @@
  * remembered in `status`, and what follows does nothing. */
 #pragma once
 
-#include "load/mixed/quantise_file.h"
+#include "kernels/operand/scaled.h"
 #include "load/mixed/editor.h"
+#include "load/mixed/quantise_file.h"
 
 struct quantising {
     struct editor editor; /* first: it is what the change is given */
@@ -43,6 +44,24 @@ const char *quantising_list(struct quantising *q, const int64_t *values, size_t 
 const char *quantising_float(struct quantising *q, double value);
 void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
                          const char **elements, const char **scales);
+/* A constant's lines, as a factor has them: what is summed lies along the axis, or is all that
+ * stands at one place of the channels' axis. */
+struct quantising_lines {
+    size_t count, k, blocks; /* blocks: of a line */
+    size_t behind;           /* lines that lie behind one place of the axis */
+    int64_t *line_offset, *k_offset;
+    struct ulp_scaled scaled; /* rounded; freed with ulp_scaled_free, also after a failure */
+};
+void quantising_gather(struct quantising *q, const struct ulp_quantised *item, bool channels,
+                       struct quantising_lines *out);
+/* Where the scale of a line's block stands among all. */
+static inline size_t quantising_block(const struct quantising_lines *lines, size_t line,
+                                      size_t block)
+{
+    return (line / lines->behind * lines->blocks + block) * lines->behind + line % lines->behind;
+}
+/* Element `at` of so many bits, 4 or whole bytes; the array is zeros before. */
+void quantising_put(uint8_t *raw, int bits, size_t at, uint32_t value);
 /* `bytes` zeros, for quantising_raw; NULL after a failure. */
 uint8_t *quantising_bytes(struct quantising *q, size_t bytes);
 /* An initializer of these bytes, which are taken over. */
