@@ -12,8 +12,8 @@ check_probe_SOURCES = %D%/check_probe.c
 check_walk_SOURCES = %D%/check_walk.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h %D%/harness/hints.c \
 	%D%/harness/variants.c %D%/harness/variants.h %D%/harness/variants_attribute.c \
 	%D%/harness/variants_inside.h
-TESTS += %D%/check_attention.sh %D%/check_cliffs.sh %D%/check_conv_kernels.sh %D%/check_htp.sh %D%/check_recurrent.sh %D%/check_microsoft.sh %D%/check_ort_cpu.sh %D%/check_ort_cuda.sh %D%/check_tensorrt.sh %D%/check_recorded_steps.sh
-dist_check_SCRIPTS += %D%/check_attention.sh %D%/check_cliffs.sh %D%/check_conv_kernels.sh %D%/check_recurrent.sh
+TESTS += %D%/check_attention.sh %D%/check_cliffs.sh %D%/check_conv_kernels.sh %D%/check_decoders.sh %D%/check_htp.sh %D%/check_recurrent.sh %D%/check_microsoft.sh %D%/check_ort_cpu.sh %D%/check_ort_cuda.sh %D%/check_tensorrt.sh %D%/check_recorded_steps.sh
+dist_check_SCRIPTS += %D%/check_attention.sh %D%/check_cliffs.sh %D%/check_decoders.sh %D%/check_conv_kernels.sh %D%/check_recurrent.sh
 dist_check_SCRIPTS += %D%/check_htp.sh %D%/check_microsoft.sh %D%/check_ort_cpu.sh %D%/check_ort_cuda.sh %D%/check_tensorrt.sh %D%/check_recorded_steps.sh
 EXTRA_DIST += tests/data/rtx tests/data/ort_cpu tests/data/ort_cuda tests/data/microsoft tests/data/declared tests/data/saturating tests/data/pairs tests/data/tensorrt tests/data/webgpu tests/data/rknn
 check_enclosures_SOURCES = %D%/check_enclosures.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h %D%/harness/hints.c

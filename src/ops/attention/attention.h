@@ -30,7 +30,7 @@ struct ulp_attention {
     struct ulp_tensor *out; /* NULL: not wanted, as are the following */
     struct ulp_heads y;
     struct ulp_tensor *present_key, *present_value; /* past and new positions, heads first */
-    /* the scores, as `show` says: raw, capped, masked or p */
+    /* the scores, as `show` says: raw, capped, masked, seen (0 where no query sees a key) or p */
     struct ulp_tensor *shown;
     const char *show;
 };

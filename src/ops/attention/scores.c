@@ -1,6 +1,7 @@
 /* The parts of attention: products over heads, and the softmax between them. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "ops/attention/mask.h"
@@ -57,7 +58,7 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
                                      struct ulp_tensor *out, struct ulp_tensor *sums,
                                      struct ulp_error *error)
 {
-    char text[512], number[40], cap[40], filter[40];
+    char text[544], number[40], cap[40], filter[40];
     struct ulp_operand bias, hidden, sink;
     const bool has_sink = a->sink || a->smooth, scaled = !isnan(a->scale);
     const bool stored = call->arithmetic->steps == ULP_STEPS_ORT_CPU &&
@@ -68,12 +69,13 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
     snprintf(filter, sizeof filter, "%a", (double)a->filter);
     snprintf(text, sizeof text,
              "raw = acc * %s; capped = %s; u = capped + bias%s; %smasked = allowed ? %s : -inf; "
-             "top = %s; sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = "
+             "%stop = %s; sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = "
              "row_sum(e)%s; p = sees ? e / all : 0; %s",
              scaled ? "number" : "(1 / sqrt(number))",
              a->softcap > 0 ? "cap * tanh(raw / cap)" : "raw",
              a->hidden ? " + (hidden == 0 ? 0 : filter)" : "", stored ? "c = 8193 * u; " : "",
              stored ? "(is_inf(u) ? u : c - (c - u))" : "u",
+             a->show && strcmp(a->show, "seen") == 0 ? "seen = allowed ? u : 0; " : "",
              has_sink ? "max(row_max(masked), sink)" : "row_max(masked)",
              has_sink ? " + exp(sink - top)" : "", wanted);
     ULP_TRY(ulp_attention_lay_mask(call, a, total, a->mask, &bias, error));

@@ -193,41 +193,52 @@ static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error
 
 /* ---- CausalConvWithState: each channel's own kernel over the past state and the input ---- */
 
+static int64_t dilation(const struct ulp_call *call)
+{
+    const struct ulp_attribute_value *given = ulp_call_attribute(call, "dilation");
+    return given->present && given->i > 1 ? given->i : 1;
+}
+
+/* How many positions before it the kernel's first product lies. */
+static int64_t past_length(const struct ulp_call *call)
+{
+    return ulp_dim_mul(call->in[1]->dims[2] - 1, dilation(call));
+}
+
 static enum ulp_status infer_causal(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0], *w = call->in[1], *bias = ulp_call_in(call, 2),
                             *past = ulp_call_in(call, 3);
     if (x->rank != 3 || w->rank != 3 || w->dims[0] != x->dims[1] || w->dims[1] != 1 ||
         w->dims[2] < 1 || (bias && bias->count != (size_t)x->dims[1]) ||
-        (past && past->count != (size_t)ulp_dim_mul(x->dims[0] * x->dims[1], w->dims[2] - 1)))
+        (past && past->count != (size_t)ulp_dim_mul(x->dims[0] * x->dims[1], past_length(call))))
         return ulp_fail(
             error, ULP_ERROR_INPUT,
             "weights, bias or past_state do not fit an input of batch x channels x length");
     ULP_TRY(ulp_call_describe(call, 0, x->type, 3, x->dims, error));
     return ulp_call_describe(call, 1, x->type, 3,
-                             (int64_t[]){x->dims[0], x->dims[1], w->dims[2] - 1}, error);
+                             (int64_t[]){x->dims[0], x->dims[1], past_length(call)}, error);
 }
 
 static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0], *w = call->in[1], *past = ulp_call_in(call, 3);
     const int64_t lines = x->dims[0] * x->dims[1], length = x->dims[2], k = w->dims[2],
-                  whole = length + k - 1;
+                  reach = past_length(call), whole = length + reach;
     int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_tensor padded, zero;
     struct ulp_sums sums;
     ULP_TRY(ulp_call_make_here(call, &padded, x->type, 2, (int64_t[]){lines, whole}, error));
     ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
     for (int64_t i = 0; i < lines; i++) {
-        if (past && k > 1)
-            ulp_move_run(&padded, (size_t)(i * whole), past, (size_t)(i * (k - 1)),
-                         (size_t)(k - 1));
+        if (past && reach > 0)
+            ulp_move_run(&padded, (size_t)(i * whole), past, (size_t)(i * reach), (size_t)reach);
         else
-            ulp_move_fill(&padded, (size_t)(i * whole), (size_t)(k - 1), zero.data);
-        ulp_move_run(&padded, (size_t)(i * whole + k - 1), x, (size_t)(i * length), (size_t)length);
+            ulp_move_fill(&padded, (size_t)(i * whole), (size_t)reach, zero.data);
+        ulp_move_run(&padded, (size_t)(i * whole + reach), x, (size_t)(i * length), (size_t)length);
         if (ulp_call_wants(call, 1))
-            ulp_move_run(&call->out[1], (size_t)(i * (k - 1)), &padded,
-                         (size_t)(i * whole + length), (size_t)(k - 1));
+            ulp_move_run(&call->out[1], (size_t)(i * reach), &padded, (size_t)(i * whole + length),
+                         (size_t)reach);
     }
     if (!ulp_call_wants(call, 0) || call->out[0].count == 0)
         return ULP_OK;
@@ -246,32 +257,69 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
         .b = {.tensor = &padded, .batch_offset = x_batch},
         .out_batch_offset = o_batch,
     };
-    ULP_TRY(
-        ulp_product_lay(call, &problem,
-                        (struct ulp_product_steps){.a_k = 1, .b_line = 1, .b_k = 1, .column = 1},
-                        error));
+    ULP_TRY(ulp_product_lay(
+        call, &problem,
+        (struct ulp_product_steps){.a_k = 1, .b_line = 1, .b_k = dilation(call), .column = 1},
+        error));
     ULP_TRY(ulp_sums_add(call, &sums, &problem, error));
     return ulp_sums_end(call, &sums, "--c-", error);
 }
 
+/* What com.microsoft's have beyond ai.onnx's is refused but where it says what ai.onnx's do. */
+static enum ulp_status check_state(struct ulp_call *call, struct ulp_error *error)
+{
+    static const struct {
+        const char *name;
+        int64_t plain;
+    } options[] = {{"ndim", 1},
+                   {"channels_last", 0},
+                   {"state_window", 0},
+                   {"input_channels", 0},
+                   {"input_channel_offset", 0},
+                   {"state_length", 0},
+                   {"state_update_capacity", 0}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const struct ulp_attribute_value *given = ulp_call_attribute(call, options[i].name);
+        if (given->present && given->i != options[i].plain)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s=%lld is not supported",
+                            options[i].name, (long long)given->i);
+    }
+    return ULP_OK;
+}
+
 #define CAUSAL                                                                        \
     .inputs = "input weight bias?=-0 past_state?", .outputs = "output present_state", \
-    .attributes = "activation:string=none", .infer = infer_causal, .run = run_causal, \
-    .work = ULP_WORK_CONTRACTION, .weights = "weight"
+    .infer = infer_causal, .run = run_causal, .work = ULP_WORK_CONTRACTION, .weights = "weight"
+#define ACTIVATION "activation:string=none"
+#define MS_CAUSAL                                                                              \
+    .domain = "com.microsoft", .since = 1, CAUSAL, .check = check_state,                       \
+    .attributes =                                                                              \
+        ACTIVATION "; channels_last:int; dilation:int; input_channel_offset:int; "             \
+                   "input_channels:int; ndim:int; state_channels_last:int; state_length:int; " \
+                   "state_update_capacity:int; state_window:int"
+#define LINEAR                                                                                 \
+    .inputs = "query key value past_state:f? decay? beta?", .outputs = "output present_state", \
+    .infer = infer_linear, .run = run_linear,                                                  \
+    .formulas = ULP_FORMULAS(&read_scaled, &read_by_size, &copy)
+#define RULE                                                                  \
+    "chunk_size:int=64; kv_num_heads:!int; q_num_heads:!int; scale:float=0; " \
+    "update_rule:string=gated_delta"
+#define SILU "y = acc + bias; y * sigmoid(y)"
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_state[] = {
     {.name = "CausalConvWithState", .since = 27, .when = "activation=none", CAUSAL,
-     .epilogue = "acc + bias"},
+     .attributes = ACTIVATION, .epilogue = "acc + bias"},
     {.name = "CausalConvWithState", .since = 27, .when = "activation=silu", CAUSAL,
-     .epilogue = "y = acc + bias; y * sigmoid(y)"},
+     .attributes = ACTIVATION, .epilogue = SILU},
     {.name = "CausalConvWithState", .since = 27, .when = "activation=swish", CAUSAL,
-     .epilogue = "y = acc + bias; y * sigmoid(y)"},
-    {.name = "LinearAttention", .since = 27, .inputs = "query key value past_state:f? decay? beta?",
-     .outputs = "output present_state",
-     .attributes = "chunk_size:int=64; kv_num_heads:!int; q_num_heads:!int; scale:float=0; "
-                   "update_rule:string=gated_delta", .infer = infer_linear, .run = run_linear,
-     .formulas = ULP_FORMULAS(&read_scaled, &read_by_size, &copy)},
+     .attributes = ACTIVATION, .epilogue = SILU},
+    {.name = "CausalConvWithState", .when = "activation=none", MS_CAUSAL, .epilogue = "acc + bias"},
+    {.name = "CausalConvWithState", .when = "activation=silu", MS_CAUSAL, .epilogue = SILU},
+    {.name = "CausalConvWithState", .when = "activation=swish", MS_CAUSAL, .epilogue = SILU},
+    {.name = "LinearAttention", .since = 27, LINEAR, .attributes = RULE},
+    {.name = "LinearAttention", .domain = "com.microsoft", .since = 1, LINEAR,
+     .attributes = RULE "; state_window:int", .check = check_state},
     {0},
 };
 /* clang-format on */

@@ -172,6 +172,9 @@ static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequanti
     const struct packed *p = &d->p;
     d->columns = block_columns(call, p);
     d->zero = ulp_call_in(call, 3);
+    if (groups && call->arithmetic->schedule.levels_obeyed && d->zero &&
+        d->zero->type == ULP_TYPE_UINT8)
+        d->zero = NULL; /* beside g_idx ONNX Runtime's CPU provider reads no zero points of bits */
     ULP_TRY(take_bytes(call, &d->values, d->columns, p->k, error));
     if (d->zero && d->zero->type == ULP_TYPE_UINT8) {
         ULP_TRY(take_bytes(call, &d->zeros, p->n, p->blocks, error));
@@ -335,19 +338,20 @@ static enum ulp_status add_columns_by_threads(struct ulp_call *call, const struc
 
 /* A block of A as MLAS quantises it: signed bytes, to nearest even, of the largest magnitude over
  * 127. */
-static const struct ulp_formula coded = {
+const struct ulp_formula ulp_bits_coded = {
     "x", "y", "top = row_max(abs(x)); round(x * (top == 0 ? 0 : 127 / top)) * (top / 127)"};
 
 /* Does ONNX Runtime's CPU provider multiply bytes here? Where B is a constant that it packs,
  * without g_idx and with zero points of bits (recorded: lab/record_saturating.py), FP16
- * activations, too. */
+ * activations, too. It has no such kernel for 2 bits in blocks of 16. */
 static bool quantises(const struct ulp_call *call)
 {
     const struct ulp_tensor *zero = ulp_call_in(call, 3);
     return call->arithmetic->schedule.levels_obeyed && !call->trace &&
            ulp_call_int(call, "accuracy_level") == 4 && call->in[0]->element == ULP_ELEMENT_F32 &&
            call->constants >> 1 & 1 && !ulp_call_in(call, 4) &&
-           (!zero || zero->type == ULP_TYPE_UINT8);
+           (!zero || zero->type == ULP_TYPE_UINT8) &&
+           (ulp_call_int(call, "bits") > 2 || ulp_call_int(call, "block_size") > 16);
 }
 
 /* Of each of `lines` lines of k elements the blocks that begin at `first`, of one length. */
@@ -370,15 +374,14 @@ static enum ulp_status code_blocks(struct ulp_call *call, const struct ulp_tenso
     y.operand.tensor = out;
     return lines * blocks == 0 || length == 0
                ? ULP_OK
-               : ulp_call_formula(call, &coded, &stored, &rows, 1, &x, 1, &y, error);
+               : ulp_call_formula(call, &ulp_bits_coded, &stored, &rows, 1, &x, 1, &y, error);
 }
 
-/* *a: A as its bytes times their scales. */
-static enum ulp_status quantise_lines(struct ulp_call *call, const struct packed *p,
-                                      const struct ulp_tensor **a, struct ulp_error *error)
+enum ulp_status ulp_bits_code_lines(struct ulp_call *call, size_t k, size_t block,
+                                    const struct ulp_tensor **a, struct ulp_error *error)
 {
     struct ulp_tensor *out;
-    const size_t k = (size_t)p->k, block = (size_t)p->block, whole = k / block;
+    const size_t whole = k / block;
     const enum ulp_type type = widens(call) ? ULP_TYPE_FLOAT : (*a)->type;
     ULP_TRY(ulp_call_make(call, type, (*a)->rank, (*a)->dims, &out, error));
     ULP_TRY(code_blocks(call, *a, out, k, 0, block, whole, error));
@@ -396,7 +399,7 @@ static enum ulp_status run_columns(struct ulp_call *call, struct ulp_error *erro
     d.a = call->in[0];
     d.kernel = find_kernel(call, &d.p);
     if (quantises(call))
-        ULP_TRY(quantise_lines(call, &d.p, &d.a, error));
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)d.p.k, (size_t)d.p.block, &d.a, error));
     ULP_TRY(begin_dequantizing(call, &d, &fp64, error));
     ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums, error));
     for (int64_t first = 0; first < d.p.n; first += d.columns) {
@@ -435,7 +438,7 @@ const struct ulp_operator ulp_ops_microsoft_bits[] = {
      .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
                    "weight_prepacked:int=0",
      .infer = infer_packed, .run = run_packed, .work = ULP_WORK_CONTRACTION, .weights = "b",
-     .formulas = ULP_FORMULAS(&unpacked, &unpacked_fused, &summed, &coded), .epilogue = "acc + bias"},
+     .formulas = ULP_FORMULAS(&unpacked, &unpacked_fused, &summed, &ulp_bits_coded), .epilogue = "acc + bias"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* Values of less than 8 bits, packed from the low bits up. */
 #pragma once
 
-#include "tensor/tensor.h"
+#include "ops/call.h"
 
 /* `rows` rows of `columns` values of `bits` bits as UINT8, each row starting at a byte of `in`;
  * out has room for them. */
@@ -15,3 +15,9 @@ static inline bool ulp_bits_are_known(const struct ulp_tensor *integers)
 {
     return !ulp_element_is_float(integers->element);
 }
+
+/* *a, whose lines have k elements, as ONNX Runtime's CPU provider multiplies it by bytes: each
+ * block as signed bytes times a scale. What rows with it list: ulp_bits_coded. */
+extern const struct ulp_formula ulp_bits_coded;
+enum ulp_status ulp_bits_code_lines(struct ulp_call *call, size_t k, size_t block,
+                                    const struct ulp_tensor **a, struct ulp_error *error);

@@ -215,7 +215,8 @@ static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache 
         return ULP_OK;
     if (cache->codes == ULP_TYPE_UINT8)
         ULP_TRY(make(call, codes->type, h, cache->length, &all, error));
-    ULP_TRY(ulp_call_scalar(call, &none, codes->type, 0, error));
+    /* bytes of 0 */
+    ULP_TRY(ulp_call_scalar(call, &none, codes->type, all != cache->present ? -8 : 0, error));
     join_positions(cache, past_codes, codes, &packed, all, none.data);
     if (all != cache->present)
         pack(all, cache->present, h->size);

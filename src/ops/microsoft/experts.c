@@ -1,7 +1,7 @@
-/* com.microsoft's QMoE: a mixture of experts whose weights are integers. Each row of the input goes
- * to the k experts of its largest router values; an expert is a product, an activation and another
- * product, and what experts give is added by the softmax of the chosen router values, or by
- * router_weights in their places. */
+/* com.microsoft's MoE, and QMoE, whose weights are integers: a mixture of experts. Each row of the
+ * input goes to the k experts of its largest router values; an expert is a product, an activation
+ * and another product, and what experts give is added by the softmax of the chosen router values,
+ * or by router_weights in their places. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +14,12 @@
 #include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
-enum { X, ROUTER, FC1, FC1_SCALES, FC1_BIAS, FC2, FC2_SCALES, FC2_BIAS, FC3 };
-enum { FC1_ZEROS = 11, FC2_ZEROS, FC3_ZEROS, ROUTER_WEIGHTS, GLOBAL_SCALES };
+enum { X, ROUTER, GLOBAL_SCALES = 15 };
 
 struct experts {
     int64_t rows, hidden, inter, count, chosen; /* chosen: for a row */
     int64_t width;                              /* of what FC1 gives: twice inter with SwiGLU */
-    int64_t bits, block;                        /* block 0: one scale for each output */
+    int64_t bits, block; /* bits 0: floats; block 0: one scale for each output */
 };
 
 /* One of an expert's two weights: a row of k values for each of its n outputs. */
@@ -57,7 +56,7 @@ static enum ulp_status check_experts(struct ulp_call *call, struct ulp_error *er
     static const char *const zeros[] = {"use_sparse_mixer",       "swiglu_limit_after_activation",
                                         "fc1_expert_weight_bits", "fc2_expert_weight_bits",
                                         "fc3_expert_weight_bits", NULL};
-    if (!ulp_call_is(call, "quant_type", "int"))
+    if (ulp_call_attribute(call, "quant_type")->present && !ulp_call_is(call, "quant_type", "int"))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "quant_type is not int: integer weights alone are supported");
     if (ulp_call_input(call, "fc3_experts_weights"))
@@ -93,10 +92,10 @@ static bool fits(const struct experts *e, const struct layer *layer)
     const struct ulp_tensor *w = layer->weights, *s = layer->scales, *z = layer->zeros,
                             *b = layer->bias;
     const int64_t zero_row = packed_bytes(e, e->block ? layer->blocks : layer->n);
-    return s && w->rank == 3 && w->dims[0] == e->count && w->dims[1] == layer->n &&
-           w->dims[2] == packed_bytes(e, layer->k) && s->rank == (e->block ? 3 : 2) &&
-           s->dims[0] == e->count && s->dims[1] == layer->n &&
-           (!e->block || s->dims[2] == layer->blocks) &&
+    return w->rank == 3 && w->dims[0] == e->count && w->dims[1] == layer->n &&
+           w->dims[2] == (e->bits ? packed_bytes(e, layer->k) : layer->k) &&
+           (!e->bits || (s && s->rank == (e->block ? 3 : 2) && s->dims[0] == e->count &&
+                         s->dims[1] == layer->n && (!e->block || s->dims[2] == layer->blocks))) &&
            (!z || (z->rank == s->rank && z->dims[0] == e->count &&
                    z->dims[z->rank - 1] == zero_row && (!e->block || z->dims[1] == layer->n))) &&
            (!b || (b->rank == 2 && b->dims[0] == e->count && b->dims[1] == layer->n));
@@ -104,10 +103,14 @@ static bool fits(const struct experts *e, const struct layer *layer)
 
 static struct layer read_layer(const struct ulp_call *call, const struct experts *e, int which)
 {
-    struct layer layer = {.weights = call->in[which ? FC2 : FC1],
-                          .scales = ulp_call_in(call, which ? FC2_SCALES : FC1_SCALES),
-                          .bias = ulp_call_in(call, which ? FC2_BIAS : FC1_BIAS),
-                          .zeros = ulp_call_in(call, which ? FC2_ZEROS : FC1_ZEROS),
+    static const char *const names[2][4] = {{"fc1_experts_weights", "fc1_scales",
+                                             "fc1_experts_bias", "fc1_zero_points"},
+                                            {"fc2_experts_weights", "fc2_scales",
+                                             "fc2_experts_bias", "fc2_zero_points"}};
+    struct layer layer = {.weights = ulp_call_input(call, names[which][0]),
+                          .scales = ulp_call_input(call, names[which][1]),
+                          .bias = ulp_call_input(call, names[which][2]),
+                          .zeros = ulp_call_input(call, names[which][3]),
                           .n = which ? e->hidden : e->width,
                           .k = which ? e->inter : e->hidden};
     layer.blocks = e->block ? layer.k / e->block : 1;
@@ -117,18 +120,21 @@ static struct layer read_layer(const struct ulp_call *call, const struct experts
 static enum ulp_status read_experts(const struct ulp_call *call, struct experts *e,
                                     struct ulp_error *error)
 {
-    const struct ulp_tensor *x = call->in[X], *router = call->in[ROUTER], *fc1 = call->in[FC1],
+    const struct ulp_tensor *x = call->in[X], *router = call->in[ROUTER],
+                            *fc1 = ulp_call_input(call, "fc1_experts_weights"),
                             *weights = ulp_call_input(call, "router_weights");
     const struct ulp_attribute_value *block = ulp_call_attribute(call, "block_size");
     const int64_t fusion = ulp_call_int(call, "swiglu_fusion");
     *e = (struct experts){.chosen = ulp_call_int(call, "k"),
-                          .bits = ulp_call_int(call, "expert_weight_bits"),
+                          .bits = ulp_element_is_float(fc1->element)
+                                      ? 0
+                                      : ulp_call_int(call, "expert_weight_bits"),
                           .block = block->present ? block->i : 0};
     if (!find_activation(call) || (is_gated(call) && fusion != 1 && fusion != 2))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "activation_type and swiglu_fusion: relu, gelu, silu, identity, and swiglu "
                         "with swiglu_fusion of 1 or 2 are supported");
-    if ((e->bits != 2 && e->bits != 4 && e->bits != 8) || e->block < 0 ||
+    if ((e->bits && e->bits != 2 && e->bits != 4 && e->bits != 8) || e->block < 0 ||
         (e->block && (e->block < 16 || e->block & (e->block - 1))))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "weights of %lld bits in blocks of %lld: expected 2, 4 or 8 bits and "
@@ -183,6 +189,21 @@ static int order_experts(const void *a, const void *b, void *context)
     return order ? order : (i < j) - (i > j);
 }
 
+/* The softmax of all router values of each row. */
+static enum ulp_status weigh_all(struct ulp_call *call, const struct experts *e,
+                                 const struct ulp_arithmetic *inner, struct ulp_tensor *out,
+                                 struct ulp_error *error)
+{
+    const struct ulp_rows rows = {.row_count = (size_t)e->rows, .row_length = (size_t)e->count};
+    const struct ulp_operand whole = {.row_stride = e->count, .position_stride = 1};
+    struct ulp_named_operand operand = {"x", whole}, result = {"y", whole};
+    ULP_TRY(ulp_call_temporary_in(call, out, &inner->storage, 2, (int64_t[]){e->rows, e->count},
+                                  error));
+    operand.operand.tensor = call->in[ROUTER];
+    result.operand.tensor = out;
+    return ulp_call_formula(call, &soft, inner, &rows, 1, &operand, 1, &result, error);
+}
+
 /* The experts of each row, [row][chosen], and what their results are multiplied by. */
 static enum ulp_status choose_experts(struct ulp_call *call, const struct experts *e,
                                       int64_t **experts, struct ulp_tensor *weights,
@@ -192,7 +213,10 @@ static enum ulp_status choose_experts(struct ulp_call *call, const struct expert
                             *from = ulp_call_input(call, "router_weights");
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const int64_t dims[] = {e->rows, e->chosen};
-    struct ulp_tensor *values;
+    /* without it MoE adds by the softmax of all experts, QMoE of those chosen */
+    const bool normalises = ulp_call_int(call, "normalize_routing_weights"),
+               all = !e->bits && !normalises;
+    struct ulp_tensor *values, full;
     int64_t *order;
     struct best best = {.router = call->followed ? call->followed[ROUTER] : router};
     ULP_TRY(ulp_call_numbers_of(call, &best.router, error));
@@ -200,6 +224,11 @@ static enum ulp_status choose_experts(struct ulp_call *call, const struct expert
     ULP_TRY(ulp_call_take(call, (size_t)(e->rows * e->chosen), sizeof **experts, experts, error));
     ULP_TRY(ulp_call_make(call, router->type, 2, dims, &values, error));
     ULP_TRY(ulp_call_temporary_in(call, weights, &inner.storage, 2, dims, error));
+    if (all) {
+        ULP_TRY(weigh_all(call, e, &inner, &full, error));
+        values = weights;
+        from = &full;
+    }
     for (int64_t row = 0; row < e->rows; row++) {
         best.first = (size_t)(row * e->count);
         for (int64_t i = 0; i < e->count; i++)
@@ -211,20 +240,20 @@ static enum ulp_status choose_experts(struct ulp_call *call, const struct expert
                          best.first + (size_t)order[c], 1);
         }
     }
+    if (all)
+        return ULP_OK;
     const struct ulp_rows rows = {.row_count = (size_t)e->rows, .row_length = (size_t)e->chosen};
     const struct ulp_operand whole = {.row_stride = e->chosen, .position_stride = 1};
     struct ulp_named_operand operand = {"x", whole}, result = {"y", whole};
     operand.operand.tensor = values;
     result.operand.tensor = weights;
-    const struct ulp_formula *formula = !from                                             ? &soft
-                                        : ulp_call_int(call, "normalize_routing_weights") ? &normal
-                                                                                          : &same;
+    const struct ulp_formula *formula = !from ? &soft : normalises ? &normal : &same;
     return ulp_call_formula(call, formula, &inner, &rows, 1, &operand, 1, &result, error);
 }
 
 /* ---- an expert ---- */
 
-/* The weights of expert x, [n][k], rounded once. */
+/* The weights of expert x, [n][k], rounded once if they are integers. */
 static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
                               const struct layer *layer, int64_t x, struct ulp_tensor **out,
                               struct ulp_error *error)
@@ -233,6 +262,11 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
     const int64_t places = e->block ? layer->n * blocks : layer->n;
     struct ulp_tensor *values, *zeros = NULL, scales;
     int64_t *block_of;
+    if (!e->bits) {
+        ULP_TRY(ulp_call_take(call, 1, sizeof **out, out, error));
+        **out = ulp_tensor_view_from(layer->weights, (size_t)(x * layer->n * layer->k));
+        return ULP_OK;
+    }
     ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 2, dims, &values, error));
     if (layer->zeros)
         ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 1, &places, &zeros, error));
@@ -261,6 +295,15 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
     result.operand.tensor = *out;
     return ulp_call_formula(call, &unpacked, call->arithmetic, &rows, 3, operands, 1, &result,
                             error);
+}
+
+/* Does ONNX Runtime's CPU provider multiply bytes here? Of blocks of 8 bits always, of 4 where
+ * accuracy_level allows it. */
+static bool multiplies_bytes(const struct ulp_call *call, const struct experts *e)
+{
+    return call->arithmetic->schedule.levels_obeyed && !call->trace && e->block &&
+           (e->bits == 8 || (e->bits == 4 && ulp_call_int(call, "accuracy_level") == 4)) &&
+           call->in[X]->element == ULP_ELEMENT_F32;
 }
 
 /* The products of so many lines, each beginning at lines[i] of x, with an expert's weights: sums
@@ -355,11 +398,17 @@ static enum ulp_status add_expert(struct ulp_call *call, const struct experts *e
     ULP_TRY(ulp_move_table(call, &next, (size_t)count, 0, e->inter, error));
     for (int64_t i = 0; i < count; i++)
         lines[i] = route[i] / e->chosen * e->hidden;
+    const struct ulp_tensor *in = call->in[X], *inner_lines;
+    if (multiplies_bytes(call, e))
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)e->hidden, (size_t)e->block, &in, error));
     ULP_TRY(unpack(call, e, &layers[0], x, &w, error));
-    ULP_TRY(multiply_lines(call, call->in[X], lines, count, &layers[0], w, &sums, error));
+    ULP_TRY(multiply_lines(call, in, lines, count, &layers[0], w, &sums, error));
     ULP_TRY(activate(call, e, &layers[0], x, count, &sums, &active, error));
     ULP_TRY(unpack(call, e, &layers[1], x, &w, error));
-    ULP_TRY(multiply_lines(call, active, next, count, &layers[1], w, &sums, error));
+    inner_lines = active;
+    if (multiplies_bytes(call, e))
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)e->inter, (size_t)e->block, &inner_lines, error));
+    ULP_TRY(multiply_lines(call, inner_lines, next, count, &layers[1], w, &sums, error));
     const struct ulp_rows rows = {.row_count = (size_t)count, .row_length = (size_t)e->hidden};
     const struct ulp_operand kept = {.tensor = acc, .row_offset = lines, .position_stride = 1};
     const struct ulp_named_operand operands[] = {
@@ -380,7 +429,8 @@ static enum ulp_status run_experts(struct ulp_call *call, struct ulp_error *erro
     ULP_TRY(read_experts(call, &e, error));
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const int64_t dims[] = {e.rows, e.hidden};
-    if (!ulp_bits_are_known(call->in[FC1]) || !ulp_bits_are_known(call->in[FC2]))
+    if (e.bits && (!ulp_bits_are_known(ulp_call_input(call, "fc1_experts_weights")) ||
+                   !ulp_bits_are_known(ulp_call_input(call, "fc2_experts_weights"))))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its packed integers are not known");
     ULP_TRY(choose_experts(call, &e, &experts, &weights, error));
     ULP_TRY(ulp_call_take(call, (size_t)(e.rows * e.chosen), sizeof *route, &route, error));
@@ -405,23 +455,28 @@ static enum ulp_status run_experts(struct ulp_call *call, struct ulp_error *erro
 }
 
 /* clang-format off */
+#define EXPERTS                                                                                 \
+    .outputs = "y", .check = check_experts, .infer = infer_experts, .run = run_experts,         \
+    .work = ULP_WORK_CONTRACTION, .weights = "fc1_experts_weights fc2_experts_weights",         \
+    .formulas = ULP_FORMULAS(&unpacked, &soft, &normal, &same, &mixed, &ulp_bits_coded)
+#define OPTIONS                                                                                 \
+    "activation_alpha:float=1; activation_beta:float=0; activation_type:string=relu; k:int=1; " \
+    "normalize_routing_weights:int=0; swiglu_fusion:int=0; swiglu_limit:float; "                \
+    "swiglu_limit_after_activation:int=0; use_sparse_mixer:int=0"
 const struct ulp_operator ulp_ops_microsoft_experts[] = {
+    {.name = "MoE", .domain = "com.microsoft", .since = 1,
+     .inputs = "input router_probs:c fc1_experts_weights fc1_experts_bias? fc2_experts_weights "
+               "fc2_experts_bias? fc3_experts_weights? fc3_experts_bias?",
+     EXPERTS, .attributes = OPTIONS},
     {.name = "QMoE", .domain = "com.microsoft", .since = 1,
      .inputs = "input router_probs:c fc1_experts_weights:i fc1_scales:fm? fc1_experts_bias:m? "
                "fc2_experts_weights:i fc2_scales:fm? fc2_experts_bias:m? fc3_experts_weights:i? "
                "fc3_scales:fm? fc3_experts_bias:m? fc1_zero_points:i? fc2_zero_points:i? "
                "fc3_zero_points:i? router_weights:m?",
-     .outputs = "y",
-     .attributes = "accuracy_level:int=0; activation_alpha:float=1; activation_beta:float=0; "
-                   "activation_type:string=relu; block_size:int; expert_weight_bits:int=4; "
+     EXPERTS,
+     .attributes = OPTIONS "; accuracy_level:int=0; block_size:int; expert_weight_bits:int=4; "
                    "fc1_expert_weight_bits:int=0; fc2_expert_weight_bits:int=0; "
-                   "fc3_expert_weight_bits:int=0; k:int=1; normalize_routing_weights:int=0; "
-                   "quant_type:string=int; swiglu_fusion:int=0; swiglu_limit:float; "
-                   "swiglu_limit_after_activation:int=0; use_sparse_mixer:int=0; "
-                   "weights_prepacked:int=-1",
-     .check = check_experts, .infer = infer_experts, .run = run_experts,
-     .work = ULP_WORK_CONTRACTION, .weights = "fc1_experts_weights fc2_experts_weights",
-     .formulas = ULP_FORMULAS(&unpacked, &soft, &normal, &same, &mixed)},
+                   "fc3_expert_weight_bits:int=0; quant_type:string=int; weights_prepacked:int=-1"},
     {.name = NULL},
 };
 /* clang-format on */

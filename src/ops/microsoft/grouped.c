@@ -7,9 +7,13 @@
 #include "base/text/text.h"
 #include "ops/microsoft/microsoft_attention.h"
 #include "ops/microsoft/cache.h"
+#include "ops/ops_move.h"
+
+enum { QUERY_SEQLENS = 16, SCORES = 3 }; /* an input, an output */
 
 struct grouped {
     struct ulp_attention a;
+    int64_t total;       /* keys at most, the new ones too; -1: not known yet */
     int64_t buffer;      /* positions of present_key and present_value; -1: not known yet */
     enum ulp_type codes; /* of the caches; UNDEFINED: they hold floats */
 };
@@ -52,9 +56,12 @@ static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *er
     if (!has_codes(call) && (is_given(call, 12) || is_given(call, 13)))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "k_scale and v_scale with k_quant_type=NONE are not supported");
-    return ulp_microsoft_refuse(call, 16,
-                                (const char *const[]){"qk_output", "sliding_window_cache", NULL},
-                                error);
+    if (is_given(call, QUERY_SEQLENS) &&
+        (!is_given(call, 3) || !is_given(call, 4) || !ulp_call_int(call, "causal")))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "query_seqlens needs past_key, past_value and causal=1");
+    return ulp_microsoft_refuse(call, QUERY_SEQLENS + 1,
+                                (const char *const[]){"sliding_window_cache", NULL}, error);
 }
 
 /* The type of the caches' codes: what the past has, if 8 bits may be two. */
@@ -132,7 +139,9 @@ static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g,
         (key && (key->rank != 4 || value->rank != 4 || key->dims[2] != value->dims[2])))
         return ulp_fail(error, ULP_ERROR_INPUT, "past_key and past_value do not fit each other");
     const int64_t past = key ? key->dims[2] : 0, rows = k->batch * k->heads * past;
-    if (k->length != q->length || call->in[5]->count != (size_t)k->batch || total->count != 1 ||
+    const struct ulp_tensor *valid = ulp_call_in(call, QUERY_SEQLENS);
+    if (k->length != q->length || (valid && valid->count != (size_t)q->batch) ||
+        call->in[5]->count != (size_t)k->batch || total->count != 1 ||
         (key && (key->count != (size_t)(rows * ulp_cache_size(g->codes, k->size)) ||
                  value->count !=
                      (size_t)(v->batch * v->heads * past * ulp_cache_size(g->codes, v->size)))))
@@ -140,7 +149,7 @@ static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g,
     ULP_TRY(g->codes ? check_codes(call, g, error) : ULP_OK);
     if (!total->data)
         return ULP_OK;
-    g->buffer = ulp_tensor_get_int(total, 0);
+    g->total = g->buffer = ulp_tensor_get_int(total, 0);
     if (g->buffer < q->length || g->buffer > INT32_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "total_sequence_length is %lld for %lld new positions",
@@ -168,6 +177,7 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                                 .mask = ulp_call_in(call, 10),
                                 .sink = ulp_call_in(call, 11),
                                 .smooth = ulp_call_int(call, "smooth_softmax") > 0},
+                          .total = -1,
                           .buffer = -1,
                           .codes = find_codes(call)};
     ULP_TRY(read_heads(call, heads, groups, &g->a, error));
@@ -187,8 +197,10 @@ static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *er
     ULP_TRY(ulp_call_describe(call, 0, type, 3, y, error));
     if (g.buffer < 0)
         return ULP_OK;
+    const int64_t scores[] = {a->q.batch, a->q.heads, a->q.length, g.total};
     ULP_TRY(ulp_call_describe(call, 1, cached, 4, key, error));
-    return ulp_call_describe(call, 2, cached, 4, value, error);
+    ULP_TRY(ulp_call_describe(call, 2, cached, 4, value, error));
+    return ulp_call_describe(call, SCORES, type, 4, scores, error);
 }
 
 static const struct ulp_formula normal = {"x scale epsilon", "y",
@@ -260,25 +272,47 @@ static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bo
     return ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
 }
 
+/* Of each batch the number of its keys, and the place of its first new one. */
+static enum ulp_status read_lengths(struct ulp_call *call, const struct grouped *g, bool prompt,
+                                    int64_t *lengths, int64_t *starts, struct ulp_error *error)
+{
+    const struct ulp_tensor *valid = ulp_call_in(call, QUERY_SEQLENS);
+    const int64_t length = g->a.q.length;
+    for (int64_t b = 0; b < g->a.q.batch; b++) {
+        const int64_t count = valid ? ulp_tensor_get_int(valid, (size_t)b) : length;
+        lengths[b] = ulp_tensor_get_int(call->in[5], (size_t)b) + 1;
+        starts[b] = prompt ? 0 : lengths[b] - count;
+        if (count < 0 || count > length || starts[b] < 0 || lengths[b] < 1 ||
+            lengths[b] > g->buffer)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "seqlens_k[%lld] is %lld: expected less than the total of %lld and "
+                            "no less than the new positions",
+                            (long long)b, (long long)lengths[b] - 1, (long long)g->buffer);
+    }
+    return ULP_OK;
+}
+
+/* Scores of every place of the buffer, cut to the output's. */
+static void cut_scores(const struct ulp_tensor *scores, struct ulp_tensor *out)
+{
+    const size_t total = (size_t)out->dims[3], buffer = (size_t)scores->dims[3];
+    for (size_t row = 0; total && row < out->count / total; row++)
+        ulp_move_run(out, row * total, scores, row * buffer, total);
+}
+
 static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *error)
 {
+    static const char *const shown[] = {NULL, "seen", "p"};
+    const int64_t mode = ulp_call_int(call, "qk_output");
     struct grouped g;
+    struct ulp_tensor *scores = NULL;
     int64_t *lengths, *starts;
     ULP_TRY(read_grouped(call, &g, error));
     struct ulp_attention *a = &g.a;
     ULP_TRY(ulp_call_take(call, (size_t)a->q.batch, sizeof *lengths, &lengths, error));
     ULP_TRY(ulp_call_take(call, (size_t)a->q.batch, sizeof *starts, &starts, error));
-    const bool prompt = ulp_tensor_get_int(call->in[6], 0) == a->q.length;
-    for (int64_t b = 0; b < a->q.batch; b++) {
-        const int64_t last = ulp_tensor_get_int(call->in[5], (size_t)b);
-        if (last < (prompt ? 0 : a->q.length - 1) || last >= g.buffer)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "seqlens_k[%lld] is %lld: expected less than the total of %lld and "
-                            "no less than the new positions",
-                            (long long)b, (long long)last, (long long)g.buffer);
-        lengths[b] = last + 1;
-        starts[b] = prompt ? 0 : lengths[b] - a->q.length;
-    }
+    const bool prompt = !ulp_call_in(call, QUERY_SEQLENS) && g.total == a->q.length;
+    ULP_TRY(read_lengths(call, &g, prompt, lengths, starts, error));
     a->lengths = lengths;
     a->starts = starts;
     if (ulp_call_in(call, 14)) {
@@ -298,7 +332,19 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
         ULP_TRY(ulp_cache_join(call, &cache, i ? &a->value : &a->key, i ? &a->v : &a->k, error));
     }
     a->out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
-    return ulp_attend(call, a, error);
+    if (ulp_call_wants(call, SCORES)) {
+        const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, g.buffer};
+        if (mode != 1 && mode != 2)
+            return ulp_fail(error, ULP_ERROR_INPUT, "qk_output is %lld: expected 1 or 2",
+                            (long long)mode);
+        ULP_TRY(ulp_call_make(call, call->out[SCORES].type, 4, dims, &scores, error));
+        a->shown = scores;
+        a->show = shown[mode];
+    }
+    ULP_TRY(ulp_attend(call, a, error));
+    if (scores)
+        cut_scores(scores, &call->out[SCORES]);
+    return ULP_OK;
 }
 
 /* clang-format off */
@@ -309,7 +355,7 @@ const struct ulp_operator ulp_ops_microsoft_grouped[] = {
                "cos_cache:m? sin_cache:m? "
                "position_ids:i? attention_bias:m? head_sink:m? k_scale:pm? v_scale:pm? q_norm_weight:m? "
                "k_norm_weight:m? query_seqlens:i?",
-     .outputs = "y present_key? present_value?",
+     .outputs = "y present_key? present_value? output_qk?",
      .attributes = "causal:int=1; do_rotary:int=0; k_quant_type:string=NONE; "
                    "kv_cache_bit_width:int=0; "
                    "k_norm_epsilon:float; kv_num_heads:!int; local_window_size:int=-1; "

@@ -212,7 +212,7 @@ static enum ulp_status check_rotary(struct ulp_call *call, struct ulp_error *err
 {
     if (ulp_call_attribute(call, "scale")->f != 1)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a scale other than 1 is not supported");
-    return ulp_microsoft_refuse(call, 4, (const char *const[]){"is_packed_batching", NULL}, error);
+    return ulp_microsoft_refuse(call, 4, (const char *const[]){NULL}, error);
 }
 
 static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error)
@@ -242,6 +242,58 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
     return ulp_rotate(call, &rotation, &call->out[0], &h, x, &h, error);
 }
 
+/* ---- MRotaryEmbedding: positions in time, height and width; each pair of features is turned by
+ * one of the three ---- */
+
+/* Which of the three turns pair i of `half`: in runs of mrope_section, or every third. */
+static int64_t find_stream(const int64_t *sections, bool interleaved, int64_t i)
+{
+    if (interleaved)
+        return i % 3 && i < 3 * sections[i % 3] ? i % 3 : 0;
+    return i < sections[0] ? 0 : i < sections[0] + sections[1] ? 1 : 2;
+}
+
+static enum ulp_status run_rotary_streams(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *x = call->in[0], *ids = call->in[1];
+    const struct ulp_attribute_value *sections = ulp_call_attribute(call, "mrope_section");
+    const int64_t given = ulp_call_int(call, "rotary_embedding_dim"),
+                  heads = ulp_call_int(call, "num_heads"),
+                  half = call->in[2]->rank == 2 ? call->in[2]->dims[1] : 0;
+    struct ulp_tensor *angles[2];
+    struct ulp_heads h;
+    if (x->rank < 3 || half < 1 || sections->count != 3 || sections->ints[0] < 0 ||
+        sections->ints[1] < 0 || sections->ints[2] < 0 ||
+        sections->ints[0] + sections->ints[1] + sections->ints[2] != half)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "expected an input of rank 3 or 4, cos_cache of rank 2 and a mrope_section "
+                        "of three sizes that are its %lld columns together",
+                        (long long)half);
+    ULP_TRY(ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * half), &h, error));
+    const int64_t positions = h.batch * h.length, dims[] = {positions, half};
+    if (ids->count != (size_t)(3 * positions))
+        return ulp_fail(error, ULP_ERROR_INPUT, "position_ids has %zu elements: expected 3 x %lld",
+                        ids->count, (long long)positions);
+    for (int a = 0; a < 2; a++) {
+        const struct ulp_tensor *cache = call->in[2 + a];
+        ULP_TRY(ulp_call_make(call, cache->type, 2, dims, &angles[a], error));
+        for (int64_t i = 0; i < positions * half; i++) {
+            const int64_t stream =
+                find_stream(sections->ints, ulp_call_int(call, "mrope_layout") == 1, i % half);
+            const int64_t at = ulp_tensor_get_int(ids, (size_t)(stream * positions + i / half));
+            if (at < 0 || at >= (int64_t)cache->count / half)
+                return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache",
+                                (long long)at);
+            ulp_move_run(angles[a], (size_t)i, cache, (size_t)(at * half + i % half), 1);
+        }
+    }
+    const struct ulp_rotation rotation = {.cosines = angles[0],
+                                          .sines = angles[1],
+                                          .turned = given ? given : 2 * half,
+                                          .interleaved = ulp_call_int(call, "interleaved")};
+    return ulp_rotate(call, &rotation, &call->out[0], &h, x, &h, error);
+}
+
 #define MS .domain = "com.microsoft", .since = 1
 
 /* clang-format off */
@@ -256,6 +308,13 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .kernel = "attention",
      .formulas = ULP_FORMULAS(&ulp_attend_average, &biased),
      .check = check_multi_head},
+    {.name = "MRotaryEmbedding", MS,
+     .inputs = "input:m position_ids:i cos_cache:m sin_cache:m", .outputs = "y",
+     .attributes = "interleaved:int=0; is_packed_batching:int=0; mrope_layout:int=0; "
+                   "mrope_section:!ints; num_heads:int=0; rotary_embedding_dim:int=0; "
+                   "scale:float=1",
+     .infer = ulp_infer_first, .run = run_rotary_streams,
+     .formulas = ULP_FORMULAS(&ulp_rotate_pairs), .check = check_rotary},
     {.name = "RotaryEmbedding", MS, .inputs = "input:m position_ids:i cos_cache:m sin_cache:m",
      .outputs = "y",
      .attributes = "interleaved:int=0; is_packed_batching:int=0; num_heads:int=0; "

@@ -185,6 +185,9 @@ const struct hint hints[] = {
      "g[3,16] g[3,3]{1,0,-1,-1,1,0,0,-1,1} u[3,16,8](0,255) f[3,16](0,0.0625) g[3,16] "
      "u[3,16,8](0,255) f[3,16](0,0.0625)",
      "k=2", 48, 160},
+    {"ms.MoE", 0,
+     "g[3,16] g[3,3]{1,0,-1,-1,1,0,0,-1,1} f[3,16,16](-0.5,0.5) g[3,16] f[3,16,16](-0.5,0.5)",
+     "k=2", 48, 160},
     /* gate and linear part up to 4: their product's slopes are 1.1 * 4 and 4, so that the first
      * errors count 8.4 * 8 times: 19 roundings of 1210, and less from there on */
     {"ms.QMoE", 0,
@@ -206,6 +209,7 @@ const struct hint hints[] = {
      * 16 is 0.16, 16 u * 20 in FP16 */
     {"ms.DynamicQuantizeMatMul", 0, "g[3,8] s[8,5](-20,20) f[]{0.0625}", NULL, 30, 20},
     {"CausalConvWithState", 0, "g[1,2,6] g[2,1,3]", NULL, 8, 14}, /* slope of silu: 1.1 */
+    {"ms.CausalConvWithState", 0, "g[1,2,6] g[2,1,3] g[2] g[1,2,4]", "dilation=2", 8, 14},
     {"Col2Im", 0, "g[1,4,4] i[2]{3,3} i[2]{2,2}", NULL, 4, 8},
     {"CumSum", 0, "g[3,4] i[]{1}", NULL, 4, 8},
     {"CumProd", 0, "g[3,4] i[]{1}", NULL, 4, 16},
@@ -214,6 +218,10 @@ const struct hint hints[] = {
     {"STFT", 0, "g[1,16,1] i[]{4} f[8](0,1)", NULL, 14, 16},
     {"LinearAttention", 0, "f[1,3,8](-0.5,0.5) f[1,3,8](-0.5,0.5) f[1,3,8](-0.5,0.5)",
      "q_num_heads=2; kv_num_heads=2; update_rule=linear", 20, 1},
+    {"ms.LinearAttention", 0, "f[1,3,8](-0.5,0.5) f[1,3,8](-0.5,0.5) f[1,3,8](-0.5,0.5)",
+     "q_num_heads=2; kv_num_heads=2; update_rule=linear", 20, 1},
+    {"ms.MRotaryEmbedding", 0, "f[2,3,32](-1,1) i[3,2,3](0,9) f[16,8](-1,1) f[16,8](-1,1)",
+     "mrope_section=4,2,2; mrope_layout=1", 4, 2},
     {"ms.RotaryEmbedding", 0, "f[2,3,32](-1,1) i[2,3](0,9) f[16,8](-1,1) f[16,8](-1,1)", NULL, 4,
      2},
     {"RotaryEmbedding", 0, "g[1,2,3,8] g[5,4] g[5,4] i[1,3](0,4)", NULL, 4, 8},
@@ -269,19 +277,24 @@ const struct hint hints[] = {
      "num_heads=2; #outputs=1", 160, 2},
     {"ms.GroupQueryAttention", 0, "f[2,5,64](-0.5,0.5) f[2,5,32](-0.5,0.5) f[2,5,32](-0.5,0.5) _ "
                                   "_ j[2]{4,4} j[1]{5}",
-     "num_heads=4; kv_num_heads=2", 100, 0.5}, /* S 1, D 19 u, V 0.5 */
+     "num_heads=4; kv_num_heads=2; #outputs=3", 100, 0.5}, /* S 1, D 19 u, V 0.5 */
     /* codes: numbers over their scale are integers, so that every lane has the same ones, which
      * stand for 0.5 at most; the second saturates */
     {"ms.GroupQueryAttention", 0, "f[1,2,64](-0.5,0.5) f[1,2,32](-0.5,0.5) f[1,2,32](-0.5,0.5) "
                                   "s[1,2,3,16](-8,8) s[1,2,3,16](-8,8) j[1]{4} j[1]{5} "
                                   "_ _ _ _ _ f[1]{0.0625} f[1]{0.0625}",
      "num_heads=4; kv_num_heads=2; k_quant_type=PER_TENSOR; v_quant_type=PER_TENSOR; "
-     "kv_cache_bit_width=8", 100, 0.5},
+     "kv_cache_bit_width=8; #outputs=3", 100, 0.5},
     {"ms.GroupQueryAttention", 0, "f[1,2,8](-0.5,0.5) f[1,2,4](-0.5,0.5) f[1,2,4](-0.5,0.5) "
                                   "u[1,1,3,2](0,255) u[1,1,3,2](0,255) j[1]{4} j[1]{5} "
                                   "_ _ _ _ _ f[1,1,1,4]{0.0625,0.03125,0.0625,0.03125} f[1]{0.0625}",
      "num_heads=2; kv_num_heads=1; k_quant_type=PER_CHANNEL; v_quant_type=PER_TENSOR; "
-     "kv_cache_bit_width=4", 100, 0.5},
+     "kv_cache_bit_width=4; #outputs=3", 100, 0.5},
+    /* keys and queries that are padding; scores are shown as they are */
+    {"ms.GroupQueryAttention", 0, "f[1,3,32](-0.5,0.5) f[1,3,16](-0.5,0.5) f[1,3,16](-0.5,0.5) "
+                                  "f[1,1,6,16](-0.5,0.5) f[1,1,6,16](-0.5,0.5) j[1]{3} j[1]{5} "
+                                  "_ _ _ _ _ _ _ _ _ j[1]{2}",
+     "num_heads=2; kv_num_heads=1; qk_output=1", 100, 1}, /* S 1, D 19 u, V 0.5 */
     {0},
 };
 /* clang-format on */
