@@ -11,6 +11,7 @@ from . import records
 from ._errors import CancelledError, Error, InputError, LimitError, MissingPackageError, NotFoundError, OutOfMemoryError, UnsupportedError, UsageError
 from ._library import decode as _decode, lib as _lib
 from ._loaded import Value
+from ._lowering import check, fix
 from ._model import Model
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
 from ._results import Audit, Comparison, Doctor, Fix, LintResult, Overflow, Proof, Scales, Search, Tolerance
@@ -42,8 +43,10 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "Value",
+    "check",
     "decode_bits",
     "encode",
+    "fix",
     "matmul",
     "mma",
     "records",

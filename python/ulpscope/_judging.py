@@ -36,6 +36,7 @@ class Judging(Loaded):
         allow_nonfinite_inputs: bool = False,
         entire_only: bool = False,
         outputs: Outputs | None = None,
+        reference_model: Loaded | None = None,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Audit:
@@ -48,7 +49,7 @@ class Judging(Loaded):
 
         entire_only (with attribute=False): nodes introduce and carry nothing that is told, in a third to a half of the time.
         outputs: called after each sample with its index and the outputs by name, of the reference (nearest doubles) and of each
-        arithmetic, one after the other."""
+        arithmetic, one after the other. reference_model: what this one was made of, whose exact values are the truth."""
         if plan is not None and keep is not None:
             raise UsageError("plan and keep both say which nodes are kept: give one")
         keep = plan if plan is not None else keep
@@ -72,6 +73,7 @@ class Judging(Loaded):
                 task=find_task(task),
                 allow_nonfinite_inputs=allow_nonfinite_inputs,
                 entire_only=entire_only,
+                original=None if reference_model is None else reference_model._model,
                 **({"outputs": shows(outputs, len(lanes), watch)} if outputs else {}),
             )
             given = d.ulp_samples(len(sets), sample_items(names, sets))

@@ -50,6 +50,8 @@ class Mending(Loaded):
         frontier: bool = False,
         seconds: float = 0,
         task: str | None = None,
+        out: str | os.PathLike[str] | None = None,
+        lower_io: bool = False,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
@@ -61,16 +63,20 @@ class Mending(Loaded):
         held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
         best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.
         confidence: the share of 50 draws that must hold, in which every rounding falls anew; 0: samples as they are decide
-        alone. task: what the outputs are for ("classify"; None: recognised). LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
+        alone. task: what the outputs are for ("classify"; None: recognised). out: the folder, made when missing, that mixed.onnx is written into, and of formats
+        with scales quantised.onnx; lower_io: float inputs and outputs of mixed.onnx get the lower type, too. LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
         empty, or has no finite element."""
         if formats:
             what: dict[str, Any] = {"formats": formats, "expected": 1.0, "cost": cost}
         else:
             two = [None if keep_in is None else find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
             what = {"formats": two, "by_node": True, "targets": targets, "confidence": confidence, "cost": "nodes" if cost is None else cost}
+        if out is not None:
+            os.makedirs(out, exist_ok=True)
         return self._search(
             samples, held_out, progress, tolerances=list_of(tolerance), reference=reference, always=always, never=never, budget=budget, frontier=frontier,
-            seconds=seconds, task=find_task(task), allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads, **what,
+            seconds=seconds, task=find_task(task), mixed_folder=None if out is None else os.fsencode(out), lower_io=lower_io,
+            allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads, **what,
         )  # fmt: skip
 
     def _search(self, samples: Samples, held_out: Samples, progress: ProgressOption, **given: Any) -> Search:

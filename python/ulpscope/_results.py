@@ -153,6 +153,12 @@ class Audit(records.Audit, Result):
     _text, _write, _file = "ulp_report_text", "ulp_report_write", "report.json"
     _as = ()
 
+    @property
+    def fine(self) -> bool:
+        """Every output that can be judged, of which there is one at least, is good for what it is for in every arithmetic."""
+        grades = {output.judged.grade for lane in self.lanes for output in lane.outputs} - {"not judged"}
+        return grades == {"fine"}
+
     def check(self, limit: str, *, allow_nonfinite_inputs: bool = False) -> list[Crossing]:
         """What does not meet "METRIC=VALUE", as --fail-above takes it; empty: everything does."""
         found = d.ulp_crossing_list()

@@ -374,7 +374,7 @@ cp -r found later
 for file in quantised.onnx quantised.onnx.data modelopt.yaml; do echo old >later/$file; done
 expect 1 "a plan without files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300 -q --out later
 fields later/plan.json 'not r.get("met")' "no plan"
-[ "$(LC_ALL=C ls later | tr '\n' ' ')" = "autocast.txt npps.py plan.json strongly_typed.txt trtexec.txt " ] ||
+[ "$(LC_ALL=C ls later | tr '\n' ' ')" = "autocast.txt exclude.txt npps.py plan.json strongly_typed.txt trtexec.txt " ] ||
     fail "beside a plan without files stand $(ls later)"
 expect 0 "a plan with files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 -q --out later
 [ -s later/mixed.onnx ] && [ ! -e later/frontier.csv ] || fail "a plan with files wrote $(ls later)"

@@ -624,7 +624,7 @@ class Models(unittest.TestCase):
         self.assertEqual(len(bits.frame()), len(bits.layers))
         with tempfile.TemporaryDirectory() as folder:
             fix = ulpscope.Model(MODEL).fix(INPUTS, "torch", path=pathlib.Path(folder, "fixed.onnx"))
-        doctor = ulpscope.Model(MODEL).doctor(INPUTS, "torch")
+        doctor = ulpscope.Model(MODEL).doctor(INPUTS, "torch", arithmetic="torch:fp16")
         self.assertEqual(list(doctor.frame().node), [cause.node for cause in doctor.causes])
         self.assertTrue(doctor.causes and fix.edits)
         self.assertEqual(list(fix.frame().rule), [edit.rule for edit in fix.edits])

@@ -4,6 +4,7 @@ set -u
 . "${top_srcdir:-.}/tests/python/package.sh"
 "$python" "$source/tests/python/check_declarations.py" "$source/include" || exit 1
 "$python" "$source/tests/python/check_package.py" "$program" "$source" || exit 1
+"$python" "$source/tests/python/check_dropin.py" "$source" || exit 1
 "$python" "$source/tests/python/check_study.py" "$source" || exit 1
 "$python" "$source/tests/python/run_notebooks.py" "$source/examples/notebooks" || exit 1
 if "$python" -c 'import mypy' 2>/dev/null; then

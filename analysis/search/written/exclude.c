@@ -1,4 +1,5 @@
-/* The products that an allocation leaves as they are, in the words of the tools that quantise. */
+/* What an allocation leaves as it is, in the words of other tools: products that are not quantised,
+ * nodes that stay in FP32. */
 #include <string.h>
 
 #include "analysis/search/written/search_files.h"
@@ -11,32 +12,56 @@ static bool is_left(const struct ulp_search *found, const struct ulp_search_laye
     return strcmp(found->formats[layer->format].arithmetic, found->base) == 0;
 }
 
-bool ulp_exclude_has_products(const struct ulp_search *found)
+/* Of a plan: nodes in FP32 among others in FP16, the only types that converters to FP16 know. */
+static bool is_half(const struct ulp_search *found)
 {
-    return found->scaled && found->layer_count;
+    struct ulp_arithmetic narrow, wide;
+    return found->by_node && found->node_count &&
+           ulp_arithmetic_find(found->formats[found->narrow].arithmetic, &narrow, NULL) == ULP_OK &&
+           ulp_arithmetic_find(found->formats[found->format_count - 1].arithmetic, &wide, NULL) ==
+               ULP_OK &&
+           strcmp(narrow.storage.name, "fp16") == 0 &&
+           (!found->kept_count || strcmp(wide.storage.name, "fp32") == 0);
+}
+
+bool ulp_exclude_has_any(const struct ulp_search *found)
+{
+    return (found->scaled && found->layer_count) || is_half(found);
 }
 
 static const struct {
+    bool by_node;
     const char *tool, *before, *after;
 } tools[] = {
-    {"onnxruntime.quantization: quantize_static, quantize_dynamic", "nodes_to_exclude=", ""},
-    {"modelopt.onnx.quantization.quantize", "nodes_to_exclude=", ""},
-    {"nncf.quantize", "ignored_scope=nncf.IgnoredScope(names=", ")"},
+    {false, "onnxruntime.quantization: quantize_static, quantize_dynamic", "nodes_to_exclude=", ""},
+    {false, "modelopt.onnx.quantization.quantize", "nodes_to_exclude=", ""},
+    {false, "nncf.quantize", "ignored_scope=nncf.IgnoredScope(names=", ")"},
+    {true,
+     "onnxruntime.transformers.float16, onnxconverter_common.float16: convert_float_to_float16",
+     "node_block_list=", ""},
+    {true, "Olive", "{\"type\": \"OnnxFloatToFloat16\", \"node_block_list\": ", "}"},
 };
+
+static void put_name(struct ulp_text *out, const char *name, bool *any)
+{
+    ulp_text_add(out, *any ? ", " : "");
+    ulp_json_put_text(out, name, false); /* a string of Python, too */
+    *any = true;
+}
 
 enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_text *out,
                                   struct ulp_error *error)
 {
     for (size_t t = 0; t < sizeof tools / sizeof *tools; t++) {
         bool any = false;
+        if (tools[t].by_node != found->by_node)
+            continue;
         ulp_text_add(out, "# %s\n%s[", tools[t].tool, tools[t].before);
-        for (size_t l = 0; l < found->layer_count; l++) {
-            if (!is_left(found, &found->layers[l]))
-                continue;
-            ulp_text_add(out, any ? ", " : "");
-            ulp_json_put_text(out, found->layers[l].name, false); /* a string of Python, too */
-            any = true;
-        }
+        for (size_t l = 0; l < found->layer_count && !found->by_node; l++)
+            if (is_left(found, &found->layers[l]))
+                put_name(out, found->layers[l].name, &any);
+        for (size_t k = 0; k < found->kept_count && found->by_node; k++)
+            put_name(out, found->kept[k].name, &any);
         ulp_text_add(out, "]%s\n", tools[t].after);
     }
     return out->failed ? ulp_out_of_memory(error) : ULP_OK;

@@ -36,9 +36,9 @@ enum ulp_status ulp_trt_autocast(const struct ulp_search *found, struct ulp_text
 enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ulp_text *out,
                                        struct ulp_error *error);
 
-/* ---- exclude.c: the products that are not quantised, as quantisers' own options take them ---- */
+/* ---- exclude.c: products that are not quantised, nodes that stay in FP32, as other tools' options take them ---- */
 
-bool ulp_exclude_has_products(const struct ulp_search *found);
+bool ulp_exclude_has_any(const struct ulp_search *found);
 enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_text *out,
                                   struct ulp_error *error);
 

@@ -182,7 +182,7 @@ static const struct {
 } files[] = {{"plan.json", is_any, write_json},
              {"frontier.csv", has_points, ulp_frontier_csv},
              {"frontier.svg", has_points, ulp_frontier_svg},
-             {"exclude.txt", ulp_exclude_has_products, ulp_exclude_write},
+             {"exclude.txt", ulp_exclude_has_any, ulp_exclude_write},
              {"modelopt.yaml", ulp_modelopt_has_modules, ulp_modelopt_write},
              {"trtexec.txt", ulp_trt_has_formats, ulp_trt_trtexec},
              {"npps.py", ulp_trt_has_formats, ulp_trt_polygraphy},
