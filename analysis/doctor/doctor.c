@@ -253,8 +253,14 @@ static enum ulp_status judge_beside(struct ulp_doctoring *x, struct ulp_error *e
                  ulp_grade_name(verdict.grade), x->beside.asked);
     if (!x->converts || !x->doctor->fine_beside)
         ulp_text_add(&text, ": %s", verdict.text);
-    if (!x->converts && !x->doctor->fine_beside && verdict.grade != ULP_GRADE_NOT)
-        ulp_text_add(&text, "; with -a %s doctor says why", x->beside.asked);
+    if (!x->converts && !x->doctor->fine_beside && verdict.grade != ULP_GRADE_NOT) {
+        struct ulp_headline why = {0};
+        ulp_report_conclude(x->doctor->audit, &x->doctor->audit->lanes[1], &why);
+        ulp_text_add(&text, "; ");
+        ulp_text_show_whole(&text, why.why.data ? why.why.data : "");
+        ulp_text_add(&text, " (with -a %s doctor judges that)", x->beside.asked);
+        ulp_headline_free(&(struct ulp_page){.out = &text}, &why);
+    }
     ulp_verdict_free(&verdict);
     x->doctor->beside = keep(x, &text);
     return ulp_taken(x->doctor->beside, error);

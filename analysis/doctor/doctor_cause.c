@@ -141,33 +141,6 @@ static void add_fate(struct ulp_text *text, const struct ulp_audit_lane *lane,
     }
 }
 
-/* Are its results wrong because a result of a node before has become 0? */
-static bool is_by_zero(const struct ulp_audit_node *node)
-{
-    return node->zeroed != NULL;
-}
-
-/* Of a root or a logarithm of what is exactly positive: the difference that has cancelled, and is
- * negative now, a few nodes before. NULL: it is not that. */
-static const struct ulp_audit_node *find_negative(const struct ulp_doctoring *x,
-                                                  const struct ulp_audit_node *born)
-{
-    enum { BEFORE = 4 };
-    const struct ulp_audit *audit = x->doctor->audit;
-    bool is = strcmp(born->op, "Sqrt") == 0 || strcmp(born->op, "Log") == 0;
-    for (size_t o = 0; o < born->output_count; o++)
-        is &= !(born->outputs[o].range.headroom_bits < 0);
-    ptrdiff_t at = is && born->index < audit->place_count ? (ptrdiff_t)born->index : -1;
-    for (int step = 0; step < BEFORE && at >= 0; step++) {
-        at = audit->places[at].input_count ? audit->places[at].inputs[0].node : -1;
-        const struct ulp_audit_node *node = at >= 0 ? &x->lane->nodes[at] : NULL;
-        if (node && node->grew > 2 &&
-            (strcmp(node->op, "Sub") == 0 || strcmp(node->op, "Add") == 0))
-            return node;
-    }
-    return NULL;
-}
-
 static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *node)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -215,7 +188,8 @@ void ulp_doctor_find_overflows(struct ulp_doctoring *x)
     const struct ulp_audit_lane *lane = x->lane;
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
-        if (node->born && !is_by_zero(node) && !find_negative(x, node) &&
+        struct ulp_zeroed zeroed;
+        if (node->born && !ulp_report_find_zeroed(x->doctor->audit, lane, node, &zeroed) &&
             !ulp_audit_is_absorbed(lane, node) &&
             count_reason(x, ULP_DOCTOR_OVERFLOW) < CAUSES_EACH)
             add_overflow(x, node);
@@ -246,19 +220,6 @@ static bool is_zeroed_named(const struct ulp_doctoring *x, const char *value)
     return named;
 }
 
-/* The name of a constant that the node reads and that is stored as 0; NULL: none is. */
-static const char *find_stored(const struct ulp_doctoring *x, const struct ulp_audit_node *reader)
-{
-    const struct ulp_place *place = &x->doctor->audit->places[reader->index];
-    for (size_t i = 0; i < place->input_count; i++) {
-        const struct ulp_audit_constant *constant =
-            place->inputs[i].constant ? ulp_zero_constant(x->lane, place->inputs[i].name) : NULL;
-        if (constant && constant->underflowed == constant->elements)
-            return constant->name;
-    }
-    return NULL;
-}
-
 static void find_faint(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -287,51 +248,18 @@ static void find_faint(struct ulp_doctoring *x)
 void ulp_doctor_find_zeros(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n];
+    /* before what has become negative what is 0 */
+    for (size_t i = 0; i < 2 * lane->node_count; i++) {
+        const struct ulp_audit_node *node = &lane->nodes[i % lane->node_count];
         struct ulp_text text = {0};
-        if (!is_by_zero(node) || ulp_audit_is_absorbed(lane, node) ||
-            count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
+        struct ulp_zeroed zeroed;
+        if (!ulp_report_find_zeroed(x->doctor->audit, lane, node, &zeroed) ||
+            (zeroed.value != NULL) != (i < lane->node_count) || ulp_audit_is_absorbed(lane, node) ||
+            count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH ||
+            (zeroed.value ? is_zeroed_named(x, zeroed.value) : is_named(x, zeroed.by)))
             continue;
-        const struct ulp_audit_node *last =
-                                        node->zeroed_by >= 0 ? &lane->nodes[node->zeroed_by] : NULL,
-                                    *by = last ? &lane->nodes[ulp_zero_origin(lane, last->index)]
-                                               : NULL;
-        const char *value = by == last ? node->zeroed : by->outputs[0].name;
-        if (is_zeroed_named(x, value))
-            continue;
-        if (by)
-            add_node(&text, by);
-        else
-            ulp_text_show(&text, "%s %s",
-                          ulp_zero_constant(lane, node->zeroed) ? "constant" : "value",
-                          node->zeroed);
-        ulp_text_show(&text, " has become 0 in %s",
-                      ulp_audit_node_format(lane, by ? by : node).name);
-        const char *stored = by ? find_stored(x, by) : NULL;
-        if (stored)
-            ulp_text_show(&text, " (constant %s is stored as 0)", stored);
-        ulp_text_add(&text, ", which makes ");
-        add_node(&text, node);
-        ulp_text_add(&text, " not finite");
-        if (node->zeroed_count)
-            ulp_text_show(&text, " in %zu of %zu elements", node->zeroed_count, node->zeroed_of);
-        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by ? by : node, value, &text);
-    }
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n], *by = node->born && !is_by_zero(node)
-                                                                       ? find_negative(x, node)
-                                                                       : NULL;
-        struct ulp_text text = {0};
-        if (!by || is_named(x, by) || ulp_audit_is_absorbed(lane, node) ||
-            count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
-            continue;
-        add_node(&text, by);
-        ulp_text_show(&text, " cancels and has become negative in %s, which makes ",
-                      ulp_audit_node_format(lane, by).name);
-        add_node(&text, node);
-        ulp_text_add(&text, " not finite");
-        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by, NULL, &text);
+        ulp_report_zeroed(&text, x->doctor->audit, lane, node, &zeroed);
+        ulp_doctor_add(x, ULP_DOCTOR_ZERO, zeroed.by ? zeroed.by : node, zeroed.value, &text);
     }
     find_faint(x);
 }

@@ -35,6 +35,18 @@ const struct ulp_audit_node *ulp_report_find_faint(const struct ulp_audit_lane *
                                                    const struct ulp_audit_node *after);
 void ulp_report_faint(struct ulp_text *out, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *node);
+/* report_zeroed.c. Is a node that is not finite so because a value has become 0 or, of a root or a
+ * logarithm, negative? by: the node where that happened (NULL: it is no node's); value: what is 0,
+ * NULL: it is negative. And that as a clause. */
+struct ulp_zeroed {
+    const struct ulp_audit_node *by;
+    const char *value;
+};
+bool ulp_report_find_zeroed(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                            const struct ulp_audit_node *node, struct ulp_zeroed *out);
+void ulp_report_zeroed(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_audit_node *node,
+                       const struct ulp_zeroed *zeroed);
 /* report_cause.c. A node's share, or its decisions'; where several nodes cancel each other, each
  * many times the whole, what they cause together counts for the largest, and nothing for the
  * others. */

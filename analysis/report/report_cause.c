@@ -151,6 +151,9 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit *audit,
     if (first < 0 || (first == ULP_SHARE_INSIDE && second < 0)) /* which says nothing */
         return;
     ulp_text_show(out, ", by %s", name_cause(first, false));
+    if (first == ULP_SHARE_INPUTS && strcmp(node->op, "MatMulNBits") == 0 &&
+        ulp_audit_node_arithmetic(lane, node)->schedule.levels_obeyed)
+        ulp_text_add(out, " to INT8, a scale for each block, as accuracy_level=4 has it (1: FP32)");
     if (magnified || (node->condition >= SENSITIVE && isfinite(node->condition)))
         ulp_report_rounded(out, audit, lane, node, first);
     if (second >= 0)

@@ -1,4 +1,6 @@
 /* The verdict: what happened to an arithmetic, and where. */
+#include <ulpscope/verdict.h>
+
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/auditor.h"
@@ -6,6 +8,7 @@
 #include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
+#include "base/machine/environment.h"
 #include "number/function/math.h"
 
 #include <float.h>
@@ -38,42 +41,11 @@ static void add_error(struct ulp_text *out, const struct ulp_audit_output *outpu
                       output->entire.rms);
 }
 
-/* The node whose result, a difference, the node reads; NULL: it reads none. */
-static const struct ulp_audit_node *find_difference(const struct ulp_audit_lane *lane,
-                                                    ptrdiff_t maker)
-{
-    const struct ulp_audit_node *node = maker >= 0 ? &lane->nodes[maker] : NULL;
-    return node && (strcmp(node->op, "Sub") == 0 || strcmp(node->op, "Add") == 0) && node->grew > 2
-               ? node
-               : NULL;
-}
-
-/* ", whose input v has become 0, as the difference of node 4 variance (Sub) cancels" */
-static void add_undefined(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                          const struct ulp_audit_node *born)
-{
-    const struct ulp_audit_node *difference =
-        find_difference(lane, born->zeroed ? born->zeroed_by : born->source);
-    if (born->zeroed)
-        ulp_text_show(out, "whose input %s has become 0", born->zeroed);
-    else
-        ulp_text_add(out, "whose input has become negative");
-    if (difference)
-        ulp_text_show(out, ", as the difference of node %zu %s (%s) cancels", difference->index,
-                      difference->name, difference->op);
-}
-
-/* Of numbers that fit it is not finite by a 0 or, of these, by a negative one. */
-static bool is_undefined(const struct ulp_audit_node *born, bool fits)
-{
-    return born->zeroed ||
-           (fits && (strcmp(born->op, "Sqrt") == 0 || strcmp(born->op, "Log") == 0));
-}
-
-static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                         const struct ulp_audit_output *worst)
+static void add_overflow(struct ulp_text *out, const struct ulp_audit *audit,
+                         const struct ulp_audit_lane *lane, const struct ulp_audit_output *worst)
 {
     const struct ulp_audit_node *born = &lane->nodes[lane->first_born];
+    struct ulp_zeroed zeroed;
     double most = 0;
     bool fits = true;
     for (size_t o = 0; o < born->output_count; o++) {
@@ -81,12 +53,12 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         fits &= !(born->outputs[o].range.headroom_bits < 0);
     }
     const struct ulp_audit_overflow *overflow = ulp_audit_overflow_root(lane, born->overflow);
-    ulp_text_show(out, "%s at node %zu %s (%s), ", fits ? "is not finite" : "overflows",
-                  born->index, born->name, born->op);
-    if (is_undefined(born, fits))
-        add_undefined(out, lane, born);
+    if (ulp_report_find_zeroed(audit, lane, born, &zeroed))
+        ulp_report_zeroed(out, audit, lane, born, &zeroed);
     else
-        ulp_text_show(out, "whose exact values reach %s%s", fits ? "only " : "", ULP_REACH(most));
+        ulp_text_show(out, "it %s at node %zu %s (%s), whose exact values reach %s%s",
+                      fits ? "is not finite" : "overflows", born->index, born->name, born->op,
+                      fits ? "only " : "", ULP_REACH(most));
     if (overflow && overflow->constant >= 0)
         ulp_text_show(out, ", by constant %s", lane->constants[overflow->constant].name);
     ulp_text_add(out, ". ");
@@ -168,12 +140,12 @@ static void add_reasons(struct ulp_text *out, const struct ulp_audit *audit,
 {
     const struct ulp_audit_output *diverged = find_diverged(&lane->outputs);
     if (lane->first_born >= 0) {
-        add_overflow(out, lane, worst);
+        add_overflow(out, audit, lane, worst);
         add_fixed(out, audit, lane);
     } else if (is_unfollowed(lane)) {
         const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
         ulp_text_show(out,
-                      "diverges from the reference at node %zu %s (%s): output %s "
+                      "it diverges from the reference at node %zu %s (%s): output %s "
                       "follows other indices or branches",
                       decided->index, decided->name, decided->op, diverged->name);
         ulp_report_decided(out, decided);
@@ -363,8 +335,6 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
     }
     if (divides)
         ulp_report_faint(&faint, lane, divides);
-    if (lane->first_born >= 0 || is_unfollowed(lane)) /* whose verb is the first word */
-        ulp_text_add(&reasons, "it ");
     add_reasons(&reasons, audit, lane, ulp_audit_worst(&lane->outputs));
     add_stored(&stored, audit, lane);
     add_vacant(&vacant, audit, &lane->outputs);
@@ -432,4 +402,32 @@ void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_l
     char name[ULP_SHOWN_BYTES];
     ulp_text_add(&verdict->what, "%s: ", ulp_show(name, sizeof name, lane->name, 64, 0));
     ulp_report_conclude(audit, lane, verdict);
+}
+
+enum ulp_status ulp_report_why(const struct ulp_audit *audit, size_t lane, int width, bool colour,
+                               char **out, struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    ULP_SCOPED(ulp_verdict_free) struct ulp_verdict verdict = {0};
+    struct ulp_text text = {0};
+    struct ulp_headline said = {0}, why = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    *out = NULL;
+    if (lane >= audit->lane_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "the audit has %zu arithmetics, no number %zu",
+                        audit->lane_count, lane);
+    ULP_TRY(ulp_audit_judge(audit, lane, audit->nonfinite_inputs_meant, &verdict, error));
+    ulp_report_conclude(audit, &audit->lanes[lane], &said);
+    ulp_text_show_whole(&why.why, audit->lane_count == 1 ? "" : "the worst is ");
+    ulp_text_show_whole(&why.why, audit->lanes[lane].name);
+    ulp_text_add(&why.why, ": ");
+    ulp_text_show_whole(&why.why, verdict.text);
+    if (verdict.grade != ULP_GRADE_FINE && said.why.length) {
+        ulp_text_add(&why.why, "; ");
+        ulp_text_show_whole(&why.why, said.why.data);
+    }
+    ulp_page_headline(&page, "", &why);
+    ulp_headline_free(&page, &said);
+    ulp_headline_free(&page, &why);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

@@ -37,6 +37,11 @@ ULP_API enum ulp_status ulp_report_choice(const struct ulp_audit *audit,
                                           const struct ulp_choice *choice, int width, bool colour,
                                           char **out, struct ulp_error *error);
 
+/* "why   the worst is torch:fp16: output y is ...; node 4 fc (Gemm) causes ...": what the lane
+ * makes of the outputs and, where they are not fine, by which node. As ulp_report_choice. */
+ULP_API enum ulp_status ulp_report_why(const struct ulp_audit *audit, size_t lane, int width,
+                                       bool colour, char **out, struct ulp_error *error);
+
 /* Write the limits (ulp_audit_check) as JUnit's XML, which CI servers show: a test suite for the
  * model, a test case for each limit, a failure for each crossing. The file is complete or
  * unchanged. */

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
-from onnx_writer import node, write_model
+from onnx_writer import block, node, write_model
 
 turn = np.random.default_rng(11)
 FORMATS = {"fp16": (11, -24), "bf16": (8, -133), "tf32": (11, -136)}
@@ -186,6 +186,23 @@ judge("LayerNormalization", node("LayerNormalization", "x s b", "y"), {"x": grid
 judge("Softmax", node("Softmax", "x", "y"), {"x": grid(16, 64)}, {}, lambda r, v: r.result(softmax(v["x"])), 13)
 judge("Mul", node("Mul", "x s", "y"), {"x": grid(16, 64)}, {"s": normal(64)}, lambda r, v: r.result(v["x"] * r.constant(v["s"])), 13)
 judge("Attention", node("Attention", "x k v", "y"), {"x": grid(1, 2, 12, 16), "k": grid(1, 2, 20, 16), "v": grid(1, 2, 20, 16)}, {}, attend, 23)
+# MatMulNBits of accuracy_level=4 in ONNX Runtime: nothing but A's bytes, a scale for each block of 32, makes more than FP32's error.
+a, codes, scales = normal(4, 64), turn.integers(0, 256, (8, 2, 32)).astype("u1"), np.full((8, 2), 2.0**-6, "f4")
+bits = node("MatMulNBits", "x b s", "y", K=64, N=8, bits=8, block_size=32, accuracy_level=4) + block(7, "com.microsoft")
+write_model("m.onnx", [bits], {"x": a.shape}, ["y"], {"b": codes, "s": scales}, opset=21, domains={"com.microsoft": 1})
+np.savez("m.npz", x=a)
+subprocess.run([sys.argv[1], "audit", "m.onnx", "-i", "m.npz", "-a", "ort-cpu", "-o", "r", "-q", "-t", "1"], check=True, stdout=subprocess.DEVNULL)
+with open("r/report.json") as file:
+    record = json.load(file)["lanes"][0]["nodes"][0]
+blocks = a.astype("f8").reshape(4, 2, 32)
+step = np.abs(blocks).max(axis=2, keepdims=True) / 127
+weights = ((codes.astype("f8") - 128) * scales[:, :, None]).reshape(8, 64)
+lost = np.sqrt(np.mean(np.square((np.rint(blocks / step) * step - blocks).reshape(4, 64) @ weights.T)))
+compared += 1
+if not (abs(record["causes"]["inputs"] - 1) <= 0.01 and abs(record["outputs"][0]["introduced"]["rms"] / lost - 1) <= 0.01):
+    failures += 1
+    print(f"FAIL accuracy_level=4: {record['causes']}, introduced {record['outputs'][0]['introduced']['rms']} for {lost}")
+
 print(f"{compared} runs compared with switching each cause on and off, {failures} differ")
 sys.exit(failures > 0)
 END

@@ -186,13 +186,13 @@ one() {
     expect 0 "plan $model" "$program" plan "$model.onnx" -i "$model.npz" -a fp16 -q --tolerance sqnr_db=50 -o "p_$model"
 }
 one variance fp16 "by constant v, which reaches 7e+07" "constant v" bn
-one log fp16 "whose input a has become 0" "becomes zero a" add_eps log
+one log fp16 "(Add) has become 0 in fp16 (constant " "becomes zero a" add_eps log
 one variance trt:fp16,batchnorm=computed "by constant v, which reaches 7e+07" "constant v" bn
 expect 0 "a variance that TensorRT folds away" "$program" audit variance.onnx -i variance.npz -a trt8:fp16,trt:fp16 -q --fail-above sqnr_db=50
 expect 0 "a plan for TensorRT keeps nothing there" "$program" plan variance.onnx -i variance.npz --for trt -q --tolerance sqnr_db=50 -o p_trt
 fields p_trt/plan.json 'not r["kept"] and [(w["name"], w["why"]) for w in r["mixed"]["widened"]] == [("bn", "parameters")]' "a variance that FLOAT16 does not hold"
 expect 0 "its file" "$program" audit p_trt/mixed.onnx -i variance.npz -a model --reference-model variance.onnx -q --fail-above sqnr_db=50
-one root fp16 "whose input r has become 0" "becomes zero r" add_eps root divide
+one root fp16 "has become 0 in fp16" "becomes zero r" add_eps root divide
 "$program" overflow root.onnx -i root.npz -a fp16 -q >out || fail "overflow of a divisor of 0"
 grep -q "overflows" r_log/summary.txt out && fail "a logarithm of 0 is called an overflow"
 
@@ -208,9 +208,9 @@ eval "expect 0 'names that are patterns' \"\$program\" $keep -q --json said.json
 verdict said.json "'y equals the reference' in v" "names that are patterns"
 expect 0 "overflow of such names" "$program" overflow exact.onnx -i exact.npz -a fp16 -q
 shows out "  do    ulpscope $keep" "such names in overflow"
-says cancels fp16 "at node 5 root (Sqrt), whose input "
-says cancels fp16 "as the difference of node 4 variance (Sub) cancels"
-says cancels bf16 "as the difference of node 4 variance (Sub) cancels"
+says cancels fp16 "which makes node 5 root (Sqrt) not finite"
+says cancels fp16 "node 4 variance (Sub) "
+says cancels bf16 "node 4 variance (Sub) "
 verdict said.json "' --keep \'#0-5=fp32\'' in v and l['remedy']['nodes'] == [*range(6)]" "what a difference cancelled of is kept in BF16"
 says picks bf16 "and the error of that is "
 says picks bf16 "it shows at node 1 top (TopK), which decides otherwise than the reference in "

@@ -180,11 +180,14 @@ static void print_fix(const struct audit_options *options, const struct ulp_audi
     fputs(" -o fixed.onnx\n\n", stdout);
 }
 
-static void print_worst(const struct audit_options *options, const struct ulp_audit *audit,
-                        const struct ulp_audit_lane *lane, const struct ulp_verdict *verdict)
+static enum ulp_status print_worst(const struct audit_options *options,
+                                   const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                                   const struct ulp_verdict *verdict, struct ulp_error *error)
 {
-    say(stdout, "  why   %s%s: %s\n", audit->lane_count == 1 ? "" : "the worst is ", lane->name,
-        verdict->text);
+    ULP_SCOPED(ulp_scoped_free) char *why = NULL;
+    ULP_TRY(ulp_report_why(audit, (size_t)(lane - audit->lanes), terminal_width(STDOUT_FILENO),
+                           use_colour(STDOUT_FILENO), &why, error));
+    fputs(why, stdout);
     if (verdict->grade == ULP_GRADE_FINE)
         say(stdout, "  do    nothing\n\n");
     else if (verdict->grade != ULP_GRADE_NOT)
@@ -194,6 +197,7 @@ static void print_worst(const struct audit_options *options, const struct ulp_au
             audit->nonfinite_input_count && !audit->nonfinite_inputs_meant
                 ? "that are finite"
                 : "of which an output has elements");
+    return ULP_OK;
 }
 
 enum ulp_status print_target(const struct audit_options *options,
@@ -233,7 +237,7 @@ enum ulp_status print_target(const struct audit_options *options,
         if (refusal->refuses || (refusal->what && verdicts[*worst].grade == ULP_GRADE_FINE))
             say(stdout, "\n");
         else
-            print_worst(options, audit, &audit->lanes[*worst], &verdicts[*worst]);
+            status = print_worst(options, audit, &audit->lanes[*worst], &verdicts[*worst], error);
         say(stdout, "%10s  %-10s  arithmetic\n", "sqnr dB", "verdict");
     }
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {

@@ -348,7 +348,8 @@ static bool quantises(const struct ulp_call *call)
 {
     const struct ulp_tensor *zero = ulp_call_in(call, 3);
     return call->arithmetic->schedule.levels_obeyed && !call->trace &&
-           ulp_call_int(call, "accuracy_level") == 4 && call->in[0]->element == ULP_ELEMENT_F32 &&
+           ulp_call_int(call, "accuracy_level") == 4 &&
+           (call->in[0]->element == ULP_ELEMENT_F32 || call->in[0]->element == ULP_ELEMENT_F64) &&
            call->constants >> 1 & 1 && !ulp_call_in(call, 4) &&
            (!zero || zero->type == ULP_TYPE_UINT8) &&
            (ulp_call_int(call, "bits") > 2 || ulp_call_int(call, "block_size") > 16);

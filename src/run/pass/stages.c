@@ -80,6 +80,7 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
         round_scaled(&out, &ladder->own, stage);
     } else if (stage == ULP_STAGE_INPUTS) {
         out.factor = ladder->own.factor;
+        out.schedule.levels_obeyed = ladder->own.schedule.levels_obeyed; /* they round inputs */
         out.schedule.operand_rounding = ladder->own.schedule.operand_rounding;
     } else if (stage >= ULP_STAGE_SUMS) {
         const bool holds = ulp_format_holds(&ladder->own.compute, &ladder->own.storage);

@@ -171,6 +171,9 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     CALL(ulp_report_choice(audit, &choice, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);
+    CALL(ulp_report_why(audit, 0, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_report_prepare(test_folder("report"), e));
     CALL(ulp_report_write(audit, test_folder("report"), e));
