@@ -198,26 +198,4 @@ for text, code in (('{"a": [' + '{},' * 3000000 + '{}]}', 5), ('{"a":' * 100000,
     assert result.returncode == code and result.stderr.count('\n') == 1, (code, result)
 END
 
-# ---- the workflow for GitHub: its commands run as they stand, and it is YAML where a reader of that is there
-workflow=$source/doc/github-workflow.yml
-mapfile -t commands < <(sed -nE 's/^ +run: ([^|].*)$/\1/p; s/^ {10}(ulpscope .*)$/\1/p' "$workflow" | grep -v diff
-    grep -oE 'ulpscope diff.*' "$workflow") # those that compare with an earlier report come last
-for command in "${commands[@]}"; do
-    MODEL=$model INPUTS=$inputs GITHUB_STEP_SUMMARY=summary.md PATH=$program_folder:$PATH bash -c "$command" >out 2>err
-    code=$? # 1: a limit is crossed, or a finding
-    [ $code -le 1 ] || { fail "the workflow's '$command' exits $code"; head -3 err; }
-done
-[ ${#commands[@]} -ge 5 ] || fail "only ${#commands[@]} commands were found in the workflow"
-shows summary.md ": no change at " "the workflow's summary"
-for file in lint.sarif limits.xml report/report.json report-main/report.json; do [ -s "$file" ] || fail "the workflow makes no $file"; done
-python3 - "$workflow" <<'END' || fail "the workflow is no workflow"
-import sys
-try:
-    import yaml
-except ImportError:
-    print('PyYAML is not installed: the workflow is not parsed')
-    sys.exit(0)
-steps = yaml.safe_load(open(sys.argv[1]))['jobs']['fp16']['steps']
-assert all(('run' in step) != ('uses' in step) for step in steps) and len(steps) > 5
-END
 exit $failed
