@@ -65,14 +65,17 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
     /* ORT follows declared types in an arithmetic of its own */
     const bool obeys = target && !target->wider && target->bit != ULP_TARGET_ORT;
     const bool typed = obeys && declares_half(model);
+    const bool integers = target && target->bit == ULP_TARGET_ORT &&
+                          ulp_model_has_operator(model, "DequantizeLinear");
     const struct ulp_target_tf32 *tf32 = target ? ulp_target_tf32(target) : NULL;
     if (arithmetic)
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s", arithmetic);
     else if (!target)
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s", declares_half(model) ? "model" : "fp16");
     else
-        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s%s%s%s", target->lowered, named.gpu,
-                 typed ? ",types=declared" : "", typed ? settings[named.tf32] : "",
+        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s%s%s%s%s", target->lowered,
+                 integers ? ",qdq=integer" : "", named.gpu, typed ? ",types=declared" : "",
+                 typed ? settings[named.tf32] : "",
                  !typed || !tf32 || named.tf32 == ULP_TF32_USUAL ? ""
                  : named.tf32 == ULP_TF32_ALLOWED                ? tf32->allowed
                                                                  : "fp32");

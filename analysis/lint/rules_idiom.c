@@ -32,6 +32,24 @@ bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place)
     return lint->in_idiom && lint->in_idiom[ulp_lint_number(place)];
 }
 
+void ulp_lint_weights_coded(struct ulp_lint *lint)
+{
+    struct ulp_lint_place first = {0};
+    size_t count = 0;
+    ulp_lint_plan(lint);
+    struct ulp_program *program = lint->failed ? NULL : lint->planned->program;
+    for (size_t n = 0; program && n < program->node_count; n++) {
+        const struct ulp_step *step = program->nodes[n].step;
+        if (!ulp_step_coded_block(program, program->nodes[n].block, step))
+            continue;
+        first = count++ ? first : ulp_lint_place_of(lint, step);
+    }
+    if (count)
+        ulp_lint_add(lint, first, NULL,
+                     "%zu product%s of dequantised weights round%s the other factor to INT8", count,
+                     count == 1 ? "" : "s", count == 1 ? "s" : "");
+}
+
 /* A model that declares FP16 keeps other nodes in FP32 on purpose. */
 static bool gives_half(const struct ulp_lint *lint, struct ulp_lint_place place)
 {

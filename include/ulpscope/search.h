@@ -91,8 +91,8 @@ struct ulp_search_options {
      * its operators, and scales of tensors that are constants, of the samples */
     bool tensorrt;
     /* of integers in quantised.onnx: signed codes as unsigned ones with a zero point in the middle,
-     * the same numbers, whose sums ONNX Runtime does not saturate on any processor, and whose graphs
-     * its optimiser keeps loadable (lint's qdq-passed) */
+     * the same numbers, whose sums ONNX Runtime does not saturate on any processor, and whose
+     * graphs its optimiser keeps loadable (lint's qdq-passed) */
     bool unsigned_codes;
     /* A budget below the fewest bits that the products can have is these; else it is refused */
     bool budget_yields;
@@ -305,6 +305,9 @@ struct ulp_search {
     double declared_ratio;
     bool quantised_bits; /* that file was run and has the bits of the plan's runs */
     char *declared_in;   /* the arithmetic that it ran in: "model", or the target's */
+    /* products whose values ONNX Runtime's CPU provider rounds to INT8 there, however the file
+     * quantises them (lint's weights-coded) */
+    size_t declared_coded;
     size_t runs,
         tried;   /* emulations of one sample; layers tried with a cheaper format in the end */
     double work; /* what they computed, in whole runs of one sample */

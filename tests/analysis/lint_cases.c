@@ -784,6 +784,16 @@ const struct lint_case lint_cases[] = {
      .clean = "(uint8[1,2] x, int8[1,2] t) => (int32[1,1] y, int32[1,1] u) <uint8[2,1] w = {255, "
               "255}, int8[2,1] v = {127, 127}, int8 z = {0}> { [n] y = MatMulInteger(x, w) u = "
               "MatMulInteger(t, v, z) }"},
+    /* a Gemm that turns its weights stays as it is */
+    {.rule = "weights-coded",
+     .opset = 21,
+     .count = 1,
+     .targets = "ort",
+     .says = "1 product of dequantised weights rounds the other factor to INT8",
+     .found = "(float[1,2] x) => (float[1,1] y) <float s = {1}, int8[2,1] w = {1, 2}> { d = "
+              "DequantizeLinear(w, s) [n] y = MatMul(x, d) }",
+     .clean = "(float[1,2] x) => (float[1,1] y) <float s = {1}, int8[1,2] w = {1, 2}> { d = "
+              "DequantizeLinear(w, s) [n] y = Gemm<transB = 1>(x, d) }"},
     /* a NaN among scales */
     {.rule = "scale-nan",
      .opset = 21,

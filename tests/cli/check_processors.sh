@@ -102,7 +102,7 @@ expect 0 "audit --for" "$program" audit full.onnx -i x.npz --for ort -q
 shows out "times as large without VNNI as with VNNI" "audit --for"
 grep -q "^ort-cpu,qdq=integer,integers=saturating16: " out || fail "audit --for: the arithmetic's name is cut"
 expect 0 "audit --for, unsigned" "$program" audit unsigned.onnx -i x.npz --for ort -q --json unsigned.json
-fields unsigned.json '[lane["name"] for lane in r["lanes"]] == ["ort-cpu", "model"]' "audit --for, unsigned"
+fields unsigned.json '[lane["name"] for lane in r["lanes"]] == ["ort-cpu,qdq=integer", "model"]' "audit --for, unsigned"
 
 # A recording from the other kind, beside what was asked; and the exact one's is explained by what was asked.
 expect 0 "recorded" "$program" run full.onnx -i x.npz -a ort-cpu,qdq=integer,integers=saturating16 -o saturated.npz

@@ -112,6 +112,8 @@ for formats in uint8 int8 int16 int8-tensor uint8-tensor; do
     expect 0 "$formats" "$program" quantise m.onnx -i samples -q --formats $formats,fp32 -o $formats --json $formats.json
     fields $formats.json 'abs(min(v["value"] for v in r["samples"]) + 20 * __import__("math").log10(r["declared_ratio"])) < 3' "$formats: as foreseen"
 done
+expect 0 "int16 at ort" "$program" quantise m.onnx -i samples -q --for ort --formats int16,fp32 -o coded --json coded.json
+fields coded.json 'r["declared_coded"] > 0 and r["declared_in"] == "ort-cpu,qdq=integer"' "int16 at ort"
 for words in uint8,factor-b=uint4-32 int8,factor-b=int4-128 uint16 int8,factor-b=int4-row; do
     expect 0 "$words" "$program" audit m.onnx -i others/b6.npz -a fp32,factor=$words -q --no-attribute
 done

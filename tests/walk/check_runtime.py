@@ -4,7 +4,8 @@
 usage: check_runtime.py [--record FOLDER] ULPSCOPE RANDOM_GRAPH|- FOLDER FIRST-LAST
 
 Of each seed a chain of quantised operators, pairs of QuantizeLinear and DequantizeLinear between them, whose scales make ties frequent: in ort-cpu,qdq=integer (with saturating sums where this
-processor has no VNNI) every element must be equal, or, where an operator stays in floats (ReduceMean), be at most a step away in one of eight: a mean of 8 or more bytes is a tie so often. And RANDOM_GRAPH's graph in FP32, not
+processor has no VNNI) every element must be equal, or, where an operator stays in floats (ReduceMean), be at most a step away in one of eight: a mean of 8 or more bytes is a tie so often. A product with
+dequantised weights of 2 to 16 bits, beside floats or quantised values: of which ONNX Runtime makes MatMulNBits, and of which not. And RANDOM_GRAPH's graph in FP32, not
 optimised: no output may be further from FP64 than 64 times what ort-cpu is, or 64 roundings of its rms, nor be finite where that is not. Graphs with a random operator, and what ONNX Runtime
 refuses or leaves unwritten, are left out. Prints a line for each violation; exits with 1 for any. --record: instead the chains as archives of test cases, of those that the seeds give."""
 import argparse
@@ -106,6 +107,68 @@ class Chain:
         return onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)).SerializeToString()
 
 
+INTEGERS = {"INT8": (-128, 127), "UINT8": (0, 255), "INT4": (-8, 7), "UINT4": (0, 15), "INT16": (-32768, 32767), "UINT16": (0, 65535)}
+
+
+class Weights:
+    """A MatMul or Gemm with dequantised weights; its other factor, its result may be quantised, too."""
+
+    def __init__(self, seed):
+        draw = self.draw = np.random.default_rng(seed)
+        self.nodes, self.constants, self.kinds = [], [], []
+        self.rows, self.k, self.n = (int(draw.choice(some)) for some in ([1, 4, 9], [8, 33, 64, 100], [1, 4, 32]))
+        self.inputs = {"x": draw.standard_normal((self.rows, self.k)).astype(np.float32)}
+        gemm, turned = draw.random() < 0.5, draw.random() < 0.3
+        value, self.step = "x", 0.0
+        if draw.random() < 0.6:
+            value, _ = self.quantised("x", 8, ["INT16", "UINT16", "UINT8"])
+        weight = self.weight(str(draw.choice(["INT8", "UINT8", "INT4", "UINT4", "INT16"])), turned)
+        attributes = {"transB": 1} if gemm and turned else {}
+        if turned and not gemm:
+            weight = self.node("Transpose", [weight], perm=[1, 0])
+        value = self.node("Gemm" if gemm else "MatMul", [value, weight], **attributes)
+        if draw.random() < 0.3:
+            value = self.node("Relu", [value])
+        if draw.random() < 0.4:
+            value, self.step = self.quantised(value, 16 * self.k**0.5, ["INT16", "UINT16"])
+        self.value = value
+
+    def node(self, op, inputs, **attributes):
+        self.kinds.append(op)
+        self.nodes.append(helper.make_node(op, inputs, [f"v{len(self.nodes)}"], **attributes))
+        return f"v{len(self.nodes) - 1}"
+
+    def integers(self, kind, array):
+        self.constants.append(helper.make_tensor(f"c{len(self.constants)}", getattr(TensorProto, kind), array.shape, array.astype(int).ravel().tolist()))
+        return self.constants[-1].name
+
+    def floats(self, array):
+        self.constants.append(numpy_helper.from_array(np.asarray(array, np.float32), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def quantised(self, value, width, kinds):
+        kind = str(self.draw.choice(kinds))
+        self.kinds.append(kind)
+        low, high = INTEGERS[kind]
+        step = width / (high - low)
+        parameters = [self.floats(step), self.integers(kind, np.array((low + high + 1) // 2))]
+        return self.node("DequantizeLinear", [self.node("QuantizeLinear", [value, *parameters]), *parameters]), step
+
+    def weight(self, kind, turned):
+        shape, axis = ((self.n, self.k), 0) if turned else ((self.k, self.n), 1)
+        low, high = INTEGERS[kind]
+        block = int(self.draw.choice([8, 16, 32, 0, 0, 0]))
+        parts = tuple(-(-size // block) if at != axis else size for at, size in enumerate(shape)) if block else (self.n,) if self.draw.random() < 0.5 else ()
+        attributes = {"axis": 1 - axis, "block_size": block} if block else {"axis": axis}
+        self.kinds.append(kind + f" blocks of {block}" * bool(block))
+        codes = self.integers(kind, self.draw.integers(low, high + 1, shape))
+        return self.node("DequantizeLinear", [codes, self.floats(self.draw.uniform(1, 2, parts) / high), self.integers(kind, np.full(parts, (low + high + 1) // 2))], **attributes)
+
+    def model(self):
+        graph = helper.make_graph(self.nodes, "weights", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [self.rows, self.k])], [helper.make_tensor_value_info(self.value, TensorProto.FLOAT, None)], self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+
+
 def run(model, inputs, level):
     options = ort.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads, options.graph_optimization_level = 4, 1, level
@@ -118,14 +181,18 @@ def ours(program, folder, arithmetic):
     return dict(np.load(folder / "out.npz")) if done.returncode == 0 else None
 
 
+def kernels():
+    """As this processor's multiply bytes."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
+    return "ort-cpu,qdq=integer" + (",integers=saturating16" if " avx2 " in flags and "vnni" not in flags else "")
+
+
 def check_chain(program, folder, seed):
     chain = Chain(seed)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(chain.model([chain.value]))
     np.savez(folder / "inputs.npz", **chain.inputs)
-    flags = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
-    saturating = ",integers=saturating16" if " avx2 " in flags and "vnni" not in flags else ""
-    made = ours(program, folder, f"ort-cpu,qdq=integer{saturating}")
+    made = ours(program, folder, kernels())
     if made is None:
         return f"{'-'.join(chain.kinds)}: refused"
     steps = np.rint(np.abs(made[chain.value] - run(str(folder / "model.onnx"), chain.inputs, LEVELS.ORT_ENABLE_ALL)[0]) / chain.scale)
@@ -133,6 +200,19 @@ def check_chain(program, folder, seed):
     if off and not (FLOATS & set(chain.kinds) and steps.max() == 1 and off <= max(1, steps.size / 8)):
         return f"{'-'.join(chain.kinds)} in {chain.type.__name__}: {off} of {steps.size} elements differ, by up to {int(steps.max())} steps"
     return ""
+
+
+def check_weights(program, folder, seed):
+    product = Weights(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(product.model())
+    np.savez(folder / "inputs.npz", **product.inputs)
+    made = ours(program, folder, kernels())
+    theirs = run(product.model(), product.inputs, LEVELS.ORT_ENABLE_ALL)[0].astype(np.float64)
+    # FP32 sums in another order, of which the last quantiser may make a step: where values are coded and here are not, the error is 2^-9 of theirs
+    bound = 2.0**-16 * np.sqrt(np.mean(np.square(theirs))) + product.step
+    error = np.sqrt(np.mean(np.square(made[product.value] - theirs))) if made else np.inf
+    return "" if error <= bound else f"{'-'.join(product.kinds)}: an error of {error:.2e}, {bound:.2e} at most"
 
 
 def check_graph(program, folder):
@@ -192,7 +272,7 @@ def main():
             model = chain.model([chain.value])
             add_case(archives.setdefault("chain", {}), f"chain_{seed}", onnx.load_from_string(model), list(chain.inputs.items()), [(chain.value, run(model, chain.inputs, LEVELS.ORT_ENABLE_ALL)[0])])
             continue
-        said = [alone(check_chain, given.program, folder / f"chain{seed}", seed)]
+        said = [alone(check_chain, given.program, folder / f"chain{seed}", seed), alone(check_weights, given.program, folder / f"weights{seed}", seed)]
         if (folder / f"graphs/{seed}/model.onnx").exists():
             said.append(alone(check_graph, given.program, folder / f"graphs/{seed}"))
         bad += sum(map(bool, said))

@@ -80,6 +80,11 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
     else
         ulp_text_show(out, "computed by -a %s the worst sample has ", found->declared_in);
     add_error(out, found, found->declared_ratio);
+    if (found->declared_coded)
+        ulp_text_add(out,
+                     ": the values of %zu product%s are rounded to INT8 there unless "
+                     "session.qdq_matmulnbits_accuracy_level=1 is set",
+                     found->declared_coded, plural(found->declared_coded));
     ulp_text_add(out, ".\n");
 }
 

@@ -279,6 +279,10 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
         struct ulp_judgement judgement;
         struct ulp_program *program;
         ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
+        for (size_t n = 0; n < program->node_count && s == 0; n++)
+            q->out->declared_coded +=
+                declared.half_as_float &&
+                ulp_step_coded_block(program, program->nodes[n].block, program->nodes[n].step) > 0;
         ULP_TRY(ulp_program_run(program, inputs, &run, NULL, 0, &outputs, NULL, error));
         ULP_TRY(ulp_emulation_judge(&q->search->emulation, &outputs,
                                     &q->search->emulation.truths[s], &judgement, error));

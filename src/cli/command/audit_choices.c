@@ -41,7 +41,7 @@ static bool is_there(const char *name, const char *gpu)
 static enum ulp_status choose_target(struct audit_choices *out, const char *name,
                                      const struct ulp_model *model, struct ulp_error *error)
 {
-    static const char declared[] = ",types=declared";
+    static const char declared[] = ",types=declared", integer[] = ",qdq=integer";
     char lane[ULP_JUDGED_IN_BYTES];
     struct ulp_arithmetic judged;
     struct ulp_target_name named;
@@ -52,9 +52,11 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     ULP_TRY(ulp_lint_refusal(model, target->name, NULL, &out->refusal, error));
     const char *gpu = named.gpu;
     const char *part = strstr(lane, declared) ? declared : "";
+    const char *integers = strstr(lane, integer) ? integer : "";
     ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
-    ULP_TRY(ulp_judged_rests(model, out->lanes[add_lane_once(out, target->lowered, gpu, part)],
-                             name, &rests_on, error));
+    ULP_TRY(ulp_judged_rests(
+        model, out->lanes[add_lane_once(out, target->lowered, gpu, *integers ? integers : part)],
+        name, &rests_on, error));
     if (rests_on)
         snprintf(out->rests_on, sizeof out->rests_on, "%s", rests_on);
     if (ulp_target_leaves_floats(target) && !*part) {
@@ -67,7 +69,9 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
             (row->processors && !ulp_judged_processors(model, target)))
             continue;
         struct audit_choice *choice = &out->items[out->count++];
-        const size_t first = add_lane_once(out, row->arithmetic, gpu, part),
+        const bool plain = strcmp(row->arithmetic, target->lowered) == 0;
+        const size_t first = add_lane_once(out, row->arithmetic, gpu,
+                                           plain && *integers ? integers : part),
                      second = add_lane_once(out, row->other, gpu, part);
         *choice = (struct audit_choice){.question = row->question,
                                         .lanes = {first, second},

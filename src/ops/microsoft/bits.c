@@ -1,6 +1,6 @@
 /* com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, which share a scale and a
- * zero point in blocks. B is (N, blocks, bytes of a block), K values packed from the low bits up.
- */
+ * zero point in blocks. B is (N, blocks, bytes of a block), K values packed from the low bits up;
+ * where ONNX Runtime makes it of a Q/DQ graph (integer_form.c), the dequantised matrix. */
 #include "ops/microsoft/bits.h"
 
 #include <string.h>
@@ -432,8 +432,46 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
     return status;
 }
 
+static enum ulp_status infer_unpacked(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *a = call->in[0], *b = call->in[1];
+    int64_t dims[ULP_RANK_MAX];
+    if (a->rank < 1 || b->rank != 2 || a->dims[a->rank - 1] != b->dims[0])
+        return ulp_fail(error, ULP_ERROR_INPUT, "A and B do not fit");
+    memcpy(dims, a->dims, sizeof dims);
+    dims[a->rank - 1] = b->dims[1];
+    return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
+}
+
+/* accuracy_level 4, of B as it was dequantised. */
+static enum ulp_status run_unpacked(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *a = call->in[0], *b = call->in[1];
+    const struct packed p = {.n = b->dims[1], .k = b->dims[0]};
+    const size_t block = (size_t)ulp_call_int(call, "block_size");
+    struct ulp_sums sums;
+    if (!call->trace && p.k > 0)
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)p.k, block, &a, error));
+    struct ulp_contraction problem = {.batch_count = 1,
+                                      .m = p.k ? a->count / (size_t)p.k : 0,
+                                      .n = (size_t)p.n,
+                                      .k = (size_t)p.k,
+                                      .a = {.tensor = a},
+                                      .b = {.tensor = b}};
+    const struct ulp_product_steps steps = {p.k, 1, 1, p.n, p.n, 1};
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error));
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    ULP_TRY(ulp_sums_add(call, &sums, &problem, error));
+    return ulp_sums_end(call, &sums, "--b", error);
+}
+
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_bits[] = {
+    /* no operator of a model */
+    {.name = "DequantizedMatMul", .domain = "com.microsoft", .since = 1, .inputs = "a:m b:m bias:m?=-0", .outputs = "y",
+     .attributes = "block_size:!int",
+     .infer = infer_unpacked, .run = run_unpacked, .work = ULP_WORK_CONTRACTION, .weights = "b",
+     .formulas = ULP_FORMULAS(&ulp_bits_coded), .epilogue = "acc + bias"},
     {.name = "MatMulNBits", .domain = "com.microsoft", .since = 1, .inputs = "a:m b:i scales:m zero_points:*m? g_idx:i? bias:m?=-0",
      .outputs = "y",
      .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "

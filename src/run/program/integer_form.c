@@ -15,7 +15,7 @@
 
 struct fuse {
     struct ulp_program *program;
-    struct ulp_block *block;
+    const struct ulp_block *block;
 };
 
 /* The integer operator's inputs, in its row's order; slots. */
@@ -123,11 +123,42 @@ static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
     return input_slot(dequantize, 0);
 }
 
-/* Give the step the form `row` (NULL: the row of com.microsoft's `op`) of `product`'s node, reading
+/* What ONNX Runtime makes of a node: com.microsoft's `op`, with the node's attributes (`keeps`) and
+ * these. */
+struct own_operator {
+    const char *op;
+    bool keeps;
+    size_t count;
+    struct ulp_attribute attributes[2];
+};
+
+static struct ulp_attribute integer_attribute(const char *name, int64_t value)
+{
+    return (struct ulp_attribute){.name = name, .kind = ULP_ATTRIBUTE_INT, .i = value};
+}
+
+static enum ulp_status rename_node(const struct fuse *fuse, struct ulp_node *node,
+                                   const struct own_operator *own, struct ulp_error *error)
+{
+    const size_t kept = own->keeps ? node->attribute_count : 0;
+    struct ulp_attribute *attributes =
+        ulp_arena_take(fuse->program->arena, kept + own->count, sizeof *attributes);
+    ULP_TRY(ulp_taken(attributes, error));
+    if (kept)
+        memcpy(attributes, node->attributes, kept * sizeof *attributes);
+    memcpy(attributes + kept, own->attributes, own->count * sizeof *attributes);
+    node->attributes = attributes;
+    node->attribute_count = kept + own->count;
+    node->op_type = own->op;
+    node->domain = "com.microsoft";
+    return ULP_OK;
+}
+
+/* Give the step the form `row`, or ONNX Runtime's own, of `product`'s node, reading
  * slots[0 .. count). */
 static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
                                 const struct ulp_step *product, const struct ulp_operator *row,
-                                const char *op, const int *slots, size_t count,
+                                const struct own_operator *own, const int *slots, size_t count,
                                 struct ulp_error *error)
 {
     struct ulp_arena *arena = fuse->program->arena;
@@ -153,26 +184,10 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     node->input_count = count;
     node->inputs = numbers;
     node->output_count = 1;
-    if (!row) {
-        const bool raised = fuse->block->slots[slots[0]].shape.type == ULP_TYPE_INT8;
-        struct ulp_attribute *attributes =
-            ulp_arena_take(arena, node->attribute_count + 2, sizeof *attributes);
-        ULP_TRY(ulp_taken(attributes, error));
-        if (node->attribute_count)
-            memcpy(attributes, node->attributes, node->attribute_count * sizeof *attributes);
-        attributes[node->attribute_count++] = (struct ulp_attribute){.name = "raise",
-                                                                     .kind = ULP_ATTRIBUTE_FLOAT,
-                                                                     .f = raised ? 128 : 0};
-        if (strcmp(op, "QLinearSoftmax") == 0)
-            attributes[node->attribute_count++] = (struct ulp_attribute){.name = "opset",
-                                                                         .kind = ULP_ATTRIBUTE_INT,
-                                                                         .i = product->opset};
-        node->attributes = attributes;
-        node->op_type = op;
-        node->domain = "com.microsoft";
-    }
+    if (own)
+        ULP_TRY(rename_node(fuse, node, own, error));
     *form = (struct ulp_integer_form){.product = (int)(product - fuse->block->steps),
-                                      .is_ort = !row,
+                                      .is_ort = own,
                                       .input_count = count,
                                       .from = from};
     ULP_TRY(ulp_bind_row(&form->bound, row, node, row ? product->opset : 1, arena, error));
@@ -207,6 +222,109 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
                     NULL, slots, FACTOR_COUNT, error);
 }
 
+static bool is_read_once(const struct ulp_block *block, int slot)
+{
+    size_t readers = 0;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].own_input_count; i++)
+            readers += block->steps[s].inputs[i] == slot;
+    for (size_t o = 0; o < block->output_count; o++)
+        readers += block->outputs[o] == slot;
+    return readers == 1;
+}
+
+static bool is_byte(enum ulp_type type)
+{
+    return type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT8;
+}
+
+/* The blocks of a matrix of 2 to 8 bits with known scales, of which alone ONNX Runtime's CPU
+ * provider makes MatMulNBits; 0: it does not. columns: the axis of what is computed. */
+static int64_t find_blocks(const struct fuse *fuse, const struct ulp_step *w, int64_t columns)
+{
+    enum { USUAL = 32, LEAST = 16 };
+    const struct ulp_tensor *codes = known_value(fuse, input_slot(w, 0)),
+                            *scale = known_value(fuse, input_slot(w, 1));
+    const int64_t block = ulp_node_int(w->bound.node, "block_size", 0);
+    const int zero = input_slot(w, 2);
+    int64_t axis = ulp_node_int(w->bound.node, "axis", 1);
+    if (!codes || !scale || codes->rank != 2 || ulp_element_is_float(codes->element) ||
+        ulp_type_rows[codes->type].file_bits > 8 || (zero >= 0 && !known_value(fuse, zero)) ||
+        !is_read_once(fuse->block, w->outputs[0]))
+        return 0;
+    axis += axis < 0 ? 2 : 0;
+    if (block)
+        return axis != columns && block >= LEAST && !(block & (block - 1)) &&
+                       (block > LEAST || ulp_type_rows[codes->type].file_bits > 2)
+                   ? block
+                   : 0; /* it has no such kernel for 2 bits in blocks of 16 */
+    return scale->count == 1 || axis == columns ? USUAL : 0;
+}
+
+/* The same of a product's second factor, which a MatMul may have turned where it has no blocks of
+ * its own. */
+static int64_t find_weight_blocks(const struct fuse *fuse, int slot, bool gemm)
+{
+    const struct ulp_step *turned = gemm ? NULL : find_producer(fuse, slot, "Transpose"),
+                          *w = find_producer(fuse, turned ? turned->inputs[0] : slot,
+                                             "DequantizeLinear");
+    if (!w || (turned &&
+               (!is_read_once(fuse->block, slot) || ulp_node_int(w->bound.node, "block_size", 0))))
+        return 0;
+    return find_blocks(fuse, w, !turned);
+}
+
+/* Is the slot quantised again, to bytes, or to any integers in FP16 or behind a Relu? */
+static bool is_requantised(const struct fuse *fuse, int slot, bool any)
+{
+    bool is = false;
+    for (size_t s = 0; s < fuse->block->step_count; s++) {
+        const struct ulp_step *reader = &fuse->block->steps[s];
+        const char *op = reader->bound.op->name;
+        if (reader->own_input_count == 0 || reader->inputs[0] != slot)
+            continue;
+        if (strcmp(op, "QuantizeLinear") == 0)
+            is |= any || is_byte(fuse->block->slots[reader->outputs[0]].shape.type);
+        else if (strcmp(op, "Relu") == 0)
+            is |= is_requantised(fuse, reader->outputs[0], true);
+    }
+    return is;
+}
+
+int64_t ulp_step_coded_block(struct ulp_program *program, const struct ulp_block *block,
+                             const struct ulp_step *step)
+{
+    const struct fuse of = {program, block}, *fuse = &of;
+    const char *op = step->bound.op->name;
+    const bool gemm = strcmp(op, "Gemm") == 0;
+    if ((step->bound.op->domain && *step->bound.op->domain) ||
+        (!gemm && strcmp(op, "MatMul") != 0) || output_axis(fuse, step) != 1)
+        return 0;
+    const struct ulp_tensor *w = &block->slots[step->inputs[1]].shape;
+    const struct ulp_step *x = find_producer(fuse, step->inputs[0], "DequantizeLinear");
+    const enum ulp_type from = x ? block->slots[x->inputs[0]].shape.type : ULP_TYPE_UINT16;
+    const bool half = block->slots[step->inputs[0]].shape.type == ULP_TYPE_FLOAT16;
+    const struct ulp_tensor *bias =
+        input_slot(step, 2) < 0 ? NULL : &block->slots[input_slot(step, 2)].shape;
+    if ((half && x) || (from != ULP_TYPE_INT16 && from != ULP_TYPE_UINT16) ||
+        (bias && (bias->rank != 1 || bias->count != (size_t)w->dims[1])) ||
+        is_requantised(fuse, step->outputs[0], half))
+        return 0;
+    return find_weight_blocks(fuse, step->inputs[1], gemm);
+}
+
+static enum ulp_status fuse_weights(const struct fuse *fuse, struct ulp_step *step,
+                                    struct ulp_error *error)
+{
+    const int64_t block = ulp_step_coded_block(fuse->program, fuse->block, step);
+    const struct own_operator own = {.op = "DequantizedMatMul",
+                                     .count = 1,
+                                     .attributes = {integer_attribute("block_size", block)}};
+    const int slots[] = {step->inputs[0], step->inputs[1], input_slot(step, 2)};
+    return block ? add_form(fuse, step, step, NULL, &own, slots, slots[2] < 0 ? 2 : 3, error)
+                 : ULP_OK;
+}
+
 /* A QuantizeLinear to 8 bits with one known scale. */
 static bool is_quantising(const struct fuse *fuse, const struct ulp_step *step)
 {
@@ -218,19 +336,7 @@ static bool is_quantising(const struct fuse *fuse, const struct ulp_step *step)
     return scale && scale->count == 1 && scale->type == ULP_TYPE_FLOAT &&
            (input_slot(step, 2) < 0 || (zero && zero->count == 1)) &&
            !ulp_node_int(step->bound.node, "block_size", 0) &&
-           !ulp_node_int(step->bound.node, "output_dtype", 0) &&
-           (type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT8);
-}
-
-static bool is_read_once(const struct ulp_block *block, int slot)
-{
-    size_t readers = 0;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].own_input_count; i++)
-            readers += block->steps[s].inputs[i] == slot;
-    for (size_t o = 0; o < block->output_count; o++)
-        readers += block->outputs[o] == slot;
-    return readers == 1;
+           !ulp_node_int(step->bound.node, "output_dtype", 0) && is_byte(type);
 }
 
 /* A QuantizeLinear behind what ONNX Runtime's CPU provider has an operator of its own for, on
@@ -264,7 +370,13 @@ static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step
     }
     slots[count++] = input_slot(step, 1);
     slots[count++] = input_slot(step, 2);
-    return add_form(fuse, step, of, NULL, op, slots, count, error);
+    struct own_operator own_form = {.op = op, .keeps = true, .count = 1};
+    own_form.attributes[0] = (struct ulp_attribute){.name = "raise",
+                                                    .kind = ULP_ATTRIBUTE_FLOAT,
+                                                    .f = type == ULP_TYPE_INT8 ? 128 : 0};
+    if (strcmp(op, "QLinearSoftmax") == 0)
+        own_form.attributes[own_form.count++] = integer_attribute("opset", of->opset);
+    return add_form(fuse, step, of, NULL, &own_form, slots, count, error);
 }
 
 /* A QuantizeLinear after such a product or its Relu. */
@@ -277,7 +389,7 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
     const struct ulp_step *relu = find_producer(fuse, step->inputs[0], "Relu");
     const struct ulp_step *product =
         ulp_block_producer(fuse->block, relu ? relu->inputs[0] : step->inputs[0]);
-    if (!product || !product->integer)
+    if (!product || !product->integer || product->integer->is_ort)
         return ULP_OK;
     for (size_t i = 0; i < FACTOR_COUNT; i++)
         slots[i] = product->integer->from[i] < 0 ? -1 : product->inputs[product->integer->from[i]];
@@ -297,6 +409,8 @@ enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ul
     const struct fuse fuse = {program, block};
     for (size_t s = 0; s < block->step_count; s++)
         ULP_TRY(fuse_product(&fuse, &block->steps[s], error));
+    for (size_t s = 0; s < block->step_count; s++)
+        ULP_TRY(block->steps[s].integer ? ULP_OK : fuse_weights(&fuse, &block->steps[s], error));
     for (size_t s = 0; s < block->step_count; s++)
         ULP_TRY(fuse_quantize(&fuse, &block->steps[s], error));
     for (size_t s = 0; s < block->step_count; s++)

@@ -178,6 +178,8 @@ const struct hint hints[] = {
     /* |w| <= 8 */
     {"ms.MatMulNBits", 0, "g[3,32] u[5,2,8](0,255) f[5,2](0,1)",
      "K=32; N=5; bits=4; block_size=16", 36, 512},
+    /* codes are taken to be as exact as the formula says they are */
+    {"ms.DequantizedMatMul", 0, "g[3,20] g[20,5] g[5]", "block_size=16", 28, 100},
     /* The largest router values of a row stay so. |w| <= 0.5: the first sums are at most 16 and their
      * bias 2, 19 roundings of 18; the second ones multiply that error by 8, and have 20 roundings of
      * 144 of their own; softmax and mixing are the rest */
