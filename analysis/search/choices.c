@@ -65,13 +65,17 @@ static enum ulp_status find_plain(const struct ulp_search_options *options, cons
 {
     struct ulp_scaling scaling[2];
     size_t plain = 0;
-    *out = "bf16";
+    bool integers = false;
     *scaled = false;
     for (size_t f = 0; f < options->format_count; f++)
-        if (ulp_scaling_find_word(options->formats[f], scaling))
+        if (ulp_scaling_find_word(options->formats[f], scaling)) {
             *scaled = true;
-        else if (plain++ == 0)
+            integers |= ulp_scaling_is_integer(&scaling[0]);
+        } else if (plain++ == 0) {
             *out = options->formats[f];
+        }
+    if (!plain)
+        *out = integers ? "fp32" : "bf16";
     if (!*scaled || (plain < 2 && ulp_is_word(*out, "bf16 fp16 fp32")))
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_USAGE,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/search/searcher.h"
+#include "base/error.h"
 #include "graph/graph.h"
 
 /* The dimension of the input, the axis counted from the front or, negative, from the end; 0: it is
@@ -73,6 +74,27 @@ bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_p
            (!search->options->tensorrt || is_for_tensorrt(search, node, *run));
 }
 
+enum ulp_status ulp_search_report_left(const struct ulp_searcher *search, struct ulp_search *out,
+                                       struct ulp_error *error)
+{
+    const struct ulp_program *program = search->emulation.program;
+    const struct ulp_graph *graph = search->emulation.given.model->graph;
+    ULP_TAKE(out->left, out->memory, program->node_count + 1, error);
+    for (size_t n = 0; n < program->node_count && search->given && search->scaled; n++) {
+        const struct ulp_step *step = program->nodes[n].step;
+        if (step->call || step->node < graph->nodes ||
+            step->node >= graph->nodes + graph->node_count || *step->node->domain ||
+            !ulp_is_word(step->node->op_type, "MatMul Gemm Conv") ||
+            ulp_search_choice_of(search, search->best, n) != search->base)
+            continue;
+        struct ulp_search_left *left = &out->left[out->left_count++];
+        left->named = step->node->named;
+        left->name = ulp_arena_copy(out->memory, ulp_program_node_name(program, n));
+        ULP_TRY(ulp_taken(left->name, error));
+    }
+    return ULP_OK;
+}
+
 int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input)
 {
     const struct ulp_node *from = node->step->bound.node;
@@ -87,7 +109,9 @@ int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input)
 int ulp_search_channel_axis(const struct ulp_program_node *node, size_t input, int axis)
 {
     const char *op = node->step->bound.node->op_type;
-    return strcmp(op, "MatMul") == 0 ? (input ? axis + 1 : axis - 1) : strcmp(op, "Gemm") == 0 ? 1 - axis : 0;
+    return strcmp(op, "MatMul") == 0 ? (input ? axis + 1 : axis - 1)
+           : strcmp(op, "Gemm") == 0 ? 1 - axis
+                                     : 0;
 }
 
 static double count_bits(const struct ulp_scaling *scaling, size_t run)

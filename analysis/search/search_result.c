@@ -30,6 +30,28 @@ enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char 
     return ulp_search_copy(memory, judgement->metric, &out->metric, error);
 }
 
+/* The model's words, and those that say what a search of formats with scales is besides. */
+static enum ulp_status report_arguments(const struct ulp_searcher *search, struct ulp_search *out,
+                                        struct ulp_error *error)
+{
+    const struct ulp_search_options *options = search->options;
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
+    ULP_TRY(ulp_taken(out->arguments, error));
+    ulp_text_add(&text, "%s", "");
+    for (size_t p = 0; p < options->never_count + options->always_count && search->scaled; p++) {
+        const bool never = p < options->never_count;
+        ulp_text_add(&text, never ? " --never" : " --always");
+        ulp_word_add(&text, never ? options->never[p] : options->always[p - options->never_count]);
+    }
+    if (search->scaled && options->cost && strcmp(options->cost, "macs") != 0) {
+        ulp_text_add(&text, " --cost");
+        ulp_word_add(&text, options->cost);
+    }
+    return text.failed ? ulp_out_of_memory(error)
+                       : ulp_search_copy(out->memory, text.data, &out->asked, error);
+}
+
 enum ulp_status ulp_search_report_options(const struct ulp_searcher *search, struct ulp_search *out,
                                           struct ulp_error *error)
 {
@@ -40,8 +62,7 @@ enum ulp_status ulp_search_report_options(const struct ulp_searcher *search, str
     for (size_t s = 0; s < search->emulation.given.sample_count; s++)
         out->drawn |= search->emulation.given.samples[s].inputs->drawn;
     ULP_TAKE(out->tolerances, out->memory, options->tolerance_count + 1, error);
-    out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
-    ULP_TRY(ulp_taken(out->arguments, error));
+    ULP_TRY(report_arguments(search, out, error));
     if (search->scaled && options->target_count)
         ULP_TRY(ulp_search_copy(out->memory, options->targets[0], &out->target, error));
     ULP_TRY(ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),
@@ -448,6 +469,7 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     if (search->given)
         ULP_TRY(report_layers(search, place, out, error));
     ULP_TRY(report_nodes(search, place, out, error));
+    ULP_TRY(ulp_search_report_left(search, out, error));
     ULP_TRY(ulp_places_make(search->emulation.program, out->memory, &out->places, error));
     out->place_count = search->emulation.program->node_count;
     if (search->given)

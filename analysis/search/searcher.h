@@ -162,6 +162,9 @@ enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *p
  * summed, and after how many of them blocks begin anew. */
 bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_program_node *node,
                            size_t *k, size_t *run);
+/* Those of the main graph that the allocation leaves as they are. */
+enum ulp_status ulp_search_report_left(const struct ulp_searcher *search, struct ulp_search *out,
+                                       struct ulp_error *error);
 /* Of such a product's factors, its inputs 0 and 1: the axis that is summed. */
 int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input);
 /* Of a factor that is a constant, whose axis that is: the axis of output channels. */

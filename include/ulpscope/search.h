@@ -195,6 +195,7 @@ struct ulp_search_uniform {
 /* The cheapest allocation that was found. Strings and arrays belong to the result. */
 struct ulp_search {
     char *model_path, *arguments, *reference, *cost;
+    char *asked;   /* words of the command besides: products that have a format, costs */
     char *base;    /* the arithmetic that the entries are over, and of what belongs to no layer
                     * [apart] */
     bool by_node;  /* a plan */
@@ -251,6 +252,13 @@ struct ulp_search {
         char *node, *factor;
         double largest, least;
     } * ranges;
+    /* of formats with scales: MatMul, Gemm and Conv of the main graph that stay as they are,
+     * whoever left them; named: the file has the node by that name, and no other */
+    size_t left_count;
+    struct ulp_search_left {
+        char *name;
+        bool named;
+    } * left;
     double confidence; /* as asked; 0: no draws were made */
     size_t target_count;
     struct ulp_search_target *targets;

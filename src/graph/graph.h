@@ -55,6 +55,7 @@ struct ulp_node {
     int index;                    /* position in topological order */
     int position;                 /* in the file */
     const char *name;             /* "OP_index" (its position in the file) when the file has none */
+    bool named;                   /* the file has that name; false: none, or another node's, too */
     const char *op_type, *domain; /* "ai.onnx" is normalised to "" */
     const char *overload;         /* of the called function; "" when there is none */
     const char *doc;

@@ -214,22 +214,33 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
                             : 0;
     node->doc =
         ulp_arena_text(loader->model->arena, (const char *)proto->doc_string.data, doc_length);
-    if (!*node->name) {
-        size_t size = strlen(node->op_type) + 16;
-        char *name = ulp_arena_take(loader->model->arena, size, 1);
-        ULP_TRY(ulp_taken(name, error));
-        snprintf(name, size, "%s_%d", node->op_type, index);
-        node->name = name;
-    }
     return ulp_taken(node->doc, error);
 }
 
-/* First step of a node: its names and its outputs, so that any node can then refer to them. */
+/* A node without a name is called by its operator and place; the second and later ones of a name
+ * get their places behind it, so that what is kept by name is of one node. */
+static enum ulp_status name_apart(struct ulp_loader *loader, struct ulp_names *names,
+                                  struct ulp_node *node, struct ulp_error *error)
+{
+    const char *stem = *node->name ? node->name : node->op_type;
+    const size_t size = strlen(stem) + 16;
+    node->named = *node->name && ulp_names_find(names, node->name) < 0;
+    if (!node->named) {
+        char *name = ulp_arena_take(loader->model->arena, size, 1);
+        ULP_TRY(ulp_taken(name, error));
+        snprintf(name, size, "%s_%d", stem, node->index);
+        node->name = name;
+    }
+    return ulp_taken(ulp_names_find(names, node->name) >= 0 ||
+                         ulp_names_add(names, node->name, node->index),
+                     error);
+}
+
+/* First step of a node that has its names: its outputs, so that any node can then refer to them. */
 static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *scope,
                                  struct ulp_node *node, int index, const Ulp__NodeProto *proto,
                                  struct ulp_error *error)
 {
-    ULP_TRY(load_node_names(loader, node, index, proto, error));
     int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
     ULP_TRY(ulp_taken(outputs, error));
     node->outputs = outputs;
@@ -292,8 +303,12 @@ static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *s
                                   struct ulp_node *nodes, const Ulp__GraphProto *proto,
                                   struct ulp_error *error)
 {
-    for (size_t i = 0; i < proto->n_node; i++)
+    ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = scope->names.budget};
+    for (size_t i = 0; i < proto->n_node; i++) {
+        ULP_TRY(load_node_names(loader, &nodes[i], (int)i, proto->node[i], error));
+        ULP_TRY(name_apart(loader, &names, &nodes[i], error));
         ULP_TRY(load_node(loader, scope, &nodes[i], (int)i, proto->node[i], error));
+    }
     for (size_t i = 0; i < proto->n_node; i++)
         ULP_TRY(ulp_fail_at(error, link_node(loader, scope, &nodes[i], proto->node[i], error),
                             "node '%.100s' (%.60s)", nodes[i].name, nodes[i].op_type));

@@ -8,7 +8,7 @@ libulpscope_a_SOURCES += \
 	%D%/load_graph.c \
 	%D%/load_model.c \
 	%D%/load_tensor.c \
-	%D%/mixed/body.c %D%/mixed/editor.c %D%/mixed/editor.h %D%/mixed/edit_file.c %D%/mixed/edit_file.h %D%/mixed/extract_file.c %D%/mixed/extract_file.h %D%/mixed/message.c %D%/mixed/mixed.h %D%/mixed/node.c %D%/mixed/quantise_file.c %D%/mixed/quantise_file.h %D%/mixed/quantise_integer.c %D%/mixed/quantising.c %D%/mixed/quantising.h %D%/mixed/scope.c %D%/mixed/settle.c \
+	%D%/mixed/body.c %D%/mixed/editor.c %D%/mixed/editor.h %D%/mixed/edit_file.c %D%/mixed/edit_file.h %D%/mixed/extract_file.c %D%/mixed/extract_file.h %D%/mixed/message.c %D%/mixed/mixed.h %D%/mixed/node.c %D%/mixed/quantise_file.c %D%/mixed/quantise_file.h %D%/mixed/quantise_integer.c %D%/mixed/quantising.c %D%/mixed/quantising.h %D%/mixed/raise_nodes.c %D%/mixed/raise_nodes.h %D%/mixed/scope.c %D%/mixed/settle.c \
 	%D%/mixed/edit_tensor.c %D%/mixed/mixed_write.c %D%/mixed/writer.h \
 	%D%/unpack.c
 nodist_libulpscope_a_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h

@@ -6,12 +6,6 @@
 #include "analysis/writing/json_value.h"
 #include "base/memory/alloc.h"
 
-/* Does the layer keep what is stored? That format is the one without scales, the base. */
-static bool is_left(const struct ulp_search *found, const struct ulp_search_layer *layer)
-{
-    return strcmp(found->formats[layer->format].arithmetic, found->base) == 0;
-}
-
 /* Of a plan: nodes in FP32 among others in FP16, the only types that converters to FP16 know. */
 static bool is_half(const struct ulp_search *found)
 {
@@ -26,7 +20,7 @@ static bool is_half(const struct ulp_search *found)
 
 bool ulp_exclude_has_any(const struct ulp_search *found)
 {
-    return (found->scaled && found->layer_count) || is_half(found);
+    return (found->scaled && found->layer_count + found->left_count) || is_half(found);
 }
 
 static const struct {
@@ -52,14 +46,20 @@ static void put_name(struct ulp_text *out, const char *name, bool *any)
 enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_text *out,
                                   struct ulp_error *error)
 {
+    for (size_t l = 0; l < found->left_count; l++)
+        if (!found->left[l].named) {
+            ulp_text_add(out, "# stays, too, but has no name in the file, or that of several: ");
+            ulp_json_put_text(out, found->left[l].name, false);
+            ulp_text_add(out, "\n");
+        }
     for (size_t t = 0; t < sizeof tools / sizeof *tools; t++) {
         bool any = false;
         if (tools[t].by_node != found->by_node)
             continue;
         ulp_text_add(out, "# %s\n%s[", tools[t].tool, tools[t].before);
-        for (size_t l = 0; l < found->layer_count && !found->by_node; l++)
-            if (is_left(found, &found->layers[l]))
-                put_name(out, found->layers[l].name, &any);
+        for (size_t l = 0; l < found->left_count; l++)
+            if (found->left[l].named)
+                put_name(out, found->left[l].name, &any);
         for (size_t k = 0; k < found->kept_count && found->by_node; k++)
             put_name(out, found->kept[k].name, &any);
         ulp_text_add(out, "]%s\n", tools[t].after);

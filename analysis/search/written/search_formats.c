@@ -92,13 +92,20 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
 static void add_share(struct ulp_text *out, const struct ulp_search *found)
 {
     double narrow = 0;
+    size_t left = found->left_count;
+    for (size_t l = 0; l < found->layer_count && found->scaled; l++)
+        left -= strcmp(found->formats[found->layers[l].format].arithmetic, found->base) == 0;
+    if (left)
+        ulp_text_add(out, ", besides which %zu stay%s", left,
+                     left == 1 ? "s as it is" : " as they are");
     if (!found->scaled || strcmp(found->cost, "macs") != 0 || !(found->total_weight > 0))
         return;
     for (size_t l = 0; l < found->layer_count; l++)
         if (strcmp(found->formats[found->layers[l].format].arithmetic, found->base) != 0)
             narrow += found->layers[l].weight;
-    ulp_text_add(out, " (with scales %s of the multiply-adds)",
-                 ULP_FIGURE("%.3g %%", 100 * narrow / found->total_weight));
+    ulp_text_add(out, " (with scales %s of the multiply-adds%s)",
+                 ULP_FIGURE("%.3g %%", 100 * narrow / found->total_weight),
+                 left ? " of these" : "");
 }
 
 /* "; most of the error is of Conv_4 (30 %), Conv_0 (24 %) and Gemm_27 (21 %)": up to three products
@@ -207,6 +214,7 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
 static void add_search_command(struct ulp_text *out, const struct ulp_search *found)
 {
     ulp_command_add(out, "quantise", found->arguments);
+    ulp_text_show_whole(out, found->asked);
     if (found->target)
         ulp_text_show_whole(out, " --for ");
     if (found->target)
@@ -222,6 +230,19 @@ static void add_search_command(struct ulp_text *out, const struct ulp_search *fo
     ulp_text_add(out, " --out quantised/");
 }
 
+/* quantised.onnx on the inputs of the search, as it is judged. */
+static void add_run(struct ulp_text *out, const struct ulp_search *found)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text model = {0};
+    ulp_word_add(&model, found->model_path);
+    ulp_text_add(out, "ulpscope run");
+    ulp_word_add(out, found->quantised);
+    if (!model.failed) /* what stands behind the model's word, which has a space in front */
+        ulp_text_show_whole(out, found->arguments + strlen(model.data) - 1);
+    ulp_text_add(out, " -a");
+    ulp_word_add(out, found->declared_in);
+}
+
 /* What is to be done where the plan meets what was asked. */
 static void add_todo(struct ulp_text *out, const struct ulp_search *found)
 {
@@ -233,10 +254,7 @@ static void add_todo(struct ulp_text *out, const struct ulp_search *found)
                          ? "run mixed.onnx, or TensorRT by the files beside it, of --out FOLDER"
                          : "give each layer its format of the table");
     else if (found->quantised)
-        ulp_text_show(out, "run %s; exclude.txt beside it has what other quantisers leave out%s",
-                      found->quantised,
-                      ulp_modelopt_has_modules(found) ? ", modelopt.yaml the same for ModelOpt"
-                                                      : "");
+        add_run(out, found);
     else if (found->quantised_reason)
         ulp_text_show(out, "mend why there is no quantised.onnx: %s", found->quantised_reason);
     else
@@ -263,8 +281,8 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
         say_found(head, notes, found);
     else if (found->met)
         ulp_text_add(&head->what, "Nothing to allocate: %s",
-                     found->scaled ? "the main graph has no MatMul, Gemm or Conv whose factors "
-                                     "could be quantised"
+                     found->scaled ? "the main graph has no MatMul, Gemm or Conv of two "
+                                     "floating-point factors of rank 2 or more"
                                    : "no node computes floating-point values");
     if (found->met)
         add_todo(&head->todo, found);

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "load/mixed/quantising.h"
-#include "ops/operator.h"
+#include "load/mixed/raise_nodes.h"
 
 /* ---- what can be written ---- */
 
@@ -280,84 +280,6 @@ static enum ulp_status quantise_input(struct quantising *q, size_t i)
     return quantise_node_bias(q, proto, i);
 }
 
-/* Is each of "name:kind=default; ..." in the newer list, too? One that need not be there any more
- * ('!') means the same where it is. */
-static bool are_among(const char *older, const char *newer)
-{
-    while (older && *older) {
-        const size_t length = strcspn(older, ";"), kind = strcspn(older, ":");
-        const char *found = newer;
-        const bool marked = kind < length && older[kind + 1] == '!';
-        while (found && strncmp(found, older, kind + 1) != 0)
-            found = (found = strchr(found, ';')) ? found + strspn(found, "; ") : NULL;
-        if (!found)
-            return false;
-        const char *own = older + kind + 1 + marked, *other = found + kind + 1;
-        other += *other == '!';
-        const size_t rest = length - kind - 1 - marked;
-        if (strcspn(other, ";") != rest || strncmp(own, other, rest) != 0)
-            return false;
-        older += length + strspn(older + length, "; ");
-    }
-    return true;
-}
-
-/* Has the newer row the older one's meaning: the same, or that with more attributes, and inputs
- * that may be left out? */
-static bool is_wider(const struct ulp_operator *older, const struct ulp_operator *newer)
-{
-    struct ulp_operator as_older;
-    if (older == newer || !older || !newer)
-        return older == newer;
-    const size_t inputs = older->inputs ? strlen(older->inputs) : 0;
-    if (!older->inputs != !newer->inputs || !are_among(older->attributes, newer->attributes) ||
-        (inputs && (strncmp(newer->inputs, older->inputs, inputs) != 0 ||
-                    (newer->inputs[inputs] && newer->inputs[inputs] != '?'))))
-        return false;
-    as_older = *newer;
-    as_older.since = older->since;
-    as_older.until = older->until;
-    as_older.inputs = older->inputs;
-    as_older.attributes = older->attributes;
-    return memcmp(&as_older, older, sizeof as_older) == 0;
-}
-
-/* Has every node, those of bodies too, the meaning in the new opset that it has in the model's? */
-static enum ulp_status check_nodes(const struct ulp_graph *graph, int64_t now, int64_t opset,
-                                   struct ulp_error *error)
-{
-    for (size_t n = 0; n < graph->node_count; n++) {
-        const struct ulp_node *node = &graph->nodes[n];
-        if (!*node->domain && !is_wider(ulp_operator_find("", node->op_type, now),
-                                        ulp_operator_find("", node->op_type, opset)))
-            return ulp_fail(
-                error, ULP_ERROR_UNSUPPORTED,
-                "the formats need opset %lld, where %s is another operator than in %lld: "
-                "convert the model first (onnx.version_converter)",
-                (long long)opset, node->op_type, (long long)now);
-        for (size_t a = 0; a < node->attribute_count; a++)
-            if (node->attributes[a].graph)
-                ULP_TRY(check_nodes(node->attributes[a].graph, now, opset, error));
-    }
-    return ULP_OK;
-}
-
-static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
-                                   struct ulp_error *error)
-{
-    const int64_t now = ulp_model_opset(model, "");
-    if (now >= opset)
-        return ULP_OK;
-    ULP_TRY(check_nodes(model->graph, now, opset, error));
-    return model->function_count
-               ? ulp_fail(
-                     error, ULP_ERROR_UNSUPPORTED,
-                     "the formats need opset %lld, and functions of the model were written for "
-                     "%lld: convert the model first",
-                     (long long)opset, (long long)now)
-               : ULP_OK;
-}
-
 static enum ulp_status raise_opset(struct quantising *q)
 {
     Ulp__ModelProto *proto = q->editor.proto;
@@ -385,6 +307,7 @@ static enum ulp_status change(struct editor *editor)
     struct quantising *q = (struct quantising *)editor;
     const size_t nodes = *editor->graphs[0]->node_count;
     ULP_TAKE(q->made, editor->arena, q->count + 1, editor->error);
+    ULP_TRY(raise_nodes(editor, q->opset));
     for (size_t p = 0; p < nodes; p++)
         for (size_t i = 0; i < q->count; i++)
             if ((size_t)q->items[i].node->position == p)
@@ -405,6 +328,6 @@ enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ul
                            .pool = pool,
                            .written = out};
     *out = (struct ulp_quantise_written){0};
-    ULP_TRY(check_opset(model, opset, error));
+    ULP_TRY(raise_check(model, opset, error));
     return edit_model(&q.editor, change, error);
 }
