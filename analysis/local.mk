@@ -13,6 +13,7 @@ include analysis/emulation/local.mk
 include analysis/search/local.mk
 include analysis/overflow/local.mk
 include analysis/tolerance/local.mk
+include analysis/between/local.mk
 include analysis/prove/local.mk
 include analysis/engine/local.mk
 include analysis/extract/local.mk

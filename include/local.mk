@@ -17,6 +17,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/target.h \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \
+	include/ulpscope/between.h \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
 	include/ulpscope/overflow.h \

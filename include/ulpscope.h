@@ -9,7 +9,7 @@
  * overflow), prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these
  * in one walk), fix.h (a model that holds, of one that fails), verdict.h (fine, borderline,
  * broken), scales.h (what formats with scales do to factors), tolerance.h (what an arithmetic can
- * meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look at),
+ * meet), between.h (what given tokens lose from one arithmetic to another), report.h (writing it down), saved.h (reading that again), html.h (as a page to look at),
  * outputs.h (several files or none). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
@@ -36,6 +36,7 @@
 #include <ulpscope/saved.h>
 #include <ulpscope/scales.h>
 #include <ulpscope/tolerance.h>
+#include <ulpscope/between.h>
 #include <ulpscope/mixed.h>
 #include <ulpscope/search.h>
 #include <ulpscope/quantise.h>

@@ -36,6 +36,7 @@ FILES = {
     "analysis/prove/prove_fields.c": ["ulp_proof"],
     "analysis/lint/lint_fields.c": ["ulp_lint_result"],
     "analysis/tolerance/tolerance_fields.c": ["ulp_tolerance"],
+    "analysis/between/between_fields.c": ["ulp_between"],
     "analysis/scales/scales_fields.c": ["ulp_scales"],
     "analysis/doctor/doctor_fields.c": ["ulp_doctor"],
     "analysis/fix/fix_fields.c": ["ulp_fix"],

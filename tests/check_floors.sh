@@ -5,7 +5,7 @@
 set -u
 cd "${top_srcdir:-.}" || exit 99
 declare -A floor=([measure]=0 [writing]=0 [schedule]=1 [html]=1 [resized]=1 [tried]=1 [audit]=2 [attribution]=3 [scales]=3 [session]=4 [report]=5
-    [emulation]=5 [mixed]=5 [compare]=5 [engine]=6 [extract]=6 [lint]=5 [overflow]=6 [search]=6 [prove]=6 [saved]=6 [tolerance]=6 [doctor]=7 [fix]=7 [quantise]=7)
+    [emulation]=5 [mixed]=5 [compare]=5 [engine]=6 [extract]=6 [lint]=5 [overflow]=6 [search]=6 [prove]=6 [saved]=6 [tolerance]=6 [between]=6 [doctor]=7 [fix]=7 [quantise]=7)
 bad=0 seen=0
 check() { # FROM TO WHAT
     [ "$1" != "$2" ] || return 0

@@ -161,7 +161,9 @@ static void measure_course(struct ulp_course *course)
             course->scale += (targets[t].one ? fabs(size) : sqrt(size)) /
                              lane->norms[targets[t].slot] / (double)count;
     }
-    course->any = course->attributor->difference ? course->whole != 0 : course->erring > 0;
+    course->any = course->attributor->difference
+                      ? course->whole != 0
+                      : course->erring > 0 || course->attributor->weights;
     course->scale = course->any ? course->scale : 0;
 }
 
@@ -215,12 +217,17 @@ static enum ulp_status seed_targets(const struct ulp_course *course,
         const struct ulp_attributed_value *target = &targets[t];
         const double size = measure_target(lane, target), *e = lane->errors[target->slot];
         const size_t elements = lane->values[target->slot].count;
+        const double *weights = course->attributor->weights;
         double *seeds;
-        if (!e || (size == 0 && !difference))
+        if (!e || (size == 0 && !difference && !weights))
             continue;
         status = ulp_reverse_cotangents(sweep, target->slot, elements, &seeds, error);
         if (status != ULP_OK)
             break;
+        for (size_t i = 0; weights && i < elements; i++)
+            seeds[i] += weights[i];
+        if (weights)
+            continue;
         if (target->one)
             seeds[target->index] += target->sign / (difference ? course->whole : size);
         for (size_t i = 0; !target->one && i < elements; i++)

@@ -128,6 +128,11 @@ void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
     attributor->verify_count = count;
 }
 
+void ulp_attributor_weigh(struct ulp_attributor *attributor, const double *weights)
+{
+    attributor->weights = weights;
+}
+
 void ulp_attributor_causes(struct ulp_attributor *attributor, bool every)
 {
     attributor->causes = true;

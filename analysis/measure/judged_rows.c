@@ -92,9 +92,7 @@ static void judge_row_choice(struct judging *j)
 
 /* ---- distributions ---- */
 
-/* Log-probabilities in place: of probabilities their logarithms, of scores less the logarithm of
- * the sum of their exponentials. */
-static void make_logs(double *row, size_t length)
+bool ulp_judged_logs(double *row, size_t length)
 {
     double sum = 0, most = -INFINITY, exps = 0;
     bool positive = true;
@@ -106,20 +104,21 @@ static void make_logs(double *row, size_t length)
     if (positive && fabs(sum - 1) < 0.05) {
         for (size_t i = 0; i < length; i++)
             row[i] = ulp_math_log(ulp_math_max(row[i], UNLIKELY));
-        return;
+        return true;
     }
     for (size_t i = 0; i < length; i++)
         exps += ulp_math_exp(row[i] - most);
     for (size_t i = 0; i < length; i++)
         row[i] -= most + ulp_math_log(exps);
+    return false;
 }
 
 static void judge_tokens(struct judging *j)
 {
     const size_t first = ulp_first_choice(j->b, j->length);
     double kl = 0;
-    make_logs(j->v, j->length);
-    make_logs(j->b, j->length);
+    ulp_judged_logs(j->v, j->length);
+    ulp_judged_logs(j->b, j->length);
     for (size_t i = 0; i < j->length; i++)
         if (j->b[i] > ulp_math_log(UNLIKELY))
             kl += ulp_math_exp(j->b[i]) * (j->b[i] - ulp_math_max(j->v[i], ulp_math_log(UNLIKELY)));

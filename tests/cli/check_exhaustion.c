@@ -83,6 +83,8 @@ static const command_line commands[] = {
      "--out", "{}/out", "-t", "1"},
     {"ulpscope", "tolerance", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--json",
      "{}/out/tolerance.json", "-t", "1"},
+    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/inputs.npz", "--between", "fp16,bf16",
+     "--output", "state", "--json", "{}/out/between.json", "-t", "1"},
     {"ulpscope", "show", "{}/report", "--html", "{}/out/out.html"},
     {"ulpscope", "show", "{}/report", "--to", "junit", "--fail-above", "nonfinite=0", "-o",
      "{}/out/limits.xml"},

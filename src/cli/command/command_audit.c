@@ -195,6 +195,8 @@ static void note_ranks(const struct audit_options *options)
 enum ulp_status audit_model(void *parsed, struct ulp_error *error)
 {
     struct audit_options *options = parsed;
+    if (options->between)
+        return audit_between(options, error);
     ranks_join();
     options->common.quiet |= ranks_self() > 0;
     note_ranks(options);

@@ -21,6 +21,8 @@ struct audit_options {
     const char *engine; /* description of an engine, which is computed, too; NULL: none */
     struct ulp_engine_map_options built;
     const char *target; /* --for; NULL: not given */
+    char *between; /* "A,B", whose given tokens are compared instead; NULL: not given */
+    const char *tokens; /* these, in a file; NULL: the inputs' next ones */
     bool fuse_compare, all;
     /* many samples: folders of finished ones, the first of which takes new ones */
     char **checkpoints;
@@ -59,6 +61,8 @@ enum ulp_status print_target(const struct audit_options *options,
 
 /* command_audit.c: audits and reports; returns an exit code. */
 int run_audit(const struct audit_options *options);
+/* audit_between.c: with --between instead of an audit. */
+enum ulp_status audit_between(const struct audit_options *options, struct ulp_error *error);
 /* The whole command. */
 enum ulp_status audit_model(void *parsed, struct ulp_error *error);
 

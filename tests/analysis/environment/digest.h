@@ -46,6 +46,7 @@ void digest_listed(struct digest *digest);
 void digest_proof(struct digest *digest);
 void digest_scales(struct digest *digest);
 void digest_tolerance(struct digest *digest);
+void digest_between(struct digest *digest);
 void digest_quantiles(struct digest *digest);
 /* engines.c */
 void digest_engine(struct digest *digest);

@@ -237,6 +237,32 @@ void digest_tolerance(struct digest *digest)
     ulp_tolerance_free(&tolerance);
 }
 
+void digest_between(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_between between;
+    size_t told = 0;
+    char *text;
+    const struct ulp_observer observer = {.context = &told, .node_done = see_host};
+    const struct ulp_sample sample = {.name = "", .inputs = &inputs};
+    find_lanes(lanes);
+    struct ulp_between_options options = {.reference = lanes[0],
+                                          .first = lanes[1],
+                                          .output = ulp_model_output(model, 0).name,
+                                          .thread_count = 1,
+                                          .progress = &observer};
+    CALL(ulp_arithmetic_find("bf16", &options.second, e));
+    CALL(ulp_between_run(model, &sample, 1, &options, &between, e));
+    ck_assert_uint_ge(told, 5);
+    between.seconds = 0;
+    CALL(ulp_between_text(&between, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_between_write(&between, ULP_OUTPUT_JSON, test_folder("between.json"), e));
+    add_file(digest, test_folder("between.json"));
+    free(text);
+    ulp_between_free(&between);
+}
+
 void digest_quantiles(struct digest *digest)
 {
     const double quantile = ulp_quantile_normal(0.9);

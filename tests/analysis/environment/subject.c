@@ -420,6 +420,7 @@ const struct subject subjects[] = {
     {"the proof", digest_proof},
     {"scales", digest_scales},
     {"the tolerance", digest_tolerance},
+    {"between two arithmetics", digest_between},
     {"quantiles", digest_quantiles},
     {"the lint", digest_lint},
     {"the doctor", digest_doctor},

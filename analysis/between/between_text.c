@@ -1,0 +1,86 @@
+/* The difference of given tokens as text and as JSON. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ulpscope/between.h>
+
+#include "analysis/audit/audit_json.h"
+#include "analysis/html/html.h"
+#include "analysis/writing/columns.h"
+#include "analysis/writing/document.h"
+#include "analysis/writing/json_value.h"
+#include "base/machine/environment.h"
+
+/* A change that leaves more than that of the difference closes nothing to speak of. */
+#define CLOSES_LITTLE 0.1
+
+static json_t *make_between_document(const struct ulp_between *between);
+
+static void say_why(struct ulp_text *out, const struct ulp_between *b)
+{
+    ulp_text_add(out, "at most %.2g at token %zu, %+.2g on average", b->most, b->most_at, b->mean);
+    if (!isnan(b->kl))
+        ulp_text_add(out, "; KL %.2g nats, %.0f first choice%s change", b->kl, b->flips,
+                     b->flips == 1 ? "" : "s");
+    ulp_text_show(out, "; from %s the first is off by %.2g nats, the second by %.2g", b->reference,
+                  b->first_error, b->second_error);
+    if (!isnan(b->own_share))
+        ulp_text_add(out,
+                     "; %zu node%s other results on equal inputs, and %.0f %% of it is rounded "
+                     "there, the rest behind them",
+                     b->own_count, b->own_count == 1 ? " gives" : "s give", 100 * b->own_share);
+    if (b->node_count && b->nodes[0].share > 0)
+        ulp_text_show(out, "; most at node %zu %s (%s): %.0f %%", b->nodes[0].index,
+                      b->nodes[0].name, b->nodes[0].op, 100 * b->nodes[0].share);
+    if (b->no_shares)
+        ulp_text_show(out, "; no shares: %s", b->no_shares);
+}
+
+static void say_todo(struct ulp_text *out, const struct ulp_between *b)
+{
+    const struct ulp_between_change *best = b->changes;
+    if (!b->change_count)
+        ulp_text_add(out, "nothing");
+    else if (best->closes < CLOSES_LITTLE)
+        ulp_text_add(out,
+                     "of %zu changes tried none closes a tenth of it: it comes from many places",
+                     b->change_count);
+    else
+        ulp_text_show(out, "%s: %.2g nats are left (of %zu changes tried)", best->what, best->nats,
+                      b->change_count);
+}
+
+static void add_between_page(const struct ulp_page *page, const struct ulp_between *b)
+{
+    struct ulp_headline head = {0};
+    if (b->nats > 0)
+        ulp_text_show(&head.what,
+                      "%s and %s differ by %.2g nats a token (mean of %zu given tokens: %s)",
+                      b->first, b->second, b->nats, b->token_count, b->tokens);
+    else
+        ulp_text_show(&head.what,
+                      "%s and %s give the %zu given tokens equal log-probabilities (%s)", b->first,
+                      b->second, b->token_count, b->tokens);
+    if (b->nats > 0) {
+        say_why(&head.why, b);
+        say_todo(&head.todo, b);
+    }
+    ulp_headline_drawn(&head, b->drawn);
+    ulp_page_headline(page, "", &head);
+    ulp_headline_free(page, &head);
+    if (page->width != ULP_PAGE_PROSE)
+        ulp_page_tables(page, "between", make_between_document(b), ULP_PAGE_RANKED);
+}
+
+ULP_PAGE_TEXT(ulp_between_text, ulp_between, add_between_page)
+
+static json_t *make_between_document(const struct ulp_between *between)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    const struct ulp_json_how how = {0};
+    ulp_between_text(between, ULP_PAGE_PROSE, false, &text, &ignored);
+    return ulp_json_document(&ulp_struct_between, between, &how, ulp_json_paragraph(text));
+}
+
+ULP_DOCUMENT_WRITE(ulp_between_write, ulp_between, "between", make_between_document)

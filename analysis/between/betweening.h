@@ -1,0 +1,48 @@
+/* What the files of analysis/between share. */
+#pragma once
+
+#include <ulpscope/between.h>
+
+#include "analysis/attribution/attribution.h"
+#include "base/memory/alloc.h"
+
+/* The rows of one sample's output, and the token given for each. */
+struct ulp_given_tokens {
+    size_t rows, length; /* length 1: an element is its token's log-probability */
+    int64_t *tokens;     /* by row; -1: the row does not count */
+    size_t count;        /* of rows that count */
+};
+
+struct ulp_betweening {
+    const struct ulp_model *model;
+    const struct ulp_sample *samples;
+    size_t sample_count;
+    const struct ulp_between_options *options;
+    struct ulp_between *out;
+    struct ulp_programs programs; /* reference, first, second */
+    size_t tokens_taken;          /* of options->tokens, by the samples so far */
+    int output;                   /* of the model's */
+    double squares;               /* sum of d * d */
+    /* by node: what its errors in the first and second make of that */
+    double *parts[2];
+    bool *own;           /* by node: it gives other results on equal inputs */
+    double inputs, rows; /* rows: with distributions */
+};
+
+/* between_tokens.c: which output holds the rows (of the reference's values), and the sample's
+ * tokens, which the arena holds. */
+enum ulp_status ulp_between_find_output(struct ulp_betweening *b,
+                                        const struct ulp_tensor_set *outputs,
+                                        struct ulp_error *error);
+enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,
+                                        const struct ulp_tensor_set *inputs,
+                                        const struct ulp_tensor *rows, struct ulp_arena *memory,
+                                        struct ulp_given_tokens *out, struct ulp_error *error);
+/* The log-probabilities of the given tokens. gradient: gains for each row that counts scale[row]
+ * times the derivative of its log-probability by the row's elements; NULL: not wanted. */
+enum ulp_status ulp_between_logs(const struct ulp_given_tokens *given,
+                                 const struct ulp_tensor *value, double *logs, const double *scale,
+                                 double *gradient, struct ulp_error *error);
+
+/* between_try.c: what brings the second nearer to the first, run one after another. */
+enum ulp_status ulp_between_try(struct ulp_betweening *b, struct ulp_error *error);

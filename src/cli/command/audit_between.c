@@ -1,0 +1,79 @@
+/* ulpscope audit --between: what given tokens lose from one arithmetic to another. */
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/command/command_audit.h"
+
+struct comparing {
+    struct work work;
+    struct lane_list lanes;
+    struct ulp_recording_list tokens;
+    struct ulp_between between;
+};
+
+static void close_comparing(struct comparing *c)
+{
+    ulp_between_free(&c->between);
+    ulp_recording_list_free(&c->tokens);
+    free_lanes(&c->lanes);
+    close_work(&c->work);
+}
+
+PRINTS(print_between, ulp_between_text)
+WRITES(write_between, ulp_between_write)
+
+static enum ulp_status read_tokens(const struct audit_options *options, struct comparing *c,
+                                   struct ulp_between_options *wanted, struct ulp_error *error)
+{
+    if (!options->tokens)
+        return ULP_OK;
+    ULP_TRY(ulp_recording_read(options->tokens, NULL, options->common.budget, &c->tokens, error));
+    const struct ulp_tensor_set *read = c->tokens.count == 1 ? &c->tokens.items[0].tensors : NULL;
+    const struct ulp_tensor *tokens = read && read->count == 1 ? &read->items[0].tensor : NULL;
+    if (!tokens || ulp_type_is_float(tokens->type))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: expected one array of integers",
+                        options->tokens);
+    wanted->tokens = tokens;
+    wanted->tokens_name = options->tokens;
+    return ULP_OK;
+}
+
+/* One arithmetic is beside itself with the nodes of --keep. */
+static enum ulp_status open_lanes(const struct audit_options *options, struct comparing *c,
+                                  struct ulp_between_options *wanted, struct ulp_error *error)
+{
+    ULP_TRY(make_lanes(options->between, NULL, &options->keep, options->common.budget, &c->lanes,
+                       error));
+    const size_t count = c->lanes.count - 1;
+    if (count != 2 && !(count == 1 && options->keep.rule_count))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "--between %s: expected two arithmetics, A,B, or one and --keep, which is "
+                        "of the second",
+                        options->between);
+    wanted->first = c->lanes.arithmetics[1];
+    wanted->second = c->lanes.arithmetics[count];
+    wanted->keeps = &c->lanes.keeps[count];
+    return ULP_OK;
+}
+
+enum ulp_status audit_between(const struct audit_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(close_comparing) struct comparing c = {0};
+    struct ulp_between_options wanted = {.reference = options->reference,
+                                         .output = options->audit.output,
+                                         .thread_count = options->common.threads};
+    const struct result result = {.of = &c.between,
+                                  .print = print_between,
+                                  .write = write_between,
+                                  .page = options->html};
+    ULP_TRY(open_lanes(options, &c, &wanted, error));
+    ULP_TRY(read_tokens(options, &c, &wanted, error));
+    ULP_TRY(open_work(&c.work, &options->common, NULL, NULL, error));
+    wanted.progress = &c.work.observer;
+    progress_init(&c.work.progress, options->common.quiet, 1);
+    const enum ulp_status status = ulp_between_run(c.work.model, c.work.given, c.work.samples.count,
+                                                   &wanted, &c.between, error);
+    progress_clear(&c.work.progress);
+    ULP_TRY(status);
+    return say_result(&result, error);
+}

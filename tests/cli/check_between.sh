@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# audit --between: figures of given tokens beside numpy's, of what `run` gives in each arithmetic; shares of planted differences; the change that closes most.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: there is nothing to compare with"; exit 77; }
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+turn = np.random.default_rng(5)
+words, wide, positions = 40, 32, 24
+e, a, b, h = (turn.standard_normal(s).astype("f4") * g for s, g in (((words, wide), 1), ((wide, wide), 0.2), ((wide, wide), 0.2), ((wide, words), 0.5)))
+body = [node("Gather", "e ids", "x", "embed"), node("MatMul", "x a", "p", "first"), node("Tanh", "p", "q"), node("MatMul", "q b", "r", "second"), node("Tanh", "r", "s"),
+        node("MatMul", "s h", "logits", "head")]
+held = {"e": e, "a": a, "b": b, "h": h}
+for name, tail, output in (("plain", [], "logits"), ("probabilities", [node("Softmax", "logits", "y", "soft", axis=-1)], "y"), ("logarithms", [node("LogSoftmax", "logits", "y", "soft", axis=-1)], "y"),
+                           ("given", [node("LogSoftmax", "logits", "all", "soft", axis=-1), node("GatherElements", "all labels", "one", axis=2), node("Squeeze", "one last", "y")], "y")):
+    more = {"labels": (2, positions, 1)} if name == "given" else {}
+    write_model(f"{name}.onnx", body + tail, {"ids": (2, positions), **more}, [output], {**held, "last": np.array([2])} if more else held, opset=17, types={"ids": 7, "labels": 7})
+text = turn.integers(0, words, (2, positions))
+np.savez("text.npz", ids=text)
+labels = np.where(np.arange(positions) < positions - 1, np.roll(text, -1, 1), 0)
+np.savez("labelled.npz", ids=text, labels=labels[:, :, None])
+own = turn.integers(-1, words, (2, positions))
+np.save("own.npy", own)
+END
+for a in fp16 bf16 fp64; do "$program" run plain.onnx -i text.npz -a $a -q -o $a.npz || fail "run in $a"; done
+"$program" audit plain.onnx -i text.npz --between fp16,bf16 -q --json next.json >/dev/null || fail "the next tokens"
+"$program" audit plain.onnx -i text.npz --between fp16,bf16 --tokens own.npy -q --json own.json >/dev/null || fail "tokens of a file"
+for name in probabilities logarithms given; do
+    of=text.npz 
+    [ $name = given ] && of=labelled.npz
+    "$program" audit $name.onnx -i $of --output y --between fp16,bf16 -q --keep 'soft=fp64' --json $name.json >/dev/null || fail "$name"
+done
+python3 - <<'END' || fail "figures"
+import json, sys
+import numpy as np
+bad = 0
+def check(name, said, wanted, within=1e-9):
+    global bad
+    if not abs(said - wanted) <= within * max(1e-3, abs(wanted)):
+        bad += print(f"{name}: {said}, not {wanted}") or 1
+def logs(a):
+    z = np.load(f"{a}.npz")["logits"].astype("f8")
+    z = z - z.max(-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(-1, keepdims=True))
+all_of = {a: logs(a) for a in ("fp16", "bf16", "fp64")}
+text, own = np.load("text.npz")["ids"], np.load("own.npy")
+for file, tokens in (("next", np.where(np.arange(24) < 23, np.roll(text, -1, 1), -1)), ("own", own)):
+    r, valid = json.load(open(f"{file}.json")), tokens >= 0
+    l = {a: np.take_along_axis(v, np.maximum(tokens, 0)[..., None], 2)[..., 0][valid] for a, v in all_of.items()}
+    d = l["bf16"] - l["fp16"]
+    check("tokens", r["token_count"], valid.sum())
+    check("nats", r["nats"], np.abs(d).mean())
+    check("mean", r["mean"], d.mean())
+    check("rms", r["rms"], np.sqrt((d * d).mean()))
+    check("most", r["most"], np.abs(d).max())
+    check("where", r["most_at"], np.abs(d).argmax())
+    check("loss", r["first_loss"], -l["fp16"].mean())
+    check("error", r["second_error"], np.abs(l["bf16"] - l["fp64"]).mean(), 1e-6)
+    kl = (np.exp(all_of["fp16"]) * (all_of["fp16"] - all_of["bf16"])).sum(-1)
+    check("kl", r["kl"], kl.mean(), 1e-6)
+    check("flips", r["flips"], (all_of["fp16"].argmax(-1) != all_of["bf16"].argmax(-1)).sum())
+    check("shares", r["explained"], 1, 0.01)  # third order in the errors of bf16, which are 1e-2
+# a last node that is exact in both leaves as much, but for what rounding its inputs and results makes: 0.4 % of their size in bf16
+for name in ("probabilities", "logarithms", "given"):
+    r = json.load(open(f"{name}.json"))
+    next_ones = json.load(open("next.json"))
+    counted = 46 if name != "given" else 48
+    check(f"{name}: tokens", r["token_count"], counted)
+    bad += not 0 < r["nats"] < 0.1 or not abs(r["explained"] - 1) < 0.02
+sys.exit(bad > 0)
+END
+# planted: of two arithmetics that differ at one node it has the whole share, and is what closes the difference; of two that differ in a part that part does
+expect 0 "a node" "$program" audit plain.onnx -i text.npz --between fp16 --keep 'second=bf16' -q --json node.json
+fields node.json 'r["nodes"][0]["name"] == "second" and abs(r["nodes"][0]["share"] - 1) < 0.05 and r["nodes"][0].get("own") and r["own_count"] == 1 and r["changes"][0]["closes"] == 1 and "second" in r["changes"][0]["what"]' "a node"
+expect 0 "a part" "$program" audit plain.onnx -i text.npz --between fp16,fp16,acc=fp16 -q --json part.json
+fields part.json 'r["changes"][0]["closes"] == 1 and "acc=fp16" in r["changes"][0]["what"] and sorted(n["op"] for n in r["nodes"] if n.get("own")) == ["MatMul"] * 3' "a part"
+expect 0 "a GPU" "$program" audit plain.onnx -i text.npz --between fp16@v100,fp16@h100 -q --json gpu.json
+fields gpu.json 'r["nats"] == 0 or any("@v100" in c["what"] and c["closes"] == 1 for c in r["changes"])' "a GPU"
+expect 0 "equal ones" "$program" audit plain.onnx -i text.npz --between fp64,mpfr:60 -q --json equal.json
+fields equal.json 'r["nats"] < 1e-12' "equal ones"
+# equal bits for any number of threads, and on several samples
+for t in 1 2; do "$program" audit plain.onnx -i text.npz -i text.npz --between fp16,bf16 -q -t $t --json t$t.json >/dev/null || fail "threads"; done
+python3 - <<'END' || fail "threads or samples"
+import json, sys
+one, two, single = (json.load(open(f)) for f in ("t1.json", "t2.json", "next.json"))
+for r in (one, two): r.pop("seconds")
+same = abs(one["nats"] / single["nats"] - 1) < 1e-12 and one["token_count"] == 2 * single["token_count"] and abs(one["nodes"][0]["share"] - single["nodes"][0]["share"]) < 1e-12
+sys.exit(one != two or not same)
+END
+expect 2 "no tokens" "$program" audit plain.onnx -i text.npz --output e --between fp16,bf16 -q
+shows err "is called so: --output NAME says which" "no tokens"
+expect 2 "one arithmetic" "$program" audit plain.onnx -i text.npz --between fp16 -q
+expect 2 "an audit's option" "$program" audit plain.onnx -i text.npz --between fp16,bf16 -a tf32 -q
+python3 -c 'import numpy as np; np.save("long.npy", np.full((2, 24), 99))'
+expect 3 "a token that there is not" "$program" audit plain.onnx -i text.npz --between fp16,bf16 --tokens long.npy -q
+exit $failed
