@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Numerical faults planted into parts of real networks: what judge_faults.py judges `doctor`, `audit --reference-model` and `compare` by.
 
-    lab/plant_faults.py DATA FOLDER [--late | --floats | --kinds KIND,...] [--parts 5] [--seed 0] [--nodes 60]
+    lab/plant_faults.py DATA FOLDER [--late | --floats | --public | --kinds KIND,...] [--parts 5] [--seed 0] [--nodes 60]
 
 DATA holds models/, pretrained/ and zoo4/ with NAME/{model.onnx,inputs.npz}. A part is at most so many nodes of a network, with its weights and with inputs that ONNX Runtime
-recorded from the network's own. Into each a fault of one kind (fault_kinds.py, fault_kinds_floats.py) is planted in the middle, as FOLDER/KIND-N:
+recorded from the network's own. Into each a fault of one kind (fault_kinds*.py) is planted in the middle, as FOLDER/KIND-N:
 
     model.onnx, inputs.npz    with the fault
     twin.onnx                 the same part with the fault mended: must be fine, by the same command
@@ -28,6 +28,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import fault_kinds_floats as floats
+import fault_kinds_public as public
 from fault_kinds import COMPARE, KINDS, Edit, Misfit
 from onnx import TensorProto, helper, numpy_helper, version_converter
 
@@ -330,6 +331,7 @@ def main():
     parser.add_argument("--kinds", help="separated by commas (default: all that are not late)")
     parser.add_argument("--late", action="store_true", help="the late kinds instead")
     parser.add_argument("--floats", action="store_true", help="the kinds of FP32 and TF32 instead, with --late the late ones of them")
+    parser.add_argument("--public", action="store_true", help="the kinds that public threads tell of instead")
     parser.add_argument("--parts", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nodes", type=int, default=60)
@@ -344,7 +346,7 @@ def main():
                 continue
     print(f"{len(networks)} networks")
     for name, (_, _, late, _) in KINDS.items():
-        if name not in asked.kinds.split(",") if asked.kinds else (name in floats.NAMES) != asked.floats or late != asked.late:
+        if name not in asked.kinds.split(",") if asked.kinds else (name in floats.NAMES, name in public.NAMES, late) != (asked.floats, asked.public, asked.late):
             continue
         rng, done, why = np.random.default_rng([asked.seed, zlib.crc32(name.encode())]), 0, {}
         for found in itertools.islice(candidates(networks, rng, asked.nodes), asked.tries):

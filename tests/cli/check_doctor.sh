@@ -283,6 +283,11 @@ signed = np.clip(np.rint(w * 40), -127, 127).astype("i1")
 for name, held in ("signed", signed), ("lost_signs", np.maximum(signed, 0)), ("unsigned", signed.view("u1")):
     write_model(f"{name}.onnx", [node("DequantizeLinear", "c s", "v", "weights"), node("MatMul", "x v", "y", "product")], {"x": (8, 64)}, ["y"],
                 {"c": held, "s": np.float32(1 / 40)}, opset=17)
+square, steps = np.clip(np.rint(random.standard_normal((64, 64)) * 40), 1, 127).astype("u1"), np.linspace(1, 3, 64) / 40
+for name, axis, held, step, zero in (("along", 0, square, steps, 7), ("across", 1, square, steps, 7), ("single", 0, square, steps * 0 + steps[0], 7),
+                                     ("plainer", 0, square, steps, 0), ("turned", 1, square.T, steps, 7)):
+    write_model(f"{name}.onnx", [node("DequantizeLinear", "c s z", "v", "weights", axis=axis), node("MatMul", "x v", "y", "product")], {"x": (8, 64)}, ["y"],
+                {"c": held, "s": step.astype("f4"), "z": np.full(64, zero, "u1")}, opset=17)
 np.savez("x64.npz", x=random.standard_normal((8, 64)).astype("f4"))
 END
 named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements, and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
@@ -307,6 +312,10 @@ said() { # MODEL RECORDED WORDS
 said signed lost_signs "the negative ones of its weights c as 0, y is explained"
 said signed unsigned "the codes of its weights c read as unsigned"
 said unsigned signed "the codes of its weights c read as signed"
+said along across "the scales of its weights c laid along another axis"
+said along single "the first scale of its weights c for all of them"
+said along plainer "the codes of its weights c read without their zero point"
+said along turned "its weights c transposed"
 said cut float "in 1 of 4 channels, y is explained. Of these codes 1 are an end of INT32: the graphs bias was cut"
 
 expect 0 "packed" "$program" lint packed.onnx --reference-model plain.onnx --fail-on warning -q
