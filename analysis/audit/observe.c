@@ -1,5 +1,6 @@
 /* The auditor's observer: measures every output of every node in every lane, and says what the node
  * did with what its inputs brought along. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "analysis/audit/place.h"
 #include "analysis/audit/settled.h"
 #include "analysis/audit/divergence/qdq.h"
+#include "analysis/audit/divergence/turned.h"
 #include "analysis/audit/views.h"
 #include "analysis/audit/zero.h"
 #include "analysis/measure/figure.h"
@@ -274,7 +276,8 @@ static enum ulp_status count_choices(struct ulp_auditor *auditor, const struct u
     struct ulp_choices choices;
     for (size_t o = 0; o < event->output_count && !divergence; o++)
         divergence = node->outputs[o].divergence;
-    if (!divergence && !ulp_is_word(event->op, "TopK QMoE"))
+    if (!divergence && !ulp_is_word(event->op, "TopK QMoE") &&
+        !(event->quantizes && strcmp(event->op, "Cast") == 0))
         return ULP_OK;
     const struct ulp_deciding deciding = {.program = auditor->program,
                                           .event = event,
@@ -350,7 +353,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
                (!from.diverged || looked->round.views[ULP_VIEW_INTRODUCED].nonfinite > 0);
         fits &= !taint.beyond;
         diverged |= taint.diverged;
-        if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
+        if (taint.diverged || (ulp_choices_round(event) &&
+                               entire->max_abs >= (ulp_rounds_to_whole(event->op) ? 0.5 : DBL_MIN)))
             status = ulp_divergence_look(&node->outputs[o], auditor->program, event, l, o,
                                          auditor->audit.memory, error);
         if (from.relative > 0)

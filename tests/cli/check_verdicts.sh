@@ -213,6 +213,28 @@ says cancels fp16 "node 4 variance (Sub) "
 says cancels bf16 "node 4 variance (Sub) "
 verdict said.json "' --keep \'#0-5=fp32\'' in v and l['remedy']['nodes'] == [*range(6)]" "what a difference cancelled of is kept in BF16"
 says picks bf16 "and the error of that is "
+# A Cast to FP8 decides which of its numbers comes out; by how much follows from the list of all of them.
+PYTHONPATH=$source/examples python3 - <<'END' >eight || fail "a Cast to FP8"
+import numpy as np
+from onnx_writer import node, write_model
+
+x = np.random.default_rng(8).standard_normal((16, 64)).astype("f2").astype("f4")
+w = np.random.default_rng(9).standard_normal((64, 8)).astype("f2").astype("f4")
+write_model("eight.onnx", [node("Add", "x far", "a", "shift"), node("Sub", "a far", "b", "back"), node("Cast", "b", "c", "cast", to=17), node("Cast", "c", "d", "wide", to=1),
+                           node("MatMul", "d w", "y", "product")], {"x": x.shape}, ["y"], {"far": np.float32(900), "w": w}, opset=21)
+np.savez("eight.npz", x=x)
+codes = np.arange(127)  # E4M3: of 4 and 3 bits, 7 the bias, subnormals of exponent 0
+values = np.where(codes < 8, codes / 8 * 2.0**-6, (1 + codes % 8 / 8) * 2.0 ** (codes // 8 - 7.0))
+middles = (values[1:] + values[:-1]) / 2
+code = lambda x: np.where(np.isin(np.abs(x), middles), 2 * ((np.searchsorted(middles, np.abs(x)) + 1) // 2), np.searchsorted(middles, np.abs(x))) * np.sign(x)
+read = (x.astype("f2") + np.float16(900)) - np.float16(900)
+others = np.flatnonzero(code(x.astype("f8")) != code(read.astype("f8")))
+first = x.ravel()[others[0]].astype("f8")
+print(f"in {others.size} of {x.size} elements: what the reference decides is ahead by {np.abs(middles - abs(first)).min():.3g} in the first, "
+      f"and the error of that is {read.ravel()[others[0]].astype('f8') - first:.3g}")
+END
+says eight fp16 "node 0 shift (Add) causes 100 % of the error"
+says eight fp16 "it shows at node 2 cast (Cast), which decides otherwise than the reference $(cat eight)"
 says picks bf16 "it shows at node 1 top (TopK), which decides otherwise than the reference in "
 verdict said.json "' Try ulpscope plan picks.onnx -i picks.npz -a bf16 --tolerance sqnr_db=40' in v" "something to try behind a decision"
 says norm fp16 "node 0 first (MatMul) causes"

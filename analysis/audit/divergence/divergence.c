@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/audit/audit_pair.h"
+#include "analysis/audit/divergence/turned.h"
 #include "analysis/measure/metrics.h"
 #include "ops/operator.h"
 #include "run/program/program.h"
@@ -168,7 +169,7 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output,
     *out = (struct ulp_divergence){.margin = NAN, .margin_error = NAN};
     output->divergence = out;
     out->reshaped = !ulp_tensor_same_shape(value, truth);
-    if (!out->reshaped && (!ulp_element_is_float(truth->element) || ulp_rounds_to_whole(event->op)))
+    if (!out->reshaped && (!ulp_element_is_float(truth->element) || ulp_choices_round(event)))
         count_differing(out, value, truth);
     if (strcmp(event->op, "NonMaxSuppression") == 0)
         out->first = find_parting(value, truth);

@@ -8,6 +8,8 @@
 #include "analysis/audit/audit_pair.h"
 #include "base/error.h"
 #include "base/memory/alloc.h"
+#include "number/function/math.h"
+#include "number/round/round.h"
 #include "ops/operator.h"
 
 /* Output o as the reference has it, as the lane has it, and as exact arithmetic makes it of what
@@ -236,9 +238,32 @@ static size_t find_another(const struct ulp_tensor *a, const struct ulp_tensor *
     return e;
 }
 
-/* From where a rounded value turns. */
+/* The format of a Cast to so few bits that which number comes out is decided; NULL: it is none. */
+static const char *find_narrow(const struct ulp_event *event)
+{
+    const struct ulp_type_row *row = event->output_count && event->values[0].entire
+                                         ? &ulp_type_rows[event->values[0].entire->type]
+                                         : NULL;
+    return row && strcmp(event->op, "Cast") == 0 && row->file_bits <= 8 ? row->format : NULL;
+}
+
+bool ulp_choices_round(const struct ulp_event *event)
+{
+    return ulp_rounds_to_whole(event->op) || find_narrow(event);
+}
+
+/* From where a rounded value turns: halfway to the next number. */
 static double margin_of(const struct ulp_event *event, double x)
 {
+    const char *narrow = find_narrow(event);
+    struct ulp_format format;
+    if (narrow && ulp_format_find(narrow, &format, NULL) == ULP_OK) {
+        const double rounded = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+        int exponent = 0;
+        frexp(rounded, &exponent);
+        exponent = exponent - 1 > format.emin ? exponent - 1 : format.emin;
+        return ulp_math_max(ldexp(0.5, exponent - format.precision + 1) - fabs(x - rounded), 0);
+    }
     const double off = fabs(x - nearbyint(x));
     return strcmp(event->op, "Round") == 0 ? 0.5 - off : off;
 }
@@ -290,7 +315,7 @@ enum ulp_status ulp_choices_look(const struct ulp_deciding *deciding, struct ulp
         return look_at_picks(deciding, out, error);
     if (ulp_is_word(op, "Greater Less GreaterOrEqual LessOrEqual Equal"))
         return look_at_elements(deciding, true, out, error);
-    if (ulp_rounds_to_whole(op) || deciding->event->quantizes ||
+    if (ulp_choices_round(deciding->event) || deciding->event->quantizes ||
         (strcmp(op, "Cast") == 0 && deciding->event->output_count &&
          !ulp_element_is_float(deciding->event->values[0].entire->element)))
         return look_at_elements(deciding, false, out, error);

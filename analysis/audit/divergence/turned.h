@@ -37,6 +37,9 @@ struct ulp_deciding {
 
 enum ulp_status ulp_choices_look(const struct ulp_deciding *deciding, struct ulp_choices *out,
                                  struct ulp_error *error);
+/* Does the node round floats to so few that which one comes out is a decision, to whole numbers or
+ * by a Cast to 8 bits and fewer? */
+bool ulp_choices_round(const struct ulp_event *event);
 /* suppression.c: of NonMaxSuppression. */
 enum ulp_status ulp_suppression_look(const struct ulp_deciding *deciding, struct ulp_choices *out,
                                      struct ulp_error *error);
