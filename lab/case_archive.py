@@ -1,11 +1,10 @@
 """Archives of test cases in ONNX's layout, as lab/record_microsoft_ops.py and lab/record_tensorrt_ops.py write them."""
 import zipfile
 
-from onnx import numpy_helper
-
 
 def add_case(members, case, model, inputs, outputs):
     """inputs, outputs: pairs of a name and an array."""
+    from onnx import numpy_helper  # which who has no cases of its own does not need
     members[f"{case}/model.onnx"] = model.SerializeToString()
     for kind, pairs in (("input", inputs), ("output", outputs)):
         for i, (name, array) in enumerate(pairs):

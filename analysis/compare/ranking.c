@@ -108,7 +108,8 @@ static bool has_other_formats(const struct ulp_arithmetic *a, const struct ulp_a
            strcmp(a->scaling[0].name, b->scaling[0].name) != 0 ||
            a->schedule.qdq_integer != b->schedule.qdq_integer ||
            a->schedule.partials != b->schedule.partials ||
-           a->schedule.integers_saturate != b->schedule.integers_saturate;
+           a->schedule.integers_saturate != b->schedule.integers_saturate ||
+           a->schedule.requant != b->schedule.requant;
 }
 
 /* How badly a ratio fits, beyond what libraries and nodes kept may be off: minus the logarithm of

@@ -117,6 +117,13 @@ enum ulp_partials {
     ULP_PARTIALS_ROUNDED,   /* both */
 };
 
+/* How a sum of integers becomes a quantised result. */
+enum ulp_requant {
+    ULP_REQUANT_FLOAT,  /* times a scale in FP32, to the nearest, ties to even */
+    ULP_REQUANT_DOUBLE, /* times a scale of 31 bits, rounded, then shifted, and rounded again */
+    ULP_REQUANT_SINGLE, /* the same with one rounding, behind both */
+};
+
 /* How products are summed in MatMul, Gemm, Conv, ...: by a chain of scalar operations, or by a
  * GPU's matrix unit (src/kernels/unit/unit.c states what these compute). */
 struct ulp_schedule {
@@ -153,6 +160,8 @@ struct ulp_schedule {
     bool integers_saturate;
     /* "ort-cpu": MatMulNBits quantises activations where accuracy_level is 4 */
     bool levels_obeyed;
+    /* how sums of integers are quantised again */
+    enum ulp_requant requant;
 };
 
 /* Which nodes are computed together, as one kernel: values inside a group are not rounded to

@@ -27,7 +27,8 @@ enum ulp_target_bit {
     ULP_TARGET_RKNN = 16384,
     ULP_TARGET_TRT_RTX = 32768,
     ULP_TARGET_ORT_COREML = 65536,
-    ULP_TARGET_ALL = 131071
+    ULP_TARGET_TFLITE = 131072,
+    ULP_TARGET_ALL = 262143
 };
 
 /* What keeps single nodes in FP32 there. */

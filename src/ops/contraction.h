@@ -55,7 +55,7 @@ extern const struct ulp_formula ulp_quantized_dynamic;
 enum ulp_status ulp_quantize_dynamic(struct ulp_call *call, const struct ulp_tensor *in,
                                      struct ulp_tensor *values, struct ulp_tensor *scale,
                                      struct ulp_tensor *zero, struct ulp_error *error);
-/* "x - zero" or "x + zero" as INT32, a temporary; zero (NULL: 0) has one element, or one for each
+/* "x - zero" or "x + zero" as INT32 (of INT64: as that), a temporary; zero (NULL: 0) has one element, or one for each
  * index of axis. */
 enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
                                     const struct ulp_tensor *in, const struct ulp_tensor *zero,
@@ -72,7 +72,7 @@ enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor 
 bool ulp_pairs_find(const struct ulp_call *call, const struct ulp_tensor *a,
                     const struct ulp_tensor *zero, const struct ulp_tensor *b,
                     struct ulp_pairs *pairs);
-/* The sums alone, of factors without zero points, as INT32. */
+/* The sums alone, of factors without zero points, as INT32; of an INT16 first factor as INT64. */
 enum ulp_status ulp_integer_product(struct ulp_call *call,
                                     const struct ulp_tensor *const factors[2],
                                     const struct ulp_tensor *const zeros[2],

@@ -98,7 +98,8 @@ void ulp_steps_make_strict(struct ulp_arithmetic *out)
     out->place = ULP_ROUND_EACH_STEP;
     out->order = out->reduce = ULP_ORDER_SEQUENTIAL;
     out->cuda_functions = false;
-    out->schedule = (struct ulp_schedule){.qdq_integer = out->schedule.qdq_integer};
+    out->schedule = (struct ulp_schedule){.qdq_integer = out->schedule.qdq_integer,
+                                          .requant = out->schedule.requant};
 }
 
 /* Are the axes that a reduction takes away its first or its last, but for those of 1 element? */

@@ -110,7 +110,7 @@ expect 2 "slices without a recording" "$program" audit "$model" -i "$inputs" -a 
 shows err "ulpscope compare" "slices without a recording"
 lines err 1 "slices without a recording"
 expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorrt
-shows err "known: trt8, trt10, trt11 (trt), trt-rtx, torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, rknn; @GPU may follow" "no such runtime's arithmetics"
+shows err "known: trt8, trt10, trt11 (trt), trt-rtx, torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, rknn, tflite; @GPU may follow" "no such runtime's arithmetics"
 for command in audit doctor fix lint plan; do # in help, and so in completions, are those that the table has
     for target in $(sed -n 's/.*known: \(.*\); @GPU.*/\1/p' err | tr -d '(),'); do
         [ $command-$target != plan-ort ] || continue # quantized as a whole, no arithmetic of each node

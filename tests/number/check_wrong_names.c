@@ -78,6 +78,7 @@ TEST(wrong_names)
         {"fp32,split-k=8x", {"whole number"}},
         {"fp32,epilogue=rounded", {"holds every sum"}},
         {"fp32,integers=16", {"exact, saturating16"}},
+        {"fp32,requant=twice", {"float, double, single"}},
         {"ort-cpu,fp16", {"unknown part \"fp16\""}},
         {"ort-cpu,unit=none", {"ort-cpu takes no parts but qdq= and integers="}},
         {"model@a100", {"unknown base"}},

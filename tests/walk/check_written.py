@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cut_networks  # noqa: E402
 
 TARGETS = ["ort", "trt8", "trt10", "trt11", "trt-rtx", "torch", "torch-compile", "ort-cuda", "ort-webgpu", "ort-dml", "openvino-cpu", "openvino-gpu",
-           "coreml-ane", "coreml-gpu", "ort-coreml", "qnn", "rknn"]
+           "coreml-ane", "coreml-gpu", "ort-coreml", "qnn", "rknn", "tflite"]
 OPSETS = [None, 20, 23]
 RULES = ["decomposed-layernorm", "decomposed-rmsnorm", "decomposed-gelu,decomposed-softmax", "decomposed-attention", "scale-after-product",
          "batchnorm-apart,constant-beyond-fp16,eps-zero", "length-in-float,square-in-half"]

@@ -17,10 +17,12 @@ void ulp_qdq_divergence_prepare(struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
         const struct ulp_arithmetic *arithmetic = &audit->lanes[l].arithmetic;
-        struct ulp_arithmetic plain;
+        struct ulp_arithmetic floats = *arithmetic, plain;
         struct ulp_error ignored;
         if (!arithmetic->schedule.qdq_integer ||
-            ulp_arithmetic_change(&plain, arithmetic, "qdq=float", &ignored) != ULP_OK)
+            (arithmetic->schedule.requant &&
+             ulp_arithmetic_change(&floats, arithmetic, "requant=float", &ignored) != ULP_OK) ||
+            ulp_arithmetic_change(&plain, &floats, "qdq=float", &ignored) != ULP_OK)
             continue;
         for (size_t other = 0; other < audit->lane_count; other++)
             if (strcmp(audit->lanes[other].arithmetic.name, plain.name) == 0 &&

@@ -140,7 +140,7 @@ static inline size_t report_memory(size_t bytes)
 #define TARGET_NAMES                                                                              \
     "ort, trt8, trt10, trt11 (trt: the newest), trt-rtx, torch, torch-compile, ort-cuda, " \
     "ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, " \
-    "rknn"
+    "rknn, tflite"
 /* A whole number from low to high, and nothing else, in text. */
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
 /* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:

@@ -436,6 +436,17 @@ static void describe_integers(struct page *page, const struct ulp_schedule *s)
             "Relu between is taken along), round(sum * (x_scale * w_scale / y_scale)) is one step, "
             "as an INT8 kernel does. In ort-cpu Add, Mul, Softmax and average pools between bytes "
             "are ONNX Runtime's QLinear operators, which add the zero point before they round.");
+    if (s->requant)
+        say(page, "requant",
+            "Sums of integers are made quantised again without floats: x_scale * w_scale / y_scale "
+            "is an integer of 31 bits and a shift. %s Sums of INT16 by INT8 have 64 bits%s. Of "
+            "Q/DQ "
+            "graphs Add and Mul between bytes are TensorFlow Lite's kernels, too.",
+            s->requant == ULP_REQUANT_SINGLE
+                ? "The product is shifted once, halves up."
+                : "The product's upper 32 bits are rounded, halves up, then shifted and rounded "
+                  "again, halves away from zero.",
+            s->requant == ULP_REQUANT_SINGLE ? "" : ", and the integer 16");
     if (s->integers_saturate)
         say(page, "integers",
             "Sums of unsigned by signed bytes: the products of neighbours in k, 2 i and 2 i + 1, "

@@ -306,6 +306,7 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
                         "summed so");
     out->schedule.qdq_integer = chosen(request, ULP_PART_QDQ, 0);
     out->schedule.integers_saturate = chosen(request, ULP_PART_INTEGERS, 0);
+    out->schedule.requant = (enum ulp_requant)chosen(request, ULP_PART_REQUANT, 0);
     return ULP_OK;
 }
 

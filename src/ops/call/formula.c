@@ -10,6 +10,7 @@
 #include "ops/call.h"
 #include "ops/call/library.h"
 #include "ops/infer.h"
+#include "ops/product/requantise.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"
 
@@ -319,6 +320,8 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     const struct ulp_arithmetic *arithmetic = call->arithmetic;
     const enum ulp_type type = call->out[0].type;
     struct ulp_arithmetic other;
+    if (ulp_requantises(call))
+        return ulp_requantise_rows(call, rows, operands, outputs, error);
     if (ulp_type_is_float(type) && !ulp_call_stores_alike(call, type)) {
         other = *arithmetic; /* 1.7 KB, which most calls can do without */
         ULP_TRY(ulp_call_storage(call, type, &other.storage, error));

@@ -311,9 +311,11 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED
 #define FACTORS "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i c:i?=0"
 #define X "(x - x_zero_point) * x_scale"
-/* No attribute of a model: 128 where ONNX Runtime has made bytes of a Q/DQ graph unsigned, whose
- * zero points are so much higher (integer_form.c). What is added before rounding decides ties. */
+/* No attributes of a model. raise: 128 where ONNX Runtime has made bytes of a Q/DQ graph unsigned, whose
+ * zero points are so much higher (integer_form.c). What is added before rounding decides ties. rectified: a Relu
+ * is behind it (of requant=). */
 #define RAISE "raise:float=0"
+#define JOINED RAISE "; rectified:int=0"
 #define RAISED(value) \
     "q = round(" value " + (y_zero_point + raise)) - raise; min(max(q, low), high)"
 
@@ -336,7 +338,7 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
                  "min(max(q, low), high)"},
     {.name = "QGemm", Q, .inputs = FACTORS, GEMM,
      .epilogue = "(acc + c) * (alpha * a_scale * b_scale)"},
-    {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .attributes = RAISE,
+    {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .attributes = JOINED,
      .derived = "low high",
      .infer = infer_two,
      .rows = rows_each,
@@ -366,7 +368,7 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
      .derived = "low high",
      .infer = ulp_infer_first, .rows = rows_each, .formula = "v = " X "; " REQUANTIZE("v < 0 ? "
                                         "alpha * v : v")},
-    {.name = "QLinearMul", Q, .inputs = BINARY, .outputs = "y", .attributes = RAISE,
+    {.name = "QLinearMul", Q, .inputs = BINARY, .outputs = "y", .attributes = JOINED,
      .derived = "low high",
      .infer = infer_two,
      .rows = rows_each,

@@ -45,30 +45,30 @@ static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *erro
     "x:i x_scale:p x_zero_point:i?=0 w:i w_scale:p w_zero_point:i?=0 integer_bias:i?=0 bias:f?=-0"
 #define CONV_ATTRIBUTES                                                                   \
     "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
-    "strides:ints"
-#define GEMM_ATTRIBUTES "alpha:float=1; beta:float=1; transA:int=0; transB:int=0"
+    "strides:ints; "
+#define GEMM_ATTRIBUTES "alpha:float=1; beta:float=1; transA:int=0; transB:int=0; "
 #define QUANTIZED "q = round(acc * (x_scale * w_scale / y_scale) + bias / y_scale) + y_zero_point; "
 #define ROW(op, kind, texts)                                                                    \
     {                                                                                           \
         .name = op, .since = 1, .outputs = "y", .attributes = texts, .infer = infer_integer,    \
         .run = run_integer, .work = ULP_WORK_CONTRACTION, .weights = "w", .integer_sums = true, \
         .pairs = ULP_PAIRS_ANY, .parameter = kind
-#define ENDS(op, kind, texts)                                                              \
-    [3 * kind + ULP_INTEGER_FLOAT] = ROW(op, kind, texts), .inputs = FACTORS,              \
-                .epilogue = "acc * (x_scale * w_scale) + bias"                             \
-    }                                                                                      \
-    , [3 * kind + ULP_INTEGER_QUANTIZED] = ROW(op, kind, texts),                           \
-                  .inputs = FACTORS " y_scale:p y_zero_point:i?=0", .derived = "low high", \
-                  .epilogue = QUANTIZED "min(max(q, low), high)"                           \
-    }                                                                                      \
-    , [3 * kind + ULP_INTEGER_RELU] = ROW(op, kind, texts),                                \
-                  .inputs = FACTORS " y_scale:p y_zero_point:i?=0", .derived = "low high", \
-                  .epilogue = QUANTIZED "min(max(max(q, y_zero_point), low), high)"        \
+#define ENDS(op, kind, texts)                                                                   \
+    [3 * kind + ULP_INTEGER_FLOAT] = ROW(op, kind, texts "rectified:int=0"), .inputs = FACTORS, \
+                .epilogue = "acc * (x_scale * w_scale) + bias"                                  \
+    }                                                                                           \
+    , [3 * kind + ULP_INTEGER_QUANTIZED] = ROW(op, kind, texts "rectified:int=0"),              \
+                  .inputs = FACTORS " y_scale:p y_zero_point:i?=0", .derived = "low high",      \
+                  .epilogue = QUANTIZED "min(max(q, low), high)"                                \
+    }                                                                                           \
+    , [3 * kind + ULP_INTEGER_RELU] = ROW(op, kind, texts "rectified:int=1"),                   \
+                  .inputs = FACTORS " y_scale:p y_zero_point:i?=0", .derived = "low high",      \
+                  .epilogue = QUANTIZED "min(max(max(q, y_zero_point), low), high)"             \
     }
 
 /* clang-format off */
 static const struct ulp_operator rows[] = {
-    ENDS("Conv", ULP_PRODUCT_CONV, CONV_ATTRIBUTES), ENDS("MatMul", ULP_PRODUCT_MATMUL, NULL),
+    ENDS("Conv", ULP_PRODUCT_CONV, CONV_ATTRIBUTES), ENDS("MatMul", ULP_PRODUCT_MATMUL, ""),
     ENDS("Gemm", ULP_PRODUCT_GEMM, GEMM_ATTRIBUTES),
 };
 /* clang-format on */

@@ -239,8 +239,10 @@ enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *ou
                                     const struct ulp_tensor *in, const struct ulp_tensor *zero,
                                     int axis, struct ulp_error *error)
 {
-    ULP_TRY(
-        ulp_tensor_describe(out, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, in->rank, in->dims, error));
+    const bool wide = in->type == ULP_TYPE_INT64;
+    ULP_TRY(ulp_tensor_describe(out, wide ? ULP_TYPE_INT64 : ULP_TYPE_INT32,
+                                wide ? ULP_ELEMENT_I64 : ULP_ELEMENT_I32, 0, in->rank, in->dims,
+                                error));
     ULP_TRY(ulp_call_temporary(call, out, error));
     if (out->count == 0)
         return ULP_OK;
@@ -329,7 +331,9 @@ enum ulp_status ulp_integer_product(struct ulp_call *call,
                                 product == ULP_PRODUCT_MATMUL ? factors[0]->rank - 2 : 0, error));
     ULP_TRY(ulp_integer_combine(call, &b, "x - zero", factors[1], zeros[1],
                                 channels ? 0 : factors[1]->rank - 1, error));
-    ULP_TRY(ulp_sums_begin(call, ULP_TYPE_INT32, with_epilogue, sums, error));
+    ULP_TRY(ulp_sums_begin(call,
+                           factors[0]->type == ULP_TYPE_INT16 ? ULP_TYPE_INT64 : ULP_TYPE_INT32,
+                           with_epilogue, sums, error));
     ULP_TRY(add_integers(call, &a, &b, product, sums, error));
     return saturate(call, factors, zeros[0], &a, product, sums, error);
 }

@@ -52,9 +52,20 @@ static const struct ulp_tensor *known_value(const struct fuse *fuse, int slot)
     return !s ? NULL : s->constant ? s->constant : s->known;
 }
 
-/* A DequantizeLinear of 8-bit integers into FLOAT with known scales, one or (axis >= 0) one for
- * each index of that axis. */
-static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequantize, int axis)
+static bool is_byte(enum ulp_type type)
+{
+    return type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT8;
+}
+
+static enum ulp_type type_of(const struct fuse *fuse, int slot)
+{
+    return fuse->block->slots[slot].shape.type;
+}
+
+/* A DequantizeLinear of integers of 8 bits (or of `other`) into FLOAT with known scales, one or
+ * (axis >= 0) one for each index of that axis. */
+static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequantize, int axis,
+                         enum ulp_type other)
 {
     if (!dequantize || ulp_node_int(dequantize->bound.node, "block_size", 0) ||
         ulp_node_int(dequantize->bound.node, "output_dtype", 0))
@@ -62,8 +73,7 @@ static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequant
     const struct ulp_tensor *scale = known_value(fuse, input_slot(dequantize, 1)),
                             *zero = known_value(fuse, input_slot(dequantize, 2));
     const struct ulp_tensor *x = &fuse->block->slots[input_slot(dequantize, 0)].shape;
-    if (!scale || scale->type != ULP_TYPE_FLOAT ||
-        (x->type != ULP_TYPE_INT8 && x->type != ULP_TYPE_UINT8) ||
+    if (!scale || scale->type != ULP_TYPE_FLOAT || (!is_byte(x->type) && x->type != other) ||
         (input_slot(dequantize, 2) >= 0 && !zero))
         return false;
     if (scale->count == 1)
@@ -129,7 +139,7 @@ struct own_operator {
     const char *op;
     bool keeps;
     size_t count;
-    struct ulp_attribute attributes[2];
+    struct ulp_attribute attributes[3];
 };
 
 static struct ulp_attribute integer_attribute(const char *name, int64_t value)
@@ -154,12 +164,12 @@ static enum ulp_status rename_node(const struct fuse *fuse, struct ulp_node *nod
     return ULP_OK;
 }
 
-/* Give the step the form `row`, or ONNX Runtime's own, of `product`'s node, reading
+/* Give the step in such lanes the form `row`, or ONNX Runtime's own, of `product`'s node, reading
  * slots[0 .. count). */
 static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
                                 const struct ulp_step *product, const struct ulp_operator *row,
-                                const struct own_operator *own, const int *slots, size_t count,
-                                struct ulp_error *error)
+                                const struct own_operator *own, unsigned lanes, const int *slots,
+                                size_t count, struct ulp_error *error)
 {
     struct ulp_arena *arena = fuse->program->arena;
     struct ulp_integer_form *form = ulp_arena_take(arena, 1, sizeof *form);
@@ -187,7 +197,8 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     if (own)
         ULP_TRY(rename_node(fuse, node, own, error));
     *form = (struct ulp_integer_form){.product = (int)(product - fuse->block->steps),
-                                      .is_ort = own,
+                                      .lanes = lanes,
+                                      .next = step->integer,
                                       .input_count = count,
                                       .from = from};
     ULP_TRY(ulp_bind_row(&form->bound, row, node, row ? product->opset : 1, arena, error));
@@ -210,8 +221,14 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
     const struct ulp_step *x = find_producer(fuse, input_slot(step, 0), "DequantizeLinear");
     const struct ulp_step *w = find_producer(fuse, input_slot(step, 1), "DequantizeLinear");
     const int axis = w ? output_axis(fuse, step) : -1;
-    if (axis < 0 || !is_quantised(fuse, x, -1) || !is_quantised(fuse, w, axis))
+    if (axis < 0 || !is_quantised(fuse, x, -1, ULP_TYPE_INT16) ||
+        !is_quantised(fuse, w, axis, ULP_TYPE_INT4))
         return ULP_OK;
+    /* other kernels of INT16 and of INT4 are not known */
+    const unsigned lanes =
+        is_byte(type_of(fuse, input_slot(x, 0))) && is_byte(type_of(fuse, input_slot(w, 0)))
+            ? ULP_INTEGER_LANES
+            : ULP_INTEGER_FIXED;
     for (size_t i = 0; i < 3; i++) {
         slots[X + i] = input_slot(x, i);
         slots[W + i] = input_slot(w, i);
@@ -219,7 +236,7 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
     slots[INTEGER_BIAS] = integer_bias(fuse, step, slots);
     slots[BIAS] = slots[INTEGER_BIAS] < 0 ? input_slot(step, 2) : -1;
     return add_form(fuse, step, step, ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT),
-                    NULL, slots, FACTOR_COUNT, error);
+                    NULL, lanes, slots, FACTOR_COUNT, error);
 }
 
 static bool is_read_once(const struct ulp_block *block, int slot)
@@ -231,11 +248,6 @@ static bool is_read_once(const struct ulp_block *block, int slot)
     for (size_t o = 0; o < block->output_count; o++)
         readers += block->outputs[o] == slot;
     return readers == 1;
-}
-
-static bool is_byte(enum ulp_type type)
-{
-    return type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT8;
 }
 
 /* The blocks of a matrix of 2 to 8 bits with known scales, of which alone ONNX Runtime's CPU
@@ -321,11 +333,12 @@ static enum ulp_status fuse_weights(const struct fuse *fuse, struct ulp_step *st
                                      .count = 1,
                                      .attributes = {integer_attribute("block_size", block)}};
     const int slots[] = {step->inputs[0], step->inputs[1], input_slot(step, 2)};
-    return block ? add_form(fuse, step, step, NULL, &own, slots, slots[2] < 0 ? 2 : 3, error)
+    return block ? add_form(fuse, step, step, NULL, &own, ULP_INTEGER_ORT, slots,
+                            slots[2] < 0 ? 2 : 3, error)
                  : ULP_OK;
 }
 
-/* A QuantizeLinear to 8 bits with one known scale. */
+/* A QuantizeLinear to 8 bits or INT16 with one known scale. */
 static bool is_quantising(const struct fuse *fuse, const struct ulp_step *step)
 {
     if (strcmp(step->bound.op->name, "QuantizeLinear") != 0)
@@ -336,35 +349,48 @@ static bool is_quantising(const struct fuse *fuse, const struct ulp_step *step)
     return scale && scale->count == 1 && scale->type == ULP_TYPE_FLOAT &&
            (input_slot(step, 2) < 0 || (zero && zero->count == 1)) &&
            !ulp_node_int(step->bound.node, "block_size", 0) &&
-           !ulp_node_int(step->bound.node, "output_dtype", 0) && is_byte(type);
+           !ulp_node_int(step->bound.node, "output_dtype", 0) &&
+           (is_byte(type) || type == ULP_TYPE_INT16);
 }
 
 /* A QuantizeLinear behind what ONNX Runtime's CPU provider has an operator of its own for, on
  * UINT8, or on INT8 that is no constant, of which it makes UINT8. Those whose floats round to the
- * same are left out (Concat, LeakyRelu, Sigmoid, Where). */
+ * same are left out (Concat, LeakyRelu, Sigmoid, Where). With requant= sums and products of bytes,
+ * with a Relu behind them or not. */
 static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step,
                                   struct ulp_error *error)
 {
-    static const char *const own[][2] = {{"Add", "QLinearAdd"},
-                                         {"AveragePool", "QLinearAveragePool"},
-                                         {"GlobalAveragePool", "QLinearGlobalAveragePool"},
-                                         {"Mul", "QLinearMul"},
-                                         {"Softmax", "QLinearSoftmax"}};
-    const struct ulp_step *of = ulp_block_producer(fuse->block, step->inputs[0]);
+    static const struct {
+        const char *name, *op;
+        unsigned lanes;
+    } own[] = {{"Add", "QLinearAdd", ULP_INTEGER_ORT | ULP_INTEGER_FIXED},
+               {"AveragePool", "QLinearAveragePool", ULP_INTEGER_ORT},
+               {"GlobalAveragePool", "QLinearGlobalAveragePool", ULP_INTEGER_ORT},
+               {"Mul", "QLinearMul", ULP_INTEGER_ORT | ULP_INTEGER_FIXED},
+               {"Softmax", "QLinearSoftmax", ULP_INTEGER_ORT}};
+    const struct ulp_step *relu = find_producer(fuse, step->inputs[0], "Relu");
+    const int made = relu ? relu->inputs[0] : step->inputs[0];
+    const struct ulp_step *of = ulp_block_producer(fuse->block, made);
     const char *op = NULL;
     int slots[8];
     size_t count = 0;
-    const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
+    unsigned lanes = 0;
+    const enum ulp_type type = type_of(fuse, step->outputs[0]);
     for (size_t i = 0; of && i < sizeof own / sizeof *own; i++)
-        op = strcmp(of->bound.op->name, own[i][0]) == 0 ? own[i][1] : op;
-    if (!op || !is_quantising(fuse, step) || !is_read_once(fuse->block, step->inputs[0]) ||
+        if (strcmp(of->bound.op->name, own[i].name) == 0) {
+            op = own[i].op;
+            lanes = own[i].lanes & (relu ? ULP_INTEGER_FIXED : ULP_INTEGER_LANES);
+        }
+    if (!op || !is_quantising(fuse, step) || !is_byte(type) ||
+        !is_read_once(fuse->block, step->inputs[0]) || !is_read_once(fuse->block, made) ||
         ulp_node_attribute(of->bound.node, "dilations"))
         return ULP_OK;
     for (size_t i = 0; i < of->own_input_count; i++) {
         const struct ulp_step *x = find_producer(fuse, of->inputs[i], "DequantizeLinear");
-        if (!is_quantised(fuse, x, -1) || fuse->block->slots[x->inputs[0]].shape.type != type ||
-            (type == ULP_TYPE_INT8 && fuse->block->slots[x->inputs[0]].constant))
+        if (!is_quantised(fuse, x, -1, type) || type_of(fuse, x->inputs[0]) != type)
             return ULP_OK;
+        if (type == ULP_TYPE_INT8 && fuse->block->slots[x->inputs[0]].constant)
+            lanes &= ULP_INTEGER_FIXED;
         for (size_t k = 0; k < 3; k++)
             slots[count++] = input_slot(x, k);
     }
@@ -376,7 +402,9 @@ static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step
                                                     .f = type == ULP_TYPE_INT8 ? 128 : 0};
     if (strcmp(op, "QLinearSoftmax") == 0)
         own_form.attributes[own_form.count++] = integer_attribute("opset", of->opset);
-    return add_form(fuse, step, of, NULL, &own_form, slots, count, error);
+    if (relu)
+        own_form.attributes[own_form.count++] = integer_attribute("rectified", 1);
+    return lanes ? add_form(fuse, step, of, NULL, &own_form, lanes, slots, count, error) : ULP_OK;
 }
 
 /* A QuantizeLinear after such a product or its Relu. */
@@ -389,16 +417,20 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
     const struct ulp_step *relu = find_producer(fuse, step->inputs[0], "Relu");
     const struct ulp_step *product =
         ulp_block_producer(fuse->block, relu ? relu->inputs[0] : step->inputs[0]);
-    if (!product || !product->integer || product->integer->is_ort)
+    const struct ulp_integer_form *form = product ? product->integer : NULL;
+    while (form && !(form->lanes & ULP_INTEGER_FIXED))
+        form = form->next;
+    if (!form || (type_of(fuse, step->outputs[0]) == ULP_TYPE_INT16) !=
+                     (type_of(fuse, product->inputs[form->from[X]]) == ULP_TYPE_INT16))
         return ULP_OK;
     for (size_t i = 0; i < FACTOR_COUNT; i++)
-        slots[i] = product->integer->from[i] < 0 ? -1 : product->inputs[product->integer->from[i]];
+        slots[i] = form->from[i] < 0 ? -1 : product->inputs[form->from[i]];
     slots[Y_SCALE] = input_slot(step, 1);
     slots[Y_ZERO] = input_slot(step, 2);
     return add_form(fuse, step, product,
                     ulp_operator_integer(product->bound.op->name,
                                          relu ? ULP_INTEGER_RELU : ULP_INTEGER_QUANTIZED),
-                    NULL, slots, INPUT_COUNT, error);
+                    NULL, form->lanes, slots, INPUT_COUNT, error);
 }
 
 enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ulp_block *block,
@@ -410,7 +442,9 @@ enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ul
     for (size_t s = 0; s < block->step_count; s++)
         ULP_TRY(fuse_product(&fuse, &block->steps[s], error));
     for (size_t s = 0; s < block->step_count; s++)
-        ULP_TRY(block->steps[s].integer ? ULP_OK : fuse_weights(&fuse, &block->steps[s], error));
+        ULP_TRY(block->steps[s].integer && block->steps[s].integer->lanes & ULP_INTEGER_ORT
+                    ? ULP_OK
+                    : fuse_weights(&fuse, &block->steps[s], error));
     for (size_t s = 0; s < block->step_count; s++)
         ULP_TRY(fuse_quantize(&fuse, &block->steps[s], error));
     for (size_t s = 0; s < block->step_count; s++)

@@ -154,8 +154,8 @@ void ulp_program_free(struct ulp_program *program)
         bool moved = block->inlined_in && block->inlined_in->folded; /* its steps are freed there */
         for (size_t s = 0; s < block->step_count && !moved; s++) {
             ulp_unbind(&block->steps[s].bound);
-            if (block->steps[s].integer)
-                ulp_unbind(&block->steps[s].integer->bound);
+            for (struct ulp_integer_form *form = block->steps[s].integer; form; form = form->next)
+                ulp_unbind(&form->bound);
         }
     }
     for (size_t i = 0; i < program->removed_count; i++)

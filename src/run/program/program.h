@@ -44,14 +44,18 @@ struct ulp_program_slot {
     int last_use;
 };
 
+/* ONNX Runtime's CPU provider; kernels with requant=; others. */
+enum { ULP_INTEGER_ORT = 1, ULP_INTEGER_FIXED = 2, ULP_INTEGER_PLAIN = 4, ULP_INTEGER_LANES = 7 };
+
 /* What a step computes in arithmetics with qdq=integer instead: a row of
  * ops/product/product_integer.c. */
 struct ulp_integer_form {
     struct ulp_bound bound;
-    int product; /* the step whose sums these are */
-    bool is_ort; /* of lanes alone that are ONNX Runtime's CPU provider */
+    int product;    /* the step whose sums these are */
+    unsigned lanes; /* which compute it: bits of ULP_INTEGER_LANES */
     size_t input_count;
-    const int *from; /* the step's input that is each of its inputs; -1: omitted */
+    const int *from;               /* the step's input that is each of its inputs; -1: omitted */
+    struct ulp_integer_form *next; /* of other lanes; NULL: there is none */
 };
 
 /* In what a BatchNormalization's parameters go into a Conv's weights: step by step. */
@@ -427,7 +431,12 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
     if (!form || !ulp_mix_arithmetic(mix, step->number)->schedule.qdq_integer)
         return NULL;
     const struct ulp_arithmetic *of = ulp_mix_arithmetic(mix, block->steps[form->product].number);
-    return of->schedule.qdq_integer && (of->half_as_float || !form->is_ort) ? form : NULL;
+    const unsigned lane = of->half_as_float      ? ULP_INTEGER_ORT
+                          : of->schedule.requant ? ULP_INTEGER_FIXED
+                                                 : ULP_INTEGER_PLAIN;
+    while (form && !(form->lanes & lane))
+        form = form->next;
+    return of->schedule.qdq_integer ? form : NULL;
 }
 
 /* pattern.c: the error that no node is called so, with near names. */
