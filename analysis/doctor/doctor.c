@@ -363,10 +363,13 @@ static enum ulp_status keep_refusal(struct ulp_doctoring *x, struct ulp_error *e
     return x->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
-/* Is there an edit for something that the lint found? */
+/* Is there an edit for something that the lint found, or are values that leave the format all? */
 static bool may_edit(const struct ulp_doctor *doctor)
 {
-    bool may = false;
+    bool may = doctor->cause_count > 0;
+    for (size_t c = 0; c < doctor->cause_count; c++)
+        may &= doctor->causes[c].reason == ULP_DOCTOR_OVERFLOW ||
+               doctor->causes[c].reason == ULP_DOCTOR_ZERO;
     for (size_t f = 0; f < doctor->lint->finding_count; f++)
         may |= has_edit(doctor->lint->findings[f].rule);
     return may;

@@ -190,10 +190,8 @@ static void drop_edits(struct ulp_fixing *x)
 {
     struct ulp_fix *fix = x->fix;
     for (size_t e = 0; e < fix->edit_count; e++)
-        if (x->taken[e]) {
-            x->taken[e] = false;
+        if (fix->edits[e].done == ULP_FIX_MADE)
             fix->edits[e].done = ULP_FIX_DEARER;
-        }
     ulp_model_free(x->edited);
     x->edited = NULL;
     fix->made_count = 0;
@@ -264,7 +262,7 @@ static enum ulp_status write_edits(struct ulp_fixing *x, struct ulp_error *error
     const char *path = x->options->path;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_altered_free) struct ulp_altered change = {0};
-    ULP_TRY(ulp_lint_write_edited(&x->proposals, x->taken, path, error));
+    ULP_TRY(ulp_edit_file(edited(x), NULL, 0, path, error));
     ULP_TRY(ulp_model_load(path, ulp_model_budget(x->model), &model, error));
     ULP_TRY(ulp_fix_change(x, model, &change, error));
     if (change.most == x->fix->change)
@@ -414,9 +412,10 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
                                      .sample_count = x->sample_count,
                                      .thread_count = x->options->thread_count,
                                      .progress = x->options->progress};
-    if (x->proposals.count)
-        ULP_TRY(ulp_resized_find(&x->given, &x->resized, error));
+    ULP_TRY(ulp_resized_find(&x->given, &x->resized, error));
     ULP_TRY(ulp_fix_try_edits(x, before, &after, error));
+    if (ulp_fix_is_asked(x->options, ULP_POWERS_RULE))
+        ULP_TRY(ulp_fix_carry_powers(x, &after, error));
     ULP_TRY(ulp_fix_report(x, &after, &fix->edited, error));
     if (may_plan(x)) /* judged in draws, also that nothing needs to be kept */
         ULP_TRY(plan_best(x, before, &after, error));

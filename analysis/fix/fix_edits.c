@@ -8,8 +8,6 @@
 
 ULP_FREES(ulp_model_free, struct ulp_model)
 
-/* Less than that many dB is no gain: other roundings would give or take as much. */
-#define GAIN_LEAST 0.1
 /* From so many edits on a rule's are tried together alone: each costs a run. */
 #define SINGLY_MAX 64
 
@@ -29,6 +27,12 @@ static bool is_listed(const char *rule, const char *const *list, size_t count)
     return false;
 }
 
+bool ulp_fix_is_asked(const struct ulp_fix_options *options, const char *rule)
+{
+    return (!options->only_count || is_listed(rule, options->only, options->only_count)) &&
+           !is_listed(rule, options->without, options->without_count);
+}
+
 static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
 {
     const struct ulp_fix_options *options = x->options;
@@ -39,10 +43,7 @@ static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
     for (size_t i = 0; i < proposals->count; i++) {
         const struct ulp_lint_edit *said = &proposals->items[i].said;
         struct ulp_fix_edit *edit = &fix->edits[fix->edit_count++];
-        x->taken[i] =
-            !said->reason &&
-            (!options->only_count || is_listed(said->rule, options->only, options->only_count)) &&
-            !is_listed(said->rule, options->without, options->without_count);
+        x->taken[i] = !said->reason && ulp_fix_is_asked(options, said->rule);
         *edit = (struct ulp_fix_edit){.rule = ulp_arena_copy(fix->memory, said->rule),
                                       .node = ulp_arena_copy(fix->memory, said->node),
                                       .text = ulp_arena_copy(fix->memory, said->text),
@@ -160,7 +161,7 @@ static enum ulp_status leave_out(struct ulp_fixing *x, size_t of, bool rule, boo
         rest[i] = x->taken[i] && !is_of(x, i, of, rule);
     ULP_TRY(any(x, rest) ? judge_edits(x, rest, &without, NULL, error) : ULP_OK);
     const double gain = ulp_fix_gain(&without, all);
-    const bool drop = gain < GAIN_LEAST;
+    const bool drop = gain < ULP_FIX_GAIN_LEAST;
     for (size_t i = 0; i < x->proposals.count; i++) {
         if (!is_of(x, i, of, rule))
             continue;

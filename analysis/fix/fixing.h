@@ -9,6 +9,9 @@
 #include "analysis/resized/resized.h"
 #include "analysis/writing/columns.h"
 
+/* Less than that many dB is no gain: other roundings would give or take as much. */
+#define ULP_FIX_GAIN_LEAST 0.1
+
 struct ulp_fixing {
     const struct ulp_model *model;
     const struct ulp_fix_options *options;
@@ -23,7 +26,7 @@ struct ulp_fixing {
     bool *taken; /* by proposal */
     /* values that edited models have, too: what is not finite is counted among them */
     struct ulp_names shared;
-    struct ulp_model *edited; /* with those taken; NULL: there are none */
+    struct ulp_model *edited;  /* with those taken; NULL: there are none */
     struct ulp_resizing given; /* the model as it is, in the reference: what edits must give, too */
     struct ulp_resized resized;
     double run_seconds; /* of the model as it is given, in the reference and in the arithmetic */
@@ -63,10 +66,17 @@ double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_j
 enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model,
                                struct ulp_altered *out, struct ulp_error *error);
 
-/* fix_edits.c. Which proposals are taken, and what each gains; *out: how the model comes out with
+/* fix_edits.c. Is the rule's edit wanted? */
+bool ulp_fix_is_asked(const struct ulp_fix_options *options, const char *rule);
+/* Which proposals are taken, and what each gains; *out: how the model comes out with
  * them. */
 enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                                   struct ulp_fix_judged *out, struct ulp_error *error);
+
+/* fix_powers.c. Where the goal is not met: values that leave the format are stored times powers of
+ * two, which *after gains. */
+enum ulp_status ulp_fix_carry_powers(struct ulp_fixing *x, struct ulp_fix_judged *after,
+                                     struct ulp_error *error);
 
 /* fix_text.c: what the terminal says first. */
 void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head);

@@ -46,7 +46,7 @@ void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *
     ulp_lint_propose_more(p, edit);
 }
 
-static ULP_PRINTF(2, 3) const char *says(struct ulp_lint_proposals *p, const char *format, ...)
+const char *ulp_lint_say(struct ulp_lint_proposals *p, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -65,7 +65,7 @@ void ulp_lint_leave(struct ulp_lint_proposals *p, const char *rule, struct ulp_l
     if (!added)
         return;
     added->tried = tried;
-    added->said.reason = says(p, "right at some sizes alone: %s", why);
+    added->said.reason = ulp_lint_say(p, "right at some sizes alone: %s", why);
     p->lint.failed |= !added->said.reason;
 }
 

@@ -22,7 +22,7 @@ const char *ulp_lint_edit_rule(size_t index)
                                         "constant-beyond-fp16", "eps-zero",
                                         "length-in-float",      "decomposed-attention",
                                         "outlier-channel",      ULP_LINT_NORM_APART,
-                                        "bytes-saturate"};
+                                        "bytes-saturate",       ULP_POWERS_RULE};
     const size_t count = sizeof rules / sizeof *rules;
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }

@@ -37,6 +37,9 @@ void ulp_lint_propose_edit(struct ulp_lint_proposals *proposals, const struct ul
 void ulp_lint_leave(struct ulp_lint_proposals *proposals, const char *rule,
                     struct ulp_lint_place place, bool tried, const char *why, const char *format,
                     ...) ULP_PRINTF(6, 7);
+/* A text kept with them; NULL: no memory. */
+const char *ulp_lint_say(struct ulp_lint_proposals *proposals, const char *format, ...)
+    ULP_PRINTF(2, 3);
 /* One more edit of the last one. */
 void ulp_lint_propose_more(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit);
 /* Does a proposal replace the node? */
@@ -69,6 +72,8 @@ void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);
 /* lint_norm.c: normalisations that go into the weights of the product before them. */
 #define ULP_LINT_NORM_APART "batchnorm-apart"
 void ulp_lint_fold_norms(struct ulp_lint_proposals *proposals);
+/* Of fix, which runs the model: values that leave the format times a power of two. */
+#define ULP_POWERS_RULE "out-of-range"
 /* integers.c: what is computed in floats and is a whole number. */
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
 /* lint_bytes.c: weights of INT8 as UINT8. */

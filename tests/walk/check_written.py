@@ -28,7 +28,7 @@ TARGETS = ["ort", "trt8", "trt10", "trt11", "trt-rtx", "torch", "torch-compile",
            "coreml-ane", "coreml-gpu", "ort-coreml", "qnn", "rknn", "tflite"]
 OPSETS = [None, 20, 23]
 RULES = ["decomposed-layernorm", "decomposed-rmsnorm", "decomposed-gelu,decomposed-softmax", "decomposed-attention", "scale-after-product",
-         "batchnorm-apart,constant-beyond-fp16,eps-zero", "length-in-float,square-in-half"]
+         "batchnorm-apart,constant-beyond-fp16,eps-zero", "length-in-float,square-in-half", "out-of-range"]
 FLOATS = [onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16]
 
 

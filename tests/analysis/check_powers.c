@@ -1,0 +1,47 @@
+/* The least cut under fix's powers of two, against every division of the vertices. */
+#include <math.h>
+
+#include "analysis/fix/powers.h"
+#include "base/memory/alloc.h"
+#include "tests/support/test.h"
+
+enum { VERTICES_MAX = 9, ARCS_MAX = 24 };
+
+static double cost_of(const struct ulp_power_arc *arcs, size_t count, unsigned side)
+{
+    double cost = 0;
+    for (size_t a = 0; a < count; a++)
+        cost += side >> arcs[a].from & 1 && !(side >> arcs[a].to & 1) ? arcs[a].cost : 0;
+    return cost;
+}
+
+/* Costs are whole numbers, so that sums are exact. */
+TEST(least_cuts)
+{
+    unsigned state = 1;
+    struct ulp_arena *memory;
+    ck_ok(ulp_arena_create(&memory, NULL, &why));
+    for (int trial = 0; trial < 3000; trial++) {
+        struct ulp_power_arc arcs[ARCS_MAX];
+        bool reached[VERTICES_MAX] = {0};
+#define DRAW(n) (int)((state = state * 1664525u + 1013904223u) >> 8) % (n)
+        const int vertices = 2 + DRAW(VERTICES_MAX - 1), count = DRAW(ARCS_MAX + 1);
+        double least = INFINITY;
+        for (int a = 0; a < count; a++)
+            arcs[a] = (struct ulp_power_arc){DRAW(vertices), DRAW(vertices),
+                                             DRAW(4) ? 1 + DRAW(3) : 10000};
+#undef DRAW
+        for (unsigned side = 1; side < 1u << vertices; side++)
+            if ((side & 3) == 1)
+                least = fmin(least, cost_of(arcs, (size_t)count, side));
+        const double cost = ulp_power_cut(memory, arcs, (size_t)count, (size_t)vertices, reached);
+        unsigned side = 1;
+        for (int v = 0; v < vertices; v++)
+            side |= (unsigned)reached[v] << v;
+        ck_assert(cost == least && !(side & 2) && cost_of(arcs, (size_t)count, side) == least);
+        ulp_arena_clear(memory);
+    }
+    ulp_arena_free(memory);
+}
+
+TEST_SUITE("powers", 0)
