@@ -1,7 +1,6 @@
-/* Remedies against an overflow, each tried: all of them are lanes of one run, beside the reference
- * and the arithmetic as it is. */
+/* Remedies against an overflow that are lanes, all of one run, beside the reference and the
+ * arithmetic as it is. Edits of the graph are fix's, which makes what it tries. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/overflow/meter.h"
@@ -10,10 +9,9 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/text/text.h"
-#include "run/idiom/idiom.h"
 #include "number/function/math.h"
 
-enum { CANDIDATES = 8 };
+enum { CANDIDATES = 5 };
 
 struct trying {
     const struct ulp_program *program;
@@ -78,96 +76,6 @@ static enum ulp_status add_kept(struct trying *trying, const char *name, const c
     return ULP_OK;
 }
 
-/* Of decomposed normalisations: all their nodes in FP32, the result rounded once, as the operator's
- * own kernel computes. */
-static enum ulp_status add_normalizations(struct trying *trying, struct ulp_error *error)
-{
-    const struct ulp_block *block = trying->program->main;
-    struct ulp_arithmetic arithmetic;
-    struct ulp_idiom *idioms;
-    struct ulp_text *what;
-    size_t count, found = 0, kept = 0, rms = 0;
-    bool *keep = ulp_arena_take(trying->memory, trying->program->node_count + 1, sizeof *keep);
-    size_t *nodes = ulp_arena_take(trying->memory, trying->program->node_count + 1, sizeof *nodes);
-    ULP_TRY(keep && nodes ? ulp_arithmetic_find("fp32", &arithmetic, error)
-                          : ulp_out_of_memory(error));
-    ULP_TRY(ulp_idioms_find(block, trying->memory, &idioms, &count, error));
-    for (size_t n = 0; n < trying->node_count; n++)
-        keep[trying->nodes[n]] = true;
-    for (size_t i = 0; i < count; i++) {
-        bool wanted = false;
-        if (idioms[i].kind != ULP_IDIOM_LAYER_NORM && idioms[i].kind != ULP_IDIOM_RMS_NORM)
-            continue;
-        for (size_t s = 0; s < idioms[i].step_count; s++)
-            for (size_t n = 0; n < trying->node_count; n++)
-                wanted |= block->steps[idioms[i].steps[s]].number == trying->nodes[n];
-        for (size_t s = 0; wanted && s < idioms[i].step_count; s++)
-            keep[block->steps[idioms[i].steps[s]].number] = true;
-        found += wanted;
-        rms += wanted && idioms[i].kind == ULP_IDIOM_RMS_NORM;
-    }
-    for (size_t n = 0; n < trying->program->node_count; n++)
-        if (keep[n])
-            nodes[kept++] = n;
-    if (!found)
-        return ULP_OK;
-    ULP_TRY(add_candidate(trying, nodes, kept, &arithmetic, &what, error));
-    ulp_text_add(what, "%zu real %s for the decomposed ones (%s)", found,
-                 rms == found ? "RMSNormalization"
-                 : rms        ? "LayerNormalization and RMSNormalization"
-                              : "LayerNormalization",
-                 rms ? "opset 23" : "opset 17");
-    return ULP_OK;
-}
-
-/* Does scaling what the operator reads (of a product one factor) scale what it gives? */
-static bool is_homogeneous(const struct ulp_step *step)
-{
-    static const char names[] =
-        "Mul MatMul Conv Gemm ConvTranspose Add Sub Sum Div Neg Abs Relu LeakyRelu ReduceSum "
-        "ReduceMean ReduceMax ReduceMin MaxPool PRelu AveragePool";
-    return ulp_is_word(step->bound.node->op_type, names) || step->bound.op->work == ULP_WORK_MOVE;
-}
-
-/* Halving ranges: values of a format times 2^-s, exactly, are those of the same format with both
- * its ends moved by s. Nothing is added where a product would read what is scaled, or where an
- * operator does not hand a scale on. */
-static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
-{
-    struct ulp_arithmetic arithmetic = trying->lane->arithmetic;
-    const struct ulp_format *format = &trying->lane->arithmetic.storage;
-    struct ulp_text *what;
-    double largest = 0;
-    const struct ulp_overflow_node *first = NULL, *last = NULL;
-    for (size_t n = 0; n < trying->lane->node_count; n++) {
-        const struct ulp_overflow_node *node = &trying->lane->nodes[n];
-        const struct ulp_step *step = trying->program->nodes[node->index].step;
-        if (!node->keep)
-            continue;
-        if (!is_homogeneous(step) ||
-            (node->reads_overflow && step->bound.op->work == ULP_WORK_CONTRACTION))
-            return ULP_OK;
-        for (size_t o = 0; o < node->output_count; o++)
-            largest = ulp_math_max(largest, node->outputs[o].largest);
-        first = first ? first : node;
-        last = node;
-    }
-    if (!first || format->max_finite >= 1e38 || !(largest > 0) || !isfinite(largest))
-        return ULP_OK;
-    const int bits = 1 + (int)ulp_math_max(0, ceil(ulp_math_log2(largest / format->max_finite)));
-    arithmetic.storage.emax += bits;
-    arithmetic.storage.emin += bits;
-    arithmetic.storage.max_finite = ldexp(format->max_finite, bits);
-    snprintf(arithmetic.storage.name, sizeof arithmetic.storage.name, "%.8s*2^%d", format->name,
-             bits);
-    snprintf(arithmetic.name, sizeof arithmetic.name, "%s", arithmetic.storage.name);
-    memcpy(arithmetic.asked, arithmetic.name, sizeof arithmetic.asked);
-    ULP_TRY(add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &what, error));
-    ulp_text_show(what, "scale by 2^-%d before %s, and by 2^%d after %s", bits, first->name, bits,
-                  last->name);
-    return ULP_OK;
-}
-
 /* Masks of the largest number, and of -1e4, for lanes that make them infinite. */
 static enum ulp_status add_masks(struct trying *trying, struct ulp_error *error)
 {
@@ -207,8 +115,6 @@ static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *
     if (trying->node_count) {
         ULP_TRY(add_kept(trying, "fp32", "FP32", error));
         ULP_TRY(add_kept(trying, "bf16", "BF16", error));
-        ULP_TRY(add_normalizations(trying, error));
-        ULP_TRY(add_scale(trying, error));
     }
     return add_masks(trying, error);
 }

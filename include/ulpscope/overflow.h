@@ -238,9 +238,8 @@ ULP_API enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *met
  * overflow. */
 ULP_API size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane);
 /* Try remedies for lane `lane` (of the forecast) on one sample: FP32 or BF16 for the nodes to keep;
- * real normalisations instead of decomposed ones; an exact power of two where operators hand a
- * scale on; finite masks. The program is the meter's. A run with a lane for each; options and
- * observer (may be NULL) as of ulp_program_run. */
+ * finite masks (edits of the graph are tried by ulp_fix_run). The program is the meter's. A run with
+ * a lane for each; options and observer (may be NULL) as of ulp_program_run. */
 ULP_API enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
                                               const struct ulp_program *program, size_t lane,
                                               const struct ulp_tensor_set *inputs,
