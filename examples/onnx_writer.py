@@ -68,10 +68,10 @@ def initialiser(name, array):
 
 
 def value(name, shape, data_type=FLOAT):
-    """ValueInfoProto; shape: sizes and names of symbolic ones; None: unknown."""
+    """ValueInfoProto; shape: sizes, names of symbolic ones and None for open ones without a name; None: unknown."""
     kind = number(1, data_type)
     if shape is not None:
-        kind += block(2, b"".join(block(1, block(2, size) if isinstance(size, str) else number(1, size)) for size in shape))
+        kind += block(2, b"".join(block(1, block(2, size) if isinstance(size, str) else b"" if size is None else number(1, size)) for size in shape))
     return block(1, name) + block(2, block(1, kind))
 
 

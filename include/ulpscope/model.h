@@ -100,14 +100,15 @@ struct ulp_input_range {
 struct ulp_random_options {
     size_t size; /* ULP_OPTIONS */
     uint64_t seed;
-    const struct ulp_dim_value *dims; /* symbolic dimensions; those not listed are 1 */
+    const struct ulp_dim_value *dims; /* open dimensions, by symbol or as "x[2]" */
     size_t dim_count;
     const struct ulp_input_range *ranges; /* of two for one input the later applies */
     size_t range_count;
 };
 /* The range of an input's random values: the one given for its name; the one given for all; for
- * integers that are indexes, the size of what they index (a Gather's axis, a OneHot's depth); else
- * 0 to 1. why: for indexes the reason, as "Gather emb picks one of 30522"; else empty. */
+ * integers that are indexes, the size of what they index (a Gather's axis, a OneHot's depth); for
+ * lengths that positions are compared with, the largest size; else 0 to 1. why: for indexes and
+ * lengths the reason, as "Gather emb picks one of 30522"; else empty. */
 struct ulp_chosen_range {
     double low, high;
     char why[200];
@@ -117,9 +118,11 @@ ULP_API struct ulp_chosen_range ulp_model_input_range(const struct ulp_model *mo
 
 /* Make a random tensor for every input of the model: floats uniform in the input's range, integers
  * uniform in the integers of that range, booleans true with probability 1/2. Shapes are the
- * model's, with `dims` for symbolic dimensions and 1 for other unknown ones. options NULL: all
- * defaults. The same seed gives the same bits on every machine. Charged to the model's budget. Free
- * *out with ulp_tensor_set_free. */
+ * model's, with `dims` for open dimensions. Of other open ones the first of an input, the batch, is
+ * 1, and the others have sizes that the model takes, found by running it in FP64 at some hundred at
+ * most (64 first); where it takes none of these, 1. options NULL: all defaults. The same seed gives
+ * the same bits on every machine. Charged to the model's budget. Free *out with
+ * ulp_tensor_set_free. */
 ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
                                                 const struct ulp_random_options *options,
                                                 struct ulp_tensor_set *out,

@@ -124,7 +124,7 @@ class Loaded:
     def random_inputs(
         self, seed: int = 0, *, dims: Mapping[str, int] | None = None, ranges: Mapping[str, tuple[float, float]] | None = None
     ) -> dict[str, Array]:
-        """Random inputs, equal on every machine. dims: of symbolic dimensions; ranges: by input, "" for all others."""
+        """Random inputs, equal on every machine. dims: of open dimensions, by symbol or as "x[2]" (others: such as the model takes); ranges: by input, "" for all others."""
         given = [d.ulp_dim_value(name.encode(), size) for name, size in (dims or {}).items()]
         sizes = (d.ulp_dim_value * max(len(given), 1))(*given)
         limits = self._ranges(ranges)

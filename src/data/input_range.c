@@ -67,6 +67,7 @@ static const struct index_row index_rows[] = {
 
 struct reading {
     const struct ulp_graph *graph;
+    const struct ulp_random_options *options;
     bool *seen; /* by value: holds the input's integers */
     struct ulp_chosen_range *out;
     bool indexed;
@@ -125,6 +126,41 @@ static int64_t find_end(const struct ulp_graph *graph, int value)
     return most < 0x1p53 ? (int64_t)most + 1 : 0;
 }
 
+/* Does a Range count there, or a list of constants from 0 on? Behind what only moves. */
+static bool counts(const struct ulp_graph *graph, int value)
+{
+    for (int hops = 0; value >= 0 && hops < 16; hops++) {
+        const struct ulp_node *producer = ulp_value_producer(graph, value);
+        const struct ulp_tensor *constant = ulp_value_constant(graph, value);
+        if (constant && constant->count > 1)
+            return find_end(graph, value) == (int64_t)constant->count;
+        if (!producer || !producer->input_count || strcmp(producer->op_type, "Range") == 0)
+            return producer && producer->input_count;
+        if (!only_moves(producer->op_type))
+            return false;
+        value = producer->inputs[0];
+    }
+    return false;
+}
+
+/* A length beside positions: all of what it counts, which is the largest size, counts. */
+static void take_length(struct reading *reading, const struct ulp_node *node)
+{
+    const struct ulp_graph *graph = reading->graph;
+    double most = 1;
+    for (size_t i = 0; i < graph->free_input_count; i++) {
+        const struct ulp_value_info *info = &graph->values[graph->free_inputs[i]].info;
+        if (info->rank > 1)
+            most = ulp_math_max(most, (double)info->dims[1]);
+    }
+    for (size_t i = 0; i < reading->options->dim_count; i++)
+        most = ulp_math_max(most, (double)reading->options->dims[i].value);
+    reading->indexed = true;
+    reading->out->low = reading->out->high = most;
+    snprintf(reading->out->why, sizeof reading->out->why, "%.40s %.100s counts positions with it",
+             node->op_type, node->name);
+}
+
 static bool reads_mask(const char *op)
 {
     return ulp_is_word(op,
@@ -145,6 +181,10 @@ static void look_at_reader(struct reading *reading, const struct ulp_node *node,
     }
     if (strcmp(node->op_type, "Equal") == 0) /* with 0, 1, 2, ...: a one-hot written out */
         take_index(reading, node, find_end(graph, node->inputs[!input]));
+    if (!reading->indexed &&
+        ulp_is_word(node->op_type, "Less Greater LessOrEqual GreaterOrEqual") &&
+        counts(graph, node->inputs[!input]))
+        take_length(reading, node);
     if (!*reading->out->why && reads_mask(node->op_type))
         snprintf(reading->out->why, sizeof reading->out->why, "%.40s %.100s reads a mask",
                  node->op_type, node->name);
@@ -189,6 +229,7 @@ struct ulp_chosen_range ulp_model_input_range(const struct ulp_model *model, siz
     if (ulp_type_is_float(info->type) || info->type == ULP_TYPE_BOOL)
         return range;
     struct reading reading = {.graph = graph,
+                              .options = options,
                               .seen = calloc(graph->value_count + 1, sizeof *reading.seen),
                               .out = &range};
     if (reading.seen) /* without memory the range is the default */

@@ -23,7 +23,6 @@ libulpscope_a_SOURCES += \
 	%D%/polygraphy_json.c \
 	%D%/polygraphy_write.c \
 	%D%/precision_plan.c \
-	%D%/random_inputs.c \
 	%D%/range_list.c %D%/range_list.h \
 	%D%/read.c \
 	%D%/recording.c \

@@ -70,17 +70,26 @@ done <<'END_ROWS'
 2|has no format with scales, and the graph no QuantizeLinear|quantise model.onnx -a fp16
 3|holds no layer of an engine: expected TensorRT's layer information|engine model.onnx notes.txt
 END_ROWS
-# an image of one pixel, which open sizes give without a word
+# open sizes are such as the model takes: no image of one pixel, a cache as long as it is joined with, a batch that stands second
 if PYTHONPATH=$source/examples python3 - 2>out <<'END'
 from onnx_writer import node, write_model
-write_model("open.onnx", [node("MaxPool", "x", "y", "pool", kernel_shape=[2, 2])], {"x": (1, 1, "height", "width")}, ["y"])
+window = node("MaxPool", "x", "y", "pool", kernel_shape=[100, 2])
+write_model("open.onnx", [window], {"x": (1, 1, "height", "width")}, ["y"])
+add = [node("Concat", "past x", "all", "join", axis=1), node("Concat", "all mask", "y", "add", axis=2)]
+write_model("cache.onnx", add, {"past": (1, "p", 2), "x": (1, "n", 2), "mask": (1, "total", 2)}, ["y"])
+write_model("state.onnx", [node("Add", "x state", "y", "add")], {"x": ("batch", "time"), "state": (None, 1)}, ["y"])
 END
 then
+    for row in 'open|x[2] height = 256; x[3] width = 256' 'cache|past[1] p = 64; x[1] n = 64; mask[1] total = 128' 'state|x[0] batch = 1; x[1] time = 64; state[0] unnamed = 1'; do
+        "$program" audit "${row%%|*}.onnx" >out 2>&1 || fail "ulpscope audit ${row%%|*}.onnx: $(cat out)"
+        grep -qF "; ${row#*|}" out || fail "sizes of ${row%%|*}: $(cat out)"
+    done
+    "$program" run state.onnx --dim 'state[0]=3' --dim time=5 >out 2>&1 || fail "a size by its place: $(cat out)"
     for command in run audit prove doctor overflow; do
-        "$program" $command open.onnx -q >out 2>&1
-        grep -q 'larger than .*; open sizes, set with --dim, --shape or --inputs: x\[2\] height = 1; x\[3\] width = 1$' out ||
+        "$program" $command open.onnx -q --dim height=1 >out 2>&1
+        grep -q 'larger than .*; open sizes, set with --dim, --shape or --inputs: x\[2\] height = 1; x\[3\] width = ' out ||
             fail "ulpscope $command open.onnx: $(cat out)"
-        "$program" $command open.onnx -q --dim height=2 --dim width=2 >out 2>&1 || fail "with sizes: $(cat out)"
+        "$program" $command open.onnx -q --dim height=100 --dim width=2 >out 2>&1 || fail "with sizes: $(cat out)"
     done
 else
     grep -q "numpy" out || fail "no model with open sizes: $(cat out)"

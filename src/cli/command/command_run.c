@@ -199,6 +199,8 @@ static enum ulp_status run_model(void *parsed, struct ulp_error *error)
                         lanes.count - 1);
     ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
     ULP_TRY(read_samples(model, &options->common, false, &samples, error));
+    if (!options->common.quiet)
+        note_choices(model, &samples);
     ULP_TRY(check_samples(options, &samples, error));
     const struct ulp_program_options plan_options = {.inputs = &samples.items[0].inputs,
                                                      .keeps = &lanes.keeps[1],

@@ -32,19 +32,24 @@ static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model
         ulp_text_add(name, "; and %zu more", open - DIMS_SHOWN);
 }
 
-/* "; ids in [0, 30521], as Gather emb picks one of 30522": ranges of single inputs. */
+/* "; ids in [0, 30521], as Gather emb picks one of 30522": ranges of single inputs. A range of one
+ * number may follow from sizes that were chosen, so what was made is said. */
 static void add_chosen_ranges(struct ulp_text *name, const struct ulp_model *model,
-                              const struct ulp_random_options *options)
+                              const struct ulp_random_options *options,
+                              const struct ulp_tensor_set *inputs)
 {
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_chosen_range range = ulp_model_input_range(model, i, options);
+        const char *input = ulp_model_input(model, i).name;
+        const struct ulp_tensor *made = ulp_tensor_set_find(inputs, input);
         bool own = *range.why;
         for (size_t r = 0; r < options->range_count; r++)
-            own |= options->ranges[r].name &&
-                   strcmp(options->ranges[r].name, ulp_model_input(model, i).name) == 0;
-        if (own)
-            ulp_text_add(name, "; %s in [%g, %.10g]%s%s", ulp_model_input(model, i).name, range.low,
-                         range.high, *range.why ? ", as " : "", range.why);
+            own |= options->ranges[r].name && strcmp(options->ranges[r].name, input) == 0;
+        if (own && *range.why && range.low == range.high && made && made->count)
+            ulp_text_add(name, "; %s %.10g, as %s", input, ulp_tensor_get(made, 0), range.why);
+        else if (own)
+            ulp_text_add(name, "; %s in [%g, %.10g]%s%s", input, range.low, range.high,
+                         *range.why ? ", as " : "", range.why);
     }
 }
 
@@ -69,7 +74,7 @@ enum ulp_status make_random_sample(const struct ulp_model *model,
     ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", low, high,
                  (unsigned long long)options->seed);
-    add_chosen_ranges(&name, model, &random);
+    add_chosen_ranges(&name, model, &random, &inputs);
     const size_t end = name.length;
     add_chosen_dims(&name, model, &inputs);
     snprintf(open_dims, sizeof open_dims, "%s", name.failed ? "" : name.data + end);

@@ -7,8 +7,7 @@
 #include "number/strip/strip_pair.h"
 
 /* An error of more leaves fewer leading bits than ULP_PAIR_CERTAIN_BITS. */
-#define CERTAIN 0x1p-30
-_Static_assert(CERTAIN *(1 << ULP_PAIR_CERTAIN_BITS) == 1, "the same");
+#define CERTAIN (1.0 / (1 << ULP_PAIR_CERTAIN_BITS))
 
 static struct ulp_strip_pair of_integer(__int128 x)
 {

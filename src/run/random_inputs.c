@@ -1,16 +1,16 @@
 /* Reproducible random inputs: element i of input n is a pure function of (seed, n, i). */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/options.h"
 #include "base/text/names.h"
 #include "base/random.h"
 #include "base/text/text.h"
 #include "data/data.h"
 #include "number/function/math.h"
+#include "run/random_inputs.h"
 #include "tensor/stored.h"
 
 struct range {
@@ -18,20 +18,33 @@ struct range {
     uint64_t key;
 };
 
-/* The names of the inputs' dimensions, each once, in order: in the table, and as text. */
-static bool list_dims(const struct ulp_model *model, struct ulp_names *names, struct ulp_text *text)
+const char *ulp_dim_text(const struct ulp_value_info *info, int dimension, char *buffer)
 {
+    if (info->dim_names[dimension])
+        return info->dim_names[dimension];
+    snprintf(buffer, ULP_DIM_TEXT, "%.200s[%d]", info->name, dimension);
+    return buffer;
+}
+
+/* Is it an open dimension of an input? In *known what there is, each symbol once. */
+static bool find_dim(const struct ulp_model *model, const char *wanted, struct ulp_text *known)
+{
+    ULP_SCOPED(ulp_names_free) struct ulp_names symbols = {0};
+    char buffer[ULP_DIM_TEXT];
+    bool found = false;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        struct ulp_value_info info = ulp_model_input(model, i);
+        const struct ulp_value_info info = ulp_model_input(model, i);
         for (int d = 0; d < info.rank; d++) {
-            if (!info.dim_names[d] || ulp_names_find(names, info.dim_names[d]) >= 0)
+            const char *name = ulp_dim_text(&info, d, buffer), *symbol = info.dim_names[d];
+            if (info.dims[d] >= 0 || (symbol && ulp_names_find(&symbols, symbol) >= 0))
                 continue;
-            if (!ulp_names_add(names, info.dim_names[d], 0))
-                return false;
-            ulp_text_add(text, " %.60s", info.dim_names[d]);
+            if (symbol && !ulp_names_add(&symbols, symbol, 0))
+                known->failed = true;
+            found |= strcmp(name, wanted) == 0;
+            ulp_text_add(known, " %.60s", name);
         }
     }
-    return !text->failed;
+    return found;
 }
 
 /* The dimensions' names a value may be given for must be the model's, or a typing error would go
@@ -39,16 +52,16 @@ static bool list_dims(const struct ulp_model *model, struct ulp_names *names, st
 static enum ulp_status check_dims(const struct ulp_model *model, const struct ulp_dim_value *dims,
                                   size_t dim_count, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_names_free) struct ulp_names names = {0};
-    ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
-    if (dim_count && !list_dims(model, &names, &known))
-        return ulp_out_of_memory(error);
     for (size_t v = 0; v < dim_count; v++) {
-        if (ulp_names_find(&names, dims[v].name) < 0)
+        ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
+        const bool found = find_dim(model, dims[v].name, &known);
+        if (known.failed)
+            return ulp_out_of_memory(error);
+        if (!found)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "no input has a dimension named '%.100s'; named ones:%.1000s",
                             dims[v].name, known.data ? known.data : " none");
-        else if (dims[v].value < 0)
+        if (dims[v].value < 0)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "dimension '%.100s' is %lld, expected 0 or more", dims[v].name,
                             (long long)dims[v].value);
@@ -59,10 +72,11 @@ static enum ulp_status check_dims(const struct ulp_model *model, const struct ul
 static int64_t choose_dim(const struct ulp_value_info *info, int d,
                           const struct ulp_dim_value *dims, size_t dim_count)
 {
+    char buffer[ULP_DIM_TEXT];
     if (info->dims[d] >= 0)
         return info->dims[d];
-    for (size_t v = 0; v < dim_count && info->dim_names[d]; v++)
-        if (strcmp(info->dim_names[d], dims[v].name) == 0)
+    for (size_t v = 0; v < dim_count; v++)
+        if (strcmp(ulp_dim_text(info, d, buffer), dims[v].name) == 0)
             return dims[v].value;
     return 1;
 }
@@ -190,16 +204,20 @@ static enum ulp_status check_ranges(const struct ulp_model *model,
     return ULP_OK;
 }
 
-enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
-                                        const struct ulp_random_options *options,
-                                        struct ulp_tensor_set *out, struct ulp_error *error)
+enum ulp_status ulp_random_options_check(const struct ulp_model *model,
+                                         const struct ulp_random_options *options,
+                                         struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_TRY(check_ranges(model, options, error));
+    return check_dims(model, options->dims, options->dim_count, error);
+}
+
+enum ulp_status ulp_random_inputs_at(const struct ulp_model *model,
+                                     const struct ulp_random_options *options,
+                                     struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
     *out = (struct ulp_tensor_set){0};
-    ULP_OPTIONS_TAKE(ulp_random_options, options, error);
-    enum ulp_status status = check_ranges(model, options, error);
-    if (status == ULP_OK)
-        status = check_dims(model, options->dims, options->dim_count, error);
     for (size_t i = 0; status == ULP_OK && i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
         const struct ulp_chosen_range chosen = ulp_model_input_range(model, i, options);

@@ -1,0 +1,217 @@
+/* Random inputs at sizes that the model takes, found by trying: its own shape functions, and a run
+ * in FP64, say whether it does. One of a single element shows little of what sums and norms do, and
+ * networks that halve an image or window a signal refuse it. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
+#include "base/options.h"
+#include "base/text/names.h"
+#include "run/program/program.h"
+#include "run/random_inputs.h"
+
+/* Those that most models take come first; then rare ones: a window of audio, an image that is not
+ * scaled, a table of a few positions. */
+static const int64_t sizes[] = {64, 32, 48, 256, 512, 1024, 16000, 320, 224, 640, 480, 16, 128, 8};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+/* Where they are not all alike: a cache beside the tokens that it is joined with, an image's sides,
+ * a batch that stands second. Of up to so many dimensions. */
+enum { APART_MAX = 4, WAYS = 5, TRIES_MAX = 700, OPEN_MAX = 100 };
+static const int64_t apart[] = {64, 8, 256};
+/* Beyond, inputs are no example any more. */
+#define ELEMENTS_MAX 1e7
+
+ULP_FREES(ulp_program_free, struct ulp_program)
+
+struct fitting {
+    const struct ulp_model *model;
+    struct ulp_random_options options; /* dims: those that are given, then those that are open */
+    struct ulp_dim_value *dims;
+    size_t given, open;
+    struct ulp_arithmetic fp64;
+    struct ulp_tensor_set *out;
+    bool found;
+    struct ulp_error refused[2]; /* the first two */
+    size_t refused_count;
+};
+
+/* ---- what is open ---- */
+
+/* Where it says so, or stands first in an input that has others. */
+static bool is_batch(const struct ulp_value_info *info, int dimension)
+{
+    const char *symbol = info->dim_names[dimension];
+    return (dimension == 0 && info->rank > 1) ||
+           (symbol && (strstr(symbol, "batch") || strstr(symbol, "Batch")));
+}
+
+static bool add_name(struct ulp_names *names, const char *name)
+{
+    return ulp_names_find(names, name) >= 0 || ulp_names_add(names, name, 0);
+}
+
+/* What needs no size: given ones, and the symbols of batches. */
+static bool list_settled(const struct fitting *f, struct ulp_names *names)
+{
+    bool done = true;
+    for (size_t i = 0; i < f->given; i++)
+        done = done && add_name(names, f->options.dims[i].name);
+    for (size_t i = 0; i < ulp_model_input_count(f->model); i++) {
+        const struct ulp_value_info info = ulp_model_input(f->model, i);
+        for (int d = 0; d < info.rank; d++)
+            if (info.dim_names[d] && is_batch(&info, d))
+                done = done && add_name(names, info.dim_names[d]);
+    }
+    return done;
+}
+
+/* The others, behind those that are given. */
+static enum ulp_status list_open(struct fitting *f, struct ulp_names *names,
+                                 struct ulp_arena *arena, struct ulp_error *error)
+{
+    for (size_t i = 0; i < ulp_model_input_count(f->model); i++) {
+        const struct ulp_value_info info = ulp_model_input(f->model, i);
+        for (int d = 0; d < info.rank && f->open <= OPEN_MAX; d++) {
+            char buffer[ULP_DIM_TEXT];
+            const char *name = ulp_dim_text(&info, d, buffer);
+            if (info.dims[d] >= 0 || is_batch(&info, d) || ulp_names_find(names, name) >= 0)
+                continue;
+            char *copy = ulp_arena_copy(arena, name);
+            ULP_TRY(ulp_taken(copy && ulp_names_add(names, copy, 0), error));
+            f->dims[f->given + f->open++].name = copy;
+        }
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status open(struct fitting *f, struct ulp_arena *arena, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_names_free)
+    struct ulp_names names = {.budget = ulp_model_budget(f->model)};
+    ULP_TAKE(f->dims, arena, f->given + OPEN_MAX + 1, error);
+    if (f->given)
+        memcpy(f->dims, f->options.dims, f->given * sizeof *f->dims);
+    ULP_TRY(ulp_taken(list_settled(f, &names), error));
+    ULP_TRY(list_open(f, &names, arena, error));
+    if (f->open > OPEN_MAX)
+        f->open = 0;
+    f->options.dims = f->dims;
+    f->options.dim_count = f->given + f->open;
+    return f->open ? ulp_arithmetic_find("fp64", &f->fp64, error) : ULP_OK;
+}
+
+/* ---- trying ---- */
+
+static bool is_refusal(enum ulp_status status)
+{
+    return status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED ||
+           status == ULP_ERROR_USAGE;
+}
+
+static enum ulp_status run(const struct fitting *f, const struct ulp_tensor_set *inputs,
+                           struct ulp_error *error)
+{
+    const struct ulp_program_options options = {.inputs = inputs};
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
+    ULP_TRY(ulp_program_create(f->model, &f->fp64, 1, &options, &program, error));
+    return ulp_program_run(program, inputs, NULL, NULL, 0, &outputs, NULL, error);
+}
+
+static double count_elements(const struct fitting *f)
+{
+    double sum = 0;
+    char buffer[ULP_DIM_TEXT];
+    for (size_t i = 0; i < ulp_model_input_count(f->model); i++) {
+        const struct ulp_value_info info = ulp_model_input(f->model, i);
+        double count = 1;
+        for (int d = 0; d < info.rank; d++) {
+            int64_t size = info.dims[d] < 0 ? 1 : info.dims[d];
+            for (size_t v = 0; v < f->given + f->open && info.dims[d] < 0; v++)
+                if (strcmp(f->dims[v].name, ulp_dim_text(&info, d, buffer)) == 0)
+                    size = f->dims[v].value;
+            count *= (double)size;
+        }
+        sum += count;
+    }
+    return sum;
+}
+
+static enum ulp_status attempt(struct fitting *f, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    struct ulp_error refused = {0};
+    if (count_elements(f) > ELEMENTS_MAX)
+        return ULP_OK;
+    enum ulp_status status = ulp_random_inputs_at(f->model, &f->options, &inputs, &refused);
+    if (status == ULP_OK)
+        status = run(f, &inputs, &refused);
+    f->found = status == ULP_OK;
+    if (f->found) {
+        *f->out = inputs;
+        inputs = (struct ulp_tensor_set){0};
+    } else if (!is_refusal(status)) {
+        *error = refused;
+        return status;
+    } else if (f->refused_count++ < 2)
+        f->refused[f->refused_count - 1] = refused;
+    return ULP_OK;
+}
+
+/* Sizes make no difference to what is not supported; others are not sought for long. */
+static bool is_vain(const struct fitting *f)
+{
+    const struct ulp_error *refused = f->refused;
+    return (f->refused_count == 2 && refused->status == ULP_ERROR_UNSUPPORTED &&
+            strcmp(refused[0].message, refused[1].message) == 0) ||
+           f->refused_count == TRIES_MAX;
+}
+
+static enum ulp_status try_alike(struct fitting *f, struct ulp_error *error)
+{
+    for (size_t s = 0; s < SIZES && !f->found && !is_vain(f); s++) {
+        for (size_t i = 0; i < f->open; i++)
+            f->dims[f->given + i].value = sizes[s];
+        ULP_TRY(attempt(f, error));
+    }
+    return ULP_OK;
+}
+
+/* Every way in which each may be the size, 1, nothing, one more or both together. */
+static enum ulp_status try_apart(struct fitting *f, int64_t size, struct ulp_error *error)
+{
+    const int64_t ways[WAYS] = {size, 1, 0, size + 1, 2 * size};
+    size_t count = 1;
+    for (size_t i = 0; i < f->open; i++)
+        count *= WAYS;
+    for (size_t way = 1; way < count && !f->found && !is_vain(f); way++) {
+        size_t rest = way;
+        for (size_t i = f->open; i-- > 0; rest /= WAYS)
+            f->dims[f->given + i].value = ways[rest % WAYS];
+        ULP_TRY(attempt(f, error));
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
+                                        const struct ulp_random_options *options,
+                                        struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    *out = (struct ulp_tensor_set){0};
+    ULP_OPTIONS_TAKE(ulp_random_options, options, error);
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    struct fitting f = {.model = model,
+                        .options = *options,
+                        .given = options->dim_count,
+                        .out = out};
+    ULP_TRY(ulp_random_options_check(model, options, error));
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
+    ULP_TRY(open(&f, arena, error));
+    if (f.open)
+        ULP_TRY(try_alike(&f, error));
+    for (size_t s = 0; s < sizeof apart / sizeof *apart && f.open > 1 && f.open <= APART_MAX; s++)
+        ULP_TRY(try_apart(&f, apart[s], error));
+    return f.found ? ULP_OK : ulp_random_inputs_at(model, options, out, error);
+}
