@@ -206,6 +206,7 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                                                                                     : NULL};
     enum ulp_status status = ulp_options_read(&programs.options, sizeof programs.options,
                                               sizeof programs.options, options->plan, error);
+    programs.options.spelled = options->original && !options->certify;
     if (status == ULP_OK)
         status = check_audit_options(options, &lanes[0], error);
     if (status == ULP_OK)

@@ -181,7 +181,9 @@ static enum ulp_status plan_without_integers(const struct pairing *pairing, stru
 {
     struct ulp_arithmetic arithmetic = alone->program->lanes[0];
     const struct ulp_keeps keeps = {.count = alone->keep_count, .items = alone->keeps};
-    const struct ulp_program_options options = {.inputs = pairing->inputs, .keeps = &keeps};
+    const struct ulp_program_options options = {.inputs = pairing->inputs,
+                                                .keeps = &keeps,
+                                                .spelled = pairing->program->spelled};
     struct ulp_program *program;
     if (!arithmetic.schedule.qdq_integer)
         return ULP_OK;

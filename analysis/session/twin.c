@@ -17,6 +17,21 @@ const struct ulp_step *ulp_twin_quantizer(const struct ulp_block *block,
     return at && ulp_is_quantizer(at->bound.op) ? at : NULL;
 }
 
+/* The original's value whose name the codes have, with an ending that quantisers give; -1: none. */
+static int find_coded(const struct ulp_block *block, const struct ulp_block *other,
+                      const struct ulp_step *dequantizer)
+{
+    static const char ending[] = "_quantized";
+    const char *codes = block->slots[dequantizer->inputs[0]].name;
+    const size_t length = codes ? strlen(codes) : 0, end = sizeof ending - 1;
+    for (size_t s = 0; s < other->slot_count && length > end; s++)
+        if (other->slots[s].name && strcmp(codes + length - end, ending) == 0 &&
+            strlen(other->slots[s].name) == length - end &&
+            strncmp(other->slots[s].name, codes, length - end) == 0)
+            return (int)s;
+    return -1;
+}
+
 /* The original's constant that options.pairs say; NULL: none. */
 static const struct ulp_tensor *find_named(const struct ulp_audit_options *options,
                                            const struct ulp_block *block,
@@ -60,7 +75,12 @@ const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options
                     return constant;
             }
         }
-    return NULL;
+    const int coded = program->spelled ? find_coded(block, other, dequantizer) : -1;
+    const struct ulp_tensor *constant = coded < 0 ? NULL : other->slots[coded].constant;
+    return constant && ulp_type_is_float(constant->type) &&
+                   ulp_tensor_same_shape(constant, &block->slots[slot].shape)
+               ? constant
+               : NULL;
 }
 
 /* ---- activations that quantisers took in ---- */
@@ -101,7 +121,9 @@ const struct ulp_step *ulp_twin_folded(const struct ulp_program *program,
     const struct ulp_block *block = program->main, *other = original->main;
     const struct ulp_step *quantizer = ulp_twin_quantizer(block, dequantizer);
     const int read = quantizer ? quantizer->inputs[0] : -1;
-    const int slot = read < 0 ? -1 : find_slot(other, block->slots[read].name);
+    int slot = read < 0 ? -1 : find_slot(other, block->slots[read].name);
+    if (slot < 0 && read >= 0 && program->spelled)
+        slot = find_coded(block, other, dequantizer);
     if (slot < 0)
         return NULL;
     const struct ulp_step *made = ulp_block_producer(other, slot),
@@ -131,6 +153,13 @@ enum ulp_status ulp_twin_pair_folded(const struct ulp_program *program,
         if (name && !ulp_truth_is_paired(truth, name))
             ULP_TRY(
                 ulp_truth_pair(truth, name, original->main->slots[folded->outputs[0]].name, error));
+        name = step->outputs[0] < 0 ? NULL : block->slots[step->outputs[0]].name;
+        const int coded = program->spelled && name && ulp_is_dequantizer(step->bound.op)
+                              ? find_coded(block, original->main, step)
+                              : -1;
+        if (coded >= 0 && ulp_block_producer(original->main, coded) &&
+            !ulp_truth_is_paired(truth, name))
+            ULP_TRY(ulp_truth_pair(truth, name, original->main->slots[coded].name, error));
     }
     return ULP_OK;
 }

@@ -35,7 +35,10 @@ enum ulp_status ulp_alone_create(const struct ulp_program *program, size_t l, bo
     ULP_TRY(ulp_lane_keeps(program, l, out->memory, &out->keeps, &out->keep_count, error));
     keeps[own] = (struct ulp_keeps){.count = out->keep_count, .items = out->keeps};
     ULP_TRY(ulp_program_groups(program, l, out->memory, &groups[own], error));
-    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps, .groups = groups};
+    const struct ulp_program_options options = {.inputs = inputs,
+                                                .keeps = keeps,
+                                                .groups = groups,
+                                                .spelled = program->spelled};
     ULP_TRY(ulp_program_create(program->model, lanes + 1 - own, 1 + own, &options, &out->program,
                                error));
     if (out->program->node_count != program->node_count)

@@ -102,6 +102,10 @@ struct ulp_program_options {
         uint64_t seed; /* the same seed gives the same change */
         bool held;     /* private: tensors that have no more bits keep to them */
     } perturbation;
+    /* QLinearConv, QGemm, QLinearAdd and their like as the nodes that they stand for, between
+     * DequantizeLinear and QuantizeLinear, each named NODE/...: what an audit beside an original
+     * goes through */
+    bool spelled;
 };
 
 /* Program the model for the lanes; of several, lane 0 is the reference. Fails with

@@ -107,4 +107,63 @@ import json
 verified = json.load(open("verified.json"))["lanes"][0]["attribution"]["verified"]
 assert verified and all(abs(v["held"] - v["share"]) <= 0.01 for v in verified), verified' || fail "$name: held is not share"
 done
+# One network as Q/DQ and as QLinear operators beside its floats: the same operator is the first cause, shares are the same and add up. The network is linear, so that what numpy finds by
+# propagating what each layer does otherwise to the output is its share.
+PYTHONPATH=$source/examples python3 - "$program" <<'END2' || fail "QLinear operators"
+import json
+import subprocess
+import sys
+
+import numpy as np
+from onnx_writer import node, write_model
+
+turn = np.random.default_rng(7)
+f, rows, width, layers, worst = np.float32, 32, 48, 4, 2
+x = turn.normal(size=(rows, width)).astype(f)
+weights = [(turn.normal(size=(width, width)) / 7).astype(f) for _ in range(layers)]
+write_model("float.onnx", [node("MatMul", f"v{k} w{k}", f"v{k + 1}", f"mm{k}") for k in range(layers)], {"v0": x.shape}, [f"v{layers}"], {f"w{k}": w for k, w in enumerate(weights)}, opset=17)
+values = [x]
+for w in weights:
+    values.append(values[-1] @ w)
+scales = [f(abs(v).max() / 127) for v in values]
+steps = [f(abs(w).max() / (7 if k == worst else 127)) for k, w in enumerate(weights)]  # the planted one: 4 bits
+codes = [np.rint(w / s).astype("i1") for w, s in zip(weights, steps)]
+constants = {"z": np.int8(0), **{f"s{k}": s for k, s in enumerate(scales)}, **{f"t{k}": s for k, s in enumerate(steps)}, **{f"w{k}_quantized": c for k, c in enumerate(codes)}}
+begin, end = node("QuantizeLinear", "v0 s0 z", "v0_quantized", "first"), node("DequantizeLinear", f"v{layers}_quantized s{layers} z", f"v{layers}", "last")
+write_model("qoperator.onnx", [begin, *(node("QLinearMatMul", f"v{k}_quantized s{k} z w{k}_quantized t{k} z s{k + 1} z", f"v{k + 1}_quantized", f"mm{k}_quant") for k in range(layers)), end],
+            {"v0": x.shape}, [f"v{layers}"], constants, opset=17)
+chain = [begin]
+for k in range(layers):
+    chain += [node("DequantizeLinear", f"v{k}_quantized s{k} z", f"v{k}_DequantizeLinear_Output", f"mm{k}_quant/input"), node("DequantizeLinear", f"w{k}_quantized t{k} z", f"w{k}_d", f"mm{k}_quant/weights"),
+              node("MatMul", f"v{k}_DequantizeLinear_Output w{k}_d", f"p{k}", f"mm{k}_quant/MatMul"), node("QuantizeLinear", f"p{k} s{k + 1} z", f"v{k + 1}_quantized", f"mm{k}_quant/QuantizeLinear")]
+pairs = [f"--pair=w{k}_d=w{k}" for k in range(layers)]
+write_model("qdq.onnx", [*chain, end], {"v0": x.shape}, [f"v{layers}"], constants, opset=17)
+np.savez("x.npz", v0=x)
+
+
+def audit(form, *more):
+    subprocess.run([sys.argv[1], "audit", form + ".onnx", "--reference-model", "float.onnx", "-i", "x.npz", "-a", "fp32", "-q", "--json", form + ".json", *more], stdout=subprocess.DEVNULL)
+    lane = json.load(open(form + ".json"))["lanes"][0]
+    return lane, {n["name"]: n.get("share") or 0 for n in lane["nodes"]}
+
+
+lane, shares = audit("qoperator")
+assert abs(lane["attribution"]["sum"] - 1) <= 0.01, lane["attribution"]
+other, theirs = audit("qdq", *pairs)
+assert all(abs(shares[n] - theirs[n]) <= 1e-6 for n in shares), [(n, shares[n], theirs.get(n)) for n in shares if abs(shares[n] - theirs.get(n, 9)) > 1e-6]
+assert max(shares, key=shares.get) == max(theirs, key=theirs.get) == f"mm{worst}_quant/weights", shares
+assert f"mm{worst}_quant/weights" in lane["verdict"] and f"mm{worst}_quant/weights" in other["verdict"], (lane["verdict"], other["verdict"])
+# numpy: floats of the codes
+exact, read = [v.astype("f8") for v in values], [c.astype("f8") * float(s) for c, s in zip(codes, steps)]
+got = [np.rint(x.astype("f8") / scales[0]).clip(-128, 127)]
+for k in range(layers):
+    got.append(np.rint(got[-1] * float(scales[k]) @ read[k] / float(scales[k + 1])).clip(-128, 127))
+error = got[-1] * float(scales[-1]) - exact[-1]
+alone = (exact[worst] @ (read[worst] - weights[worst]))  # this layer alone, quantised
+middle = [(w + r) / 2 for w, r in zip(weights, read)]
+for k in range(worst + 1, layers):
+    alone = alone @ middle[k]
+share = float((alone * error).sum() / (error * error).sum())
+assert abs(share - shares[f"mm{worst}_quant/weights"]) <= 0.03, (share, shares[f"mm{worst}_quant/weights"])
+END2
 exit $failed

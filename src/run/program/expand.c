@@ -344,6 +344,10 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     const struct ulp_node *source = node;
     node = resolve_references(scope, node);
     ULP_TRY(ulp_taken(node, error));
+    if (!function && program->spelled)
+        ULP_TRY(ulp_program_spell(program->arena, scope->graph, node,
+                                  ulp_opset_find(scope->opsets, scope->opset_count, ""), &function,
+                                  error));
     if (function)
         return expand_call(scope, source, node, function, error);
     struct ulp_block *block = scope->block;

@@ -71,6 +71,7 @@ static enum ulp_status fill_plan(struct ulp_program *program, const struct ulp_a
     ULP_TAKE(program->names, program->arena, lane_count, error);
     for (size_t l = 0; l < lane_count; l++)
         program->mixes[l] = (struct ulp_mix){.count = 1, .items = &program->lanes[l]};
+    program->spelled = options->spelled;
     program->wants_integers = wants_integers(lanes, lane_count, options->keeps);
     find_norms(program, options->keeps);
     ulp_pool_set_root(program->pool, program->budget.root);

@@ -294,6 +294,7 @@ struct ulp_program {
     } peak;
     size_t peak_limit;    /* the memory limit that it was found under */
     double carried_bytes; /* of all slots that are carried, in all lanes */
+    bool spelled; /* operators on quantised values are the nodes they stand for */
     bool wants_integers;  /* some lane or node has qdq=integer */
     bool joins_attention; /* lanes have written-attention=kernel */
     /* lanes have fuse=ort, and in what their nodes' BatchNormalizations are folded then */
@@ -449,6 +450,10 @@ enum ulp_status ulp_pattern_choose(const struct ulp_program *program, const char
                                    bool *chosen, struct ulp_arena *scratch,
                                    struct ulp_error *error);
 
+/* spelled.c: the function that the node is a call of; NULL: it stands for itself. */
+enum ulp_status ulp_program_spell(struct ulp_arena *arena, const struct ulp_graph *graph,
+                                  const struct ulp_node *node, int64_t opset,
+                                  const struct ulp_function **out, struct ulp_error *error);
 /* program.c: ulp_program_create; opening (open_program.h): a program that is not run. */
 enum ulp_status ulp_program_make(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
                                  size_t lane_count, const struct ulp_program_options *options,
