@@ -245,6 +245,15 @@ enum ulp_scale_rule {
     ULP_SCALE_LARGEST,
     /* LARGEST, or m over 4, whichever leaves the smaller sum of squared errors: NVFP4 alone */
     ULP_SCALE_FOUR_SIX,
+    ULP_SCALE_ONE, /* 1, whatever m is: a cast */
+};
+
+/* Of caches whose format has a scale for a row, or blocks along one: what a row is; of those with
+ * one for the tensor: what a tensor is. */
+enum ulp_cached {
+    ULP_CACHED_TOKEN,   /* the features of a token in one head; all heads */
+    ULP_CACHED_CHANNEL, /* a feature of all tokens in one head; all heads */
+    ULP_CACHED_HEAD,    /* as TOKEN; a head */
 };
 
 /* A format with scales: elements of a block share one. */
@@ -302,6 +311,9 @@ struct ulp_arithmetic {
      * fake quantisation does */
     struct ulp_scaling scaling[2];
     struct ulp_scaling weights; /* of constant weights alone, which are scaled back to storage */
+    /* of keys and values as attention's caches hold them: what a query reads is scaled back */
+    struct ulp_scaling caches[2];
+    enum ulp_cached cached;
     /* only products that ModelOpt quantises for TensorRT have scales, the others' factors are as
      * stored (doc/scales.md); false: all have */
     bool scaled_modelopt;

@@ -352,7 +352,9 @@ TEST(parts)
                                          "fp16,split-k=cublas",
                                          "fp16,fuse=reduce",
                                          "bf16,factor=nvfp4",
-                                         "bf16,factor=mxfp8"};
+                                         "bf16,factor=mxfp8",
+                                         "bf16,factor=fp8-cast",
+                                         "bf16,kv=int8-row"};
     char spelled[200], name[300];
     size_t part = 0, values = 0;
     for (; ulp_arithmetic_part(part, spelled, sizeof spelled); part++) {

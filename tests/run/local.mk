@@ -61,5 +61,5 @@ test_programs += check_trial
 check_trial_SOURCES = %D%/check_trial.c %D%/run_test.h %D%/support.c
 test_programs += check_work
 check_work_SOURCES = %D%/check_work.c
-TESTS += %D%/check_ort_groups.sh %D%/check_written_attention.sh
-dist_check_SCRIPTS += %D%/check_ort_groups.sh %D%/check_written_attention.sh
+TESTS += %D%/check_caches.sh %D%/check_ort_groups.sh %D%/check_written_attention.sh
+dist_check_SCRIPTS += %D%/check_caches.sh %D%/check_ort_groups.sh %D%/check_written_attention.sh

@@ -242,7 +242,9 @@ float ulp_scaled_scale(const struct ulp_scaling *scaling, float least, float lar
     const float top = (float)scaling->element.max_finite;
     const double most = -least > largest ? -least : largest,
                  span = scaling->zero_point ? (double)largest - (double)least : most;
-    const float scale = span > 0 ? (float)ulp_math_max((float)(span / (double)top), 0x1p-126) : 1;
+    const float scale = scaling->rule == ULP_SCALE_ONE ? 1
+                        : span > 0 ? (float)ulp_math_max((float)(span / (double)top), 0x1p-126)
+                                   : 1;
     *low = -top;
     if (scaling->zero_point && least / scale > -top)
         *low = rintf(least / scale) + 0.0F; /* no -0 */

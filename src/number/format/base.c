@@ -74,8 +74,9 @@ static void list_bases(char text[400])
     *text = 0;
     for (int i = 0; i < BASE_COUNT; i++)
         snprintf(text + strlen(text), 400 - strlen(text), "%s, ", bases[i].name);
-    snprintf(text + strlen(text), 400 - strlen(text),
-             "eXmY (as e5m7), each of these but tf32-trunc with -strict, pair, mpfr:P (as mpfr:128)");
+    snprintf(
+        text + strlen(text), 400 - strlen(text),
+        "eXmY (as e5m7), each of these but tf32-trunc with -strict, pair, mpfr:P (as mpfr:128)");
 }
 
 static enum ulp_status fail_storage(const char *name, struct ulp_error *error)

@@ -287,6 +287,16 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
     const struct ulp_schedule *s = &a->schedule;
     if (a->weights.name[0])
         put_scaling(page, "weights", "Weights of products", &a->weights);
+    static const char *const caches[] = {"Keys that attention reads",
+                                         "Values that attention reads"};
+    static const char *const shared[] = {[ULP_CACHED_CHANNEL] =
+                                             "A row is a feature of all tokens in one head.",
+                                         [ULP_CACHED_HEAD] = "A tensor is one head's."};
+    for (int i = 0; i < 2; i++)
+        if (a->caches[i].name[0])
+            put_scaling(page, i ? "values" : "keys", caches[i], &a->caches[i]);
+    if (a->cached)
+        say(page, "cached", "%s", shared[a->cached]);
     if (a->scaled_modelopt)
         say(page, "scaled",
             "Only products that ModelOpt quantises for TensorRT have scales: in FP8 MatMul, Gemm "

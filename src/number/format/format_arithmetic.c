@@ -35,6 +35,8 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     ulp_scaling_find(a->scaling[0].name, &request.scaling[0]);
     ulp_scaling_find(a->scaling[1].name, &request.scaling[1]);
     ulp_scaling_find(a->weights.name, &request.weights);
+    ulp_scaling_find(a->caches[0].name, &request.caches[0]);
+    ulp_scaling_find(a->caches[1].name, &request.caches[1]);
     ulp_format_find(a->accumulator.name, &request.accumulator, NULL);
     ulp_format_find(a->inner.name, &request.inner, NULL);
     snprintf(request.base, sizeof request.base, "%.31s", base);
@@ -55,6 +57,8 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
            strcmp(a->scaling[0].name, b->scaling[0].name) == 0 &&
            strcmp(a->scaling[1].name, b->scaling[1].name) == 0 &&
            a->scaling[0].rule == b->scaling[0].rule && a->scaling[1].rule == b->scaling[1].rule &&
+           strcmp(a->caches[0].name, b->caches[0].name) == 0 &&
+           strcmp(a->caches[1].name, b->caches[1].name) == 0 &&
            strcmp(a->weights.name, b->weights.name) == 0 && a->weights.rule == b->weights.rule &&
            ulp_format_same(&a->compute, &b->compute) && ulp_format_same(&a->inner, &b->inner) &&
            x.seed == y.seed && x.order_block == y.order_block && x.reduce_block == y.reduce_block &&

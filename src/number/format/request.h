@@ -38,6 +38,7 @@ struct ulp_request {
     struct ulp_format compute, factor, accumulator, inner;
     /* of FACTOR (no name: it is a format alone) and FACTOR_B, and of WEIGHTS */
     struct ulp_scaling scaling[2], weights;
+    struct ulp_scaling caches[3]; /* of KEYS, VALUES, and of CACHES for both */
     int order_block, reduce_block;
 };
 

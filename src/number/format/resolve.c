@@ -430,7 +430,7 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
     const bool possible = has_kernels(out, false), convolves = possible || has_kernels(out, true);
     if (takes(request, ULP_PART_ATTENTION, possible))
         out->attention = (enum ulp_attention_kernel)request->choice[ULP_PART_ATTENTION];
-    out->attention_joined = chosen(request, ULP_PART_WRITTEN, 0);
+    out->attention_joined |= chosen(request, ULP_PART_WRITTEN, 0);
     if (takes(request, ULP_PART_RECURRENCE, possible))
         out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
     const bool shaped = request->choice[ULP_PART_CONV] == ULP_CONV_SEARCHED;

@@ -25,9 +25,10 @@ static const struct {
     {"mxfp4", "fp4-e2m1", 32, 1, "fp8-e8m0", false, 0},
     /* NVIDIA: 16 elements share an E4M3 number, and all of a tensor an FP32 number */
     {"nvfp4", "fp4-e2m1", 16, 1, "fp8-e4m3", true, 0},
-    /* FP8 with FP32 scales: of the tensor; of a row (a token of a, a channel of b); of 128 k of a
+    /* FP8 with FP32 scales: of the tensor; 1; of a row (a token of a, a channel of b); of 128 k of a
      * row; of 128 k of 128 rows */
     {"fp8-tensor", "fp8-e4m3", 0, 0, "fp32", false, 0},
+    {"fp8-cast", "fp8-e4m3", 0, 0, "fp32", false, 0},
     {"fp8-row", "fp8-e4m3", 0, 1, "fp32", false, 0},
     {"fp8-1x128", "fp8-e4m3", 128, 1, "fp32", false, 0},
     {"fp8-128x128", "fp8-e4m3", 128, 128, "fp32", false, 0},
@@ -69,10 +70,12 @@ static const struct {
     [ULP_SCALE_UP] = {"fp8-e8m0", NULL, "the smallest power of two with which nothing is clipped"},
     [ULP_SCALE_EVEN] = {"fp8-e8m0", NULL, "as the specification's, of the largest magnitude rounded to the element's bits"},
     [ULP_SCALE_LARGEST] = {NULL, NULL, "the block's largest magnitude over the element's"},
+    [ULP_SCALE_ONE] = {NULL, "fp8-cast", "1, so that values beyond the largest are clipped"},
     [ULP_SCALE_FOUR_SIX] = {NULL, "nvfp4", "each block's largest magnitude becomes 6 or 4, whichever leaves the smaller squared error"},
 };
 /* clang-format on */
-const char *const ulp_scale_rule_names[] = {"floor", "up", "even", "largest", "four-six", NULL};
+const char *const ulp_scale_rule_names[] = {"floor",    "up",  "even", "largest",
+                                            "four-six", "one", NULL};
 
 const char *ulp_scaling_row(size_t index)
 {
@@ -107,6 +110,8 @@ bool ulp_scaling_find(const char *name, struct ulp_scaling *out)
                                         .tensor_scale = rows[i].tensor_scale,
                                         .zero_point = rows[i].integer < 0,
                                         .rule = power ? ULP_SCALE_FLOOR : ULP_SCALE_LARGEST};
+            if (strcmp(name, rules[ULP_SCALE_ONE].tensor) == 0)
+                out->rule = ULP_SCALE_ONE;
             if (rows[i].integer)
                 out->element =
                     make_integer(rows[i].element, abs(rows[i].integer), rows[i].integer > 0);
@@ -195,6 +200,30 @@ static enum ulp_status resolve_rule(struct ulp_arithmetic *out, const struct ulp
     return ULP_OK;
 }
 
+/* Caches are attention's, also of one that the graph writes out, which is joined then. */
+static enum ulp_status resolve_caches(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                      struct ulp_error *error)
+{
+    static const enum ulp_part parts[] = {ULP_PART_KEYS, ULP_PART_VALUES};
+    for (int i = 0; i < 2; i++)
+        if (request->given[parts[i]] || request->given[ULP_PART_CACHES])
+            out->caches[i] = request->given[parts[i]] ? request->caches[i] : request->caches[2];
+    const bool any = ulp_scaling_is_cached(out);
+    out->cached = request->given[ULP_PART_CACHED]
+                      ? (enum ulp_cached)request->choice[ULP_PART_CACHED]
+                      : ULP_CACHED_TOKEN;
+    if (request->given[ULP_PART_CACHED] && out->cached && !any)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "cached= has no meaning without a format of keys= or values=");
+    if (any &&
+        (out->storage.carrier == ULP_CARRIER_MPFR || out->rounding != ULP_ROUND_NEAREST_EVEN))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "caches with scales stand beside a storage of at most fp64 that is rounded "
+                        "to nearest even");
+    out->attention_joined |= any;
+    return ULP_OK;
+}
+
 enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
                                     struct ulp_error *error)
 {
@@ -222,6 +251,7 @@ enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp
                         "weights=%s contradicts factor=%s, which says the weights' format, too; "
                         "say factor-b=",
                         out->weights.name, out->scaling[0].name);
+    ULP_TRY(resolve_caches(out, request, error));
     return resolve_rule(out, request, error);
 }
 

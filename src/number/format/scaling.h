@@ -53,6 +53,11 @@ static inline bool ulp_scaling_is_used(const struct ulp_arithmetic *arithmetic)
 {
     return arithmetic->scaling[0].name[0] || arithmetic->weights.name[0];
 }
+/* Are keys or values rounded as their caches hold them? */
+static inline bool ulp_scaling_is_cached(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->caches[0].name[0] || arithmetic->caches[1].name[0];
+}
 /* Are factors scaled back, to arithmetic->factor, before they are multiplied, as fake quantisation
  * does? Else that is the format of elements. */
 static inline bool ulp_scaling_is_fake(const struct ulp_arithmetic *arithmetic)

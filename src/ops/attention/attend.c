@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/attention/mask.h"
+#include "ops/attention/scores.h"
 #include "ops/attention/tiles.h"
 #include "ops/ops_move.h"
 #include "ops/spatial/window.h"
@@ -216,6 +217,10 @@ enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
     ULP_TRY(join_past(call, a->past_key, a->past, a->key, &k, a->present_key, &keys, error));
     ULP_TRY(
         join_past(call, a->past_value, a->past, a->value, &v, a->present_value, &values, error));
+    if (!a->coded) {
+        ULP_TRY(ulp_attention_cached(call, 0, &keys, &k, error));
+        ULP_TRY(ulp_attention_cached(call, 1, &values, &v, error));
+    }
     return call->arithmetic->attention == ULP_ATTENTION_MATH && a->out && !a->shown
                ? attend_in_fp32(call, a, &keys, &k, &values, &v, error)
                : attend_joined(call, a, &keys, &k, &values, &v, error);

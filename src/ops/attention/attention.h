@@ -18,6 +18,7 @@ struct ulp_attention {
     const struct ulp_tensor *hidden;
     float filter;
     bool causal;
+    bool coded;             /* key and value are numbers that a cache's codes stand for */
     int64_t left, right;    /* a key's farthest place before and after the query's; -1: any */
     const int64_t *lengths; /* of the keys of each batch; NULL: all */
     /* the place of each batch's first query among the keys; NULL: behind the past */

@@ -16,6 +16,11 @@ struct ulp_attention_product {
 enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p,
                                        struct ulp_error *error);
 
+/* cached.c: keys (0) or values (1), *t with the heads *h, as the arithmetic's cache holds them,
+ * scaled back; in an arithmetic whose caches have no format they stay. */
+enum ulp_status ulp_attention_cached(struct ulp_call *call, int which, struct ulp_tensor *t,
+                                     struct ulp_heads *h, struct ulp_error *error);
+
 /* Between the products, ONNX Runtime's CPU provider: what com.microsoft's reads in FP16 it computes
  * in FP32, while ai.onnx's stores scores and probabilities. */
 bool ulp_attention_is_wide(const struct ulp_call *call);

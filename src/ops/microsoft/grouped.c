@@ -331,6 +331,7 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
                                         .starts = starts};
         ULP_TRY(ulp_cache_join(call, &cache, i ? &a->value : &a->key, i ? &a->v : &a->k, error));
     }
+    a->coded = g.codes != ULP_TYPE_UNDEFINED;
     a->out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     if (ulp_call_wants(call, SCORES)) {
         const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, g.buffer};

@@ -6,6 +6,7 @@
 
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/format/scaling.h"
 #include "base/options.h"
 #include "base/memory/reserve.h"
 #include "run/carried.h"
@@ -36,23 +37,27 @@ static void find_norms(struct ulp_program *program, const struct ulp_keeps *keep
     }
 }
 
-/* The steps of a program are those of all its lanes; what is exact anyway may stand beside. */
-static enum ulp_status find_joining(struct ulp_program *program, struct ulp_error *error)
+/* Formats of caches are attention's: what they cannot reach is refused. */
+static enum ulp_status check_caches(const struct ulp_program *program, struct ulp_error *error)
 {
-    enum { EXACT_BITS = 53 };
-    const struct ulp_arithmetic *other = NULL;
-    for (size_t l = 0; l < program->lane_count; l++) {
-        program->joins_attention |= program->lanes[l].attention_joined;
-        if (!program->lanes[l].attention_joined &&
-            (program->lanes[l].as_declared || program->lanes[l].storage.precision < EXACT_BITS))
-            other = &program->lanes[l];
+    const struct ulp_written_attention *written = &program->written;
+    const struct ulp_arithmetic *cached = NULL;
+    size_t found = 0;
+    for (size_t l = 0; l < program->lane_count; l++)
+        if (ulp_scaling_is_cached(&program->lanes[l]))
+            cached = &program->lanes[l];
+    for (size_t n = 0; n < program->node_count; n++) {
+        const char *kernel = program->nodes[n].step->bound.op->kernel;
+        found += kernel && strcmp(kernel, "attention") == 0;
     }
-    return program->joins_attention && other
-               ? ulp_fail(error, ULP_ERROR_USAGE,
-                          "written-attention=kernel makes other nodes of the graph, which all "
-                          "arithmetics of a run have: add it to '%s', too, or run that by itself",
-                          other->name)
-               : ULP_OK;
+    if (!cached || (found && !written->apart))
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: formats of caches need attention%s%s%s%s",
+                    cached->name,
+                    written->apart ? ", and that before node "
+                                   : "; the graph has none that is known",
+                    written->apart ? written->node : "", written->apart ? " is not known: " : "",
+                    written->apart ? written->why : "");
 }
 
 static enum ulp_status fill_plan(struct ulp_program *program, const struct ulp_arithmetic *lanes,
@@ -75,7 +80,8 @@ static enum ulp_status fill_plan(struct ulp_program *program, const struct ulp_a
     program->wants_integers = wants_integers(lanes, lane_count, options->keeps);
     find_norms(program, options->keeps);
     ulp_pool_set_root(program->pool, program->budget.root);
-    ULP_TRY(find_joining(program, error));
+    for (size_t l = 0; l < lane_count; l++)
+        program->joins_attention |= lanes[l].attention_joined;
     ULP_TRY(ulp_arithmetic_find("fp32", &program->exact, error));
     if (opening) {
         ULP_TAKE(program->opening, program->arena, 1, error);
@@ -85,6 +91,7 @@ static enum ulp_status fill_plan(struct ulp_program *program, const struct ulp_a
     if (options->inputs)
         ULP_TRY(ulp_model_check_inputs(program->model, options->inputs, error));
     ULP_TRY(ulp_program_fold(program, options, error));
+    ULP_TRY(check_caches(program, error));
     static const struct ulp_keeps none;
     for (size_t l = 0; l < lane_count; l++) {
         const char *name = options->names ? options->names[l] : NULL;

@@ -214,6 +214,21 @@ static enum ulp_status join_all(struct ulp_program *program, struct ulp_block *b
     return drop_joined(program, block, dropped, error);
 }
 
+/* The steps of a program are those of all its lanes; what is exact anyway may stand beside. */
+static enum ulp_status check_lanes(const struct ulp_program *program, struct ulp_error *error)
+{
+    enum { EXACT_BITS = 53 };
+    for (size_t l = 0; l < program->lane_count && program->written.joined; l++)
+        if (!program->lanes[l].attention_joined &&
+            (program->lanes[l].as_declared || program->lanes[l].storage.precision < EXACT_BITS))
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "written-attention=kernel (which formats of caches bring) makes other "
+                            "nodes of the graph, which all arithmetics of a run have: add it to "
+                            "'%s', too, or run that by itself",
+                            program->lanes[l].name);
+    return ULP_OK;
+}
+
 enum ulp_status ulp_program_join_attention(struct ulp_program *program, struct ulp_block *block,
                                            struct ulp_error *error)
 {
@@ -221,5 +236,6 @@ enum ulp_status ulp_program_join_attention(struct ulp_program *program, struct u
     if (!program->joins_attention)
         return ULP_OK;
     ULP_TRY(ulp_arena_create(&memory, &program->budget, error));
-    return join_all(program, block, memory, error);
+    ULP_TRY(join_all(program, block, memory, error));
+    return check_lanes(program, error);
 }
