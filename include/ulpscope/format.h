@@ -343,6 +343,9 @@ struct ulp_arithmetic {
     /* private, with ULP_ORDER_WARP: so many parts; below 0 only where rows are no more, and no
      * shorter; 0: as PyTorch has them */
     int reduce_block;
+    /* private, with ULP_ORDER_WARP: so many neighbours of the parts are added in order, and these
+     * sums are stored and added in storage, one after the other; 0: not */
+    int reduce_group;
     uint64_t seed; /* of stochastic rounding */
     /* erf, exp, sigmoid and tanh are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md
      * section 7.1); false: every function is correctly rounded */

@@ -114,6 +114,9 @@ struct ulp_reduction_order {
     enum ulp_order order;
     int block;              /* elements in a block: BLOCKED */
     int parts, group, rest; /* WARP; group divides parts; rest is a power of two, or 0 as 1 */
+    /* the sums of groups are rounded by it, and added by it, one after the other; NULL: as others.
+     * Of the rule's carrier, and of one row at a time; group need not divide a power of two */
+    const struct ulp_strip_rule *stored;
 };
 /* What ULP_ORDER_WARP is for rows of that many elements, neighbours in memory or not (README.md,
  * 5.1). */

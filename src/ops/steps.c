@@ -9,7 +9,7 @@
 
 enum ulp_steps_rule {
     STRICT,      /* every step, also of sums, is rounded to storage, as in NAME-strict */
-    SUMMED,      /* the same, but rows are added as elsewhere, and their sums stored */
+    SUMMED,      /* the same, but rows are added as elsewhere (find_blocks), their sums stored */
     SUMMED_FP16, /* the same where that is FP16; else as elsewhere */
     SUMMED_BF16,
     MATRIX,  /* as SUMMED where the axes that go are the first or the last; else as elsewhere */
@@ -35,7 +35,8 @@ enum ulp_steps_rule {
     BY_SHAPE,     /* as ops/microsoft/bits.c has it */
     STORED,       /* what is stored inside: ops/attention/scores.h */
     INSIDE,
-    SIZED /* the same, whose errors have the size of the runtime's */
+    MASKED, /* the same, of attention with a mask */
+    SIZED   /* the same, whose errors have the size of the runtime's */
 };
 
 static const struct row {
@@ -102,25 +103,63 @@ void ulp_steps_make_strict(struct ulp_arithmetic *out)
                                           .requant = out->schedule.requant};
 }
 
-/* Are the axes that a reduction takes away its first or its last, but for those of 1 element? */
-static bool is_matrix(const struct ulp_call *call)
+/* Which axes a reduction takes away. */
+static void find_reduced(const struct ulp_call *call, bool goes[ULP_RANK_MAX])
 {
     const struct ulp_tensor *x = ulp_call_in(call, 0), *axes = ulp_call_input(call, "axes");
     const struct ulp_attribute_value *listed = ulp_call_attribute(call, "axes");
     const size_t count = !axes ? listed->count : axes->data ? axes->count : 0;
-    bool goes[ULP_RANK_MAX] = {false};
-    int changes = 0, last = -1;
+    for (int d = 0; d < x->rank; d++)
+        goes[d] = count == 0;
     for (size_t i = 0; i < count; i++) {
         const int64_t axis = axes ? ulp_tensor_get_int(axes, i) : listed->ints[i];
         if (axis >= -x->rank && axis < x->rank) /* others are refused by the call itself */
             goes[axis < 0 ? axis + x->rank : axis] = true;
     }
+}
+
+/* Are they its first or its last, but for those of 1 element? */
+static bool is_matrix(const struct ulp_call *call)
+{
+    const struct ulp_tensor *x = ulp_call_in(call, 0);
+    bool goes[ULP_RANK_MAX];
+    int changes = 0, last = -1;
+    find_reduced(call, goes);
     for (int d = 0; d < x->rank; d++)
         if (x->dims[d] != 1) {
             changes += last >= 0 && last != goes[d];
             last = goes[d];
         }
     return changes <= 1;
+}
+
+/* Sums over the first axes of FP16 or BF16 (core/providers/cuda/reduction/reduction_functions.cu,
+ * reduce_matrix_rows): a block of threads adds its rows in FP32, in turns of so many, stores the
+ * sum, and adds it to the result where that is. In which order is left to the GPU: the blocks'. */
+static void find_blocks(const struct ulp_call *call, struct ulp_arithmetic *out)
+{
+    enum { THREADS_MAX = 512, BLOCKS_MAX = 512, WARP = 32, LOADS = 4 };
+    bool goes[ULP_RANK_MAX];
+    const struct ulp_tensor *x = ulp_call_in(call, 0);
+    int64_t length = 1, columns = 1, across = 1, down = 1;
+    find_reduced(call, goes);
+    for (int d = 0; d < x->rank; d++) {
+        if (goes[d] && columns > 1)
+            return; /* the last axes */
+        *(goes[d] ? &length : &columns) *= x->dims[d];
+    }
+    while (across < columns && across < WARP)
+        across *= 2;
+    while (down < length / LOADS && down < THREADS_MAX / across)
+        down *= 2;
+    int64_t blocks = columns / across < 1 ? 1 : columns / across;
+    blocks = blocks > BLOCKS_MAX ? 1 : BLOCKS_MAX / blocks;
+    blocks = length / down / LOADS < blocks ? length / down / LOADS : blocks;
+    if (blocks <= 1)
+        return;
+    out->reduce = ULP_ORDER_WARP;
+    out->reduce_block = (int)(blocks * down);
+    out->reduce_group = (int)down;
 }
 
 /* MLAS (core/mlas/lib/sgemm.cpp) goes through 128 k of a product on one thread, through more where
@@ -213,6 +252,8 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         out->rows = own.rows;
         out->reduce = own.reduce;
     }
+    if (rule == SUMMED || rule == MATRIX)
+        find_blocks(call, out);
     if (rule == NHWC)
         out->conv = ULP_CONV_NHWC;
     if (rule == DOTS && ulp_call_int(call, "transB") == 1) {

@@ -99,8 +99,8 @@ static bool is_same_arithmetic(const struct ulp_arithmetic *a, const struct ulp_
             ulp_evaluate_same_format(&a->compute, &b->compute) &&
             ulp_evaluate_same_format(&a->rows, &b->rows) && a->rounding == b->rounding &&
             a->seed == b->seed && a->reduce == b->reduce && a->reduce_block == b->reduce_block &&
-            a->cuda_functions == b->cuda_functions && a->tanh_rounded == b->tanh_rounded &&
-            a->steps == b->steps);
+            a->reduce_group == b->reduce_group && a->cuda_functions == b->cuda_functions &&
+            a->tanh_rounded == b->tanh_rounded && a->steps == b->steps);
 }
 
 static bool is_same_access(const struct ulp_tape_access *a, const struct ulp_tape_access *b)

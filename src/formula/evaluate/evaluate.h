@@ -83,6 +83,7 @@ struct ulp_tape_plan {
     struct ulp_arena *arena; /* of all that the plan has; NULL: the caller's */
     struct ulp_tape_plan *next;
     struct ulp_strip_rule rule, sum_rule; /* of the compute format and of sums of rows */
+    struct ulp_strip_rule stored_rule;    /* of storage, where sums of groups are that */
     /* the accumulator's carrier, rounding to the compute format */
     struct ulp_strip_rule narrow_rule;
     const struct ulp_strip_table *table, *sum_table;

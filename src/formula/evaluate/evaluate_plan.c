@@ -339,6 +339,15 @@ static void choose_order(struct ulp_tape_plan *plan)
         plan->order.order = ULP_ORDER_SEQUENTIAL;
         return;
     }
+    const int group = plan->made_for.arithmetic->reduce_group;
+    if (group) {
+        plan->stored_rule =
+            ulp_strip_rule_make(plan->made_for.arithmetic, &plan->made_for.arithmetic->storage);
+        plan->order.parts = threads;
+        plan->order.group = group;
+        plan->order.stored = &plan->stored_rule;
+        return;
+    }
     if (threads) {
         plan->order.parts = plan->order.order == ULP_ORDER_WARP ? threads : 1;
         plan->order.rest = threads / 64; /* the sums of one of 64 threads, or one more step */
@@ -364,8 +373,9 @@ static bool can_tile(const struct ulp_tape_plan *plan)
     const bool wide = plan->sum_rule.carrier == ULP_STRIP_MPFR ||
                       plan->sum_rule.carrier == ULP_STRIP_PAIR ||
                       plan->rule.carrier == ULP_STRIP_MPFR;
-    if (!plan->has_reductions || made_for->row_count < ULP_TUNE_TILE_ROWS_MIN ||
-        made_for->row_length == 0 || plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
+    if (!plan->has_reductions || plan->order.stored ||
+        made_for->row_count < ULP_TUNE_TILE_ROWS_MIN || made_for->row_length == 0 ||
+        plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
         (made_for->windows && !made_for->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {

@@ -49,7 +49,10 @@ static const struct ulp_rule rules_of[] = {
 };
 
 #define SAYS_STRICT "every step and sum is rounded to storage"
-#define SAYS_SUMMED "every step is rounded to storage, a row's sum in FP32, too, before it is read"
+#define SAYS_SUMMED                                                                              \
+    "every step is rounded to storage, a row's sum in FP32, too, before it is read; over the "   \
+    "first axes blocks of rows are summed so, and added in storage, here in order, by the GPU " \
+    "as they end"
 #define SAYS_SUMMED_FP16 "in FP16 " SAYS_SUMMED
 #define SAYS_SUMMED_BF16 "in BF16 " SAYS_SUMMED
 #define SAYS_MATRIX SAYS_SUMMED " where the axes are all first or all last; else one rounding"
@@ -83,6 +86,8 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
 #define SAYS_STORED "in FP16 scores and probabilities are stored, sums in FP32"
 #define SAYS_INSIDE "in FP16 the result alone is stored, all inside in FP32"
+#define SAYS_MASKED                                                                             \
+    "with a mask of keys or pairs scores are stored before they are scaled, and probabilities"
 #define SAYS_WIDE "rows are added in FP64"
 #define SAYS_IN_FOURS "rows are added in four partial sums"
 #define SAYS_APART "steps and rows in FP32"

@@ -261,6 +261,20 @@ struct ulp_reduction_order ulp_reduction_order_warp(size_t row_length, bool cont
     return order;
 }
 
+/* As blocks of a grid add to a result that begins as 0. */
+static void join_stored(const struct ulp_strip_rule *stored, unsigned char *sums, size_t bytes,
+                        size_t count, ulp_strip_fn *add)
+{
+    const double zero = 0, *const none = &zero;
+    const struct ulp_strip_place nowhere = {0, 0};
+    for (size_t t = 0; t < count; t++) {
+        unsigned char *const sum = sums + t * bytes;
+        add(stored, sum, sum, none, NULL, 1, nowhere);
+        if (t)
+            add(stored, sums, sums, sum, NULL, 1, nowhere);
+    }
+}
+
 void ulp_reduction_join(const struct ulp_strip_rule *rule, enum ulp_reduction kind,
                         struct ulp_reduction_order order, void *parts, size_t n, uint64_t count,
                         struct ulp_strip_place place)
@@ -282,6 +296,10 @@ void ulp_reduction_join(const struct ulp_strip_rule *rule, enum ulp_reduction ki
         }
     }
     const uint64_t sums = (count + group - 1) / group;
+    if (order.stored) {
+        join_stored(order.stored, values, bytes, threads < sums ? threads : (size_t)sums, add);
+        return;
+    }
     const size_t rest = order.rest > 1 ? (size_t)order.rest : 1;
     for (size_t half = threads / 2; half >= rest; half /= 2, level++) {
         /* those of one row are neighbours, and numbers are drawn one by one */

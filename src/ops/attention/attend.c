@@ -99,11 +99,17 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
 {
     const enum ulp_type type = a->query->type;
     struct ulp_tensor acc, allowed, probabilities, weighted, sums;
-    const bool tiled = ulp_attention_is_tiled(call, a),
-               flash = tiled || (call->arithmetic->reduce == ULP_ORDER_WARP && a->out);
+    const bool tiled = !a->stored && ulp_attention_is_tiled(call, a),
+               flash = tiled ||
+                       (call->arithmetic->reduce == ULP_ORDER_WARP && a->out && !a->stored);
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k->length};
     const struct ulp_heads scores = ulp_heads_first(dims[0], dims[1], dims[2], dims[3]);
-    ULP_TRY(make_sums(call, type, &scores, &acc, error));
+    if (a->stored) {
+        ULP_TRY(ulp_call_describe_tensor(call, &acc, type, 4, dims, error));
+        ULP_TRY(ulp_call_temporary(call, &acc, error));
+    } else {
+        ULP_TRY(make_sums(call, type, &scores, &acc, error));
+    }
     if (ulp_attention_is_wide(call)) {
         ULP_TRY(ulp_call_temporary_in(call, &probabilities, &call->arithmetic->accumulator, 4, dims,
                                       error));
@@ -121,6 +127,7 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
                                                 .n = k->length,
                                                 .k = a->q.size,
                                                 .out = &acc,
+                                                .store = a->stored,
                                                 .out_heads = scores};
     struct ulp_attention_product second = {.a = &probabilities,
                                            .b = values,

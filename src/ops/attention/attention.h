@@ -17,6 +17,8 @@ struct ulp_attention {
     /* INT32 that broadcasts to the scores: `filter` is added where it is not 0 */
     const struct ulp_tensor *hidden;
     float filter;
+    /* scores are stored before they are scaled, and probabilities, as by a kernel for any mask */
+    bool stored;
     bool causal;
     bool coded;             /* key and value are numbers that a cache's codes stand for */
     int64_t left, right;    /* a key's farthest place before and after the query's; -1: any */

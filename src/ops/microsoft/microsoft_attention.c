@@ -61,6 +61,7 @@ enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tenso
                  : ulp_tensor_get_int(mask, (size_t)(keys ? b * total + j : n)) > 0;
         ((int32_t *)hidden->data)[n] = !sees;
     }
+    a->stored = !ends && call->arithmetic->steps == ULP_STEPS_ORT_CUDA;
     a->hidden = hidden;
     a->filter = ulp_call_attribute(call, "mask_filter_value")->f;
     return ULP_OK;
