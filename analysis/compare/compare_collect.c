@@ -379,6 +379,9 @@ static enum ulp_status measure_output(const struct collecting *collecting,
                     ulp_matched_distance(comparing, (size_t)number, value, NULL, &matched, error));
                 work->members[a].matched.actual =
                     ulp_math_max(work->members[a].matched.actual, matched);
+                work->members[a].resized =
+                    ulp_math_max(work->members[a].resized,
+                                 ulp_matched_resized(comparing, (size_t)number, value, NULL));
             }
             if (!value || !ulp_tensor_same_shape(value, reference)) {
                 work->members[a].shapeless = true;

@@ -76,6 +76,7 @@ struct ulp_members {
     bool shapeless; /* some member gives another shape, or ended before */
     size_t reached; /* the last trial that came to it, from 1 */
     struct ulp_row_distances matched;
+    double resized; /* the most rows that a member has more or less than its reference */
 };
 enum ulp_value_kind {
     ULP_VALUE_FINITE = 1,
@@ -234,6 +235,9 @@ bool ulp_is_chosen(const struct ulp_comparing *comparing, const char *name);
 /* matched.c: how many numbers a row has: those along the last axis, where another one has several
  * places, too. */
 size_t ulp_matched_width(const struct ulp_compared_tensor *tensor);
+/* How many rows more or less than the reference's (truth NULL) a value has. */
+double ulp_matched_resized(const struct ulp_comparing *comparing, size_t tensor,
+                           const struct ulp_tensor *value, const struct ulp_tensor *truth);
 /* The median distance of rows of a value from those of truth (NULL: of the reference)
  * that they match, of a tensor of the comparison. */
 enum ulp_status ulp_matched_distance(const struct ulp_comparing *comparing, size_t tensor,
@@ -297,7 +301,7 @@ double ulp_expected_rms(const struct ulp_comparing *comparing, size_t tensor, si
 /* Does an output of the graph have no finite element to compare? Its value may have been anything.
  */
 bool ulp_is_nothing(const struct ulp_comparing *comparing, const struct ulp_compared_tensor *tensor,
-                    size_t file);
+                    const struct ulp_compared_value *value);
 
 /* tail.c: the ratio that the root mean square of an error with `freedom` directions exceeds with
  * that probability, when compared with the root mean square of `trials` others of its kind. */

@@ -18,7 +18,7 @@
 
 static double excess(const struct ulp_compared_value *value)
 {
-    return value->reshaped ? INFINITY : ulp_compared_excess(value);
+    return value->reshaped && !value->rows_matched ? INFINITY : ulp_compared_excess(value);
 }
 
 /* "its error is 41 times what fp32 makes there; the limit is 4.5" */
@@ -32,7 +32,13 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                          : largest ? value->max_ratio
                                    : value->ratio,
                  limit = largest ? value->max_limit : value->limit;
-    if (value->reshaped)
+    if (value->reshaped && value->rows_matched && excess(value) <= 1)
+        ulp_text_add(
+            out,
+            "it has another number of rows, which are %.3g times as far from the rows that "
+            "they match as %s makes them; the limit is %.2g",
+            value->ratio, arithmetic, value->limit);
+    else if (value->reshaped)
         ulp_text_add(out, "it has another shape");
     else if (value->stored)
         ulp_text_add(out, "all its values are numbers of %s, in which %s does not store them",
@@ -96,7 +102,7 @@ static const struct ulp_compared_tensor *find_nearest_tensor(
     double most = -1;
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_compared_value *value = &comparison->tensors[t].values[file];
-        if (value->recorded && !value->reshaped && excess(value) > most) {
+        if (value->recorded && (!value->reshaped || value->rows_matched) && excess(value) > most) {
             most = excess(value);
             nearest = &comparison->tensors[t];
         }

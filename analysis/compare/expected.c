@@ -187,6 +187,16 @@ double ulp_expected_rms(const struct ulp_comparing *comparing, size_t tensor, si
     return ulp_math_hypot(expected->rms, comparing->work[tensor].stored[file].rms);
 }
 
+/* Has it no more rows, nor fewer, than libraries may by an arithmetic of which members had so many?
+ */
+static bool has_rows(const struct ulp_comparing *comparing, size_t t, size_t file,
+                     const struct ulp_members *members)
+{
+    const double resized =
+        ulp_matched_resized(comparing, t, ulp_recorded(&comparing->work[t], file), NULL);
+    return resized <= ULP_LIBRARY_FACTOR * ulp_math_max(members->resized, 1);
+}
+
 /* By the rows that match: in their places rows of another order are compared. */
 static void judge_matched(struct ulp_compared_value *judged, const struct ulp_members *members,
                           const struct ulp_expected_error *expected, double stored,
@@ -238,6 +248,8 @@ struct ulp_compared_value ulp_compare_judge_value(const struct ulp_comparing *co
     if (work->chosen && (expected->open || expected->shapeless) && !far)
         judge_matched(&judged, &work->members[arithmetic], expected, work->matched_stored[file],
                       probability);
+    judged.explained &= !judged.rows_matched || !value->recorded || !value->reshaped ||
+                        has_rows(comparing, t, file, &work->members[arithmetic]);
     return judged;
 }
 
@@ -257,13 +269,13 @@ struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *compa
 }
 
 bool ulp_is_nothing(const struct ulp_comparing *comparing, const struct ulp_compared_tensor *tensor,
-                    size_t file)
+                    const struct ulp_compared_value *value)
 {
     const struct ulp_block *block = comparing->program->main;
     bool is_output = false;
     for (size_t o = 0; o < block->output_count; o++)
         is_output |= strcmp(block->slots[block->outputs[o]].name, tensor->name) == 0;
-    return is_output && !tensor->values[file].truth.count;
+    return is_output && !value->truth.count && !(value->reshaped && value->rows_matched);
 }
 
 static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, double probability)
@@ -295,11 +307,11 @@ static void judge_file(struct ulp_comparing *comparing, size_t file)
         if (!value->recorded)
             continue;
         judge_value(comparing, t, file, probability);
-        any |= value->truth.count || !value->explained;
+        any |= value->truth.count || !value->explained || (value->reshaped && value->rows_matched);
         last = last < 0 ? (ptrdiff_t)t : last;
         if (!value->explained) {
             out->first_unexplained = (ptrdiff_t)t;
-        } else if (ulp_is_nothing(comparing, &comparing->out->tensors[t], file)) {
+        } else if (ulp_is_nothing(comparing, &comparing->out->tensors[t], value)) {
             value->explained = false;
             unjudged = (ptrdiff_t)t;
         }

@@ -22,6 +22,15 @@ size_t ulp_matched_width(const struct ulp_compared_tensor *tensor)
     return long_axes > 1 ? (size_t)tensor->dims[tensor->rank - 1] : 1;
 }
 
+double ulp_matched_resized(const struct ulp_comparing *comparing, size_t tensor,
+                           const struct ulp_tensor *value, const struct ulp_tensor *truth)
+{
+    const size_t width = ulp_matched_width(&comparing->out->tensors[tensor]),
+                 count = width ? value->count / width : 0,
+                 base = width ? (truth ? truth->count : comparing->work[tensor].count) / width : 0;
+    return (double)(count > base ? count - base : base - count);
+}
+
 /* Every step-th row. */
 static enum ulp_status read_rows(const struct ulp_tensor *tensor, size_t width, size_t step,
                                  double **rows, size_t *count, struct ulp_budget *budget,

@@ -52,12 +52,12 @@ static struct ulp_ranked rank_one(const struct ranking *r, size_t a)
         const struct ulp_compared_value judged =
             ulp_compare_judge_by(r->comparing, t, r->file, a, r->probability);
         ranked.explains &=
-            judged.explained && !ulp_is_nothing(r->comparing, &out->tensors[t], r->file);
+            judged.explained && !ulp_is_nothing(r->comparing, &out->tensors[t], &judged);
         if (out->tensors[t].node && !value->reshaped) {
             ranked.elements += r->comparing->work[t].count;
             ranked.equal += r->comparing->work[t].members[a].equal[r->file];
         }
-        if (!is_ranked(r, t, a))
+        if (!is_ranked(r, t, a) && !(value->reshaped && judged.rows_matched))
             continue;
         const double expected = ulp_expected_rms(r->comparing, t, r->file, a),
                      apart = value->arithmetics[a].count ? value->arithmetics[a].rms : 0,

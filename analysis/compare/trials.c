@@ -120,11 +120,12 @@ static enum ulp_status match_trial(const struct trying *trying, size_t number,
                                    const struct ulp_tensor *value, const struct ulp_tensor *truth,
                                    struct ulp_error *error)
 {
-    struct ulp_row_distances *all =
-        &trying->comparing->work[number].members[trying->arithmetic].matched;
+    struct ulp_members *members = &trying->comparing->work[number].members[trying->arithmetic];
     double distance;
     ULP_TRY(ulp_matched_distance(trying->comparing, number, value, truth, &distance, error));
-    ulp_matched_add(all, distance);
+    ulp_matched_add(&members->matched, distance);
+    members->resized = ulp_math_max(members->resized,
+                                    ulp_matched_resized(trying->comparing, number, value, truth));
     return ULP_OK;
 }
 

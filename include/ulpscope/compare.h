@@ -42,7 +42,7 @@ struct ulp_expected_error {
 struct ulp_compared_value {
     /* false: this recording does not contain it, and the rest is zero [apart] */
     bool recorded;
-    bool reshaped; /* its shape is not the graph's: not measured and not explained */
+    bool reshaped; /* its shape is not the graph's: not explained, but by matched rows */
     bool turned;   /* recorded with channels last where the graph has them first, or the reverse */
     struct ulp_metrics truth; /* of recorded - reference */
     struct ulp_judged judged; /* of an output of the graph */

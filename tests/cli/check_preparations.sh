@@ -26,6 +26,29 @@ expect 1 "another bit" "$program" compare faint.onnx -i faint.npz -a fp16 near.n
 fields near/compare.json 'r["files"][0]["hidden"] and all(a["blind"] for a in r["files"][0]["ranked"] if a["arithmetic"] == "fp16")' "another bit"
 expect 0 "where no image arrives" "$program" compare faint.onnx -i faint.npz -a fp16 wild.npz -q --out wild
 fields wild/compare.json 'not any(p.get("harms") for p in r["files"][0]["power"])' "where no image arrives"
+# A list of another length than the reference's: of the arithmetic whose roundings choose so it is explained by its rows; one that is far longer, or of other rows, is not.
+PYTHONPATH=$source/examples python3 - <<'END' || fail "a list"
+import numpy as np
+from onnx_writer import node, write_model
+
+x = np.random.default_rng(4).standard_normal((400, 4)).astype("f4")
+write_model("list.onnx", [node("ReduceSum", "x last", "s", "sum", keepdims=0), node("Add", "s far", "t", "shifted"), node("Greater", "t least", "c", "chosen"),
+                          node("MatMul", "x w", "p", "product"), node("Compress", "p c", "y", "rows", axis=0)], {"x": x.shape}, ["y"],
+            {"last": np.array([1]), "far": np.float32(60), "least": np.float32(60.3), "w": np.random.default_rng(5).standard_normal((4, 3)).astype("f4")}, opset=17)
+np.savez("list.npz", x=x)
+np.savez("other.npz", x=np.clip(x * 1.5, None, 1))
+sums = x.astype("f8").sum(1)
+assert (sums > 0.3).sum() != ((np.float16(60) + x.sum(1).astype("f2")) > np.float16(60.3)).sum()  # FP16 chooses as many as numpy's, and others than the reference
+END
+expect 0 "a list in FP16" "$program" run list.onnx -i list.npz -a fp16 -o half.npz
+expect 0 "a list of another input" "$program" run list.onnx -i other.npz -a fp16 -o wrong.npz
+python3 -c 'import numpy as np; y = np.load("half.npz")["y"]; np.savez("twice.npz", y=np.concatenate([y, y]))'
+expect 0 "rows of FP16" "$program" compare list.onnx -i list.npz half.npz -a fp16 -q --json said.json
+fields said.json "[(v['explained'], v['reshaped'], v['rows_matched']) for t in r['tensors'] for v in t['values']] == [(True, True, True)]" "rows of FP16"
+expect 1 "rows of FP16 beside FP32" "$program" compare list.onnx -i list.npz half.npz -a fp32 -q --json said.json
+fields said.json "r['files'][0]['cause']['kind'] == 'shape' and 'fp16 explains it' in r['files'][0]['cause']['text']" "rows of FP16 beside FP32"
+expect 1 "twice as many rows" "$program" compare list.onnx -i list.npz twice.npz -a fp16 -q
+expect 1 "rows of another input" "$program" compare list.onnx -i list.npz wrong.npz -a fp16 -q
 rm out
 python3 "$source/tests/cli/planted_preparations.py" "$program" "$work" || fail "wrong preparations are explained, or right ones are not"
 exit "$failed"

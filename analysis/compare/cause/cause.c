@@ -215,6 +215,10 @@ static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size
                   comparing->work[tensor].chosen
                       ? "other rows were chosen, as of another input; or "
                       : "");
+    const struct ulp_ranked *best = comparing->out->files[file].ranked;
+    if (best && best->explains && best->arithmetic >= comparing->asked)
+        ulp_text_show(&text, " %s explains it: its roundings choose as many or as few rows.",
+                      comparing->out->arithmetics[best->arithmetic]);
     return ulp_cause_set(comparing, cause, ULP_CAUSE_SHAPE, &text, NULL, error);
 }
 
