@@ -48,6 +48,7 @@ static enum ulp_status look_at_formats(const struct ulp_search_options *search, 
 /* What is tried where no calibrator is asked for. */
 static const struct ulp_scales_rule rules[] = {{ULP_CALIBRATOR_MAX, 0},
                                                {ULP_CALIBRATOR_MSE, 0},
+                                               {ULP_CALIBRATOR_ENTROPY, 0},
                                                {ULP_CALIBRATOR_PERCENTILE, 99.999},
                                                {ULP_CALIBRATOR_PERCENTILE, 99.99},
                                                {ULP_CALIBRATOR_PERCENTILE, 99.9}};
@@ -83,9 +84,9 @@ static enum ulp_status choose_list(const struct ulp_model *model,
 /* The ranges of the samples by the calibrator that is asked for, or by the best. */
 static enum ulp_status find_ranges(const struct ulp_model *model,
                                    const struct ulp_quantise_options *options,
-                                   const struct formats *formats, const struct ulp_sample *samples,
-                                   size_t count, struct ulp_range_list *out,
-                                   struct ulp_error *error)
+                                   const struct formats *formats, const char *results,
+                                   const struct ulp_sample *samples, size_t count,
+                                   struct ulp_range_list *out, struct ulp_error *error)
 {
     const struct ulp_search_options *search = &options->search;
     const struct ulp_scales_rule asked = {options->calibrator, options->percentile};
@@ -100,7 +101,7 @@ static enum ulp_status find_ranges(const struct ulp_model *model,
     snprintf(text, sizeof text, "%s,factor=%s,unit=none", formats->plain, formats->calibrated);
     ULP_TRY(ulp_arithmetic_find(text, &calibration.arithmetic, error));
     enum ulp_status status =
-        ulp_scales_calibrate(model, samples, count, &calibration,
+        ulp_scales_calibrate(model, samples, count, &calibration, results,
                              options->best_calibrator ? rules : &asked, lists, all, error);
     if (status == ULP_OK && lists > 1)
         status = choose_list(model, &calibration, all, lists, samples, count, &best, error);
@@ -138,7 +139,8 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     ULP_TRY(look_at_formats(&search, &found, error));
     wanted.search = search;
     if (found.calibrated)
-        ULP_TRY(find_ranges(model, &wanted, &found, samples, sample_count, &ranges, error));
+        ULP_TRY(find_ranges(model, &wanted, &found, integers ? integers->results : "", samples,
+                            sample_count, &ranges, error));
     search.ranges = found.calibrated ? &ranges.ranges : search.ranges;
     search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;

@@ -16,12 +16,14 @@
 #include "ops/probe.h"
 #include "run/pass/forward.h"
 #include "run/program/program.h"
+#include "run/program/stored_values.h"
 
 struct looking {
     struct ulp_scales *out;
     const struct ulp_scales_options *options;
     struct ulp_scales_lane lane;
     const struct ulp_factor_taker *taker; /* who alone is told of factors; NULL: nobody */
+    struct ulp_stored_values stored;      /* where there is one */
     struct ulp_forward forward;
     struct ulp_probe probe;
     const struct ulp_step *step;
@@ -97,6 +99,11 @@ static void add_tensor(struct ulp_scaled_tensor *all, const struct ulp_scaled_te
     }
 }
 
+static const char *name_of_slot(const struct looking *looking, int slot)
+{
+    return looking->forward.program->main->slots[slot].name;
+}
+
 static enum ulp_status look_at_factors(void *context, size_t node,
                                        const struct ulp_contraction *problem,
                                        struct ulp_error *error)
@@ -125,22 +132,24 @@ static enum ulp_status look_at_factors(void *context, size_t node,
         const struct ulp_scaling *scaling = ulp_scaled_choose(arithmetic, &own, side);
         const bool weight = own.weights >> side & 1;
         if (looking->taker) {
+            const ptrdiff_t place = ulp_factor_place(looking->inputs, input_count, problem, side);
+            const int slot = place >= 0 ? looking->step->inputs[place] : -1;
             if (!weight)
-                ULP_TRY(looking->taker->take(looking->taker->context, looking->step->name,
-                                             ulp_factor_name(looking->inputs, input_count, problem,
-                                                             side),
-                                             scaling, side ? &problem->b : &problem->a, error));
+                ULP_TRY(looking->taker->take(
+                    looking->taker->context, looking->step->name,
+                    ulp_factor_name(looking->inputs, input_count, problem, side),
+                    slot >= 0 ? name_of_slot(looking, looking->stored.as[slot]) : NULL, scaling,
+                    side ? &problem->b : &problem->a, error));
             continue;
         }
         struct ulp_scaled_tensor one = {0};
         struct ulp_scales_sums *sums;
         if (!scaling->name[0] || (arithmetic->weights.name[0] && !weight))
             continue;
-        const char *name =
-            inputs[side] >= 0
-                ? looking->forward.program->main->slots[looking->step->inputs[inputs[side]]].name
-            : side ? "second factor"
-                   : "first factor";
+        const char *name = inputs[side] >= 0
+                               ? name_of_slot(looking, looking->step->inputs[inputs[side]])
+                           : side ? "second factor"
+                                  : "first factor";
         struct ulp_scaled_tensor *all = find_tensor(looking, name, scaling->name, weight, &sums);
         ULP_TRY(ulp_taken(all, error));
         ULP_TRY(
@@ -174,6 +183,26 @@ static enum ulp_status look_at_quantize(struct looking *looking, const struct ul
     sums->product_signal = own.signal;
     sums->product_error = own.error;
     return ULP_OK;
+}
+
+/* What the step gives, where it is a product's result that is stored. */
+static enum ulp_status look_at_result(struct looking *looking, const struct ulp_step *step,
+                                      struct ulp_error *error)
+{
+    const struct ulp_factor_taker *taker = looking->taker;
+    const struct ulp_step *product =
+        taker ? looking->stored.product[step - looking->forward.program->main->steps] : NULL;
+    if (!product)
+        return ULP_OK;
+    const struct ulp_arithmetic *arithmetic =
+        ulp_lane_arithmetic(&looking->forward.lanes[1], product);
+    const struct ulp_factor result = {.tensor =
+                                          &looking->forward.lanes[0].values[step->outputs[0]]};
+    return ulp_scaling_is_integer(&arithmetic->scaling[0])
+               ? taker->take(taker->context, product->name, ULP_FACTOR_RESULT,
+                             name_of_slot(looking, looking->stored.as[step->outputs[0]]),
+                             &arithmetic->scaling[0], &result, error)
+               : ULP_OK;
 }
 
 static enum ulp_status look_at_step(struct looking *looking, const struct ulp_step *step,
@@ -216,6 +245,8 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
     }
     if (status == ULP_OK)
         status = ulp_forward_step(forward, step, arena, error);
+    if (status == ULP_OK)
+        status = look_at_result(looking, step, error);
     ulp_forward_drop(forward, step);
     ulp_arena_free(arena);
     return status;
@@ -291,9 +322,14 @@ static enum ulp_status look_at_graph(struct looking *looking, const struct ulp_m
                                                      .keeps = keeps,
                                                      .groups = groups};
     struct ulp_program *program = NULL;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
     enum ulp_status status = ulp_arithmetic_find("fp64", &lanes[0], error);
     if (status == ULP_OK)
         status = ulp_program_create(model, lanes, 2, &plan_options, &program, error);
+    if (status == ULP_OK && looking->taker)
+        status = ulp_stored_values_find(program, looking->taker->results, arena, &looking->stored,
+                                        error);
     if (status == ULP_OK)
         status =
             ulp_forward_open(&looking->forward, program, looking->options->thread_count, error);

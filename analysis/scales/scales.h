@@ -40,12 +40,14 @@ enum ulp_status ulp_scales_quantise(const struct ulp_node *node,
                                     const struct ulp_tensor *codes, struct ulp_budget *budget,
                                     struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
                                     bool *known, struct ulp_error *error);
-/* scales.c: tell `take` of each factor with scales that is no weight. */
+/* scales.c: tell `take` of each factor with scales that is no weight, and of results that are
+ * stored (run/program/stored_values.h). value: whose scale it has, by name; NULL: its own. */
 struct ulp_factor_taker {
-    enum ulp_status (*take)(void *context, const char *node, const char *name,
+    enum ulp_status (*take)(void *context, const char *node, const char *name, const char *value,
                             const struct ulp_scaling *scaling, const struct ulp_factor *factor,
                             struct ulp_error *error);
     void *context;
+    const char *results; /* of these operators; "": of none */
 };
 enum ulp_status ulp_scales_tell(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                                 const struct ulp_scales_options *options,
@@ -66,8 +68,9 @@ enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp
                                  const struct ulp_scales_options *options,
                                  const struct ulp_arithmetic *arithmetics, size_t count,
                                  double *sqnr_db, struct ulp_error *error);
-/* calibrate.c: the ranges of several calibrators, from one look at the samples; not DELAYED. Each
- * list is freed with ulp_range_list_free, also after a failure. */
+/* calibrate.c: the ranges of several calibrators, from one look at the samples; not DELAYED.
+ * results: of products of these operators have ranges, too, as they are stored; "": none. Each list
+ * is freed with ulp_range_list_free, also after a failure. */
 struct ulp_scales_rule {
     enum ulp_calibrator calibrator;
     double percentile; /* of that calibrator */
@@ -75,8 +78,9 @@ struct ulp_scales_rule {
 enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      const struct ulp_sample *samples, size_t sample_count,
                                      const struct ulp_calibration_options *options,
-                                     const struct ulp_scales_rule *rules, size_t count,
-                                     struct ulp_range_list *lists, struct ulp_error *error);
+                                     const char *results, const struct ulp_scales_rule *rules,
+                                     size_t count, struct ulp_range_list *lists,
+                                     struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,

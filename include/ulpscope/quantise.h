@@ -17,7 +17,8 @@ struct ulp_quantise_options {
     struct ulp_search_options search;
     enum ulp_calibrator calibrator; /* as of struct ulp_calibration_options; not DELAYED */
     double percentile;
-    /* instead: of max, mse and percentiles the one that leaves the outputs of all samples best */
+    /* instead: of max, mse, entropy and percentiles the one that leaves the outputs of all samples
+     * best */
     bool best_calibrator;
     /* Besides, or instead of search.budget: the part of the multiply-adds that are of the format
      * with fewest bits, above 0, at most 1; 0: as the tolerance leaves */

@@ -106,6 +106,7 @@ enum ulp_calibrator {
      * in their order. Each is looked at, and run, with the range of those before, the first with a
      * scale of 1; a range stays where no largest is above 0, or one is infinite. Not of NVFP4 */
     ULP_CALIBRATOR_DELAYED,
+    ULP_CALIBRATOR_ENTROPY, /* up to a part of the largest magnitude that loses least information */
 };
 /* Initialise with zeros; arithmetic must be set, with a scale of the tensor. */
 struct ulp_calibration_options {

@@ -72,10 +72,12 @@ ULP_API const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *t
 
 /* Of a target whose own quantiser makes integers: the format of factors, as factor= takes it, and
  * whether signed codes are to be written as unsigned ones with a zero point in the middle, the same
- * numbers; NULL: nothing is known. */
+ * numbers; NULL: nothing is known. Its integer kernels of the operators `results`, words of a list,
+ * end in QuantizeLinear: without one they compute in floats. */
 struct ulp_target_integers {
     const char *target, *format;
     bool unsigned_codes;
+    const char *results;
 };
 ULP_API const struct ulp_target_integers *ulp_target_integers(const struct ulp_target *target);
 

@@ -129,9 +129,16 @@ bool ulp_product_is_scaled(const struct ulp_arithmetic *arithmetic, const char *
 /* Which of the inputs the factor lies in; -1: the node makes it. */
 ptrdiff_t ulp_factor_input(const struct ulp_tensor *const *inputs, size_t input_count,
                            const struct ulp_tensor *factor);
+/* The same, of two factors the other one where the node has padded it. */
+ptrdiff_t ulp_factor_place(const struct ulp_tensor *const *inputs, size_t input_count,
+                           const struct ulp_contraction *problem, int side);
 /* What a calibration calls the factor of that side (struct ulp_factor_range). */
 const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input_count,
                             const struct ulp_contraction *problem, int side);
+/* A result that has a range, as a factor of this name: quantised by the first scaling, and back. */
+#define ULP_FACTOR_RESULT "output 0"
+enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, const char *node,
+                                      struct ulp_tensor *result, struct ulp_error *error);
 /* Set problem->range of its factors that are no weights from the arithmetic's ranges, where it has
  * static scales. problem->weights is set. */
 enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic, const char *node,

@@ -250,6 +250,8 @@ static enum ulp_status run_step(const struct ulp_step *step, struct ulp_lane *la
     ULP_TRY(ulp_lane_keep_bodies(lane, step, error));
     ULP_TRY(ulp_step_open(&call, step, lane, inputs, outputs, error));
     enum ulp_status status = ulp_call_run(&call.call, error);
+    if (status == ULP_OK && call.call.arithmetic->scales_static && step->output_count)
+        status = ulp_result_take_range(call.call.arithmetic, step->name, &outputs[0], error);
     ulp_step_close(&call);
     if (status == ULP_OK && ulp_lane_arithmetic(lane, step)->half_as_float)
         status = round_results(lane, step, outputs, error);

@@ -14,6 +14,8 @@
 #include "graph/graph.h"
 #include "load/mixed/quantise_file.h"
 #include "number/function/math.h"
+#include "ops/call.h"
+#include "run/program/stored_values.h"
 #include "tensor/lower.h"
 
 ULP_FREES(ulp_model_free, struct ulp_model)
@@ -64,6 +66,16 @@ static const struct ulp_value *value_of(const struct quantised *q, const struct 
     return &graph->values[item->node->inputs[item->input]];
 }
 
+static const struct ulp_factor_range *find_range(const struct ulp_arithmetic *arithmetic,
+                                                 const char *node, const char *factor)
+{
+    const struct ulp_factor_range wanted = {.node = node, .factor = factor};
+    const struct ulp_factor_ranges *ranges = arithmetic->ranges;
+    return ranges ? bsearch(&wanted, ranges->items, ranges->count, sizeof wanted,
+                            ulp_factor_range_order)
+                  : NULL;
+}
+
 /* The range that samples had of the factor, which its static scale is of. */
 static enum ulp_status take_range(struct ulp_quantised *item,
                                   const struct ulp_arithmetic *arithmetic, const char *node,
@@ -71,12 +83,8 @@ static enum ulp_status take_range(struct ulp_quantised *item,
 {
     char factor[16];
     snprintf(factor, sizeof factor, "input %zu", item->input);
-    const struct ulp_factor_range wanted = {.node = node, .factor = factor};
-    const struct ulp_factor_ranges *ranges = arithmetic->ranges;
-    const struct ulp_factor_range *found = ranges ? bsearch(&wanted, ranges->items, ranges->count,
-                                                            sizeof wanted, ulp_factor_range_order)
-                                                  : NULL;
-    if (ranges && !found) /* with none it would be written with a scale of 1 */
+    const struct ulp_factor_range *found = find_range(arithmetic, node, factor);
+    if (arithmetic->ranges && !found) /* with none it would be written with a scale of 1 */
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "there is no range of node '%s', %s", node,
                         factor);
     if (found) {
@@ -167,6 +175,26 @@ static bool has_unknown_axis(const struct ulp_program_node *node, const struct u
            (!slots[node->step->inputs[0]].shape.type || !slots[node->step->inputs[1]].shape.type);
 }
 
+/* The result that is stored behind the product, where it has a range. */
+static void add_result(struct quantised *q, size_t n, const struct ulp_arithmetic *arithmetic)
+{
+    const struct ulp_program *program = q->search->emulation.program;
+    const struct ulp_program_node *node = &program->nodes[n];
+    const struct ulp_step *end = ulp_stored_end(node->block, node->step);
+    const struct ulp_factor_range *range =
+        find_range(arithmetic, ulp_program_node_name(program, n), ULP_FACTOR_RESULT);
+    if (range && end)
+        q->items[q->count++] =
+            (struct ulp_quantised){.node = end->node,
+                                   .result = true,
+                                   .scaling = &arithmetic->scaling[0],
+                                   .type = ULP_TYPE_FLOAT,
+                                   .computed = true,
+                                   .as_unsigned = q->search->options->unsigned_codes,
+                                   .largest = range->largest,
+                                   .least = range->least};
+}
+
 /* *reason: why some product has no form in a file. */
 static enum ulp_status add_product(struct quantised *q, size_t n, char reason[256],
                                    struct ulp_error *error)
@@ -193,6 +221,8 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
                  ulp_program_node_name(search->emulation.program, n), choice->name, why);
     for (size_t input = 0; input < 2 && !why; input++)
         ULP_TRY(add_factor(q, n, input, &choice->arithmetic, error));
+    if (integer && !why)
+        add_result(q, n, &choice->arithmetic);
     return ULP_OK;
 }
 
@@ -384,7 +414,7 @@ static enum ulp_status set_paths(struct quantised *q, struct ulp_error *error)
 enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct ulp_search *out,
                                            struct ulp_error *error)
 {
-    const size_t nodes = search->emulation.program->node_count, room = 2 * nodes + 1;
+    const size_t nodes = search->emulation.program->node_count, room = 3 * nodes + 1;
     struct ulp_arena *memory = search->emulation.memory;
     struct quantised *q = ulp_arena_take(memory, 1, sizeof *q);
     struct ulp_error problem = {0};

@@ -90,12 +90,14 @@ static void read_calibrator(void *parsed, char *argument)
         out->percentile = strtod(argument + strlen(percentile), &end);
     } else if (strcmp(argument, "mse") == 0) {
         out->calibrator = ULP_CALIBRATOR_MSE;
+    } else if (strcmp(argument, "entropy") == 0) {
+        out->calibrator = ULP_CALIBRATOR_ENTROPY;
     } else if (!read_delayed(argument, out) && strcmp(argument, "max") != 0) {
         end = (char *)(uintptr_t)argument;
     }
     if (end && (*end || end == argument + strlen(percentile)))
-        refuse("--calibrator %s: known are max, percentile=P (as percentile=99.9), mse and "
-               "delayed (as delayed,history=16,amax=most_recent,margin=1)",
+        refuse("--calibrator %s: known are max, percentile=P (as percentile=99.9), mse, "
+               "entropy and delayed (as delayed,history=16,amax=most_recent,margin=1)",
                argument);
 }
 

@@ -231,14 +231,19 @@ static const char *quantise(struct quantising *q, const struct ulp_quantised *it
     return item->type == ULP_TYPE_FLOAT ? out : quantising_cast(q, out, item->type);
 }
 
+static int value_of(const struct ulp_quantised *item)
+{
+    return item->result ? item->node->outputs[0] : item->node->inputs[item->input];
+}
+
 /* The same value in the same format along the same axis. */
 static size_t find_twin(const struct quantising *q, size_t item)
 {
     const struct ulp_quantised *all = q->items;
     for (size_t i = 0; i < q->count; i++)
-        if (q->made[i] &&
-            all[i].node->inputs[all[i].input] == all[item].node->inputs[all[item].input] &&
-            all[i].axis == all[item].axis && all[i].channel == all[item].channel &&
+        if (q->made[i] && value_of(&all[i]) == value_of(&all[item]) &&
+            (all[i].result ||
+             (all[i].axis == all[item].axis && all[i].channel == all[item].channel)) &&
             all[i].largest == all[item].largest && all[i].least == all[item].least &&
             all[i].scaling == all[item].scaling)
             return i;
@@ -251,7 +256,8 @@ static enum ulp_status quantise_node_bias(struct quantising *q, Ulp__NodeProto *
 {
     const struct ulp_quantised *all = q->items, *own = &all[weights];
     for (size_t i = 0; i < q->count && own->bias && own->bias_input < proto->n_input; i++) {
-        if (all[i].node != own->node || all[i].input == own->input || all[i].constant)
+        if (all[i].result || all[i].node != own->node || all[i].input == own->input ||
+            all[i].constant)
             continue;
         quantising_begin(q, ULP_QUANTISED_PREFIX, q->made[weights] + strlen(ULP_QUANTISED_PREFIX),
                          "bias");
@@ -271,10 +277,12 @@ static enum ulp_status quantise_input(struct quantising *q, size_t i)
     if (!edit_is_text(proto->op_type, item->node->op_type) || item->input >= proto->n_input)
         return edit_fail_changed(&q->editor);
     const size_t twin = find_twin(q, i);
+    const char *name = graph->source->values[value_of(item)].name;
+    for (size_t r = 0; r < q->count; r++) /* as it is stored */
+        if (q->items[r].result && value_of(&q->items[r]) == value_of(item))
+            name = q->made[r];
     q->position = (size_t)item->node->position;
-    q->made[i] =
-        twin == i ? quantise(q, item, graph->source->values[item->node->inputs[item->input]].name)
-                  : q->made[twin];
+    q->made[i] = twin == i ? quantise(q, item, name) : q->made[twin];
     ULP_TRY(q->status);
     ULP_TRY(edit_set_text(&q->editor, &proto->input[item->input], q->made[i]));
     return quantise_node_bias(q, proto, i);
@@ -301,6 +309,25 @@ static enum ulp_status raise_opset(struct quantising *q)
                : ULP_OK;
 }
 
+/* The result is quantised behind its node, and read so by all nodes of the graph. */
+static enum ulp_status quantise_result(struct quantising *q, size_t i)
+{
+    const struct edit_graph *graph = q->editor.graphs[0];
+    const struct ulp_quantised *item = &q->items[i];
+    const char *name = graph->source->values[value_of(item)].name;
+    const size_t nodes = *graph->node_count;
+    q->position = (size_t)item->node->position + 1;
+    q->made[i] = quantise(q, item, name);
+    ULP_TRY(q->status);
+    for (size_t n = 0; n < nodes; n++) {
+        Ulp__NodeProto *proto = (*graph->nodes)[n];
+        for (size_t in = 0; in < proto->n_input; in++)
+            if (edit_is_text(proto->input[in], name))
+                ULP_TRY(edit_set_text(&q->editor, &proto->input[in], q->made[i]));
+    }
+    return ULP_OK;
+}
+
 /* In the order of their nodes: one value is quantised before all that read it. */
 static enum ulp_status change(struct editor *editor)
 {
@@ -308,9 +335,12 @@ static enum ulp_status change(struct editor *editor)
     const size_t nodes = *editor->graphs[0]->node_count;
     ULP_TAKE(q->made, editor->arena, q->count + 1, editor->error);
     ULP_TRY(raise_nodes(editor, q->opset));
+    for (size_t i = 0; i < q->count; i++)
+        if (q->items[i].result)
+            ULP_TRY(quantise_result(q, i));
     for (size_t p = 0; p < nodes; p++)
         for (size_t i = 0; i < q->count; i++)
-            if ((size_t)q->items[i].node->position == p)
+            if (!q->items[i].result && (size_t)q->items[i].node->position == p)
                 ULP_TRY(quantise_input(q, i));
     return raise_opset(q);
 }

@@ -12,6 +12,7 @@
 struct ulp_quantised {
     const struct ulp_node *node; /* of the main graph */
     size_t input;
+    bool result; /* the node's first output instead, for all that read it */
     const struct ulp_scaling *scaling;
     enum ulp_type type; /* that the value has: FLOAT, FLOAT16, BFLOAT16 */
     /* by a node; else an input of the model, which a node of its own stores first, as the plan's

@@ -288,8 +288,7 @@ static enum ulp_status count_parts(const struct raising *r, int64_t now)
 {
     return strcmp(r->node->op_type, "Split") == 0 && now < 18 && r->opset >= 18 &&
                    r->node->input_count == 1 && !ulp_node_attribute(r->node, "split")
-               ? edit_set_number(r->editor, r->proto, "num_outputs",
-                                 (int64_t)r->node->output_count)
+               ? edit_set_number(r->editor, r->proto, "num_outputs", (int64_t)r->node->output_count)
                : ULP_OK;
 }
 
