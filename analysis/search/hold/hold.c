@@ -7,7 +7,8 @@
  * judge nothing, and the links learn from what they leave (look).
  *  3. The cheapest set for a power between one that held and one that failed is proposed, and all
  *     draws judge it; the links learn again, until the two powers are CLOSE (bisect).
- *  4. Each kept layer of the plan is lowered by itself, which says what it is kept for
+ *  4. What stands in front of decisions is tried by itself (hold_decided.c).
+ *  5. Each kept layer of the plan is lowered by itself, which says what it is kept for
  *     (measure_without).
  *
  * No set is chosen for how roundings happen to fall in one problem. */
@@ -266,27 +267,6 @@ static enum ulp_status judge_set(struct holding *holding, size_t place, struct u
     return ULP_OK;
 }
 
-/* What is known of the best by its draws, while others are tried. */
-struct kept_draws {
-    struct ulp_search_verified of[ULP_SEARCH_TARGETS_MAX];
-    double ratios[ULP_SEARCH_TARGETS_MAX][ULP_SEARCH_DRAWS];
-};
-
-static void copy_draws(struct ulp_searcher *search, struct kept_draws *kept, bool back)
-{
-    for (size_t t = 0; t < search->target_count; t++) {
-        struct ulp_search_verified *verified = &search->verified[t];
-        double *ratios = verified->ratios;
-        if (back)
-            *verified = kept->of[t];
-        else
-            kept->of[t] = *verified;
-        verified->ratios = ratios;
-        memcpy(back ? ratios : kept->ratios[t], back ? kept->ratios[t] : ratios,
-               sizeof kept->ratios[t]);
-    }
-}
-
 /* By links as they are now: between the power of what holds and of what fails; 0: they are not told
  * apart further. */
 static double find_next(const struct holding *holding)
@@ -323,7 +303,7 @@ static bool holds_so_far(const struct ulp_searcher *search)
 static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
-    struct kept_draws *draws;
+    struct ulp_kept_draws *draws;
     size_t after = 0; /* one that holds */
     double most = INFINITY;
     ULP_TAKE(draws, search->emulation.memory, 1, error);
@@ -344,7 +324,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
         ULP_TRY(judge_set(holding, place, error));
         if (judged->holds || (search->over && after == 0 && holds_so_far(search))) {
             ulp_search_make_best(search, set->of, NAN);
-            copy_draws(search, draws, false);
+            ulp_search_copy_draws(search, draws, false);
         }
         ULP_TRY(learn(holding, error));
         after += after > 0 || judged->holds;
@@ -355,7 +335,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
         search->holds = after > 0;
     }
     if (after > 0)
-        copy_draws(search, draws, true);
+        ulp_search_copy_draws(search, draws, true);
     return ULP_OK;
 }
 
@@ -399,6 +379,7 @@ static enum ulp_status find_set(struct holding *holding, const ulp_pick *wide,
     ULP_TRY(bisect(holding, error));
     if (!search->given)
         ULP_TRY(fall_back(search, wide, error));
+    ULP_TRY(ulp_search_decided(search, error));
     return search->holds ? measure_without(holding, work, error) : ULP_OK;
 }
 

@@ -81,6 +81,14 @@ size_t ulp_search_may_fail(const struct ulp_searcher *search);
 enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
                                   struct ulp_error *error);
 void ulp_search_forget_draws(struct ulp_searcher *search);
+/* What is known of the best by its draws, while others are tried. */
+struct ulp_kept_draws {
+    struct ulp_search_verified of[ULP_SEARCH_TARGETS_MAX];
+    double ratios[ULP_SEARCH_TARGETS_MAX][ULP_SEARCH_DRAWS];
+};
+void ulp_search_copy_draws(struct ulp_searcher *search, struct ulp_kept_draws *kept, bool back);
+/* hold_decided.c. After hold.c's course: nodes in front of decisions, where they are cheaper. */
+enum ulp_status ulp_search_decided(struct ulp_searcher *search, struct ulp_error *error);
 /* hold.c. The cheapest that holds, after `wide`, the widest choice everywhere, was run. */
 enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wide,
                                 struct ulp_error *error);

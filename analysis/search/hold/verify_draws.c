@@ -186,3 +186,18 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
     search->holds = hold(search);
     return ULP_OK;
 }
+
+void ulp_search_copy_draws(struct ulp_searcher *search, struct ulp_kept_draws *kept, bool back)
+{
+    for (size_t t = 0; t < search->target_count; t++) {
+        struct ulp_search_verified *verified = &search->verified[t];
+        double *ratios = verified->ratios;
+        if (back)
+            *verified = kept->of[t];
+        else
+            kept->of[t] = *verified;
+        verified->ratios = ratios;
+        memcpy(back ? ratios : kept->ratios[t], back ? kept->ratios[t] : ratios,
+               sizeof kept->ratios[t]);
+    }
+}
