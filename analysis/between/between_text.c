@@ -6,15 +6,13 @@
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/first_screen.h"
 #include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "base/machine/environment.h"
 
 /* A change that leaves more than that of the difference closes nothing to speak of. */
 #define CLOSES_LITTLE 0.1
-
-static json_t *make_between_document(const struct ulp_between *between);
 
 static void say_why(struct ulp_text *out, const struct ulp_between *b)
 {
@@ -50,37 +48,50 @@ static void say_todo(struct ulp_text *out, const struct ulp_between *b)
                       b->change_count);
 }
 
-static void add_between_page(const struct ulp_page *page, const struct ulp_between *b)
+static void conclude(struct ulp_headline *head, const struct ulp_between *b)
 {
-    struct ulp_headline head = {0};
     if (b->nats > 0)
-        ulp_text_show(&head.what,
+        ulp_text_show(&head->what,
                       "%s and %s differ by %.2g nats a token (mean of %zu given tokens: %s)",
                       b->first, b->second, b->nats, b->token_count, b->tokens);
     else
-        ulp_text_show(&head.what,
+        ulp_text_show(&head->what,
                       "%s and %s give the %zu given tokens equal log-probabilities (%s)", b->first,
                       b->second, b->token_count, b->tokens);
     if (b->nats > 0) {
-        say_why(&head.why, b);
-        say_todo(&head.todo, b);
+        say_why(&head->why, b);
+        say_todo(&head->todo, b);
     }
-    ulp_headline_drawn(&head, b->drawn);
-    ulp_page_headline(page, "", &head);
-    ulp_headline_free(page, &head);
-    if (page->width != ULP_PAGE_PROSE)
-        ulp_page_tables(page, "between", make_between_document(b), ULP_PAGE_RANKED);
+    ulp_headline_drawn(head, b->drawn);
 }
 
-ULP_PAGE_TEXT(ulp_between_text, ulp_between, add_between_page)
+static void add_headline(struct ulp_json_writer *writer, const void *between, const void *context)
+{
+    struct ulp_headline head = {0};
+    (void)context;
+    conclude(&head, between);
+    ulp_headline_put(writer, &head);
+}
 
 static json_t *make_between_document(const struct ulp_between *between)
 {
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
-    const struct ulp_json_how how = {0};
-    ulp_between_text(between, ULP_PAGE_PROSE, false, &text, &ignored);
-    return ulp_json_document(&ulp_struct_between, between, &how, ulp_json_paragraph(text));
+    ULP_ENTER_ENVIRONMENT;
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_between, add_headline, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
+    struct ulp_headline head = {0};
+    conclude(&head, between);
+    return ulp_json_document(&ulp_struct_between, between, &how, ulp_headline_json(&head));
 }
 
-ULP_DOCUMENT_WRITE(ulp_between_write, ulp_between, "between", make_between_document)
+enum ulp_status ulp_between_text(const struct ulp_between *between, int width, bool colour,
+                                 char **out, struct ulp_error *error)
+{
+    return ulp_document_text("between", make_between_document(between), ULP_PAGE_RANKED, width,
+                             colour, out, error);
+}
+
+enum ulp_status ulp_between_write(const struct ulp_between *between, enum ulp_output_kind as,
+                                  const char *path, struct ulp_error *error)
+{
+    return ulp_html_write_as("between", as, make_between_document(between), path, error);
+}

@@ -176,6 +176,20 @@ static void add_comparison(const struct ulp_page *page, const struct ulp_compari
         ulp_page_tables(page, "compare", ulp_comparison_document(comparison), ROWS_SHOWN);
 }
 
-ULP_PAGE_TEXT(ulp_comparison_text, ulp_comparison, add_comparison)
+enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width, bool colour,
+                                    char **out, struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    add_comparison(&page, comparison);
+    return ulp_page_take(&text, ULP_OK, out, error);
+}
 
-ULP_DOCUMENT_WRITE(ulp_comparison_write, ulp_comparison, "compare", ulp_comparison_document)
+enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
+                                     enum ulp_output_kind as, const char *path,
+                                     struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    return ulp_html_write_as("compare", as, ulp_comparison_document(comparison), path, error);
+}

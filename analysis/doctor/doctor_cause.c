@@ -11,7 +11,7 @@
 #include "analysis/measure/judge.h"
 #include "analysis/overflow/meter.h"
 #include "analysis/report/report.h"
-#include "analysis/report/report_page.h"
+#include "analysis/report/report_json.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
 

@@ -2,20 +2,8 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judged.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/first_screen.h"
 #include "base/error.h"
-
-/* "title  text", wrapped under itself */
-static void add_line(const struct ulp_page *page, const char *title, const char *value)
-{
-    ulp_text_add(page->out, "  %-9s ", title);
-    ulp_page_wrapped(page, value, 12, 12);
-}
-
-static const char *colour_of(const struct ulp_page *page, enum ulp_grade grade)
-{
-    return grade == ULP_GRADE_FINE ? "" : grade == ULP_GRADE_BORDERLINE ? page->yellow : page->red;
-}
 
 /* What the outputs are, the most probable cause, what to do about it. */
 void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head)
@@ -59,32 +47,21 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
                 : "run the command below, at next: it says more of where the error comes from");
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)
+/* first: it is in the headline. */
+static void add_cause(json_t **notes, const struct ulp_doctor_cause *cause, bool first)
 {
-    struct ulp_headline head = {0};
-    ulp_doctor_headline(doctor, &head);
-    ulp_page_headline(page, colour_of(page, doctor->grade), &head);
-    ulp_headline_free(page, &head);
-}
-
-static void add_cause(const struct ulp_page *page, const struct ulp_doctor_cause *cause, bool first)
-{
-    ULP_SCOPED(ulp_text_free) struct ulp_text rule = {0};
     if (!first)
-        add_line(page, "also", cause->text);
+        ulp_note_add(notes, "also", "%s", cause->text);
     if (cause->rule)
-        ulp_text_show(&rule, "%s (ulpscope lint --explain %s)", cause->rule, cause->rule);
-    if (rule.data)
-        add_line(page, "rule", rule.data);
+        ulp_note_add(notes, "rule", "%s (ulpscope lint --explain %s)", cause->rule, cause->rule);
     if (cause->fix && !first)
-        add_line(page, "do", cause->fix);
-    page->out->failed |= rule.failed;
+        ulp_note_add(notes, "do", "%s", cause->fix);
 }
 
 /* What was done, so that nobody takes the rest for clean. */
-static void add_steps(const struct ulp_page *page, const struct ulp_doctor *doctor)
+static void add_steps(json_t **notes, const struct ulp_doctor *doctor)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    struct ulp_text text = {0};
     const size_t *counts = doctor->lint->counts;
     ulp_text_add(&text, "lint (%zu error%s, %zu warning%s), audit of %zu node%s in %zu sample%s",
                  counts[ULP_SEVERITY_ERROR], counts[ULP_SEVERITY_ERROR] == 1 ? "" : "s",
@@ -101,26 +78,23 @@ static void add_steps(const struct ulp_page *page, const struct ulp_doctor *doct
         ulp_text_add(&text, ", plan in %zu runs", doctor->plan->runs);
     if (doctor->stopped > 0)
         ulp_text_add(&text, ", plan: not finished");
-    ulp_text_add(&text, "; reference %s; %.1f s", doctor->reference, doctor->seconds);
-    add_line(page, "looked at", text.data ? text.data : "");
-    page->out->failed |= text.failed;
+    ulp_text_add(&text, "; reference %s", doctor->reference);
+    ulp_note_text(notes, "looked at", &text);
 }
 
-static void add_all(const struct ulp_page *page, const struct ulp_doctor *doctor)
+json_t *ulp_doctor_notes(const struct ulp_doctor *doctor)
 {
-    add_verdict(page, doctor);
+    json_t *notes = json_array();
+    struct ulp_text next = {0};
     for (size_t c = 0; c < doctor->cause_count; c++)
-        add_cause(page, &doctor->causes[c], c == 0 && doctor->grade != ULP_GRADE_FINE);
+        add_cause(&notes, &doctor->causes[c], c == 0 && doctor->grade != ULP_GRADE_FINE);
     if (doctor->remedy && doctor->cause_count && doctor->causes[0].fix)
-        add_line(page, "remedy", doctor->remedy);
-    if (doctor->rests_on) {
-        ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-        ulp_text_add(&text, "%s (ulpscope list %s)", doctor->rests_on, doctor->arithmetic);
-        add_line(page, "rests on", text.data ? text.data : "");
-        page->out->failed |= text.failed;
-    }
-    add_steps(page, doctor);
-    ulp_text_add(page->out, "  next      %s\n", doctor->next); /* on one line, to be copied */
+        ulp_note_add(&notes, "remedy", "%s", doctor->remedy);
+    if (doctor->rests_on)
+        ulp_note_add(&notes, "rests on", "%s (ulpscope list %s)", doctor->rests_on,
+                     doctor->arithmetic);
+    add_steps(&notes, doctor);
+    ulp_text_show_whole(&next, doctor->next);
+    ulp_note_text(&notes, "next", &next);
+    return notes;
 }
-
-ULP_PAGE_TEXT(ulp_doctor_text, ulp_doctor, add_all)

@@ -7,6 +7,7 @@
 #include "analysis/overflow/meter.h"
 #include "analysis/report/report_json.h"
 #include "analysis/search/written/search_text.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
@@ -28,10 +29,12 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
         ulp_tile_note(&tiles, cause->index, "%s", cause->node ? cause->node : "");
     }
     ulp_tiles_put(writer, &headline, tiles);
+    ulp_json_put(writer, "notes", ulp_doctor_notes(doctor));
 }
 
-static json_t *make_document(const struct ulp_doctor *doctor)
+static json_t *make_doctor_document(const struct ulp_doctor *doctor)
 {
+    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_doctor, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_headline headline = {0};
@@ -44,7 +47,7 @@ static json_t *make_document(const struct ulp_doctor *doctor)
 static enum ulp_status write_files(const struct ulp_doctor *doctor, const char *folder,
                                    struct ulp_error *error)
 {
-    ULP_TRY(ulp_report_write_json(make_document(doctor), folder, "doctor.json", error));
+    ULP_TRY(ulp_report_write_json(make_doctor_document(doctor), folder, "doctor.json", error));
     ULP_TRY(ulp_report_write(doctor->audit, folder, error));
     ULP_TRY(ulp_lint_write(doctor->lint, ULP_OUTPUT_FOLDER, folder, error));
     if (doctor->overflow)
@@ -59,7 +62,7 @@ static enum ulp_status write_files(const struct ulp_doctor *doctor, const char *
 static enum ulp_status write_page(const struct ulp_doctor *doctor, const char *path,
                                   struct ulp_error *error)
 {
-    struct ulp_html_report reports[6] = {{.kind = "doctor", .root = make_document(doctor)},
+    struct ulp_html_report reports[6] = {{.kind = "doctor", .root = make_doctor_document(doctor)},
                                          ulp_report_page(doctor->audit),
                                          {.kind = "lint", .root = ulp_lint_document(doctor->lint)}};
     size_t count = 3;
@@ -91,5 +94,11 @@ enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_outpu
     return as == ULP_OUTPUT_FOLDER ? write_files(doctor, path, error)
            : as == ULP_OUTPUT_HTML
                ? write_page(doctor, path, error)
-               : ulp_html_write_as("doctor", as, make_document(doctor), path, error);
+               : ulp_html_write_as("doctor", as, make_doctor_document(doctor), path, error);
+}
+
+enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool colour, char **out,
+                                struct ulp_error *error)
+{
+    return ulp_document_text("doctor", make_doctor_document(doctor), 0, width, colour, out, error);
 }

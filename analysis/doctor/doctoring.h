@@ -1,6 +1,8 @@
 /* What the doctor's files share. */
 #pragma once
 
+#include <jansson.h>
+
 #include <ulpscope/doctor.h>
 
 #include "analysis/writing/columns.h"
@@ -64,8 +66,9 @@ enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error
 #define CAUSE(reason, word, function, what) void function(struct ulp_doctoring *x);
 #include "analysis/doctor/reason.def"
 
-/* doctor_text.c: what the terminal says first. */
+/* doctor_text.c: what is said first, and beside it. */
 void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head);
+json_t *ulp_doctor_notes(const struct ulp_doctor *doctor);
 
 /* doctor_lint.c: an error of the lint that no figure shows: the target refuses the graph, or takes
  * it for another; NULL: there is none, or no target was named. */

@@ -5,13 +5,7 @@
 #include "analysis/fix/fixing.h"
 #include "analysis/search/written/search_text.h"
 #include "analysis/search/search_tf32.h"
-#include "analysis/writing/columns.h"
-
-static void add_line(const struct ulp_page *page, const char *title, struct ulp_text *text)
-{
-    ulp_text_add(page->out, "  %-9s ", title);
-    ulp_page_broken(page, text, 12, 12);
-}
+#include "analysis/writing/first_screen.h"
 
 static void add_done(struct ulp_text *out, const struct ulp_fix *fix)
 {
@@ -44,72 +38,7 @@ static const char *open_with(const struct ulp_fix *fix, bool nothing)
                                                                         : "fixed:";
 }
 
-static void say_gain(struct ulp_text *out, const struct ulp_fix_edit *edit)
-{
-    if (isinf(edit->gain))
-        ulp_text_add(out, edit->gain > 0 ? "only with it outputs can be compared"
-                                         : "with it less is finite");
-    else
-        ulp_text_add(out, "%+.1f dB", ulp_tenths(edit->gain));
-}
-
-static void say_change(struct ulp_text *out, const struct ulp_fix_edit *edit)
-{
-    if (isnan(edit->change))
-        ulp_text_add(out, "the same in exact arithmetic");
-    else
-        ulp_text_add(out, "in exact arithmetic it changes %.2g of an output's rms", edit->change);
-    if (edit->reason && edit->change > ULP_FIX_CHANGE)
-        ulp_text_show(out, " (%s)", edit->reason);
-}
-
-static void add_edit(const struct ulp_page *page, const struct ulp_fix_edit *edit)
-{
-    static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit",     "no gain", "left",
-                                                           "left out", "dearer",  "refused",
-                                                           "not made"};
-    struct ulp_text text = {0};
-    ulp_text_show(&text, "%s (%s): %s; ", edit->node, edit->rule, edit->text);
-    if (edit->done == ULP_FIX_CHANGES) {
-        say_change(&text, edit);
-        ulp_text_add(&text, " (--allow-value-change)");
-    } else if (edit->done == ULP_FIX_REFUSED || edit->done == ULP_FIX_UNPROVEN) {
-        ulp_text_show_whole(&text, edit->reason ? edit->reason : "with the others");
-    } else if (edit->done == ULP_FIX_LEFT_OUT) {
-        ulp_text_add(&text, "as asked");
-    } else {
-        say_gain(&text, edit);
-        ulp_text_add(&text, "; ");
-        say_change(&text, edit);
-        if (edit->done == ULP_FIX_DEARER)
-            ulp_text_add(&text, "; not made, a plan keeps less without it");
-    }
-    add_line(page, titles[edit->done], &text);
-}
-
-/* Edits of a rule that gain nothing were tried together. */
-static void add_useless(const struct ulp_page *page, const struct ulp_fix *fix, size_t of)
-{
-    struct ulp_text text = {0};
-    const struct ulp_fix_edit *edit = &fix->edits[of];
-    size_t count = 0;
-    for (size_t e = 0; e < fix->edit_count; e++) {
-        const bool same =
-            fix->edits[e].done == ULP_FIX_NO_GAIN && strcmp(fix->edits[e].rule, edit->rule) == 0;
-        if (same && e < of)
-            return;
-        count += same;
-    }
-    if (count == 1) {
-        add_edit(page, edit);
-        return;
-    }
-    ulp_text_show(&text, "%s: %zu edits, of %s and others; ", edit->rule, count, edit->node);
-    say_gain(&text, edit);
-    add_line(page, "no gain", &text);
-}
-
-static void add_plan(const struct ulp_page *page, const struct ulp_fix *fix)
+static void add_plan(json_t **notes, const struct ulp_fix *fix)
 {
     enum { SHOWN = 4 };
     struct ulp_text text = {0};
@@ -126,10 +55,10 @@ static void add_plan(const struct ulp_page *page, const struct ulp_fix *fix)
     if (other)
         ulp_text_add(&text, "; with%s edits it would keep %zu", fix->made_count ? "out" : "",
                      other);
-    add_line(page, "plan", &text);
+    ulp_note_text(notes, "plan", &text);
 }
 
-static void add_file(const struct ulp_page *page, const struct ulp_fix *fix)
+static void add_file(json_t **notes, const struct ulp_fix *fix)
 {
     const struct ulp_mixed *mixed = &fix->mixed;
     struct ulp_text text = {0};
@@ -146,11 +75,11 @@ static void add_file(const struct ulp_page *page, const struct ulp_fix *fix)
         ulp_text_show(&text, " (%s)", fix->reason);
     if (mixed->external)
         ulp_text_show(&text, "; weights in %s.data", fix->path);
-    add_line(page, "file", &text);
+    ulp_note_text(notes, "file", &text);
 }
 
 /* What was run again to say that the file is right, and how. */
-static void add_checked(const struct ulp_page *page, const struct ulp_fix *fix)
+static void add_checked(json_t **notes, const struct ulp_fix *fix)
 {
     struct ulp_text text = {0};
     if (fix->checked)
@@ -159,12 +88,12 @@ static void add_checked(const struct ulp_page *page, const struct ulp_fix *fix)
         ulp_text_show(&text, "%sthe types %s, bit for bit", fix->checked ? "; " : "",
                       fix->mixed.checked);
     if (fix->path && text.data)
-        add_line(page, "checked", &text);
+        ulp_note_text(notes, "checked", &text);
     else
         ulp_text_free(&text);
 }
 
-static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
+static void add_steps(json_t **notes, const struct ulp_fix *fix)
 {
     struct ulp_text text = {0};
     ulp_text_add(&text, "%zu edit%s in %zu run%s of %zu sample%s", fix->edit_count,
@@ -174,8 +103,8 @@ static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
         ulp_text_add(&text, ", draws and plan in %zu runs", fix->plan->runs);
     if (fix->made_count)
         ulp_text_add(&text, "; all edits change %.2g of an output's rms", fix->change);
-    ulp_text_show(&text, "; reference %s; %.1f s", fix->reference, fix->seconds);
-    add_line(page, "looked at", &text);
+    ulp_text_show(&text, "; reference %s", fix->reference);
+    ulp_note_text(notes, "looked at", &text);
 }
 
 /* What of it is short: the grade and the way there; what was, what is; the file. */
@@ -226,24 +155,14 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
                      fix->met ? "--out FILE writes it" : "nothing that was tried helps");
 }
 
-static void add_fix(const struct ulp_page *page, const struct ulp_fix *fix)
+json_t *ulp_fix_notes(const struct ulp_fix *fix)
 {
-    struct ulp_headline head = {0};
-    ulp_fix_headline(fix, &head);
-    ulp_page_headline(page, fix->met ? "" : page->red, &head);
-    ulp_headline_free(page, &head);
+    json_t *notes = json_array();
     if (fix->edit_count || fix->plan) {
-        for (int done = 0; done < ULP_FIX_DONE_COUNT; done++)
-            for (size_t e = 0; e < fix->edit_count; e++)
-                if (done == ULP_FIX_NO_GAIN && fix->edits[e].done == ULP_FIX_NO_GAIN)
-                    add_useless(page, fix, e);
-                else if ((int)fix->edits[e].done == done)
-                    add_edit(page, &fix->edits[e]);
-        add_plan(page, fix);
-        add_file(page, fix);
-        add_checked(page, fix);
-        add_steps(page, fix);
+        add_plan(&notes, fix);
+        add_file(&notes, fix);
+        add_checked(&notes, fix);
+        add_steps(&notes, fix);
     }
+    return notes;
 }
-
-ULP_PAGE_TEXT(ulp_fix_text, ulp_fix, add_fix)

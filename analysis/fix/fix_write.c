@@ -1,9 +1,11 @@
 /* fix.json, and the same as one page. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/fix/fixing.h"
 #include "analysis/html/html.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
@@ -35,11 +37,27 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     if (fix->node_count)
         ulp_tile_kept(&tiles, fix->kept_count, fix->node_count, fix->kept_macs, fix->macs);
     ulp_tiles_put(writer, &headline, tiles);
+    ulp_json_put(writer, "notes", ulp_fix_notes(fix));
+}
+
+/* The gain in words: an output that is not finite has no decibels. */
+static void add_gain(struct ulp_json_writer *writer, const void *of, const void *context)
+{
+    const struct ulp_fix_edit *edit = of;
+    char text[32] = "";
+    (void)context;
+    if (isinf(edit->gain))
+        snprintf(text, sizeof text, edit->gain > 0 ? "only with it finite" : "less is finite");
+    else if (!isnan(edit->gain))
+        snprintf(text, sizeof text, "%+.1f dB", ulp_tenths(edit->gain));
+    ulp_json_put(writer, "gains", json_string(text));
 }
 
 static json_t *make_fix_document(const struct ulp_fix *fix)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_fix, add_tiles, NULL}};
+    ULP_ENTER_ENVIRONMENT;
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_fix, add_tiles, NULL},
+                                                 {&ulp_struct_fix_edit, add_gain, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_headline headline = {0};
     struct ulp_text verdict = {0};
@@ -48,4 +66,15 @@ static json_t *make_fix_document(const struct ulp_fix *fix)
     return ulp_json_document(&ulp_struct_fix, fix, &how, ulp_json_lines(&verdict));
 }
 
-ULP_DOCUMENT_WRITE(ulp_fix_write, ulp_fix, "fix", make_fix_document)
+enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
+                             struct ulp_error *error)
+{
+    return ulp_document_text("fix", make_fix_document(fix), 2 * ULP_DOCUMENT_ROWS, width, colour,
+                             out, error);
+}
+
+enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_output_kind as, const char *path,
+                              struct ulp_error *error)
+{
+    return ulp_html_write_as("fix", as, make_fix_document(fix), path, error);
+}

@@ -78,5 +78,7 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
 enum ulp_status ulp_fix_carry_powers(struct ulp_fixing *x, struct ulp_fix_judged *after,
                                      struct ulp_error *error);
 
-/* fix_text.c: what the terminal says first. */
+/* fix_text.c: what is said first, and beside it. fix_write.c: the result as a document; NULL: out
+ * of memory. */
 void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head);
+json_t *ulp_fix_notes(const struct ulp_fix *fix);

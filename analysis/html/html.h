@@ -30,15 +30,6 @@ enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t cou
  * KIND.json. */
 enum ulp_status ulp_html_write_as(const char *kind, enum ulp_output_kind as, json_t *root,
                                   const char *path, struct ulp_error *error);
-/* The public function of that name, which writes a result: the document that `make` makes of it. */
-#define ULP_DOCUMENT_WRITE(name, type, kind, make)                                             \
-    enum ulp_status name(const struct type *result, enum ulp_output_kind as, const char *path, \
-                         struct ulp_error *error)                                              \
-    {                                                                                          \
-        ULP_ENTER_ENVIRONMENT;                                                                 \
-        return ulp_html_write_as(kind, as, make(result), path, error);                         \
-    }
-
 /* page.c, made of page/: pieces of the page, and the script's SHA-256 in base64 ("": not known). */
 extern const char *const ulp_html_body, *const ulp_html_style, *const ulp_html_script,
                                                                    *const ulp_html_script_hash;

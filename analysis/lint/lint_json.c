@@ -3,6 +3,7 @@
 
 #include "analysis/lint/lint.h"
 #include "analysis/html/html.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
@@ -22,7 +23,7 @@ static json_t *make_targets(unsigned targets)
 static void add_targets(struct ulp_json_writer *writer, const void *result, const void *context)
 {
     const struct ulp_lint_result *lint = result;
-    json_t *tiles = json_array();
+    json_t *tiles = json_array(), *notes = json_array();
     (void)context;
     ulp_tile_count(&tiles, ULP_TILE_BAD, "Errors", lint->counts[ULP_SEVERITY_ERROR]);
     ulp_tile_count(&tiles, ULP_TILE_WARN, "Warnings", lint->counts[ULP_SEVERITY_WARNING]);
@@ -34,16 +35,35 @@ static void add_targets(struct ulp_json_writer *writer, const void *result, cons
     ulp_lint_headline(lint, &head);
     ulp_tiles_put(writer, &head, tiles);
     ulp_json_put(writer, "targets", make_targets(lint->targets));
+    if (lint->unplanned)
+        ulp_note_add(&notes, "",
+                     "operators that are written out as several nodes were not looked for: %s",
+                     lint->unplanned);
+    if (lint->assumed)
+        ulp_note_add(&notes, "",
+                     "taken as 1, so that findings may be hidden: %s (--dim, --shape or --inputs "
+                     "says what they are)",
+                     lint->assumed);
+    ulp_json_put(writer, "notes", notes);
+}
+
+/* Why a finding matters, beside what it is and what to do. */
+static void add_why(struct ulp_json_writer *writer, const void *finding, const void *context)
+{
+    const struct ulp_finding *found = finding;
+    (void)context;
+    ulp_json_put(writer, "why", ulp_json_text(ulp_lint_rows[found->row].rule.why));
 }
 
 json_t *ulp_lint_document(const struct ulp_lint_result *result)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_lint_result, add_targets, NULL}};
+    ULP_ENTER_ENVIRONMENT;
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_lint_result, add_targets, NULL},
+                                                 {&ulp_struct_finding, add_why, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
-    ulp_lint_text(result, 1, ULP_PAGE_PROSE, false, &text, &ignored);
-    return ulp_json_document(&ulp_struct_lint_result, result, &how, ulp_json_paragraph(text));
+    struct ulp_headline head = {0};
+    ulp_lint_headline(result, &head);
+    return ulp_json_document(&ulp_struct_lint_result, result, &how, ulp_headline_json(&head));
 }
 
 /* ---- SARIF ---- */
@@ -130,7 +150,17 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
                            make_list(run), NULL);
 }
 
-ULP_DOCUMENT_WRITE(ulp_lint_write, ulp_lint_result, "lint", ulp_lint_document)
+enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_output_kind as,
+                               const char *path, struct ulp_error *error)
+{
+    return ulp_html_write_as("lint", as, ulp_lint_document(result), path, error);
+}
+
+enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
+                              bool colour, char **out, struct ulp_error *error)
+{
+    return ulp_document_text("lint", ulp_lint_document(result), shown, width, colour, out, error);
+}
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
                                      struct ulp_error *error)

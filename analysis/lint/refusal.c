@@ -4,6 +4,7 @@
 
 #include "analysis/writing/columns.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 
 const struct ulp_finding *ulp_lint_find_error(const struct ulp_lint_result *lint,
                                               bool (*passes)(const char *rule))
@@ -81,16 +82,19 @@ void ulp_refusal_free(struct ulp_refusal *refusal)
     *refusal = (struct ulp_refusal){0};
 }
 
-static void add_refusal(const struct ulp_page *page, const struct ulp_refusal *refusal)
+enum ulp_status ulp_refusal_text(const struct ulp_refusal *refusal, int width, bool colour,
+                                 char **out, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
     struct ulp_headline head = {0};
-    if (!refusal->what)
-        return;
-    ulp_text_show(&head.what, "%s", refusal->what);
-    ulp_text_show(&head.why, "%s", refusal->why);
-    ulp_text_show_whole(&head.todo, refusal->fix);
-    ulp_page_headline(page, page->red, &head);
-    ulp_headline_free(page, &head);
+    if (refusal->what) {
+        ulp_text_show(&head.what, "%s", refusal->what);
+        ulp_text_show(&head.why, "%s", refusal->why);
+        ulp_text_show_whole(&head.todo, refusal->fix);
+        ulp_page_headline(&page, page.red, &head);
+        ulp_headline_free(&page, &head);
+    }
+    return ulp_page_take(&text, ULP_OK, out, error);
 }
-
-ULP_PAGE_TEXT(ulp_refusal_text, ulp_refusal, add_refusal)

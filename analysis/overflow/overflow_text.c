@@ -19,7 +19,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-enum { LISTED = 12, NAMED = 3 };
+enum { NAMED = 3 };
 
 /* Nothing where that is all there is to say of an estimate. */
 static double show_percent(double chance)
@@ -315,39 +315,10 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     add_todo(&head->todo, forecast, lane);
 }
 
-static void add_overflow_verdict(const struct ulp_page *page,
-                                 const struct ulp_overflow_forecast *forecast,
-                                 const struct ulp_overflow_lane *lane)
-{
-    const size_t masked = count_masked(lane);
-    struct ulp_headline head = {0};
-    ulp_overflow_headline(forecast, lane, &head);
-    ulp_page_headline(page, lane->harmful_count ? page->red : "", &head);
-    ulp_headline_free(page, &head);
-    if (lane->narrow_counts[ULP_OVERFLOW_HAPPENS] &&
-        !ulp_overflow_computes_narrow(&lane->arithmetic))
-        ulp_text_add(page->out,
-                     "  In kernels that compute or accumulate in %s, values inside %zu node%s "
-                     "overflow\n",
-                     lane->arithmetic.storage.name, lane->narrow_counts[ULP_OVERFLOW_HAPPENS],
-                     lane->narrow_counts[ULP_OVERFLOW_HAPPENS] == 1 ? "" : "s");
-    if (masked)
-        ulp_text_add(page->out,
-                     "  Masks, beyond %s and made finite by it, are left out at %zu node%s\n",
-                     lane->arithmetic.storage.name, masked, masked == 1 ? "" : "s");
-    if (isfinite(lane->unseen.chance))
-        ulp_text_add(
-            page->out,
-            "  An unseen sample exceeds the largest number with a chance of %.2g %% (90 %%: %.2g "
-            "to %.2g %%),\n  an estimate from %zu samples\n",
-            show_percent(lane->unseen.chance), show_percent(lane->unseen.low),
-            show_percent(lane->unseen.high), lane->unseen.count);
-}
-
-/* ---- all of an arithmetic ---- */
+/* ---- what is said beside it ---- */
 
 /* Additions whose smaller term is lost, were they rounded to the format of the outputs. */
-static void add_absorbed(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+static void add_absorbed(json_t **notes, const struct ulp_overflow_lane *lane)
 {
     const struct ulp_overflow_node *most = NULL;
     double additions = 0, absorbed = 0;
@@ -358,64 +329,76 @@ static void add_absorbed(const struct ulp_page *page, const struct ulp_overflow_
         if (node->absorbed > 0 && (!most || node->absorbed > most->absorbed))
             most = node;
     }
-    if (!most)
-        return;
-    struct ulp_text text = {0};
-    const struct ulp_page inner = ulp_page_make(&text, 0, false);
-    ulp_text_add(&text, "of additions rounded to %s %.1f %% lose their smaller term, most in ",
-                 lane->arithmetic.storage.name, 100 * absorbed / additions);
-    ulp_page_node(&inner, most->index, most->name, most->op, 0);
-    ulp_text_add(&text, ", %.1f %%", 100 * most->absorbed / most->additions);
-    ulp_text_add(page->out, "  ");
-    ulp_page_broken(page, &text, 6, 2);
+    if (most)
+        ulp_note_add(notes, "",
+                     "of additions rounded to %s %.1f %% lose their smaller term, most in node %zu "
+                     "%s (%s), %.1f %%",
+                     lane->arithmetic.storage.name, 100 * absorbed / additions, most->index,
+                     most->name, most->op, 100 * most->absorbed / most->additions);
 }
 
 /* How many overflow besides, and how many come near. */
-static void add_counts(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+static void add_counts(json_t **notes, const struct ulp_overflow_lane *lane)
 {
     const size_t overflow = lane->counts[ULP_OVERFLOW_HAPPENS], born = lane->born_count,
                  rest = lane->harmful_count ? born - lane->harmful_count : 0;
-    ulp_text_add(page->out, "  ");
+    struct ulp_text text = {0};
     if (rest)
-        ulp_text_add(page->out, "at %zu more without harm, ", rest);
+        ulp_text_add(&text, "at %zu more without harm, ", rest);
     if (born && overflow > born)
-        ulp_text_add(page->out, "%zu more only hand%s on, ", overflow - born,
+        ulp_text_add(&text, "%zu more only hand%s on, ", overflow - born,
                      overflow - born == 1 ? "s it" : " them");
-    ulp_text_add(page->out, "%zu within 1 bit, %zu within 3 bits\n",
-                 lane->counts[ULP_OVERFLOW_1_BIT], lane->counts[ULP_OVERFLOW_3_BITS]);
+    ulp_text_add(&text, "%zu within 1 bit, %zu within 3 bits", lane->counts[ULP_OVERFLOW_1_BIT],
+                 lane->counts[ULP_OVERFLOW_3_BITS]);
+    ulp_note_text(notes, "", &text);
 }
 
-/* What the verdicts above say nothing of. */
-static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast)
+static json_t *make_lane_notes(const struct ulp_overflow_lane *lane)
 {
+    json_t *notes = json_array();
+    const size_t masked = count_masked(lane), inside = lane->narrow_counts[ULP_OVERFLOW_HAPPENS];
+    add_counts(&notes, lane);
+    if (inside && !ulp_overflow_computes_narrow(&lane->arithmetic))
+        ulp_note_add(&notes, "",
+                     "in kernels that compute or accumulate in %s, values inside %zu node%s "
+                     "overflow",
+                     lane->arithmetic.storage.name, inside, inside == 1 ? "" : "s");
+    if (masked)
+        ulp_note_add(&notes, "",
+                     "masks, beyond %s and made finite by it, are left out at %zu node%s",
+                     lane->arithmetic.storage.name, masked, masked == 1 ? "" : "s");
+    if (isfinite(lane->unseen.chance))
+        ulp_note_add(&notes, "",
+                     "an unseen sample exceeds the largest number with a chance of %.2g %% (90 %%: "
+                     "%.2g to %.2g %%), an estimate from %zu samples",
+                     show_percent(lane->unseen.chance), show_percent(lane->unseen.low),
+                     show_percent(lane->unseen.high), lane->unseen.count);
+    add_absorbed(&notes, lane);
+    return notes;
+}
+
+/* What the verdicts say nothing of. */
+static void add_unjudged(struct ulp_json_writer *writer, const void *of, const void *context)
+{
+    const struct ulp_overflow_forecast *forecast = of;
+    json_t *notes = json_array();
+    (void)context;
     for (size_t u = 0; u < forecast->unjudged.count && u < NAMED; u++) {
-        ulp_text_add(page->out, "%scannot be judged: ", page->red);
-        ulp_unjudged_say(page->out, &forecast->unjudged.items[u]);
-        ulp_text_add(page->out, "%s\n", page->off);
+        struct ulp_text text = {0};
+        ulp_text_add(&text, "cannot be judged: ");
+        ulp_unjudged_say(&text, &forecast->unjudged.items[u]);
+        ulp_note_text(&notes, "", &text);
     }
     if (forecast->unjudged.count > NAMED)
-        ulp_text_add(page->out, "  and %zu more (overflow.json has them)\n",
+        ulp_note_add(&notes, "", "and %zu more cannot (overflow.json has them)",
                      forecast->unjudged.count - NAMED);
     if (forecast->beyond_reference)
-        ulp_text_show(page->out,
-                      "cannot be judged: node %s is beyond the reference %s (infinite of finite "
-                      "numbers, or a term is lost in it): --reference pair says its value\n",
-                      forecast->beyond_reference, forecast->reference);
+        ulp_note_add(&notes, "",
+                     "cannot be judged: node %s is beyond the reference %s (infinite of finite "
+                     "numbers, or a term is lost in it): --reference pair says its value",
+                     forecast->beyond_reference, forecast->reference);
+    ulp_json_put(writer, "notes", notes);
 }
-
-static void add_forecast(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast)
-{
-    for (size_t l = 0; l < forecast->lane_count; l++) {
-        add_overflow_verdict(page, forecast, &forecast->lanes[l]);
-        add_counts(page, &forecast->lanes[l]);
-        add_absorbed(page, &forecast->lanes[l]);
-    }
-    add_unjudged(page, forecast);
-    if (page->width != ULP_PAGE_PROSE) /* whose text the JSON has */
-        ulp_page_tables(page, "overflow", ulp_overflow_document(forecast), LISTED);
-}
-
-ULP_PAGE_TEXT(ulp_overflow_text, ulp_overflow_forecast, add_forecast)
 
 /* ---- overflow.json: its schema is in doc/fields.md ---- */
 
@@ -473,6 +456,7 @@ static void add_tiles(struct ulp_json_writer *writer, const void *lane, const vo
     struct ulp_headline headline = {0};
     ulp_overflow_headline(context, lane, &headline);
     ulp_tiles_put(writer, &headline, make_tiles(lane));
+    ulp_json_put(writer, "notes", make_lane_notes(lane));
 }
 
 /* What the table calls it: a result that is not finite by a 0 has not overflowed. */
@@ -482,21 +466,42 @@ static void add_said(struct ulp_json_writer *writer, const void *of, const void 
     const bool by_zero = output->overflowed > 0 && output->cause == ULP_OVERFLOW_ZERO;
     (void)context;
     ulp_json_put(writer, "said",
-                 ulp_json_text(by_zero ? "not finite" : ulp_overflow_verdict_name(output->verdict)));
+                 ulp_json_text(by_zero ? "not finite"
+                                       : ulp_overflow_verdict_name(output->verdict)));
 }
 
 json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
 {
+    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_overflow_lane, add_tiles, NULL},
                                                  {&ulp_struct_overflow_output, add_said, NULL},
+                                                 {&ulp_struct_overflow_forecast, add_unjudged,
+                                                  NULL},
                                                  {&ulp_struct_unjudged_list, NULL,
                                                   ulp_json_put_unjudged}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, forecast, name_node};
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
-    ulp_overflow_text(forecast, ULP_PAGE_PROSE, false, &text, &ignored);
+    struct ulp_text verdict = {0};
+    const struct ulp_page prose = ulp_page_make(&verdict, ULP_PAGE_PROSE, false);
+    for (size_t l = 0; l < forecast->lane_count; l++) {
+        struct ulp_headline head = {0};
+        ulp_overflow_headline(forecast, &forecast->lanes[l], &head);
+        ulp_page_headline(&prose, "", &head);
+        ulp_headline_free(&prose, &head);
+    }
     return ulp_json_document(&ulp_struct_overflow_forecast, forecast, &how,
-                             ulp_json_paragraph(text));
+                             ulp_json_lines(&verdict));
 }
 
-ULP_DOCUMENT_WRITE(ulp_overflow_write, ulp_overflow_forecast, "overflow", ulp_overflow_document)
+enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,
+                                  bool colour, char **out, struct ulp_error *error)
+{
+    return ulp_document_text("overflow", ulp_overflow_document(forecast), ULP_DOCUMENT_ROWS, width,
+                             colour, out, error);
+}
+
+enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
+                                   enum ulp_output_kind as, const char *path,
+                                   struct ulp_error *error)
+{
+    return ulp_html_write_as("overflow", as, ulp_overflow_document(forecast), path, error);
+}

@@ -7,13 +7,11 @@
 #include <ulpscope/prove.h>
 
 #include "analysis/html/html.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/first_screen.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "number/function/math.h"
-
-enum { LISTED = 16, NEAREST = 5 };
 
 static const struct ulp_proof_node *find_proof_node(const struct ulp_proof *proof, ptrdiff_t index)
 {
@@ -52,15 +50,6 @@ static const struct ulp_proof_node *first_unproven(const struct ulp_proof *proof
 static bool is_index(const struct ulp_proof_input *input)
 {
     return !input->given && strstr(input->why, "picks one of");
-}
-
-/* The range of an input, and where it is from. */
-static void add_range(struct ulp_text *out, const struct ulp_proof_input *input)
-{
-    if (input->low == input->high)
-        ulp_text_add(out, " = %g", input->low);
-    else
-        ulp_text_add(out, " in [%g, %g]", input->low, input->high);
 }
 
 /* Where the range is from, unless it was given. */
@@ -229,137 +218,36 @@ static void conclude(const struct ulp_proof *proof, struct ulp_headline *head)
     add_advice(&head->todo, proof);
 }
 
-static void add_headline(const struct ulp_page *page, const struct ulp_proof *proof)
+static json_t *make_notes(const struct ulp_proof *proof)
 {
-    struct ulp_headline head = {0};
-    conclude(proof, &head);
-    ulp_page_headline(page, first_unproven(proof) ? page->yellow : page->bold, &head);
-    ulp_headline_free(page, &head);
-}
-
-static void add_proof_verdict(const struct ulp_page *page, const struct ulp_proof *proof)
-{
-    add_headline(page, proof);
-    for (size_t i = 0; i < proof->input_count; i++)
-        if (proof->inputs[i].beyond) {
-            ulp_text_add(page->out, "  Not proven: input ");
-            ulp_page_name(page, proof->inputs[i].name, 60);
-            const double most =
-                ulp_math_max(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high));
-            ulp_text_add(page->out, " itself, which may be %.5g: ", most);
-            if (most > proof->format.max_finite)
-                ulp_text_add(page->out, "the largest number is %.5g.\n", proof->format.max_finite);
-            else
-                ulp_text_add(page->out, "its type in the model ends before.\n");
-        }
-    if (proof->hidden_unproven)
-        ulp_text_add(
-            page->out,
-            "  Inside nodes %zu value%s may be too large for the format of that step, or sum "
-            "(listed below).\n",
-            proof->hidden_unproven, proof->hidden_unproven == 1 ? "" : "s");
-    if (proof->short_of_memory)
-        ulp_text_add(page->out,
-                     "  Affine forms did not fit into memory, and bounds are wider without "
-                     "them: --max-memory allows more.\n");
-}
-
-static void add_box(const struct ulp_page *page, const struct ulp_proof *proof)
-{
-    if (proof->input_count)
-        ulp_text_add(page->out, "\nfor every\n");
+    json_t *notes = json_array();
     for (size_t i = 0; i < proof->input_count; i++) {
         const struct ulp_proof_input *input = &proof->inputs[i];
-        ulp_text_add(page->out, "  ");
-        ulp_page_name(page, input->name, 60);
-        add_range(page->out, input);
-        if (is_index(input))
-            ulp_text_show(page->out, ": any index (%s)", input->why);
-        else if (input->sampled)
-            ulp_text_show(page->out, " (%s; --input-range sets it)", input->why);
-        else if (!input->given && *input->why)
-            ulp_text_show(page->out, " (assumed: %s; --input-range sets it)", input->why);
-        else if (!input->given)
-            ulp_text_add(page->out, " (assumed: --input-range sets it)");
-        ulp_text_add(page->out, "\n");
+        const double most = ulp_math_max(fabs(input->low), fabs(input->high));
+        if (input->beyond && most > proof->format.max_finite)
+            ulp_note_add(&notes, "",
+                         "not proven: input %s itself, which may be %.5g: the largest number is "
+                         "%.5g",
+                         input->name, most, proof->format.max_finite);
+        else if (input->beyond)
+            ulp_note_add(&notes, "",
+                         "not proven: input %s itself, which may be %.5g: its type in the model "
+                         "ends before",
+                         input->name, most);
     }
+    if (proof->hidden_unproven)
+        ulp_note_add(&notes, "",
+                     "inside nodes %zu value%s may be too large for the format of that step, or "
+                     "sum",
+                     proof->hidden_unproven, proof->hidden_unproven == 1 ? "" : "s");
+    else if (proof->output_count)
+        ulp_note_add(&notes, "", "no value inside a node can overflow either");
+    if (proof->short_of_memory)
+        ulp_note_add(&notes, "",
+                     "affine forms did not fit into memory, and bounds are wider without them: "
+                     "--max-memory allows more");
+    return notes;
 }
-
-static void add_unproven(const struct ulp_page *page, const struct ulp_proof *proof)
-{
-    size_t listed = 0;
-    if (!proof->counts[ULP_PROOF_NOT_PROVEN])
-        return;
-    ulp_text_add(page->out, "\nnot proven\n");
-    for (size_t n = 0; n < proof->node_count; n++) {
-        const struct ulp_proof_node *node = &proof->nodes[n];
-        if (verdict_of(node) != ULP_PROOF_NOT_PROVEN || listed++ >= LISTED)
-            continue;
-        ulp_text_add(page->out, "  ");
-        ulp_page_node(page, node->index, node->name, node->op, 2);
-        ulp_text_add(page->out, "\n      ");
-        add_cause(page, proof, node);
-        ulp_text_add(page->out, "\n");
-    }
-    if (listed > LISTED)
-        ulp_text_add(page->out, "  ... and %zu more (proof.json lists them)\n", listed - LISTED);
-}
-
-/* The proven outputs that come nearest to the format's largest. */
-static void add_nearest(const struct ulp_page *page, const struct ulp_proof *proof)
-{
-    double below = INFINITY;
-    if (!proof->counts[ULP_PROOF_PROVEN] || isinf(proof->format.max_finite))
-        return;
-    ulp_text_add(page->out, "\nproven, nearest to %.5g\n       bound   bits  node\n",
-                 proof->format.max_finite);
-    for (int r = 0; r < NEAREST; r++) {
-        const struct ulp_proof_node *best = find_nearest_proven(proof, below);
-        if (!best)
-            return;
-        below = bound_of(best);
-        ulp_text_add(page->out, "  %10.3g %6.1f  ", below,
-                     ulp_tenths(
-                         ulp_math_log2(proof->format.max_finite / ulp_math_max(below, 0x1p-1000))));
-        ulp_page_node(page, best->index, best->name, best->op, 21);
-        ulp_text_add(page->out, "\n");
-    }
-}
-
-static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proof)
-{
-    size_t listed = 0;
-    if (!proof->hidden_unproven) {
-        if (proof->output_count)
-            ulp_text_add(page->out, "\nNo value inside a node can overflow either.\n");
-        return;
-    }
-    ulp_text_add(page->out, "\nnot proven inside nodes\n");
-    for (size_t n = 0; n < proof->node_count; n++)
-        for (size_t h = 0; h < proof->nodes[n].hidden_count; h++) {
-            const struct ulp_proof_hidden *hidden = &proof->nodes[n].hidden[h];
-            if (hidden->proven || listed++ >= LISTED)
-                continue;
-            ulp_text_add(page->out, "  ");
-            ulp_page_node(page, proof->nodes[n].index, proof->nodes[n].name, proof->nodes[n].op, 2);
-            ulp_text_show(page->out,
-                          isinf(hidden->bound) ? ": %s, not bounded\n" : ": %s, at most %.3g\n",
-                          hidden->what, hidden->bound);
-        }
-    if (listed > LISTED)
-        ulp_text_add(page->out, "  ... and %zu more\n", listed - LISTED);
-}
-
-static void add_proof(const struct ulp_page *page, const struct ulp_proof *proof)
-{
-    add_proof_verdict(page, proof);
-    add_box(page, proof);
-    add_unproven(page, proof);
-    add_nearest(page, proof);
-    add_hidden(page, proof);
-}
-
-ULP_PAGE_TEXT(ulp_proof_text, ulp_proof, add_proof)
 
 /* ---- JSON ---- */
 
@@ -393,17 +281,29 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     struct ulp_headline head = {0};
     conclude(proof, &head);
     ulp_tiles_put(writer, &head, tiles);
+    ulp_json_put(writer, "notes", make_notes(proof));
 }
 
 static json_t *make_proof_document(const struct ulp_proof *proof)
 {
+    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_proof_output, add_proven, NULL},
                                                  {&ulp_struct_proof, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
-    ulp_proof_text(proof, ULP_PAGE_PROSE, false, &text, &ignored);
-    return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_json_paragraph(text));
+    struct ulp_headline head = {0};
+    conclude(proof, &head);
+    return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_headline_json(&head));
 }
 
-ULP_DOCUMENT_WRITE(ulp_proof_write, ulp_proof, "proof", make_proof_document)
+enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour, char **out,
+                               struct ulp_error *error)
+{
+    return ulp_document_text("proof", make_proof_document(proof), ULP_DOCUMENT_ROWS, width, colour,
+                             out, error);
+}
+
+enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_output_kind as,
+                                const char *path, struct ulp_error *error)
+{
+    return ulp_html_write_as("proof", as, make_proof_document(proof), path, error);
+}

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/report/report_page.h"
+#include "analysis/report/report.h"
 #include "analysis/report/report.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -21,10 +21,10 @@ static const struct ulp_audit_lane *lane_of(const struct ulp_audit *audit,
 static double relative(const struct ulp_audit_output *output)
 {
     const struct ulp_metrics *m = &output->entire;
-    return !ulp_is_float_output(output) || m->diverged ? NAN
-           : m->nonfinite                              ? INFINITY
-           : output->range.ref_rms > 0                 ? m->rms / output->range.ref_rms
-                                                       : NAN;
+    return !ulp_type_is_float(output->type) || m->diverged ? NAN
+           : m->nonfinite                                  ? INFINITY
+           : output->range.ref_rms > 0                     ? m->rms / output->range.ref_rms
+                                                           : NAN;
 }
 
 static void add_figure(const struct ulp_page *page, double figure)

@@ -1,16 +1,30 @@
 /* Writing all files of a report into a folder, together or not at all. */
 
+#include <string.h>
+
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_json.h"
+#include "analysis/writing/document.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/folder.h"
+
+enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour, char **out,
+                                struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    return ulp_document_text("audit", ulp_report_head(audit), ULP_DOCUMENT_ROWS, width, colour, out,
+                             error);
+}
 
 static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
                                      struct ulp_error *error)
 {
-    return ulp_report_add_text(audit, 0, false, out, error);
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(ulp_report_text(audit, 0, false, &text, error));
+    ulp_text_put(out, text, strlen(text));
+    return ULP_OK;
 }
 
 static const struct {
@@ -52,13 +66,4 @@ enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, const char *
     struct ulp_text text;
     ULP_TRY(ulp_text_open(&text, path, error));
     return write_file(audit, 0, &text, error);
-}
-
-enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour, char **out,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    enum ulp_status status = ulp_report_add_text(audit, width, colour, &text, error);
-    return ulp_page_take(&text, status, out, error);
 }

@@ -16,9 +16,6 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
                                 struct ulp_error *error);
 enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
                                struct ulp_error *error);
-/* width: of a terminal; 0: a file */
-enum ulp_status ulp_report_add_text(const struct ulp_audit *audit, int width, bool colour,
-                                    struct ulp_text *out, struct ulp_error *error);
 /* junit.c: limits as JUnit's XML. */
 enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
                                size_t limit_count, bool allow_nonfinite_inputs,

@@ -13,7 +13,9 @@
 #include "analysis/report/report_json.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/structs.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/first_screen.h"
+#include "number/function/math.h"
 #include "data/json_file.h"
 
 json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
@@ -105,6 +107,14 @@ static void add_node(struct ulp_json_writer *writer, const void *object, const v
         ulp_json_put(writer, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
     if (ulp_audit_is_absorbed(lane, node))
         ulp_json_put(writer, "absorbed", json_true());
+    if (node->share != 0 && !isnan(node->share)) {
+        int largest = 0;
+        for (int c = 1; c < ULP_SHARE_CAUSES; c++)
+            if (fabs(node->causes[c]) > fabs(node->causes[largest]))
+                largest = c;
+        ulp_json_put(writer, "mostly",
+                     json_string(ulp_share_cause_name((enum ulp_share_cause)largest, NULL, NULL)));
+    }
 }
 
 static void add_lane(struct ulp_json_writer *writer, const void *object, const void *context);
@@ -189,6 +199,22 @@ static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_
     return tiles;
 }
 
+/* What lessens the error also where nothing need be done. */
+static void add_try(struct ulp_json_writer *writer, const struct ulp_audit *audit,
+                    const struct ulp_audit_lane *lane)
+{
+    struct ulp_headline verdict = {0};
+    struct ulp_text hint = {0};
+    ulp_report_headline(audit, lane, &verdict);
+    ulp_report_todo(audit, lane, &hint);
+    hint.failed |= verdict.todo.failed;
+    if (hint.length && (!verdict.todo.data || strcmp(verdict.todo.data, hint.data) != 0))
+        ulp_json_put(writer, "try", ulp_json_lines(&hint));
+    writer->failed |= hint.failed;
+    ulp_text_free(&hint);
+    ulp_headline_free(&(struct ulp_page){.out = &hint}, &verdict);
+}
+
 static void add_lane(struct ulp_json_writer *writer, const void *object, const void *context)
 {
     const struct ulp_audit_lane *lane = object;
@@ -200,9 +226,11 @@ static void add_lane(struct ulp_json_writer *writer, const void *object, const v
     ulp_json_member(writer, &ulp_struct_audit_node, "outputs", &lane->outputs, &how);
     if (!lane->attribution.given && lane->attribution.reason)
         ulp_json_put(writer, "no_attribution", ulp_json_text(lane->attribution.reason));
+    add_try(writer, context, lane);
+    ulp_json_put(writer, "notes", ulp_report_lane_notes(context, lane));
 }
 
-static void add_assumed(struct ulp_json_writer *writer, const struct ulp_audit *audit)
+static json_t *make_assumed(const struct ulp_audit *audit)
 {
     struct ulp_assumed assumed;
     json_t *list = json_array();
@@ -218,10 +246,7 @@ static void add_assumed(struct ulp_json_writer *writer, const struct ulp_audit *
                                     audit->lanes[assumed.wrong].nodes[assumed.node].name));
         json_array_append_new(list, item);
     }
-    if (json_array_size(list))
-        ulp_json_put(writer, "assumed_sums", list);
-    else
-        json_decref(list);
+    return list;
 }
 
 static void put_nothing(struct ulp_json_writer *writer, const char *key, const void *object,
@@ -230,16 +255,113 @@ static void put_nothing(struct ulp_json_writer *writer, const char *key, const v
     (void)writer, (void)key, (void)object, (void)context;
 }
 
+/* ---- what terminal, page and Markdown show ---- */
+
+/* What nodes are shown for, the larger the sooner; 0: they are not. */
+static double find_share(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    (void)lane;
+    return isnan(node->share) ? 0 : ulp_math_max(fabs(node->share), fabs(node->decision));
+}
+
+static double find_decided(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    (void)lane;
+    return node->choices.differing || fabs(node->shows) >= ULP_DECISION_SHOWN
+               ? fabs(node->shows) + 1e-9
+               : 0;
+}
+
+static double find_relative(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node,
+                            bool introduced)
+{
+    double most = 0;
+    for (size_t o = 0; o < node->output_count && !ulp_audit_is_absorbed(lane, node); o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        if (ulp_type_is_float(output->type))
+            most = ulp_math_max(most, ulp_relative_rms(introduced ? &output->introduced
+                                                                  : &output->carried,
+                                                       &output->range));
+    }
+    return most;
+}
+
+static double find_introduced(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    return find_relative(lane, node, true);
+}
+
+static double find_carried(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    return node->types.moves ? 0 : find_relative(lane, node, false);
+}
+
+static double find_tight(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    double least = 1;
+    for (size_t o = 0; o < node->output_count && !ulp_audit_is_absorbed(lane, node); o++)
+        if (ulp_type_is_float(node->outputs[o].type))
+            least = ulp_math_min(least, node->outputs[o].range.headroom_bits);
+    return 1 - least;
+}
+
+typedef double find_key(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node);
+static find_key *const keys[] = {find_share, find_decided, find_introduced, find_carried,
+                                 find_tight};
+
+/* Marks the nodes of the largest keys. */
+static void choose_nodes(const struct ulp_audit_lane *lane, find_key *find, bool *chosen)
+{
+    double largest[ULP_DOCUMENT_ROWS] = {0};
+    for (size_t n = 0; n < lane->node_count; n++) {
+        double key = find(lane, &lane->nodes[n]);
+        for (int k = 0; k < ULP_DOCUMENT_ROWS; k++)
+            if (key > largest[k]) {
+                const double next = largest[k];
+                largest[k] = key;
+                key = next;
+            }
+    }
+    const double least = largest[ULP_DOCUMENT_ROWS - 1];
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const double key = find(lane, &lane->nodes[n]);
+        chosen[n] |= key > 0 && key >= least;
+    }
+}
+
+static void add_shown_lane(struct ulp_json_writer *writer, const void *object, const void *context)
+{
+    const struct ulp_audit_lane *lane = object;
+    const struct ulp_json_how how = make_how(context);
+    ULP_SCOPED(ulp_scoped_free) bool *chosen = calloc(lane->node_count + 1, sizeof *chosen);
+    json_t *nodes = json_array();
+    for (size_t k = 0; chosen && k < sizeof keys / sizeof *keys; k++)
+        choose_nodes(lane, keys[k], chosen);
+    for (size_t n = 0; chosen && n < lane->node_count; n++)
+        if (chosen[n])
+            ulp_json_append(&nodes, ulp_json_value(&ulp_struct_audit_node, &lane->nodes[n], &how));
+    writer->failed |= !chosen;
+    ulp_json_put(writer, "nodes", nodes);
+}
+
 json_t *ulp_report_head(const struct ulp_audit *audit)
 {
     struct ulp_json_hook hooks[16] = {{&ulp_struct_audit_node, NULL, put_nothing},
-                                      {&ulp_struct_place, NULL, put_nothing}};
+                                      {&ulp_struct_place, NULL, put_nothing},
+                                      {&ulp_struct_audit_lane, add_shown_lane, NULL}};
     struct ulp_json_how how = make_how(audit);
-    memcpy(&hooks[2], how.hooks, how.hook_count * sizeof *hooks);
+    memcpy(&hooks[3], how.hooks, how.hook_count * sizeof *hooks);
     how.hooks = hooks;
-    how.hook_count += 2;
-    return ulp_json_value(&ulp_struct_audit, audit, &how);
+    how.hook_count += 3;
+    json_t *head = ulp_json_value(&ulp_struct_audit, audit, &how), *assumed = make_assumed(audit);
+    ulp_json_set(&head, "notes", ulp_report_notes(audit));
+    if (json_array_size(assumed))
+        ulp_json_set(&head, "assumed_sums", json_incref(assumed));
+    json_decref(assumed);
+    return head;
 }
+
+/* ---- report.json ---- */
 
 static enum ulp_status put_report(const struct ulp_audit *audit, unsigned digits,
                                   struct ulp_text *out, struct ulp_error *error)
@@ -250,7 +372,11 @@ static enum ulp_status put_report(const struct ulp_audit *audit, unsigned digits
     ulp_json_put(&writer, "schema", json_integer(ULP_JSON_SCHEMA));
     ulp_json_put(&writer, "ulpscope", json_string(ulp_version()));
     ulp_json_members(&writer, &ulp_struct_audit, audit, &how);
-    add_assumed(&writer, audit);
+    json_t *assumed = make_assumed(audit);
+    if (json_array_size(assumed))
+        ulp_json_put(&writer, "assumed_sums", json_incref(assumed));
+    json_decref(assumed);
+    ulp_json_put(&writer, "notes", ulp_report_notes(audit));
     ulp_json_close(&writer, '}');
     ulp_text_add(out, "\n");
     return writer.failed && !out->failed ? ulp_out_of_memory(error) : ULP_OK;

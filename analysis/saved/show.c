@@ -31,15 +31,7 @@ static void add_exponent(struct ulp_text *out, double value)
 
 static void add_whole(const struct ulp_page *page, const struct ulp_saved *saved)
 {
-    const json_t *sample;
-    size_t s;
-    ulp_page_headlines(page, "audit", saved->root);
-    ulp_text_show(page->out, "\n%s  opset %.0f, reference %s\n",
-                  ulp_saved_text(saved->root, "model_path"), ulp_saved_number(saved->root, "opset"),
-                  ulp_saved_text(saved->root, "reference"));
-    json_array_foreach(json_object_get(saved->root, "sample_names"), s, sample)
-        ulp_text_show(page->out, "  sample  %s\n", json_string_value(sample));
-    ulp_page_tables(page, "audit", json_incref(saved->root), ROWS_SHOWN);
+    ulp_page_document(page, "audit", json_incref(saved->root), ROWS_SHOWN);
     ulp_text_add(page->out,
                  "\n%zu nodes; ulpscope show REPORT NODE shows one: a name with * and "
                  "?, #12 or op:Softmax\n",

@@ -5,13 +5,13 @@
 #include <ulpscope/scales.h>
 
 #include "analysis/html/html.h"
+#include "analysis/scales/scales.h"
 #include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
 #include "base/text/text.h"
 
-#define ROWS_SHOWN 12
 /* A channel that costs the others less is not worth a sentence. */
 #define OUTLIER_DB 1
 
@@ -70,19 +70,6 @@ static void say_scales(struct ulp_headline *head, const struct ulp_scales *scale
                       ulp_tenths(best->sqnr_db), best->gain_db);
 }
 
-static json_t *make_scales_document(const struct ulp_scales *scales);
-
-static void add_scales(const struct ulp_page *page, const struct ulp_scales *scales)
-{
-    struct ulp_headline head = {0};
-    say_scales(&head, scales);
-    ulp_page_headline(page, "", &head);
-    ulp_headline_free(page, &head);
-    ulp_page_tables(page, "scales", make_scales_document(scales), ROWS_SHOWN);
-}
-
-ULP_PAGE_TEXT(ulp_scales_text, ulp_scales, add_scales)
-
 static void add_blocks(json_t **tiles, const struct ulp_scaled_tensor *worst)
 {
     ulp_tile_add(tiles, worst->range_bits <= worst->format_bits ? ULP_TILE_GOOD : ULP_TILE_WARN,
@@ -134,6 +121,7 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
 /* NULL: no memory. */
 static json_t *make_scales_document(const struct ulp_scales *scales)
 {
+    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_scales, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_headline head = {0};
@@ -141,4 +129,15 @@ static json_t *make_scales_document(const struct ulp_scales *scales)
     return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_headline_json(&head));
 }
 
-ULP_DOCUMENT_WRITE(ulp_scales_write, ulp_scales, "scales", make_scales_document)
+enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour, char **out,
+                                struct ulp_error *error)
+{
+    return ulp_document_text("scales", make_scales_document(scales), ULP_DOCUMENT_ROWS, width,
+                             colour, out, error);
+}
+
+enum ulp_status ulp_scales_write(const struct ulp_scales *scales, enum ulp_output_kind as,
+                                 const char *path, struct ulp_error *error)
+{
+    return ulp_html_write_as("scales", as, make_scales_document(scales), path, error);
+}

@@ -9,7 +9,8 @@
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/document.h"
+#include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 
@@ -42,7 +43,7 @@ static const struct ulp_tolerance_output *find_worst(const struct ulp_tolerance 
     return worst;
 }
 
-static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tolerance)
+static void say_verdict(struct ulp_headline *head, const struct ulp_tolerance *tolerance)
 {
     const struct ulp_tolerance_output *worst = find_worst(tolerance);
     ulp_text_show(&head->what, "%s: ", tolerance->arithmetic);
@@ -108,97 +109,96 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
         ulp_text_add(&head->todo, "give numpy or Polygraphy the atol of each output, as below");
 }
 
-static void add_tolerance_verdict(const struct ulp_page *page,
-                                  const struct ulp_tolerance *tolerance)
+static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tolerance)
 {
-    struct ulp_headline head = {0};
-    conclude(&head, tolerance);
-    ulp_headline_drawn(&head, tolerance->drawn);
-    ulp_page_headline(page, "", &head);
-    ulp_headline_free(page, &head);
-    for (size_t u = 0; u < tolerance->unjudged.count; u++) {
-        ulp_text_add(page->out, "  cannot be judged: ");
-        ulp_unjudged_say(page->out, &tolerance->unjudged.items[u]);
-        ulp_text_add(page->out, "\n");
-    }
-    if (tolerance->narrow_products)
-        ulp_text_add(page->out,
-                     "  TF32 is a permission: what a library computes in FP32 all the same has "
-                     "smaller errors (--keep NODE=fp32).\n");
-}
-
-/* The SQNR of 95 % of runs, which of few elements is a matter of chance. */
-static void add_range(struct ulp_text *out, const struct ulp_tolerance_output *output)
-{
-    char range[2 * ULP_FIGURE_BYTES] = "exact";
-    const double size = ulp_math_log10(output->ref_rms);
-    if (output->most > 0)
-        snprintf(range, sizeof range, "%s to %s",
-                 ULP_FIGURE("%.1f", 20 * (size - ulp_math_log10(output->most))),
-                 ULP_FIGURE("%.1f", 20 * (size - ulp_math_log10(output->least))));
-    ulp_text_add(out, " %15s", range);
-}
-
-static void add_table(struct ulp_text *out, const struct ulp_tolerance *tolerance)
-{
-    ulp_text_add(out, "\n%10s %10s %16s %10s %12s %10s %10s  %s\n", "ref rms", "error rms",
-                 "dB, 95 % of runs", "max abs", "independent", "bound", "atol", "output");
-    for (size_t o = 0; o < tolerance->output_count; o++) {
-        const struct ulp_tolerance_output *output = &tolerance->outputs[o];
-        ulp_text_add(out, " %9.2e %10.2e ", output->ref_rms, output->rms);
-        add_range(out, output);
-        ulp_text_show(out, " %10.2e %12s %10s %10s  %s%s", output->max_abs,
-                      ULP_FIGURE("%.2e", output->random), ULP_FIGURE("%.2e", output->bound),
-                      ULP_FIGURE("%.1e", output->atol), output->name, output->open ? " ~" : "");
-        if (tolerance->sample_count > 1)
-            ulp_text_show(out, "  in %s", output->sample);
-        ulp_text_add(out, "\n");
-    }
-    if (tolerance->no_bound)
-        ulp_text_show(out, "  no bounds: %s\n", tolerance->no_bound);
+    say_verdict(head, tolerance);
+    ulp_headline_drawn(head, tolerance->drawn);
 }
 
 /* As Polygraphy and numpy take them, of outputs that some tolerance holds for. */
-static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolerance)
+static void add_options(json_t **notes, const struct ulp_tolerance *tolerance)
 {
-    size_t count = 0;
+    struct ulp_text text = {0};
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
         if (isnan(output->atol))
             continue;
-        ulp_text_add(out, count++ ? " " : "\n  Polygraphy: --atol ");
-        add_quoted(out, output->name, output->atol);
+        ulp_text_add(&text, text.length ? " " : "--atol ");
+        add_quoted(&text, output->name, output->atol);
     }
-    if (!count)
+    if (!text.length)
         return;
-    ulp_text_add(out, " --rtol 0\n");
+    ulp_text_add(&text, " --rtol 0");
+    ulp_note_text(notes, "Polygraphy", &text);
     if (tolerance->output_count > 1)
-        ulp_text_add(out, "  numpy:      np.allclose(got, expected, rtol=0, atol=...) with the "
-                          "atol of each output\n");
-    ulp_text_add(out,
-                 "  Reason:     %g times the largest error of this arithmetic over schedules and "
-                 "%zu trials\n",
+        ulp_note_add(notes, "numpy",
+                     "np.allclose(got, expected, rtol=0, atol=...) with the atol of each output");
+    ulp_note_add(notes, "reason",
+                 "%g times the largest error of this arithmetic over schedules and %zu trials",
                  ULP_TOLERANCE_FACTOR, tolerance->trials);
 }
 
-static void add_tolerance_page(const struct ulp_page *page, const struct ulp_tolerance *tolerance)
+static json_t *make_notes(const struct ulp_tolerance *tolerance)
 {
-    add_tolerance_verdict(page, tolerance);
-    add_table(page->out, tolerance);
-    add_options(page->out, tolerance);
+    json_t *notes = json_array();
+    for (size_t u = 0; u < tolerance->unjudged.count; u++) {
+        struct ulp_text text = {0};
+        ulp_text_add(&text, "cannot be judged: ");
+        ulp_unjudged_say(&text, &tolerance->unjudged.items[u]);
+        ulp_note_text(&notes, "", &text);
+    }
+    if (tolerance->narrow_products)
+        ulp_note_add(&notes, "",
+                     "TF32 is a permission: what a library computes in FP32 all the same has "
+                     "smaller errors (--keep NODE=fp32)");
+    if (tolerance->no_bound)
+        ulp_note_add(&notes, "", "no bounds: %s", tolerance->no_bound);
+    add_options(&notes, tolerance);
+    return notes;
 }
 
-ULP_PAGE_TEXT(ulp_tolerance_text, ulp_tolerance, add_tolerance_page)
+/* The SQNR of 95 % of runs, which of few elements is a matter of chance. */
+static void add_range(struct ulp_json_writer *writer, const void *of, const void *context)
+{
+    const struct ulp_tolerance_output *output = of;
+    const double size = 20 * ulp_math_log10(output->ref_rms);
+    (void)context;
+    ulp_json_put(writer, "least_db", ulp_json_number(size - 20 * ulp_math_log10(output->most)));
+    ulp_json_put(writer, "most_db", ulp_json_number(size - 20 * ulp_math_log10(output->least)));
+}
+
+static void add_said(struct ulp_json_writer *writer, const void *of, const void *context)
+{
+    const struct ulp_tolerance *tolerance = of;
+    struct ulp_headline head = {0};
+    (void)context;
+    conclude(&head, tolerance);
+    ulp_headline_put(writer, &head);
+    ulp_json_put(writer, "notes", make_notes(tolerance));
+}
 
 static json_t *make_tolerance_document(const struct ulp_tolerance *tolerance)
 {
-    static const struct ulp_json_hook hooks[] = {
-        {&ulp_struct_unjudged_list, NULL, ulp_json_put_unjudged}};
+    ULP_ENTER_ENVIRONMENT;
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_unjudged_list, NULL,
+                                                  ulp_json_put_unjudged},
+                                                 {&ulp_struct_tolerance_output, add_range, NULL},
+                                                 {&ulp_struct_tolerance, add_said, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
-    ulp_tolerance_text(tolerance, ULP_PAGE_PROSE, false, &text, &ignored);
-    return ulp_json_document(&ulp_struct_tolerance, tolerance, &how, ulp_json_paragraph(text));
+    struct ulp_headline head = {0};
+    conclude(&head, tolerance);
+    return ulp_json_document(&ulp_struct_tolerance, tolerance, &how, ulp_headline_json(&head));
 }
 
-ULP_DOCUMENT_WRITE(ulp_tolerance_write, ulp_tolerance, "tolerance", make_tolerance_document)
+enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width, bool colour,
+                                   char **out, struct ulp_error *error)
+{
+    return ulp_document_text("tolerance", make_tolerance_document(tolerance), 0, width, colour, out,
+                             error);
+}
+
+enum ulp_status ulp_tolerance_write(const struct ulp_tolerance *tolerance, enum ulp_output_kind as,
+                                    const char *path, struct ulp_error *error)
+{
+    return ulp_html_write_as("tolerance", as, make_tolerance_document(tolerance), path, error);
+}

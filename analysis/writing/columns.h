@@ -3,7 +3,6 @@
 
 #include <ulpscope/model.h>
 
-#include "base/machine/environment.h"
 #include "base/text/shown.h"
 #include "base/text/text.h"
 
@@ -27,19 +26,6 @@ struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour);
  * With another status than ULP_OK, or out of memory, *out is NULL. */
 enum ulp_status ulp_page_take(struct ulp_text *text, enum ulp_status status, char **out,
                               struct ulp_error *error);
-/* The public function of that name, a result's text: what `add`, of a page and the result, makes.
- */
-#define ULP_PAGE_TEXT(name, type, add)                                                  \
-    enum ulp_status name(const struct type *result, int width, bool colour, char **out, \
-                         struct ulp_error *error)                                       \
-    {                                                                                   \
-        ULP_ENTER_ENVIRONMENT;                                                          \
-        struct ulp_text text = {0};                                                     \
-        const struct ulp_page page = ulp_page_make(&text, width, colour);               \
-        add(&page, result);                                                             \
-        return ulp_page_take(&text, ULP_OK, out, error);                                \
-    }
-
 /* Add a name that stands after `used` columns: what a terminal has no room for is cut at its
  * front. */
 void ulp_page_name(const struct ulp_page *page, const char *name, int used);

@@ -1,5 +1,5 @@
 /* A document made of a result's JSON by the rows of document.def: see document.h. */
-#include "analysis/writing/document.h"
+#include "analysis/writing/document_making.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,33 +9,6 @@
 
 /* ---- the rows ---- */
 
-enum row_kind {
-    ROW_KIND,
-    ROW_LEVEL,
-    ROW_TABLE,
-    ROW_SORT,
-    ROW_SORT_WORST,
-    ROW_SORT_LEAST,
-    ROW_PAGE,
-    ROW_WHERE,
-    ROW_GROUP,
-    ROW_COLUMN,
-    ROW_MARK,
-    ROW_CURVE,
-    ROW_LINE,
-    ROW_HOW,
-    ROW_END
-};
-/* What makes a cell good or bad. */
-enum rule { RULE_NONE, RULE_WORD, RULE_FLAG, RULE_OVER, RULE_ANY, RULE_BAD, RULE_GAIN };
-struct row {
-    enum row_kind kind;
-    const char *text[9];
-    int level, as, rule;
-    bool wide;
-};
-enum { WIDE = 1 };
-
 static const struct row rows[] = {
 #define KIND(...) {ROW_KIND, {__VA_ARGS__}, 0, 0, 0, false},
 #define LEVEL(condition, level) {ROW_LEVEL, {condition}, ULP_TILE_##level, 0, 0, false},
@@ -44,6 +17,8 @@ static const struct row rows[] = {
 #define SORT_WORST(path) {ROW_SORT_WORST, {path}, 0, 0, 0, false},
 #define SORT_LEAST(path) {ROW_SORT_LEAST, {path}, 0, 0, 0, false},
 #define PAGE() {ROW_PAGE, {""}, 0, 0, 0, false},
+#define MOST(count) {ROW_MOST, {""}, (count), 0, 0, false},
+#define LISTED() {ROW_LISTED, {""}, 0, 0, 0, false},
 #define WHERE(condition) {ROW_WHERE, {condition}, 0, 0, 0, false},
 #define GROUP(path) {ROW_GROUP, {path}, 0, 0, 0, false},
 #define COLUMN(title, path, as, rule, wide) \
@@ -51,61 +26,16 @@ static const struct row rows[] = {
 #define MARK(...) {ROW_MARK, {__VA_ARGS__}, 0, 0, 0, false},
 #define CURVE(...) {ROW_CURVE, {__VA_ARGS__}, 0, 0, 0, false},
 #define LINE(...) {ROW_LINE, {__VA_ARGS__}, 0, 0, 0, false},
+#define NOTE(...) {ROW_NOTE, {__VA_ARGS__}, 0, 0, 0, false},
 #define HOW(...) {ROW_HOW, {__VA_ARGS__}, 0, 0, 0, false},
 #include "analysis/writing/document.def"
     {ROW_END, {0}, 0, 0, 0, false}};
-
-/* The first row behind this one that is not of its part: a table's columns, a kind's tables. */
-static const struct row *find_behind(const struct row *row)
-{
-    const bool kind = row->kind == ROW_KIND;
-    for (row++; row->kind != ROW_END && row->kind != ROW_KIND; row++)
-        if (!kind && (row->kind < ROW_SORT || row->kind > ROW_COLUMN))
-            break;
-    return row;
-}
-
-/* ---- what words say ---- */
-
-static enum ulp_tile_level level_of_word(const char *word)
-{
-    static const struct {
-        const char *word;
-        enum ulp_tile_level level;
-    } words[] = {{"fine", ULP_TILE_GOOD},
-                 {"yes", ULP_TILE_GOOD},
-                 {"proven", ULP_TILE_GOOD},
-                 {"better", ULP_TILE_GOOD},
-                 {"obeyed", ULP_TILE_GOOD},
-                 {"borderline", ULP_TILE_WARN},
-                 {"conditional", ULP_TILE_WARN},
-                 {"within 1 bit", ULP_TILE_WARN},
-                 {"broken", ULP_TILE_BAD},
-                 {"no", ULP_TILE_BAD},
-                 {"not proven", ULP_TILE_BAD},
-                 {"worse", ULP_TILE_BAD},
-                 {"not obeyed", ULP_TILE_BAD},
-                 {"partly", ULP_TILE_BAD},
-                 {"overflows", ULP_TILE_BAD},
-                 {"spoils", ULP_TILE_BAD},
-                 {"lost", ULP_TILE_BAD},
-                 {"taken", ULP_TILE_WARN},
-                 {"inside", ULP_TILE_WARN},
-                 {"reaches output", ULP_TILE_BAD},
-                 {"poisons outputs", ULP_TILE_BAD},
-                 {"makes results wrong", ULP_TILE_BAD},
-                 {"matches nothing", ULP_TILE_BAD}};
-    for (size_t w = 0; word && w < sizeof words / sizeof *words; w++)
-        if (strcmp(words[w].word, word) == 0)
-            return words[w].level;
-    return ULP_TILE_PLAIN;
-}
 
 static enum ulp_tile_level judge(int rule, const struct ulp_document_cell *cell)
 {
     switch (rule) {
     case RULE_FLAG:
-    case RULE_WORD: return level_of_word(cell->text);
+    case RULE_WORD: return ulp_level_of_word(cell->text);
     case RULE_OVER: return cell->number > 1 ? ULP_TILE_BAD : ULP_TILE_PLAIN;
     case RULE_ANY: return cell->number > 0 ? ULP_TILE_BAD : ULP_TILE_PLAIN;
     case RULE_BAD: return cell->text && *cell->text ? ULP_TILE_BAD : ULP_TILE_PLAIN;
@@ -115,13 +45,6 @@ static enum ulp_tile_level judge(int rule, const struct ulp_document_cell *cell)
 }
 
 /* ---- blocks ---- */
-
-struct making {
-    struct ulp_document *document;
-    const struct row *kind;
-    struct ulp_error *error;
-    enum ulp_status status;
-};
 
 static struct ulp_document_block *add_block(struct making *making, enum ulp_block_kind kind)
 {
@@ -148,139 +71,6 @@ static const char *keep_text(struct making *making, const struct ulp_text *text)
     if (!copy)
         making->status = ulp_out_of_memory(making->error);
     return copy;
-}
-
-/* The text with what it names, in the document's memory; NULL: something that it names is not
- * there, or out of memory. */
-static const char *expand(struct making *making, const struct ulp_json_place *place,
-                          const char *text, const char *between)
-{
-    ULP_SCOPED(ulp_text_free) struct ulp_text out = {0};
-    const bool all = ulp_json_expand(&out, place, text, between);
-    char *copy =
-        out.failed ? NULL
-                   : ulp_arena_text(making->document->memory, out.data ? out.data : "", out.length);
-    if (!copy)
-        making->status = ulp_out_of_memory(making->error);
-    return all ? copy : NULL;
-}
-
-/* ---- lists ---- */
-
-/* The places at a path that a condition holds for. */
-struct places {
-    struct making *making;
-    const char *condition; /* NULL: all */
-    struct ulp_json_place *items;
-    size_t count, room;
-};
-
-/* The place with those above it, which the visit keeps only while it is there. */
-static const struct ulp_json_place *keep_up(struct places *places,
-                                            const struct ulp_json_place *place)
-{
-    const struct ulp_json_place *last = places->count ? &places->items[places->count - 1] : NULL;
-    if (!place)
-        return NULL;
-    if (last && last->up && last->up->value == place->value)
-        return last->up; /* rows of one list have it in common */
-    struct ulp_json_place *copy = ulp_arena_take(places->making->document->memory, 1, sizeof *copy);
-    if (copy)
-        *copy = (struct ulp_json_place){place->value, keep_up(places, place->up)};
-    return copy;
-}
-
-static bool take_place(const struct ulp_json_place *place, void *context)
-{
-    struct places *places = context;
-    struct making *making = places->making;
-    if (places->condition && !ulp_json_holds(place, places->condition))
-        return true;
-    if (places->count == places->room) {
-        const size_t room = 2 * places->room + 64;
-        struct ulp_json_place *grown = realloc(places->items, room * sizeof *grown);
-        if (!grown) {
-            making->status = ulp_out_of_memory(making->error);
-            return false;
-        }
-        places->items = grown;
-        places->room = room;
-    }
-    const struct ulp_json_place *up = keep_up(places, place->up);
-    if (place->up && !up)
-        making->status = ulp_out_of_memory(making->error);
-    places->items[places->count++] = (struct ulp_json_place){place->value, up};
-    return making->status == ULP_OK;
-}
-
-static void free_places(struct places *places)
-{
-    free(places->items);
-}
-
-static struct places list_places(struct making *making, const struct ulp_json_place *from,
-                                 const char *path, const char *condition)
-{
-    struct places places = {making, condition, NULL, 0, 0};
-    ulp_json_visit(from, path, take_place, &places);
-    return places;
-}
-
-/* ---- order ---- */
-
-enum { SORTS = 3 }; /* of a table */
-struct keyed {
-    struct ulp_json_place place;
-    double key[SORTS];
-    size_t at;
-};
-
-static int compare_keyed(const void *a, const void *b)
-{
-    const struct keyed *x = a, *y = b;
-    for (int k = 0; k < SORTS; k++)
-        if (x->key[k] != y->key[k])
-            return x->key[k] > y->key[k] ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static double find_key(const struct row *sort, const struct ulp_json_place *place)
-{
-    static const char *const severities[] = {"note", "warning", "error"};
-    const char *word = ulp_json_text_at(place, sort->text[0]);
-    const double number = ulp_json_number_at(place, sort->text[0]);
-    for (int s = 0; word && s < 3; s++)
-        if (strcmp(severities[s], word) == 0)
-            return s;
-    if (sort->kind == ROW_SORT_WORST)
-        return level_of_word(word) == ULP_TILE_BAD    ? 2
-               : level_of_word(word) == ULP_TILE_WARN ? 1
-                                                      : 0;
-    return isnan(number) ? INFINITY : sort->kind == ROW_SORT_LEAST ? -number : fabs(number);
-}
-
-/* By the SORT rows of the table. */
-static enum ulp_status sort_places(const struct row *table, struct places *places,
-                                   struct ulp_error *error)
-{
-    const struct row *sorts[SORTS], *end = find_behind(table);
-    size_t count = 0;
-    for (const struct row *row = table + 1; row < end; row++)
-        if (row->kind >= ROW_SORT && row->kind <= ROW_SORT_LEAST && count < SORTS)
-            sorts[count++] = row;
-    if (!count || !places->count)
-        return ULP_OK;
-    ULP_SCOPED(ulp_scoped_free) struct keyed *keyed = calloc(places->count, sizeof *keyed);
-    ULP_TRY(ulp_taken(keyed, error));
-    for (size_t p = 0; p < places->count; p++) {
-        keyed[p] = (struct keyed){.place = places->items[p], .at = p};
-        for (size_t s = 0; s < count; s++)
-            keyed[p].key[s] = find_key(sorts[s], &places->items[p]);
-    }
-    qsort(keyed, places->count, sizeof *keyed, compare_keyed);
-    for (size_t p = 0; p < places->count; p++)
-        places->items[p] = keyed[p].place;
-    return ULP_OK;
 }
 
 /* ---- tables ---- */
@@ -316,21 +106,25 @@ static enum ulp_status fill_table(struct making *making, const struct row *table
                                   const struct ulp_json_place *items, size_t count)
 {
     struct ulp_arena *memory = making->document->memory;
-    const struct row *end = find_behind(table);
+    const struct row *end = ulp_find_behind(table);
     struct ulp_document_block *block = add_block(making, ULP_BLOCK_TABLE);
     const struct row *used[32];
     ULP_TRY(making->status);
-    const char *title = expand(making, of, table->text[3], ", "),
-               *note = expand(making, of, table->text[4], ", ");
+    const char *title = ulp_expand(making, of, table->text[3], ", "),
+               *note = ulp_expand(making, of, table->text[4], ", ");
     block->text[0] = table->text[2];
     block->text[1] = title && *title ? title : table->text[2];
     block->text[2] = note ? note : "";
     for (const struct row *row = table + 1; row < end; row++) {
         bool any = false;
         block->page |= row->kind == ROW_PAGE;
+        block->listed |= row->kind == ROW_LISTED;
+        block->most = row->kind == ROW_MOST ? (size_t)row->level : block->most;
         for (size_t r = 0; r < count && !any && row->kind == ROW_COLUMN; r++) {
             const struct ulp_document_cell cell = make_cell(row, &items[r]);
-            any = (cell.text && *cell.text) || !isnan(cell.number) || cell.node >= 0;
+            any = (cell.text && *cell.text) || cell.node >= 0 ||
+                  (row->as == ULP_AS_SHARE ? cell.number != 0 && !isnan(cell.number)
+                                           : !isnan(cell.number));
         }
         if (any && block->column_count < sizeof used / sizeof *used)
             used[block->column_count++] = row;
@@ -364,17 +158,14 @@ static size_t find_group(const struct places *places, size_t first, const char *
 static enum ulp_status add_table(struct making *making, const struct row *table,
                                  const struct ulp_json_place *of)
 {
-    const struct row *end = find_behind(table);
-    const char *condition = NULL, *group = NULL;
+    const struct row *end = ulp_find_behind(table);
+    const char *group = NULL;
     for (const struct row *row = table + 1; row < end; row++)
-        if (row->kind == ROW_WHERE)
-            condition = expand(making, of, row->text[0], ", ");
-        else if (row->kind == ROW_GROUP)
-            group = row->text[0];
-    ULP_SCOPED(free_places)
-    struct places places = list_places(making, of, table->text[1], condition);
+        group = row->kind == ROW_GROUP ? row->text[0] : group;
+    ULP_SCOPED(ulp_free_places)
+    struct places places = ulp_list_places(making, of, table->text[1], table);
     ULP_TRY(making->status);
-    ULP_TRY(sort_places(table, &places, making->error));
+    ULP_TRY(ulp_sort_places(table, &places, making->error));
     for (size_t p = 0, next; p < places.count; p = next) {
         next = find_group(&places, p, group);
         ULP_TRY(
@@ -389,7 +180,7 @@ static enum ulp_status fill_pairs(struct making *making, struct ulp_document_blo
                                   const struct ulp_json_place *of, const char *list,
                                   const char *first, const char *second)
 {
-    ULP_SCOPED(free_places) struct places places = list_places(making, of, list, NULL);
+    ULP_SCOPED(ulp_free_places) struct places places = ulp_list_places(making, of, list, NULL);
     ULP_TRY(making->status);
     ULP_TAKE(block->cells, making->document->memory, 2 * places.count + 1, making->error);
     block->column_count = 2;
@@ -414,7 +205,7 @@ static enum ulp_status add_mark(struct making *making, const struct row *row,
     struct ulp_document_block *block = add_block(making, ULP_BLOCK_MARK);
     ULP_TRY(making->status);
     const char *lane = ulp_json_text_at(of, making->kind->text[3]),
-               *hint = expand(making, of, row->text[8], ", ");
+               *hint = ulp_expand(making, of, row->text[8], ", ");
     const char *const texts[] = {*row->text[0] ? lane : NULL,
                                  row->text[1],
                                  row->text[2],
@@ -432,18 +223,20 @@ static enum ulp_status add_curve(struct making *making, const struct row *row,
     struct ulp_document_block *block = add_block(making, line ? ULP_BLOCK_LINE : ULP_BLOCK_CURVE);
     ULP_TRY(making->status);
     for (int t = 0; t < (line ? 1 : 3); t++)
-        block->text[t] = expand(making, of, row->text[t], ", ");
+        block->text[t] = ulp_expand(making, of, row->text[t], ", ");
     return line ? fill_pairs(making, block, of, row->text[1], row->text[2], row->text[3]) : ULP_OK;
 }
 
 static enum ulp_status add_how(struct making *making, const struct row *row,
                                const struct ulp_json_place *of)
 {
-    const char *term = expand(making, of, row->text[1], ", "),
-               *text = expand(making, of, row->text[2], strchr(row->text[2], ' ') ? ", " : "\n");
+    const char *term = ulp_expand(making, of, row->text[1], ", "),
+               *text =
+                   ulp_expand(making, of, row->text[2], strchr(row->text[2], ' ') ? ", " : "\n");
     if (!term || !text || making->status != ULP_OK)
         return making->status;
-    struct ulp_document_block *block = add_block(making, ULP_BLOCK_HOW);
+    struct ulp_document_block *block =
+        add_block(making, row->kind == ROW_NOTE ? ULP_BLOCK_NOTE : ULP_BLOCK_HOW);
     ULP_TRY(making->status);
     block->text[0] = term;
     block->text[1] = text;
@@ -454,7 +247,7 @@ static enum ulp_status add_how(struct making *making, const struct row *row,
 
 static enum ulp_tile_level find_level(const struct row *kind, const struct ulp_json_place *place)
 {
-    const struct row *end = find_behind(kind);
+    const struct row *end = ulp_find_behind(kind);
     for (const struct row *row = kind + 1; row < end; row++)
         if (row->kind == ROW_LEVEL && (!*row->text[0] || ulp_json_holds(place, row->text[0])))
             return (enum ulp_tile_level)row->level;
@@ -464,18 +257,18 @@ static enum ulp_tile_level find_level(const struct row *kind, const struct ulp_j
 /* A report that was saved before it had the three has its verdict. */
 static enum ulp_status add_headline(struct making *making, const struct ulp_json_place *place)
 {
-    static const char *const members[] = {"", "headline", "why", "do"};
+    static const char *const members[] = {"", "headline", "why", "do", "beside"};
     struct ulp_document_block *block = add_block(making, ULP_BLOCK_HEADLINE);
     ULP_TRY(making->status);
     block->level = find_level(making->kind, place);
     block->tiles = json_object_get(place->value, "tiles");
     if (*making->kind->text[3])
         block->text[0] = ulp_json_text_at(place, making->kind->text[3]);
-    for (int t = 1; t < 4; t++)
+    for (int t = 1; t < 5; t++)
         block->text[t] = ulp_json_text_at(place, members[t]);
     if (block->text[2])
         return ULP_OK;
-    block->text[1] = expand(making, place, "{verdict}", "");
+    block->text[1] = ulp_expand(making, place, "{verdict}", "");
     if (block->text[0] && block->text[1]) {
         ULP_SCOPED(ulp_text_free) struct ulp_text named = {0};
         ulp_text_add(&named, "%s: %s", block->text[0], block->text[1]);
@@ -493,7 +286,7 @@ static enum ulp_status add_row(struct making *making, const struct row *row,
     const char *each = row->kind == ROW_KIND ? row->text[2] : row->text[0];
     if (row->kind == ROW_LINE || row->kind == ROW_CURVE)
         each = "";
-    ULP_SCOPED(free_places) struct places places = list_places(making, root, each, NULL);
+    ULP_SCOPED(ulp_free_places) struct places places = ulp_list_places(making, root, each, NULL);
     ULP_TRY(making->status);
     for (size_t p = 0; p < places.count; p++)
         switch (row->kind) {
@@ -510,7 +303,7 @@ static enum ulp_status add_row(struct making *making, const struct row *row,
 static enum ulp_status make_blocks(struct making *making, const json_t *root)
 {
     const struct ulp_json_place place = {root, NULL};
-    const struct row *end = find_behind(making->kind);
+    const struct row *end = ulp_find_behind(making->kind);
     for (const struct row *row = making->kind; row < end; row++)
         if (row->kind == ROW_KIND || row->kind == ROW_TABLE || row->kind >= ROW_MARK)
             ULP_TRY(add_row(making, row, &place));

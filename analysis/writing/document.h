@@ -15,7 +15,8 @@ enum ulp_block_kind {
     ULP_BLOCK_MARK,  /* what nodes of the graph are coloured by: rows of a node and a value */
     ULP_BLOCK_CURVE, /* what the lines behind it are drawn in */
     ULP_BLOCK_LINE,  /* rows of x and y */
-    ULP_BLOCK_HOW    /* how figures were obtained: a term and lines of text */
+    ULP_BLOCK_NOTE,  /* what else is said: a term and text */
+    ULP_BLOCK_HOW    /* how figures were obtained: a term and lines of text; not on a terminal */
 };
 
 /* How a cell is written. Those up to NODE are texts. */
@@ -47,12 +48,14 @@ const char *ulp_document_cell_say(char *out, size_t bytes, const struct ulp_docu
 struct ulp_document_block {
     enum ulp_block_kind kind;
     enum ulp_tile_level level;
-    /* Of a headline the name of what it is about, what, why and what to do; of a table the section,
-     * its title and note; of a mark the lane that it is of, key, title, hint, scale, words and
-     * their colours, with | between them; of a curve title, unit and note; of a line its name; of
-     * how the term and its text. NULL: none */
+    /* Of a headline the name of what it is about, what, why, what to do and what stands beside it;
+     * of a table the section, its title and note; of a mark the lane that it is of, key, title,
+     * hint, scale, words and their colours, with | between them; of a curve title, unit and note;
+     * of a line its name; of how the term and its text. NULL: none */
     const char *text[7];
     bool page;           /* of a table: not on a terminal */
+    bool listed;         /* of a table: not on the page, whose list of nodes has it */
+    size_t most;         /* of a table: rows of the largest, which are all that is meant; 0: all */
     const json_t *tiles; /* of a headline, borrowed */
     struct ulp_document_column *columns;
     size_t column_count, row_count;
@@ -75,10 +78,14 @@ void ulp_document_free(struct ulp_document *document);
 json_t *ulp_document_page(const struct ulp_document *document);
 /* As a comment on a pull request has it: the headlines, then a table for each. */
 void ulp_document_markdown(const struct ulp_document *document, struct ulp_text *out);
-/* The headlines of a result that was saved. */
-void ulp_page_headlines(const struct ulp_page *page, const char *kind, const json_t *root);
-/* The tables of a result of that kind, whose JSON is freed, each behind its title and note, of each
- * at most so many rows (0: all). Nothing on a page for prose. */
+/* What a terminal shows: headlines, notes, and of each table at most so many rows (0: all). Frees
+ * the JSON; NULL: out of memory. */
+enum { ULP_DOCUMENT_ROWS = 12 };
+void ulp_page_document(const struct ulp_page *page, const char *kind, json_t *root, size_t most);
+/* The same as a text, which the caller frees. */
+enum ulp_status ulp_document_text(const char *kind, json_t *root, size_t most, int width,
+                                  bool colour, char **out, struct ulp_error *error);
+/* The tables alone; nothing on a page for prose. */
 void ulp_page_tables(const struct ulp_page *page, const char *kind, json_t *root, size_t most);
 
 /* ---- document_path.c: what stands at a path in JSON ---- */
@@ -97,9 +104,9 @@ bool ulp_json_visit(const struct ulp_json_place *place, const char *path, ulp_us
 double ulp_json_number_at(const struct ulp_json_place *place, const char *path);
 const char *ulp_json_text_at(const struct ulp_json_place *place, const char *path);
 /* Is any value there true, not 0 and not empty; of "path=word" that word, of "path=@other" the text
- * at the other path; and "!path": is there none? */
+ * at the other path; "path<1": is the number less; and "!path": is there none? */
 bool ulp_json_holds(const struct ulp_json_place *place, const char *condition);
-/* The text with what stands at {path} in its place, lists with `between`, at most 20 of them.
- * False: one of the paths leads to nothing. */
+/* The text with what stands at {path} in its place, at {path%} in per cent, lists with `between`,
+ * at most 20 of them. False: one of the paths leads to nothing. */
 bool ulp_json_expand(struct ulp_text *out, const struct ulp_json_place *place, const char *text,
                      const char *between);

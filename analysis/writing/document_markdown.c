@@ -46,10 +46,11 @@ static void add_headline(struct ulp_text *out, const struct ulp_document_block *
     ulp_text_add(out, "**%s", marks[block->level]);
     add_words(out, block->text[1] ? block->text[1] : "");
     ulp_text_add(out, "**\n\n");
-    if (block->text[2]) {
-        add_words(out, block->text[2]);
-        ulp_text_add(out, "\n\n");
-    }
+    for (int t = 4; t >= 2; t -= 2)
+        if (block->text[t]) {
+            add_words(out, block->text[t]);
+            ulp_text_add(out, "\n\n");
+        }
     if (!block->text[3])
         return;
     ulp_text_add(out, "Do: ");

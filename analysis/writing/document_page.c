@@ -28,7 +28,8 @@ static json_t *make_page_rows(const struct ulp_document_block *block)
 
 static json_t *make_page_block(const struct ulp_document_block *block)
 {
-    static const char *const kinds[] = {"headline", "table", "mark", "curve", "line", "how"},
+    static const char *const kinds[] = {"headline", "table", "mark", "curve",
+                                        "line",     "note",  "how"},
                              *const as[] = {"text",   "name",   "node", "whole",
                                             "figure", "tenths", "share"};
     json_t *texts = json_array(), *columns = json_array();
@@ -49,7 +50,8 @@ json_t *ulp_document_page(const struct ulp_document *document)
 {
     json_t *blocks = json_array();
     for (size_t b = 0; b < document->block_count; b++)
-        ulp_json_append(&blocks, make_page_block(&document->blocks[b]));
+        if (!document->blocks[b].listed)
+            ulp_json_append(&blocks, make_page_block(&document->blocks[b]));
     return ulp_json_object("title", json_string(document->title), "model",
                            ulp_json_text(document->model), "blocks", blocks, NULL);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/writing/document.h"
@@ -85,9 +86,14 @@ static bool is_untrue(const struct ulp_json_place *place, void *context)
 bool ulp_json_holds(const struct ulp_json_place *place, const char *condition)
 {
     char path[PATH_BYTES];
-    const char *equals = strchr(condition, '='), *word = equals ? equals + 1 : NULL;
+    const char *equals = strchr(condition, '='), *word = equals ? equals + 1 : NULL,
+               *less = strchr(condition, '<');
     if (*condition == '!')
         return !find_first(place, condition + 1);
+    if (less) {
+        snprintf(path, sizeof path, "%.*s", (int)(less - condition), condition);
+        return ulp_json_number_at(place, path) < strtod(less + 1, NULL);
+    }
     snprintf(path, sizeof path, "%.*s", equals ? (int)(equals - condition) : (int)strlen(condition),
              condition);
     if (word && *word == '@' && !(word = ulp_json_text_at(place, word + 1)))
@@ -98,6 +104,7 @@ bool ulp_json_holds(const struct ulp_json_place *place, const char *condition)
 struct expanding {
     struct ulp_text *out;
     const char *between;
+    bool percent;
     size_t count;
 };
 
@@ -112,6 +119,8 @@ static bool add_value(const struct ulp_json_place *place, void *context)
     ulp_text_add(e->out, "%s", e->count > 1 ? e->between : "");
     if (text)
         ulp_text_add(e->out, "%s", text);
+    else if (e->percent)
+        ulp_text_add(e->out, "%.3g %%", 100 * json_number_value(place->value));
     else if (json_is_integer(place->value))
         ulp_text_add(e->out, "%lld", (long long)json_integer_value(place->value));
     else
@@ -125,10 +134,10 @@ bool ulp_json_expand(struct ulp_text *out, const struct ulp_json_place *place, c
     bool all = true;
     for (const char *open; (open = strchr(text, '{')) != NULL;) {
         const char *close = strchr(open, '}');
-        struct expanding e = {out, between, 0};
+        struct expanding e = {out, between, close[-1] == '%', 0};
         char path[PATH_BYTES];
         ulp_text_put(out, text, (size_t)(open - text));
-        snprintf(path, sizeof path, "%.*s", (int)(close - open - 1), open + 1);
+        snprintf(path, sizeof path, "%.*s", (int)(close - open - 1 - e.percent), open + 1);
         ulp_json_visit(place, path, add_value, &e);
         if (e.count > LISTED)
             ulp_text_add(out, "%sand %zu more", between, e.count - LISTED);

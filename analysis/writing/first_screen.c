@@ -130,3 +130,19 @@ void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline
         ulp_headline_put(writer, headline);
     ulp_json_put(writer, "tiles", tiles);
 }
+
+void ulp_note_text(json_t **notes, const char *title, struct ulp_text *text)
+{
+    ulp_json_append(notes, ulp_json_object("title", json_string(title), "text",
+                                           ulp_json_lines(text), NULL));
+}
+
+void ulp_note_add(json_t **notes, const char *title, const char *format, ...)
+{
+    struct ulp_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ulp_text_show_list(&text, format, arguments);
+    va_end(arguments);
+    ulp_note_text(notes, title, &text);
+}

@@ -33,3 +33,7 @@ json_t *ulp_headline_json(struct ulp_headline *headline);
 /* Members "headline", "why" and "do" of the open object, and "tiles"; all are freed. */
 void ulp_headline_put(struct ulp_json_writer *writer, struct ulp_headline *headline);
 void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles);
+/* One more of a list of notes, {title, text}, which a document has beside headlines and tables. */
+void ulp_note_add(json_t **notes, const char *title, const char *format, ...) ULP_PRINTF(3, 4);
+/* The text, which is freed. */
+void ulp_note_text(json_t **notes, const char *title, struct ulp_text *text);

@@ -185,9 +185,6 @@ TEST(limits_and_reports)
     ck_assert(test_crosses(&result, "i:max_abs=9") && test_crosses(&result, "max_abs=0.000245"));
     ck_assert(!test_crosses(&result, "fp32:i:max_abs=0"));
     ck_ok(ulp_report_text(&result, 100, false, &summary, &why));
-    ck_assert_ptr_nonnull(strstr(summary, "2 of 6 differ, first at element 4"));
-    ck_assert_ptr_nonnull(strstr(summary, "with the reference's decisions: equal"));
-    ck_assert_ptr_nonnull(strstr(summary, "the same 6 rows, 2 in another place"));
     ck_assert_ptr_nonnull(strstr(summary, "ahead by 0.000244"));
     free(summary);
     ulp_audit_free(&result);

@@ -189,7 +189,7 @@ found, log = (json.load(open(name)) for name in sys.argv[1:])
 def only(thing, needed, allowed=''):
     keys = set(thing)
     assert set(needed.split()) <= keys <= set((needed + ' ' + allowed).split()), (keys, needed)
-only(found, 'schema ulpscope verdict headline tiles why do model_path targets node_count counts places findings seconds', 'assumed unplanned')
+only(found, 'schema ulpscope verdict headline tiles why do model_path targets node_count counts places findings notes seconds', 'assumed unplanned')
 only(log, 'version runs', '$schema')
 assert log['version'] == '2.1.0' and len(log['runs']) == 1
 run = log['runs'][0]
@@ -208,7 +208,7 @@ for rule in driver['rules']:
 assert len(run['results']) == len(found['findings']) == sum(found['counts'].values()) > 2
 for result, finding in zip(run['results'], found['findings']):
     only(result, 'ruleId ruleIndex level message locations')
-    only(finding, 'rule severity text what fix', 'node op value')
+    only(finding, 'rule severity text what why fix', 'node op value')
     assert driver['rules'][result['ruleIndex']]['id'] == result['ruleId'] == finding['rule']
     assert result['level'] == finding['severity'] in levels
     only(result['message'], 'text')
@@ -454,7 +454,7 @@ done
 shows <("$program" list bf16,constants=onnxconverter-common 2>&1) "makes FP16 and no bf16" "onnxconverter-common of bf16"
 
 expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
-shows out "schedules of tf32" "schedules"
+shows out "Schedules of tf32" "schedules"
 shows report2/report.json '"other_gpu": ' "schedules in report.json"
 expect 3 "report folder cannot be made" "$program" audit "$model" -i "$inputs" --arith fp32 --out "$inputs/x"
 

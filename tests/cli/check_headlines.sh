@@ -93,7 +93,7 @@ while read -r -u 3 command count arguments; do
             }' out >wrong
         [ ! -s wrong ] || fail "$command ${words[*]}: $(cat wrong)"
         # every command that is proposed: on a line by itself, or in parentheses
-        sed -nE 's/^ *(do|next|Try)? *(ulpscope [a-z]+ .*)/\2/p; s/.*\((ulpscope [a-z]+ [^)]*)\).*/\1/p' out >>proposed
+        sed -nE 's/^ *(do|next|try)? *(ulpscope [a-z]+ .*)/\2/p; s/.*\((ulpscope [a-z]+ [^)]*)\).*/\1/p' out >>proposed
     done
 done 3< <(cases)
 # they can be copied and run
@@ -134,7 +134,7 @@ if python3 -c 'import numpy' 2>/dev/null; then
     python3 -c 'import numpy as np; x = np.repeat(np.load("digits.npz")["patches"], 2, 0); x[0] = np.inf; np.savez("nan.npz", patches=x)'
     for line in "tolerance -a e4m2" "doctor -a fp16"; do
         "$program" $line --allow-nonfinite-inputs digits.onnx -i nan.npz -q >out 2>err || [ $? = 1 ] || fail "$line, infinite inputs: $(cat err)"
-        sed -nE 's/^ *(do|next|Try)? *(ulpscope (audit|plan|fix|doctor|quantise) .*)/\2/p' out >commands
+        sed -nE 's/^ *(do|next|try)? *(ulpscope (audit|plan|fix|doctor|quantise) .*)/\2/p' out >commands
         [ -s commands ] || fail "$line, infinite inputs: nothing is proposed"
         grep -v -- ' --allow-nonfinite-inputs' commands && fail "$line: infinite inputs are not said to be meant"
     done

@@ -69,7 +69,7 @@ def follow(name, model, inputs, arithmetic):
     def audit(*more):
         return subprocess.run([program, "audit", model, "-i", inputs, "-a", arithmetic, "-q", "-t", "2", "-o", "r", *more], check=True, capture_output=True, text=True).stdout
 
-    tried = re.search(r"^  (?:Try|do   ) ulpscope (audit .* --keep .* # .*)$", audit(), re.M)
+    tried = re.search(r"^  (?:try|do) +ulpscope (audit .* --keep .* # .*)$", audit(), re.M)
     if not tried:
         return False
     figure = re.search(r" # (.*) is at (.*) dB then, (.*) dB more$", tried[1])

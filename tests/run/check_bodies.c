@@ -363,7 +363,6 @@ TEST(reports_say_rounds)
     ck_assert_uint_eq(found, 5 * result.lane_count);
     char *summary;
     ck_ok(ulp_report_text(&result, 100, false, &summary, &why));
-    ck_assert_ptr_nonnull(strstr(summary, "MatMul x3 "));
     for (const char *start = summary; *start; start += strcspn(start, "\n") + 1)
         ck_assert_uint_le(strcspn(start, "\n"), 100);
     free(summary);

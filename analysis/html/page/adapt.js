@@ -235,7 +235,7 @@ function viewOf(data) {
   const usual = (name) => data.formats.find((format) => format.name === name.split(/[,@]/)[0]);
   view.lanes = (root.lanes ?? []).map((lane) => ({ name: lane.name, storage: lane.arithmetic?.storage ? { ...lane.arithmetic.storage, largest: lane.arithmetic.storage.max_finite } : usual(lane.name) }));
   // those of the first report, and what the steps before it say
-  view.headlines = of("headline").map(({ text, level, tiles }) => ({ name: text[0], what: text[1] ?? "", why: text[2], todo: text[3], level, tiles }));
+  view.headlines = of("headline").map(({ text, level, tiles }) => ({ name: text[0], what: text[1] ?? "", why: [text[4], text[2]].filter(Boolean).join(". "), todo: text[3], level, tiles }));
   view.first = reports[0].document.blocks.filter((block) => block.kind === "headline").length;
   // the first report's come before what it is of
   view.tables = reports.flatMap((report) => report.document.blocks.filter((block) => block.kind === "table").map((block) => ({ section: block.text[0], title: block.text[1], note: block.text[2], columns: block.columns.map(columnOf), rows: block.rows, leads: report === reports[0] && report !== main })));
@@ -247,6 +247,7 @@ function viewOf(data) {
   view.nodes = linkedNodes = nodesOf(root);
   if (view.nodes) addMarks(view, of("mark"));
   const terms = new Set();
+  for (const { text } of of("note")) view.how.push([text[0], text[1]]);
   for (const { text } of of("how")) if (!terms.has(text[0])) terms.add(text[0]), view.how.push([text[0], text[1]]);
   view.how.push(["Written by", `ulpscope ${data.version}`]);
   view.origin = [data.date, data.model && `SHA-256 ${data.model.sha256.slice(0, 12)}`].filter(Boolean);

@@ -1,4 +1,6 @@
 /* ulpscope audit --between: what given tokens lose from one arithmetic to another. */
+#include <unistd.h>
+
 #include <string.h>
 
 #include "base/error.h"
@@ -19,8 +21,11 @@ static void close_comparing(struct comparing *c)
     close_work(&c->work);
 }
 
-PRINTS(print_between, ulp_between_text)
-WRITES(write_between, ulp_between_write)
+static enum ulp_status write_between(const void *of, enum ulp_output_kind as, const char *path,
+                                     struct ulp_error *error)
+{
+    return ulp_between_write(of, as, path, error);
+}
 
 static enum ulp_status read_tokens(const struct audit_options *options, struct comparing *c,
                                    struct ulp_between_options *wanted, struct ulp_error *error)
@@ -62,10 +67,6 @@ enum ulp_status audit_between(const struct audit_options *options, struct ulp_er
     struct ulp_between_options wanted = {.reference = options->reference,
                                          .output = options->audit.output,
                                          .thread_count = options->common.threads};
-    const struct result result = {.of = &c.between,
-                                  .print = print_between,
-                                  .write = write_between,
-                                  .page = options->html};
     ULP_TRY(open_lanes(options, &c, &wanted, error));
     ULP_TRY(read_tokens(options, &c, &wanted, error));
     ULP_TRY(open_work(&c.work, &options->common, NULL, NULL, error));
@@ -75,5 +76,12 @@ enum ulp_status audit_between(const struct audit_options *options, struct ulp_er
                                                    &wanted, &c.between, error);
     progress_clear(&c.work.progress);
     ULP_TRY(status);
+    char *text = NULL;
+    ULP_TRY(ulp_between_text(&c.between, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                             &text, error));
+    const struct result result = {.of = &c.between,
+                                  .text = text,
+                                  .write = write_between,
+                                  .page = options->html};
     return say_result(&result, error);
 }

@@ -1,4 +1,5 @@
 /* ulpscope compare: options, recordings, the comparison. */
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -134,15 +135,25 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     return status;
 }
 
-PRINTS(print_comparison, ulp_comparison_text)
-WRITES(write_comparison, ulp_comparison_write)
+static enum ulp_status write_comparison(const void *of, enum ulp_output_kind as, const char *path,
+                                        struct ulp_error *error)
+{
+    return ulp_comparison_write(of, as, path, error);
+}
 
 static enum ulp_status report(const struct compare_options *options,
                               const struct ulp_comparison *comparison, struct ulp_error *error)
 {
-    const struct result result = {comparison,   print_comparison, write_comparison,
-                                  options->out, "compare.json",   options->html};
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     bool explained = !comparison->ill;
+    ULP_TRY(ulp_comparison_text(comparison, terminal_width(STDOUT_FILENO),
+                                use_colour(STDOUT_FILENO), &text, error));
+    fputs(text, stdout);
+    const struct result result = {.of = comparison,
+                                  .write = write_comparison,
+                                  .folder = options->out,
+                                  .folder_has = "compare.json",
+                                  .page = options->html};
     ULP_TRY(say_result(&result, error));
     for (size_t f = 0; f < comparison->file_count; f++)
         explained &= comparison->files[f].explained;

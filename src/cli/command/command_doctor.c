@@ -1,4 +1,5 @@
 /* ulpscope doctor: the whole walk, one verdict. */
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -93,8 +94,11 @@ static void finish_doctor(struct making *making)
     close_work(&making->work);
 }
 
-PRINTS(print_doctor, ulp_doctor_text)
-WRITES(write_doctor, ulp_doctor_write)
+static enum ulp_status write_doctor(const void *of, enum ulp_output_kind as, const char *path,
+                                    struct ulp_error *error)
+{
+    return ulp_doctor_write(of, as, path, error);
+}
 
 static enum ulp_status run_doctor(void *parsed, struct ulp_error *error)
 {
@@ -102,12 +106,15 @@ static enum ulp_status run_doctor(void *parsed, struct ulp_error *error)
     ULP_SCOPED(finish_doctor) struct making making = {.options = options};
     ULP_SCOPED(ulp_doctor_free) struct ulp_doctor doctor = {0};
     ULP_TRY(diagnose(&making, &doctor, error));
-    const struct result result = {&doctor,
-                                  print_doctor,
-                                  write_doctor,
-                                  options->out,
-                                  "doctor.json, and those of the steps",
-                                  options->html};
+    char *text = NULL;
+    ULP_TRY(ulp_doctor_text(&doctor, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                            &text, error));
+    const struct result result = {.of = &doctor,
+                                  .text = text,
+                                  .write = write_doctor,
+                                  .folder = options->out,
+                                  .folder_has = "doctor.json, and those of the steps",
+                                  .page = options->html};
     ULP_TRY(say_result(&result, error));
     return judge(doctor.grade == ULP_GRADE_FINE, error);
 }

@@ -1,5 +1,6 @@
 /* ulpscope engine: what a runtime built of a model, whether wishes were obeyed, what differs
  * between two engines. */
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -93,17 +94,6 @@ static enum ulp_status run_engine(struct session *session, struct ulp_error *err
     return judge_wishes(session, error);
 }
 
-static enum ulp_status print_engine(const void *of, int width, bool colour, char **out,
-                                    struct ulp_error *error)
-{
-    const struct session *session = of;
-    const struct engine_options *options = session->options;
-    return options->paths[1] ? ulp_engine_map_changes_text(&session->changes, options->shown, width,
-                                                           colour, out, error)
-                             : ulp_engine_map_text(&session->built[0], &session->wishes,
-                                                   options->shown, width, colour, out, error);
-}
-
 static enum ulp_status write_engine(const void *of, enum ulp_output_kind as, const char *path,
                                     struct ulp_error *error)
 {
@@ -111,6 +101,25 @@ static enum ulp_status write_engine(const void *of, enum ulp_output_kind as, con
     const size_t last = session->options->paths[1] != NULL;
     return ulp_engine_map_write(&session->built[last], &session->wishes,
                                 last ? &session->changes : NULL, as, path, error);
+}
+
+static enum ulp_status say_engine(const struct session *session, struct ulp_error *error)
+{
+    const struct engine_options *options = session->options;
+    const int width = terminal_width(STDOUT_FILENO);
+    const bool colour = use_colour(STDOUT_FILENO);
+    char *text = NULL;
+    ULP_TRY(options->paths[1] ? ulp_engine_map_changes_text(&session->changes, options->shown,
+                                                            width, colour, &text, error)
+                              : ulp_engine_map_text(&session->built[0], &session->wishes,
+                                                    options->shown, width, colour, &text, error));
+    const struct result result = {.of = session,
+                                  .text = text,
+                                  .write = write_engine,
+                                  .folder = options->out,
+                                  .folder_has = "engine.json",
+                                  .page = options->html};
+    return say_result(&result, error);
 }
 
 static void close_session(struct session *session)
@@ -149,11 +158,9 @@ static enum ulp_status run_engine_command(void *parsed, struct ulp_error *error)
     const struct engine_options *options = parsed;
     ULP_SCOPED(close_session) struct session session = {.options = options};
     const struct ulp_wishes *wishes = &session.wishes;
-    const struct result result = {&session,     print_engine,  write_engine,
-                                  options->out, "engine.json", options->html};
     ULP_TRY(run_engine(&session, error));
     ULP_TRY(say_refusal(&session, error));
-    ULP_TRY(say_result(&result, error));
+    ULP_TRY(say_engine(&session, error));
     return judge(!options->fail_on_disobeyed || wishes->counts[ULP_WISH_OBEYED] == wishes->count,
                  error);
 }

@@ -1,4 +1,5 @@
 /* ulpscope fix: from a model that fails to one that holds. */
+#include <unistd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +24,11 @@ static void announce_plan(void *context, double seconds)
         seconds / 60);
 }
 
-PRINTS(print_fix, ulp_fix_text)
-WRITES(write_fix, ulp_fix_write)
+static enum ulp_status write_fix(const void *of, enum ulp_output_kind as, const char *path,
+                                 struct ulp_error *error)
+{
+    return ulp_fix_write(of, as, path, error);
+}
 
 static enum ulp_status run_fix(void *parsed, struct ulp_error *error)
 {
@@ -32,7 +36,6 @@ static enum ulp_status run_fix(void *parsed, struct ulp_error *error)
     const struct common_options *common = &options->common;
     ULP_SCOPED(close_work) struct work work = {0};
     ULP_SCOPED(ulp_fix_free) struct ulp_fix fix = {0};
-    const struct result result = {&fix, print_fix, write_fix, .page = options->html};
     struct ulp_fix_options wanted = options->fix;
     ULP_TRY(open_work(&work, common, NULL, options->reference_model, error));
     wanted.original = work.original;
@@ -45,6 +48,13 @@ static enum ulp_status run_fix(void *parsed, struct ulp_error *error)
     wanted.plans_context = &work;
     ULP_TRY(ulp_fix_run(work.model, &wanted, work.given, work.samples.count, &fix, error));
     progress_clear(&work.progress);
+    char *text = NULL;
+    ULP_TRY(
+        ulp_fix_text(&fix, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text, error));
+    const struct result result = {.of = &fix,
+                                  .text = text,
+                                  .write = write_fix,
+                                  .page = options->html};
     ULP_TRY(say_result(&result, error));
     return judge(fix.met, error);
 }

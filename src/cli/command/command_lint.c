@@ -78,25 +78,29 @@ static void list_edits(const struct lint_options *options, const struct ulp_lint
         say(stdout, "  not checked by a run: %s\n", fixed->unchecked);
 }
 
-WRITES(write_lint, ulp_lint_write)
+static enum ulp_status write_lint(const void *of, enum ulp_output_kind as, const char *path,
+                                  struct ulp_error *error)
+{
+    return ulp_lint_write(of, as, path, error);
+}
 
 static enum ulp_status report(const struct lint_options *options,
                               const struct ulp_lint_result *result,
                               const struct ulp_lint_fixed *fixed, struct ulp_error *error)
 {
-    const struct result files = {result, .write = write_lint, .page = options->html};
-    ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
+    char *text = NULL;
     ULP_TRY(ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
-                          use_colour(STDOUT_FILENO), &summary, error));
-    char *end = strstr(summary, "\n\n");
-    if (options->common.quiet && end)
-        end[1] = '\0'; /* the verdict is the first paragraph */
-    fputs(summary, stdout);
+                          use_colour(STDOUT_FILENO), &text, error));
+    const struct result said = {.of = result,
+                                .text = text,
+                                .brief = options->common.quiet,
+                                .write = write_lint,
+                                .page = options->html};
+    ULP_TRY(say_result(&said, error));
     if (options->fix)
         list_edits(options, fixed);
     if (options->sarif)
         ULP_TRY(ulp_lint_write_sarif(result, options->sarif, error));
-    ULP_TRY(say_result(&files, error));
     size_t failing = 0;
     for (int s = options->fail_on; s < ULP_SEVERITY_COUNT; s++)
         failing += result->counts[s];

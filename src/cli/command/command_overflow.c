@@ -1,4 +1,5 @@
 /* ulpscope overflow: options, samples, the forecast. */
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,14 +161,24 @@ static bool is_judged(const struct ulp_overflow_forecast *forecast)
     return all && !forecast->beyond_reference;
 }
 
-PRINTS(print_forecast, ulp_overflow_text)
-WRITES(write_forecast, ulp_overflow_write)
+static enum ulp_status write_forecast(const void *of, enum ulp_output_kind as, const char *path,
+                                      struct ulp_error *error)
+{
+    return ulp_overflow_write(of, as, path, error);
+}
 
 static enum ulp_status report(const struct overflow_options *options,
                               const struct ulp_overflow_forecast *forecast, struct ulp_error *error)
 {
-    const struct result result = {forecast,     print_forecast,  write_forecast,
-                                  options->out, "overflow.json", options->html};
+    char *text = NULL;
+    ULP_TRY(ulp_overflow_text(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                              &text, error));
+    const struct result result = {.of = forecast,
+                                  .text = text,
+                                  .write = write_forecast,
+                                  .folder = options->out,
+                                  .folder_has = "overflow.json",
+                                  .page = options->html};
     ULP_TRY(say_result(&result, error));
     bool holds = true;
     for (size_t l = 0; l < forecast->lane_count; l++)

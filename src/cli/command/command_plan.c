@@ -1,4 +1,5 @@
 /* ulpscope plan: find the nodes to keep in a wider arithmetic. */
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,14 +42,17 @@ static enum ulp_status run_apply(const struct plan_options *options, struct ulp_
     return mixed.reason ? ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", "") : ULP_OK;
 }
 
-/* ---- the search ---- */
+static enum ulp_status write_search(const void *of, enum ulp_output_kind as, const char *path,
+                                    struct ulp_error *error)
+{
+    return ulp_search_write(of, as, path, error);
+}
 
-WRITES(write_search, ulp_search_write)
+/* ---- the search ---- */
 
 static enum ulp_status report(const struct plan_options *options, const struct ulp_search *found,
                               struct ulp_error *error)
 {
-    const struct result files = {found, .write = write_search, .page = options->html};
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     ULP_TRY(ulp_search_text(found, &text, error));
     fputs(text, stdout);
@@ -59,7 +63,8 @@ static enum ulp_status report(const struct plan_options *options, const struct u
     }
     if (found->mixed.path || found->mixed.reason)
         ULP_TRY(say_mixed(&found->mixed, error));
-    ULP_TRY(say_result(&files, error));
+    const struct result result = {.of = found, .write = write_search, .page = options->html};
+    ULP_TRY(say_result(&result, error));
     return judge(found->met && found->validated_met == found->validated_count &&
                      !(found->mixed_ratio > 1),
                  error);

@@ -1,4 +1,5 @@
 /* ulpscope prove: options, the plan, the proof. */
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,8 +34,11 @@ static enum ulp_status prove_samples(const struct prove_options *options,
     return ulp_proof_run(model, program, &box, common->threads, proof, error);
 }
 
-PRINTS(print_proof, ulp_proof_text)
-WRITES(write_proof, ulp_proof_write)
+static enum ulp_status write_proof(const void *of, enum ulp_output_kind as, const char *path,
+                                   struct ulp_error *error)
+{
+    return ulp_proof_write(of, as, path, error);
+}
 
 static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
 {
@@ -44,8 +48,6 @@ static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
     ULP_SCOPED(ulp_proof_free) struct ulp_proof proof = {0}; /* has names of the model */
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    const struct result result = {&proof,       print_proof,  write_proof,
-                                  options->out, "proof.json", options->html};
     ULP_TRY(load_with_shapes(common, options->out, &model, error));
     ULP_TRY(read_samples(model, common, false, &samples, error));
     const struct ulp_program_options plan_options = {.dims = common->dims,
@@ -54,6 +56,15 @@ static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
     ULP_TRY(ulp_program_create(model, &options->arithmetic, 1, &plan_options, &program, error));
     ULP_TRY(prove_samples(options, model, program, &samples, &proof, error));
     free_samples(&samples); /* not held while it is written */
+    char *text = NULL;
+    ULP_TRY(ulp_proof_text(&proof, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
+                           error));
+    const struct result result = {.of = &proof,
+                                  .text = text,
+                                  .write = write_proof,
+                                  .folder = options->out,
+                                  .folder_has = "proof.json",
+                                  .page = options->html};
     ULP_TRY(say_result(&result, error));
     const bool proven =
         proof.output_count && !proof.empty && proof.counts[ULP_PROOF_PROVEN] == proof.output_count;

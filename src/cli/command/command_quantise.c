@@ -1,5 +1,6 @@
 /* ulpscope quantise: what formats with scales cost, a format for each product, quantised.onnx; and
  * the look at one arithmetic's factors, which --arith asks for. */
+#include <unistd.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdint.h>
@@ -123,8 +124,11 @@ static enum ulp_status calibrate(const struct quantise_options *options,
     return status;
 }
 
-PRINTS(print_scales, ulp_scales_text)
-WRITES(write_scales, ulp_scales_write)
+static enum ulp_status write_scales(const void *of, enum ulp_output_kind as, const char *path,
+                                    struct ulp_error *error)
+{
+    return ulp_scales_write(of, as, path, error);
+}
 
 static enum ulp_status look_at_scales(const struct quantise_options *options,
                                       struct ulp_error *error)
@@ -151,8 +155,14 @@ static enum ulp_status look_at_scales(const struct quantise_options *options,
     ULP_TRY(ulp_scales_run(work.model, work.given->inputs, &wanted, &scales, error));
     progress_clear(&work.progress);
     free_samples(&work.samples); /* not held while it is written */
-    return say_result(&(struct result){&scales, print_scales, write_scales, .page = options->html},
-                      error);
+    char *text = NULL;
+    ULP_TRY(ulp_scales_text(&scales, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                            &text, error));
+    const struct result result = {.of = &scales,
+                                  .text = text,
+                                  .write = write_scales,
+                                  .page = options->html};
+    return say_result(&result, error);
 }
 
 /* ---- a format for each product ---- */
@@ -196,7 +206,11 @@ static enum ulp_status search_formats(const struct quantise_options *options, st
     return ULP_OK;
 }
 
-WRITES(write_allocation, ulp_search_write)
+static enum ulp_status write_allocation(const void *of, enum ulp_output_kind as, const char *path,
+                                        struct ulp_error *error)
+{
+    return ulp_search_write(of, as, path, error);
+}
 
 static enum ulp_status run_quantise(void *parsed, struct ulp_error *error)
 {
@@ -204,7 +218,6 @@ static enum ulp_status run_quantise(void *parsed, struct ulp_error *error)
     ULP_SCOPED(close_work) struct work work = {0};
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    const struct result files = {&found, .write = write_allocation, .page = options->html};
     if (options->arithmetic)
         return look_at_scales(options, error);
     ULP_TRY(open_work(&work, &options->common, options->out, NULL, error));
@@ -215,7 +228,8 @@ static enum ulp_status run_quantise(void *parsed, struct ulp_error *error)
         ULP_TRY(ulp_search_write(&found, ULP_OUTPUT_FOLDER, options->out, error));
         say(stdout, "plan: %s/plan.json (audit --plan reads it)\n", options->out);
     }
-    ULP_TRY(say_result(&files, error));
+    const struct result result = {.of = &found, .write = write_allocation, .page = options->html};
+    ULP_TRY(say_result(&result, error));
     return judge(found.met && found.validated_met == found.validated_count, error);
 }
 

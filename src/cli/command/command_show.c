@@ -1,5 +1,6 @@
 /* ulpscope show: the report of an audit, read again: as text, as a page, in other tools' formats.
  */
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,24 +50,18 @@ static enum ulp_status write_report(const struct show_options *options, struct u
                          request->limit_count, request->allow_nonfinite_inputs, error);
 }
 
-/* What is looked up, where. */
-struct lookup {
-    const struct ulp_saved *saved;
-    const char *pattern;
-};
-
-static enum ulp_status print_nodes(const void *of, int width, bool colour, char **out,
-                                   struct ulp_error *error)
+static enum ulp_status show(const struct ulp_saved *saved, const char *pattern,
+                            struct ulp_error *error)
 {
-    const struct lookup *lookup = of;
-    return ulp_saved_show(lookup->saved, lookup->pattern, width, colour, out, error);
-}
-
-static enum ulp_status write_nodes(const void *of, enum ulp_output_kind as, const char *path,
-                                   struct ulp_error *error)
-{
-    const struct lookup *lookup = of;
-    return ulp_saved_show_as(lookup->saved, lookup->pattern, as, path, error);
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(ulp_saved_show(saved, pattern, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                           &text, error));
+    fputs(text, stdout);
+    if (json_file())
+        ULP_TRY(ulp_saved_show_as(saved, pattern, ULP_OUTPUT_JSON, json_file(), error));
+    return markdown_file()
+               ? ulp_saved_show_as(saved, pattern, ULP_OUTPUT_MARKDOWN, markdown_file(), error)
+               : ULP_OK;
 }
 
 static enum ulp_status run_show(void *parsed, struct ulp_error *error)
@@ -82,9 +77,7 @@ static enum ulp_status run_show(void *parsed, struct ulp_error *error)
     ULP_TRY(ulp_saved_read(options->report, budget, &saved, error));
     if (options->request.format)
         return write_report(options, saved, error);
-    const struct lookup lookup = {saved, options->pattern};
-    return say_result(&(struct result){.of = &lookup, .print = print_nodes, .write = write_nodes},
-                      error);
+    return show(saved, options->pattern, error);
 }
 
 #define PARSED struct show_options

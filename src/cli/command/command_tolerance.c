@@ -1,4 +1,5 @@
 /* ulpscope tolerance: options, the measurement, the verdict on a given tolerance. */
+#include <unistd.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,9 +143,6 @@ static bool is_met(const struct tolerance_options *options, const struct ulp_tol
     return met;
 }
 
-PRINTS(print_tolerance, ulp_tolerance_text)
-WRITES(write_tolerance, ulp_tolerance_write)
-
 static void close_working(struct working *working)
 {
     ulp_tolerance_free(&working->tolerance);
@@ -152,17 +150,24 @@ static void close_working(struct working *working)
     close_work(&working->work);
 }
 
+static enum ulp_status write_tolerance(const void *of, enum ulp_output_kind as, const char *path,
+                                       struct ulp_error *error)
+{
+    return ulp_tolerance_write(of, as, path, error);
+}
+
 static enum ulp_status run_tolerance(void *parsed, struct ulp_error *error)
 {
     const struct tolerance_options *options = parsed;
     ULP_SCOPED(close_working) struct working working = {0};
-    const struct result result = {.of = &working.tolerance,
-                                  .print = print_tolerance,
-                                  .write = write_tolerance};
     ULP_TRY(measure_tolerance(options, &working, error));
     if (options->common.allow_nonfinite_inputs)
         forget_meant(&working.tolerance.unjudged);
     const bool met = !options->check || is_met(options, &working.tolerance);
+    char *text = NULL;
+    ULP_TRY(ulp_tolerance_text(&working.tolerance, terminal_width(STDOUT_FILENO),
+                               use_colour(STDOUT_FILENO), &text, error));
+    const struct result result = {.of = &working.tolerance, .text = text, .write = write_tolerance};
     ULP_TRY(say_result(&result, error));
     return judge(met, error);
 }

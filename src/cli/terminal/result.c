@@ -1,17 +1,10 @@
 /* A result as text, JSON, a folder and a page. */
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-static enum ulp_status print(const struct result *result, struct ulp_error *error)
-{
-    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    ULP_TRY(result->print(result->of, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                          &text, error));
-    fputs(text, stdout);
-    return ULP_OK;
-}
 
 static enum ulp_status write_files(const struct result *result, struct ulp_error *error)
 {
@@ -32,9 +25,13 @@ static enum ulp_status write_files(const struct result *result, struct ulp_error
 
 enum ulp_status say_result(const struct result *result, struct ulp_error *error)
 {
-    if (result->print)
-        ULP_TRY(print(result, error));
-    return result->write ? write_files(result, error) : ULP_OK;
+    char *end = result->text && result->brief ? strstr(result->text, "\n\n") : NULL;
+    if (end)
+        end[1] = '\0';
+    if (result->text)
+        fputs(result->text, stdout);
+    free(result->text);
+    return write_files(result, error);
 }
 
 enum ulp_status print_refusal(const struct ulp_refusal *refusal, struct ulp_error *error)

@@ -71,32 +71,18 @@ enum ulp_status read_held_out(const struct work *work, char **paths, size_t coun
 /* The part that begins, as an analysis says it (`begins` of its options); context: the progress. */
 void progress_part(void *context, size_t part, size_t part_count);
 
-/* What a command says of its result, and the files of it that its options name. PRINTS and WRITES
- * make the functions of that kind from those of a result in ulpscope/. */
-typedef enum ulp_status print_result(const void *of, int width, bool colour, char **out,
-                                     struct ulp_error *error);
+/* What a command says of its result, and the files of it that its options name. */
 typedef enum ulp_status write_result(const void *of, enum ulp_output_kind as, const char *path,
                                      struct ulp_error *error);
 struct result {
     const void *of;
-    print_result *print;    /* NULL: it is printed already */
-    write_result *write;    /* NULL: there are no files of it */
+    char *text; /* printed and freed; NULL: it is printed already */
+    bool brief; /* of the text the first paragraph: headlines and notes */
+    write_result *write;
     const char *folder;     /* --out; NULL: none */
     const char *folder_has; /* which is said: "proof.json" */
     const char *page;       /* --html; NULL: none */
 };
-#define PRINTS(name, function)                                                      \
-    static enum ulp_status name(const void *of, int width, bool colour, char **out, \
-                                struct ulp_error *error)                            \
-    {                                                                               \
-        return function(of, width, colour, out, error);                             \
-    }
-#define WRITES(name, function)                                                             \
-    static enum ulp_status name(const void *of, enum ulp_output_kind as, const char *path, \
-                                struct ulp_error *error)                                   \
-    {                                                                                      \
-        return function(of, as, path, error);                                              \
-    }
 enum ulp_status say_result(const struct result *result, struct ulp_error *error);
 
 /* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
