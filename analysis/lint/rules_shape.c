@@ -112,6 +112,40 @@ static bool is_product(struct ulp_lint *lint, struct ulp_lint_place place,
     return one || whole;
 }
 
+/* Is it a BatchNormalization of a matrix? */
+static bool is_norm_of_matrix(struct ulp_lint *lint, struct ulp_lint_place norm)
+{
+    if (!ulp_lint_is(norm, "BatchNormalization"))
+        return false;
+    ulp_lint_plan(lint);
+    const struct ulp_tensor *x =
+        lint->planned ? ulp_lint_shape_of(lint, 0, norm.graph, ulp_lint_input(norm, 0)) : NULL;
+    return x && x->rank == 2;
+}
+
+/* Of a MatMul, does the optimiser make a Gemm of it and the Add of a constant behind it? */
+static bool becomes_gemm(struct ulp_lint_place place)
+{
+    const int out = ulp_lint_output(place, 0);
+    if (ulp_lint_is(place, "Gemm"))
+        return true;
+    if (!ulp_lint_is(place, "MatMul") || ulp_lint_reader_count(place.graph, out) != 1)
+        return false;
+    const struct ulp_lint_place add = ulp_lint_reader(place.graph, out, 0);
+    return ulp_lint_is(add, "Add") &&
+           ulp_lint_constant(place.graph, ulp_lint_input(add, ulp_lint_input(add, 0) == out));
+}
+
+void ulp_lint_norm_webgpu(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    for (size_t i = 0; i < 2 && lint->targets == ULP_TARGET_ORT_WEBGPU && becomes_gemm(place); i++)
+        if (is_norm_of_matrix(lint, ulp_lint_source(place, i))) {
+            ulp_lint_add(lint, place, NULL, "its %s factor is a BatchNormalization of [n, c]",
+                         i ? "second" : "first");
+            return;
+        }
+}
+
 void ulp_lint_conv_webgpu(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const struct ulp_tensor *weights =

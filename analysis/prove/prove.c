@@ -296,7 +296,7 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     proof->model_path = copy_text(prover, ulp_model_path(model));
     proof->arguments = ulp_model_words(proof->memory, model);
-    proof->arithmetic = copy_text(prover, program->lanes[0].name);
+    proof->arithmetic = copy_text(prover, program->lanes[0].asked);
     proof->format = program->lanes[0].storage;
     prover->limit = proof->format.max_finite;
     ULP_TAKE(prover->bounds, proof->memory, program->main->slot_count + 1, error);

@@ -94,10 +94,12 @@ static void add_condition(const struct ulp_page *page, const struct ulp_proof *p
         ulp_text_add(page->out, "in [%g, %g]%s", first->low, first->high, origin_of(first));
 }
 
-static void add_upper(struct ulp_text *out, const char *text)
+/* A format alone in capitals, as it is called in a sentence; an arithmetic by its name. */
+static void add_format(struct ulp_text *out, const char *text)
 {
+    const bool named = strpbrk(text, ":,@=");
     for (; *text; text++)
-        ulp_text_add(out, "%c", toupper((unsigned char)*text));
+        ulp_text_add(out, "%c", named ? *text : toupper((unsigned char)*text));
 }
 
 /* Why, and where the bound grew. */
@@ -187,7 +189,7 @@ static void add_what(const struct ulp_page *page, const struct ulp_proof *proof)
                  conditional = proof->counts[ULP_PROOF_CONDITIONAL],
                  others = proof->counts[ULP_PROOF_NOT_PROVEN];
     size_t indexes = 0;
-    add_upper(page->out, proof->arithmetic);
+    add_format(page->out, proof->arithmetic);
     if (proof->empty)
         ulp_text_show(page->out, ": nothing is proven of output %s, which has no element",
                       proof->empty);

@@ -195,6 +195,15 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
                            error);
 }
 
+static void report_nearly(const struct ulp_searcher *search, struct ulp_search *out)
+{
+    if (out->kept_count < out->node_count || search->nearly.kept == out->kept_count)
+        return;
+    out->nearly_kept = search->nearly.kept;
+    out->nearly_held = search->nearly.held;
+    out->nearly_drawn = search->nearly.drawn;
+}
+
 static enum ulp_status report_layers(const struct ulp_searcher *search, const size_t *place,
                                      struct ulp_search *out, struct ulp_error *error)
 {
@@ -468,6 +477,7 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     ULP_TRY(report_ranges(search, out, error));
     if (search->given)
         ULP_TRY(report_layers(search, place, out, error));
+    report_nearly(search, out);
     ULP_TRY(report_nodes(search, place, out, error));
     ULP_TRY(ulp_search_report_left(search, out, error));
     ULP_TRY(ulp_places_make(search->emulation.program, out->memory, &out->places, error));

@@ -88,6 +88,9 @@ struct ulp_searcher {
     size_t judged_in_count;
     struct ulp_search_verified *verified; /* by target; NULL: not asked for */
     bool holds;                           /* in as many draws as are to, in each target */
+    struct ulp_search_nearly {
+        size_t kept, held, drawn; /* nodes; draws, in the target where fewest held */
+    } nearly; /* the smallest set that met the tolerance in the samples, not in all draws; or 0 */
     double deadline;                      /* by ulp_seconds_now; INFINITY: none */
     bool over;                            /* it has passed */
     bool scaled;                          /* some have scales: layers are products */

@@ -260,6 +260,10 @@ struct ulp_search {
         bool named;
     } * left;
     double confidence; /* as asked; 0: no draws were made */
+    /* of a plan that keeps every node, as no fewer held in the draws: the smallest set of nodes
+     * that met the tolerance in the samples, and in how many of the draws that it was tried in; 0:
+     * none did */
+    size_t nearly_kept, nearly_held, nearly_drawn;
     size_t target_count;
     struct ulp_search_target *targets;
     /* of a plan that keeps products in FP32: "allowed" (targets compute them in TF32, and that was

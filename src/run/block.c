@@ -63,9 +63,12 @@ static const struct ulp_arithmetic *find_own(const struct ulp_arithmetic *arithm
                                              const struct ulp_tensor *const *inputs,
                                              struct ulp_arithmetic *room)
 {
+    const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     const struct ulp_arithmetic *own =
         ulp_steps_arithmetic(arithmetic,
-                             &(struct ulp_call){.bound = &step->bound,
+                             &(struct ulp_call){.bound = form && form->lanes & ULP_FORM_OPTIMISED
+                                                             ? &form->bound
+                                                             : &step->bound,
                                                 .input_count = step->own_input_count,
                                                 .in = inputs,
                                                 .constants = list_constants(step, lane, true)},

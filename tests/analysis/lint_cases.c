@@ -385,6 +385,17 @@ const struct lint_case lint_cases[] = {
      .clean =
          "(float[1,6,5,5] x) => (float[1,4,5,5] y) <float[4,6,1,1] w = {" ZEROS_24 "}> { [n] y = "
          "Conv (x, w) }"},
+    {.rule = "norm-webgpu",
+     .opset = 17,
+     .count = 1,
+     .says = "n: its first factor is a BatchNormalization of [n, c]",
+     .targets = "ort-webgpu",
+     .found = "(float[3,2] x) => (float[3,1] y) <float[2] s = {1, 2}, float[2,1] w = {1, 2}, "
+              "float[1] b = {1}> { [m] t = BatchNormalization(x, s, s, s, s) [n] p = MatMul(t, w) "
+              "y = Add(p, b) }",
+     .clean = "(float[3,2] x) => (float[3,1] y) <float[2] s = {1, 2}, float[2,1] w = {1, 2}, "
+              "float[1] b = {1}> { [m] t = BatchNormalization(x, s, s, s, s) u = Relu(t) [n] p = "
+              "MatMul(u, w) y = Add(p, b) }"},
     {.rule = "softmax-unscaled",
      .opset = 17,
      .count = 1,

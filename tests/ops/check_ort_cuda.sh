@@ -8,6 +8,23 @@ python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-cuda:fp16 --
 python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-cuda:bf16 --bf16 --least 99.4 >out || fail "operators in BF16 are not the recorded ones: $(cat out)"
 [ "$(wc -l <out)" = 11 ] || fail "operators of the sample in BF16: $(wc -l <out)"
 ! python3 "$source/lab/compare_operators.py" "$program" "$sample" fp16 --least 90 >out || fail "fp16 tells nothing: $(cat out)"
+# small graphs that the optimiser joins, as lab/record_ort_joins.py recorded them
+python3 - "$program" "$source/tests/data/ort_cuda/joined.npz" <<'END' || fail "joined graphs"
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+data = np.load(sys.argv[2])
+for key in [name[:-6] for name in data.files if name.endswith("|model")]:
+    pathlib.Path("joined.onnx").write_bytes(data[key + "|model"].tobytes())
+    np.savez("joined.npz", **{name[len(key) + 3:]: data[name] for name in data.files if name.startswith(key + "|i:")})
+    equal = []
+    for arithmetic in ("ort-cuda:fp16", "fp16"):
+        subprocess.run([sys.argv[1], "run", "joined.onnx", "-i", "joined.npz", "-a", arithmetic, "-q", "-o", "made.npz"], check=True)
+        equal.append(np.mean(list(np.load("made.npz").values())[0] == data[key + "|o"]))
+    assert equal[0] >= 0.994 and (equal[1] < 0.9 or not key.startswith(("quick", "scale"))), (key, equal)
+END
 # a recurrence sums in FP16 there: overflow foresees what audit finds, and nothing of them in FP32
 python3 - "$source/examples" <<'END' || fail "a recurrence"
 import sys

@@ -243,12 +243,32 @@ static enum ulp_status look_on_draws(struct holding *holding, struct ulp_error *
 
 /* ---- judged ---- */
 
+/* What is said where nothing holds but everything kept. */
+static void note_nearly(struct ulp_searcher *search, const ulp_pick *of)
+{
+    struct ulp_search_nearly now = {0};
+    bool met = !search->holds;
+    for (size_t n = 0; n < search->emulation.program->node_count; n++)
+        now.kept += ulp_search_choice_of(search, of, n) != search->narrow;
+    for (size_t t = 0; t < search->target_count; t++) {
+        const struct ulp_search_verified *verified = &search->verified[t];
+        met &= verified->own <= 1;
+        if (t == 0 || verified->held * now.drawn < now.held * verified->count) {
+            now.held = verified->held;
+            now.drawn = verified->count;
+        }
+    }
+    if (met && now.held && (!search->nearly.kept || now.kept < search->nearly.kept))
+        search->nearly = now;
+}
+
 static enum ulp_status judge_set(struct holding *holding, size_t place, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
     struct ulp_watched *set = &holding->known[place];
     double quantile = 0, freedom;
     ULP_TRY(ulp_search_verify(search, set->of, error));
+    note_nearly(search, set->of);
     set->count = 0;
     for (size_t t = 0; t < search->target_count; t++) {
         const struct ulp_search_verified *verified = &search->verified[t];

@@ -248,6 +248,13 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
     else if (!found->met)
         ulp_text_show(&head->todo, "ask for less (--tolerance), or keep nodes in more than %s",
                       widest(found));
+    else if (found->nearly_kept)
+        ulp_text_show(
+            &head->todo,
+            "leave the model in %s; or keep %zu node%s, which meet%s it in the samples and "
+            "in %zu of %zu draws (a lower --confidence takes them)",
+            widest(found), found->nearly_kept, plural(found->nearly_kept),
+            found->nearly_kept == 1 ? "s" : "", found->nearly_held, found->nearly_drawn);
     else if (found->kept_count && found->mixed.reason)
         ulp_text_show(&head->todo, "take the nodes' names from plan.json: no mixed.onnx, %s",
                       found->mixed.reason);

@@ -9,7 +9,7 @@
 struct prove_options {
     struct common_options common;
     struct ulp_arithmetic arithmetic;
-    const char *out, *html;
+    const char *out, *html, *target;
     bool fail_on_unproven;
     double widen; /* 0: not given */
 };
@@ -48,12 +48,16 @@ static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
     ULP_SCOPED(ulp_proof_free) struct ulp_proof proof = {0}; /* has names of the model */
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    struct ulp_arithmetic arithmetic = options->arithmetic;
+    char name[ULP_JUDGED_IN_BYTES];
     ULP_TRY(load_with_shapes(common, options->out, &model, error));
+    if (options->target)
+        ULP_TRY(ulp_judged_in(model, options->target, NULL, name, &arithmetic, error));
     ULP_TRY(read_samples(model, common, false, &samples, error));
     const struct ulp_program_options plan_options = {.dims = common->dims,
                                                      .dim_count = common->dim_count,
                                                      .inputs = &samples.items[0].inputs};
-    ULP_TRY(ulp_program_create(model, &options->arithmetic, 1, &plan_options, &program, error));
+    ULP_TRY(ulp_program_create(model, &arithmetic, 1, &plan_options, &program, error));
     ULP_TRY(prove_samples(options, model, program, &samples, &proof, error));
     free_samples(&samples); /* not held while it is written */
     char *text = NULL;

@@ -263,6 +263,11 @@ static bool is_moved(const struct ulp_trial *trial, const struct ulp_step *step)
         const size_t product = trial->program->main->steps[step->integer->product].number;
         moved |= held->of_node[product] != trial->of_node[product];
     }
+    for (const struct ulp_integer_form *form = step->integer; form; form = form->next)
+        for (size_t i = 0; i < form->taken_count; i++) {
+            const size_t taken = trial->program->main->steps[form->taken[i]].number;
+            moved |= held->of_node[taken] != trial->of_node[taken];
+        }
     for (size_t n = 0; inside && !moved && n < trial->program->node_count; n++)
         moved = inside[n] && held->of_node[n] != trial->of_node[n];
     return moved;

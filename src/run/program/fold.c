@@ -381,6 +381,7 @@ static enum ulp_status fold_block(struct ulp_program *program, struct ulp_block 
     ULP_TRY(ulp_program_join_attention(program, block, error));
     set_producers(block);
     ULP_TRY(ulp_program_integer_forms(program, block, error));
+    ULP_TRY(ulp_program_ort_forms(program, block, error));
     ULP_TRY(ulp_program_fold_norms(program, block, error));
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];

@@ -133,26 +133,17 @@ static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
     return input_slot(dequantize, 0);
 }
 
-/* What ONNX Runtime makes of a node: com.microsoft's `op`, with the node's attributes (`keeps`) and
- * these. */
-struct own_operator {
-    const char *op;
-    bool keeps;
-    size_t count;
-    struct ulp_attribute attributes[3];
-};
-
 static struct ulp_attribute integer_attribute(const char *name, int64_t value)
 {
     return (struct ulp_attribute){.name = name, .kind = ULP_ATTRIBUTE_INT, .i = value};
 }
 
-static enum ulp_status rename_node(const struct fuse *fuse, struct ulp_node *node,
-                                   const struct own_operator *own, struct ulp_error *error)
+static enum ulp_status rename_node(struct ulp_program *program, struct ulp_node *node,
+                                   const struct ulp_own_operator *own, struct ulp_error *error)
 {
     const size_t kept = own->keeps ? node->attribute_count : 0;
     struct ulp_attribute *attributes =
-        ulp_arena_take(fuse->program->arena, kept + own->count, sizeof *attributes);
+        ulp_arena_take(program->arena, kept + own->count, sizeof *attributes);
     ULP_TRY(ulp_taken(attributes, error));
     if (kept)
         memcpy(attributes, node->attributes, kept * sizeof *attributes);
@@ -164,14 +155,13 @@ static enum ulp_status rename_node(const struct fuse *fuse, struct ulp_node *nod
     return ULP_OK;
 }
 
-/* Give the step in such lanes the form `row`, or ONNX Runtime's own, of `product`'s node, reading
- * slots[0 .. count). */
-static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
-                                const struct ulp_step *product, const struct ulp_operator *row,
-                                const struct own_operator *own, unsigned lanes, const int *slots,
-                                size_t count, struct ulp_error *error)
+enum ulp_status ulp_step_add_form(struct ulp_program *program, const struct ulp_block *block,
+                                  struct ulp_step *step, const struct ulp_step *product,
+                                  const struct ulp_operator *row,
+                                  const struct ulp_own_operator *own, unsigned lanes,
+                                  const int *slots, size_t count, struct ulp_error *error)
 {
-    struct ulp_arena *arena = fuse->program->arena;
+    struct ulp_arena *arena = program->arena;
     struct ulp_integer_form *form = ulp_arena_take(arena, 1, sizeof *form);
     struct ulp_node *node = ulp_arena_take(arena, 1, sizeof *node);
     int *inputs = ulp_arena_take(arena, step->input_count + count, sizeof *inputs),
@@ -195,19 +185,28 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     node->inputs = numbers;
     node->output_count = 1;
     if (own)
-        ULP_TRY(rename_node(fuse, node, own, error));
-    *form = (struct ulp_integer_form){.product = (int)(product - fuse->block->steps),
+        ULP_TRY(rename_node(program, node, own, error));
+    *form = (struct ulp_integer_form){.product = (int)(product - block->steps),
                                       .lanes = lanes,
                                       .next = step->integer,
                                       .input_count = count,
                                       .from = from};
     ULP_TRY(ulp_bind_row(&form->bound, row, node, row ? product->opset : 1, arena, error));
-    ulp_program_charge_prepared(fuse->program, &form->bound);
+    ulp_program_charge_prepared(program, &form->bound);
     form->bound.key = step->bound.key;
     step->integer = form;
     step->inputs = inputs;
     step->input_count = used;
     return ULP_OK;
+}
+
+static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
+                                const struct ulp_step *product, const struct ulp_operator *row,
+                                const struct ulp_own_operator *own, unsigned lanes,
+                                const int *slots, size_t count, struct ulp_error *error)
+{
+    return ulp_step_add_form(fuse->program, fuse->block, step, product, row, own, lanes, slots,
+                             count, error);
 }
 
 /* A MatMul, Gemm or Conv of two dequantised factors. */
@@ -329,9 +328,9 @@ static enum ulp_status fuse_weights(const struct fuse *fuse, struct ulp_step *st
                                     struct ulp_error *error)
 {
     const int64_t block = ulp_step_coded_block(fuse->program, fuse->block, step);
-    const struct own_operator own = {.op = "DequantizedMatMul",
-                                     .count = 1,
-                                     .attributes = {integer_attribute("block_size", block)}};
+    const struct ulp_own_operator own = {.op = "DequantizedMatMul",
+                                         .count = 1,
+                                         .attributes = {integer_attribute("block_size", block)}};
     const int slots[] = {step->inputs[0], step->inputs[1], input_slot(step, 2)};
     return block ? add_form(fuse, step, step, NULL, &own, ULP_INTEGER_ORT, slots,
                             slots[2] < 0 ? 2 : 3, error)
@@ -396,7 +395,7 @@ static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step
     }
     slots[count++] = input_slot(step, 1);
     slots[count++] = input_slot(step, 2);
-    struct own_operator own_form = {.op = op, .keeps = true, .count = 1};
+    struct ulp_own_operator own_form = {.op = op, .keeps = true, .count = 1};
     own_form.attributes[0] = (struct ulp_attribute){.name = "raise",
                                                     .kind = ULP_ATTRIBUTE_FLOAT,
                                                     .f = type == ULP_TYPE_INT8 ? 128 : 0};

@@ -46,6 +46,8 @@ struct ulp_program_slot {
 
 /* ONNX Runtime's CPU provider; kernels with requant=; others. */
 enum { ULP_INTEGER_ORT = 1, ULP_INTEGER_FIXED = 2, ULP_INTEGER_PLAIN = 4, ULP_INTEGER_LANES = 7 };
+/* Those with fuse=ort: what ONNX Runtime's optimiser makes of several steps (ort_forms.c). */
+enum { ULP_FORM_OPTIMISED = 8, ULP_FORM_TAKEN = 2 };
 
 /* What a step computes in arithmetics with qdq=integer instead: a row of
  * ops/product/product_integer.c. */
@@ -56,6 +58,17 @@ struct ulp_integer_form {
     size_t input_count;
     const int *from;               /* the step's input that is each of its inputs; -1: omitted */
     struct ulp_integer_form *next; /* of other lanes; NULL: there is none */
+    int taken[ULP_FORM_TAKEN]; /* optimised: steps that it takes in, whose results it reads not */
+    size_t taken_count;
+};
+
+/* What ONNX Runtime makes of a node: com.microsoft's `op`, with the node's attributes (`keeps`) and
+ * these. */
+struct ulp_own_operator {
+    const char *op;
+    bool keeps;
+    size_t count;
+    struct ulp_attribute attributes[3];
 };
 
 /* In what a BatchNormalization's parameters go into a Conv's weights: step by step. */
@@ -294,7 +307,7 @@ struct ulp_program {
     } peak;
     size_t peak_limit;    /* the memory limit that it was found under */
     double carried_bytes; /* of all slots that are carried, in all lanes */
-    bool spelled; /* operators on quantised values are the nodes they stand for */
+    bool spelled;         /* operators on quantised values are the nodes they stand for */
     bool wants_integers;  /* some lane or node has qdq=integer */
     bool joins_attention; /* lanes have written-attention=kernel */
     /* lanes have fuse=ort, and in what their nodes' BatchNormalizations are folded then */
@@ -429,6 +442,15 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
                                                               const struct ulp_step *step)
 {
     const struct ulp_integer_form *form = step->integer;
+    for (; form && mix->items->fuse == ULP_FUSE_ORT; form = form->next) {
+        bool whole = form->lanes & ULP_FORM_OPTIMISED;
+        for (size_t i = 0; i < form->taken_count; i++)
+            whole &= ulp_mix_index(mix, block->steps[form->taken[i]].number) ==
+                     ulp_mix_index(mix, step->number);
+        if (whole)
+            return form;
+    }
+    form = step->integer;
     if (!form || !ulp_mix_arithmetic(mix, step->number)->schedule.qdq_integer)
         return NULL;
     const struct ulp_arithmetic *of = ulp_mix_arithmetic(mix, block->steps[form->product].number);
@@ -519,6 +541,17 @@ enum ulp_status ulp_program_groups(const struct ulp_program *program, size_t lan
  * a lane wants them. After folding, before last uses. */
 enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ulp_block *block,
                                           struct ulp_error *error);
+/* integer_form.c: give a step in such lanes the form `row`, or (NULL) ONNX Runtime's own, of
+ * `product`'s node, that reads slots[0 .. count). */
+enum ulp_status ulp_step_add_form(struct ulp_program *program, const struct ulp_block *block,
+                                  struct ulp_step *step, const struct ulp_step *product,
+                                  const struct ulp_operator *row,
+                                  const struct ulp_own_operator *own, unsigned lanes,
+                                  const int *slots, size_t count, struct ulp_error *error);
+/* ort_forms.c: the operators that ONNX Runtime's optimiser makes of several, whose kernels round
+ * elsewhere than the nodes do. */
+enum ulp_status ulp_program_ort_forms(struct ulp_program *program, struct ulp_block *block,
+                                      struct ulp_error *error);
 /* The blocks in which ONNX Runtime's CPU provider quantises the first factor of a MatMul or Gemm
  * with dequantised weights beside floats or 16-bit integers, of which it makes MatMulNBits with
  * accuracy_level 4 (recorded: tests/walk/check_runtime.py); 0: it does not. */

@@ -149,7 +149,7 @@ static void find_scaled(struct finding *f, int step)
         return;
     for (size_t i = 0; i < 2; i++) {
         const int product = find_before(f, step, i, "MatMul");
-        if (product >= 0 && (i == 0 || ulp_step_is(scale, "Mul")) &&
+        if (product >= 0 && !ulp_step_integer(f->mix, f->block, &f->block->steps[product]) && (i == 0 || ulp_step_is(scale, "Mul")) &&
             ulp_slot_is_scalar(f->block, ulp_step_input(scale, 1 - i), &number)) {
             add_group(f, (int[]){product, step}, 2);
             return;
