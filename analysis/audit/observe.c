@@ -321,6 +321,44 @@ static void note_iteration(struct ulp_audit_node *node, const struct ulp_event *
         node->last_error = relative;
 }
 
+/* The relative error of the elements from `first` on. */
+static double step_error(const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                         size_t first, size_t count)
+{
+    double errors = 0, squares = 0;
+    for (size_t i = first; i < first + count; i++) {
+        const double r = ulp_tensor_get(truth, i), off = ulp_tensor_get(value, i) - r;
+        errors += off * off;
+        squares += r * r;
+    }
+    return squares > 0 ? sqrt(errors / squares) : 0;
+}
+
+/* Of a recurrence's first direction its steps are what iterations are of a loop: Y is of steps,
+ * directions, batch and hidden. */
+static void note_steps(const struct ulp_auditor *auditor, const struct ulp_event *event, size_t l,
+                       struct ulp_audit_node *node)
+{
+    const struct ulp_bound *bound = &auditor->program->nodes[event->index].step->bound;
+    const struct ulp_attribute *direction = ulp_node_attribute(bound->node, "direction"),
+                               *layout = ulp_node_attribute(bound->node, "layout");
+    const struct ulp_tensor *truth = event->output_count ? event->values[0].entire : NULL,
+                            *value =
+                                truth ? event->values[(l + 1) * event->output_count].entire : NULL;
+    if (!value || !ulp_is_word(event->op, "LSTM GRU RNN") || event->output_positions[0] != 0 ||
+        truth->rank != 4 || !ulp_tensor_same_shape(value, truth) || truth->dims[0] < 2 ||
+        (layout && layout->i) || auditor->truth)
+        return;
+    const size_t steps = (size_t)truth->dims[0], each = truth->count / steps,
+                 count = each / (size_t)(truth->dims[1] ? truth->dims[1] : 1);
+    const bool reversed =
+        direction && direction->s && strncmp(direction->s, "reverse", strlen("reverse")) == 0;
+    const double head = step_error(value, truth, 0, count),
+                 tail = step_error(value, truth, (steps - 1) * each, count);
+    node->first_error = reversed ? tail : head;
+    node->last_error = reversed ? head : tail;
+}
+
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
                                   size_t l, const struct observed *observed,
                                   struct ulp_error *error)
@@ -368,6 +406,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         if (status == ULP_OK && looked->truth)
             status = ulp_auditor_judge(auditor, event, l, o, looked->stepped, error);
     }
+    note_steps(auditor, event, l, node);
     auditor->diverged |= diverged;
     node->executions++;
     if (status == ULP_OK)

@@ -440,7 +440,9 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
         return ulp_taken(x->doctor->remedy, error);
     }
     if (is_single(x) && !is_beyond(x)) /* the causes say what to do */
-        return ULP_OK;
+        return x->doctor->grade == ULP_GRADE_FINE || x->doctor->grade == ULP_GRADE_NOT
+                   ? ULP_OK
+                   : ulp_doctor_try_wider(x, error);
     if (!is_beyond(x) && !edits && (!plan || !(ulp_doctor_mends(plan) || plan->full > 1)))
         return ULP_OK;
     if (edits)
@@ -539,26 +541,6 @@ static void add_keep(struct ulp_text *out, const char *node)
     out->failed |= keep.failed;
 }
 
-/* In FP64 the nodes from the first that makes some of the error to the one that magnifies it. */
-#define MAKES_SOME 0.02
-
-static void add_double(struct ulp_text *out, const struct ulp_doctoring *x)
-{
-    const struct ulp_doctor *doctor = x->doctor;
-    const struct ulp_doctor_cause *cause = doctor->causes;
-    struct ulp_magnified magnified;
-    if (!doctor->cause_count || cause->index < 0 || cause->reason != ULP_DOCTOR_ERROR)
-        return;
-    size_t first = (size_t)cause->index, last = first;
-    if (ulp_report_magnifier(doctor->audit, x->lane, &x->lane->nodes[first], &magnified))
-        last = magnified.at->index;
-    out->failed |= magnified.failed;
-    for (size_t n = first; n-- > 0;)
-        if (x->lane->nodes[n].share >= MAKES_SOME)
-            first = n;
-    ulp_text_add(out, " --keep '#%zu-%zu=fp64'", first, last);
-}
-
 /* What is left of the error with the nodes that are named in FP32, where that is what they lack,
  * and what reads them: a result that is rounded between two kept nodes is rounded all the same. */
 static void add_keeps(struct ulp_text *out, const struct ulp_doctoring *x)
@@ -566,7 +548,8 @@ static void add_keeps(struct ulp_text *out, const struct ulp_doctoring *x)
     const struct ulp_doctor *doctor = x->doctor;
     enum { READERS = 2 };
     if (is_single(x)) {
-        add_double(out, x);
+        if (x->is_wide)
+            ulp_text_add(out, " --keep '#%zu-%zu=fp64'", x->wide_first, x->wide_last);
         return;
     }
     for (size_t c = 0; c < doctor->cause_count; c++) {

@@ -34,6 +34,9 @@ struct ulp_doctoring {
         size_t cause, at;
     } through[3];
     size_t through_count;
+    /* nodes that FP64 is tried in, where FP32 is what is wrong */
+    size_t wide_first, wide_last;
+    bool is_wide;
     size_t cause_capacity;
     double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
@@ -65,6 +68,10 @@ bool ulp_doctor_mends(const struct ulp_search *plan);
 enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error *error);
 #define CAUSE(reason, word, function, what) void function(struct ulp_doctoring *x);
 #include "analysis/doctor/reason.def"
+
+/* doctor_wider.c: where FP32 is what is wrong: the nodes that FP64 may mend, and the remedy that
+ * this is, as a run gives it. */
+enum ulp_status ulp_doctor_try_wider(struct ulp_doctoring *x, struct ulp_error *error);
 
 /* doctor_text.c: what is said first, and beside it. */
 void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head);

@@ -120,9 +120,10 @@ static void add_iterations(struct ulp_text *out, const struct ulp_audit *audit,
 void ulp_report_iterations(struct ulp_text *out, const struct ulp_audit_node *node)
 {
     if (ulp_report_grows(node) > MAGNIFIES)
-        ulp_text_add(
-            out, ", with a relative error of %.2g in its first iteration and of %.2g in its last",
-            node->first_error, node->last_error);
+        ulp_text_add(out, ", with a relative error of %.2g in its first %s and of %.2g in its last",
+                     node->first_error,
+                     ulp_is_word(node->op, "LSTM GRU RNN") ? "step" : "iteration",
+                     node->last_error);
 }
 
 /* "node 17 v (Sub) subtracts nearly equal values: a relative error before it counts for 7.1e+05

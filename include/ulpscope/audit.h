@@ -263,8 +263,9 @@ struct ulp_audit_node {
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest
      * over iterations and samples; NaN: no input has an error */
     double grew;
-    /* of a node that runs several times in a sample: its relative error in the first of these that
-     * has one, and in the last, of the last sample with any; NaN: it runs once */
+    /* of a node that runs several times in a sample, or of a recurrence's steps: its relative error
+     * in the first of these that has one, and in the last, of the last sample with any; NaN: it has
+     * one alone */
     double first_error, last_error;
 };
 

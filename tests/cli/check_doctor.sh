@@ -335,6 +335,42 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1
 grep -q ": fine " said || fail "two faults, both kept: $(head -3 said)"
 
+# What FP32 makes wrong: FP64 in the nodes that are named is run, and the figure is what an audit with these gives. A recurrence's error is said by its steps.
+PYTHONPATH=$source/examples python3 - <<'END' || fail "FP32's own"
+import numpy as np
+from onnx_writer import node, write_model
+
+random = np.random.default_rng(6)
+write_model("raw.onnx", [node("Add", "x far", "s", "shift"), node("Mul", "s s", "q", "square"), node("ReduceMean", "q", "a", "mean_square", axes=[-1], keepdims=1),
+                         node("ReduceMean", "s", "m", "mean", axes=[-1], keepdims=1), node("Mul", "m m", "b", "square_mean"), node("Sub", "a b", "v", "variance"), node("Mul", "v up", "y")],
+            {"x": (8, 64)}, ["y"], {"far": np.float32(2000), "up": np.float32(2)}, opset=17)
+np.savez("raw.npz", x=random.standard_normal((8, 64)).astype("f4"))
+turn = np.linalg.qr(random.standard_normal((16, 16)))[0][None] * 2.6
+write_model("cell.onnx", [node("RNN", "x w r", "states", "cell", hidden_size=16), node("MatMul", "states o", "y", "out")], {"x": (60, 2, 8)}, ["states", "y"],
+            {"w": (random.standard_normal((1, 16, 8)) * 0.15).astype("f4"), "r": turn.astype("f4"), "o": (random.standard_normal((16, 4)) / 4).astype("f4")}, opset=17)
+np.savez("cell.npz", x=random.standard_normal((60, 2, 8)).astype("f2").astype("f4"))
+END
+expect 1 "FP32's own" "$program" doctor raw.onnx -i raw.npz -a fp32 --task signal -q --json said.json
+range=$(sed -n 's/.* with nodes \([0-9]*\) to \([0-9]*\) in FP64 y is at .* dB, without them at .*/\1-\2/p' out)
+expect 0 "nodes in FP64" "$program" audit raw.onnx -i raw.npz -a fp32 --task signal --keep "#$range=fp64" -q --json kept.json
+python3 - <<'END' || fail "FP64 in nodes is another figure"
+import json, re
+said = float(re.search(r"in FP64 y is at ([0-9.]+) dB", json.load(open("said.json"))["remedy"])[1])
+kept = json.load(open("kept.json"))["lanes"][0]["outputs"][0]["entire"]["sqnr_db"]
+assert abs(said - kept) <= 0.06, (said, kept)
+END
+expect 0 "states" "$program" run cell.onnx -i cell.npz -a fp16 -q -o cell16.npz
+expect 0 "states" "$program" run cell.onnx -i cell.npz -a fp64 -q -o cell64.npz
+expect 0 "steps" "$program" audit cell.onnx -i cell.npz -a fp16 --task signal -q --json said.json
+python3 - <<'END' || fail "the first step and the last"
+import json
+import numpy as np
+a, b = np.load("cell16.npz")["states"].astype("f8"), np.load("cell64.npz")["states"].astype("f8")
+relative = [np.sqrt(np.sum((a[t] - b[t]) ** 2) / np.sum(b[t] ** 2)) for t in (0, -1)]
+cell = json.load(open("said.json"))["lanes"][0]["nodes"][0]
+assert np.allclose([cell["first_error"], cell["last_error"]], relative, rtol=1e-6, atol=0), (cell["first_error"], cell["last_error"], relative)
+END
+
 expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
 expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
 expect 3 "no file" "$program" doctor none.onnx -i wide.npz
