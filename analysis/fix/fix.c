@@ -1,5 +1,6 @@
 /* The course: how the model comes out, edits, a plan for what remains, the file (ulpscope/fix.h).
  */
+#include <math.h>
 #include <string.h>
 #include <ulpscope/doctor.h>
 
@@ -301,7 +302,7 @@ static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps 
     if (fix->mixed.reason)
         ULP_TRY(give_reason(x, fix->mixed.reason, error));
     const bool wide = fix->kept_count && fix->kept_count == fix->node_count;
-    if (!fix->types && ((fix->kept_count && !wide) || !fix->made_count))
+    if (!fix->types && ((fix->kept_count && !wide) || !(fix->made_count || x->guarded)))
         return ULP_OK;
     if (!fix->types)
         ULP_TRY(write_edits(x, error));
@@ -437,6 +438,33 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
     return fix->met && !x->options->tolerance_count ? ulp_fix_diagnose_file(x, error) : ULP_OK;
 }
 
+/* Where 0 / 0 leaves nothing to judge, and values may change, with guards. */
+static enum ulp_status open_judged(struct ulp_fixing *x, struct ulp_fix_judged *before,
+                                   struct ulp_error *error)
+{
+    const enum ulp_status status = ulp_fix_open(x, before, error);
+    if (status != ULP_ERROR_LIMIT || !x->options->allow_value_change ||
+        !ulp_fix_is_asked(x->options, ULP_GUARD_RULE))
+        return status;
+    const struct ulp_error why = *error;
+    ulp_emulation_close(&x->emulation);
+    x->emulation = (struct ulp_emulation){0};
+    ULP_TRY(ulp_fix_guard(x, error));
+    *error = why;
+    return x->guarded ? ulp_fix_open(x, before, error) : status;
+}
+
+/* Guards are made before anything is tried, and said behind that. */
+static enum ulp_status say_guards(struct ulp_fixing *x, struct ulp_error *error)
+{
+    for (size_t g = 0; g < x->guard_count; g++)
+        ULP_TRY(ulp_fix_say_edit(x, &x->guards[g],
+                                 (struct ulp_fix_edit){.gain = INFINITY, .change = INFINITY}, 0,
+                                 error));
+    x->fix->made_count += x->guard_count;
+    return ULP_OK;
+}
+
 static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_fix_judged before;
@@ -444,12 +472,18 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
     ULP_TRY(check_fix_options(x, error));
     ULP_TRY(begin(x, error));
     const double started = ulp_seconds_now();
-    const enum ulp_status status = ulp_fix_open(x, &before, error);
+    const enum ulp_status status = open_judged(x, &before, error);
     x->run_seconds = ulp_seconds_now() - started;
     if (status == ULP_ERROR_LIMIT)
         return ulp_fail_at(error, status, "%s", "nothing is fixed (ulpscope doctor says why)");
     ULP_TRY(status);
     ULP_TRY(ulp_fix_report(x, &before, &x->fix->before, error));
+    if (x->guarded) {
+        x->fix->before.grade = ULP_GRADE_BROKEN;
+        ULP_TRY(ulp_taken(copy_text(x->fix, &x->fix->before.text,
+                                    "a division is 0 / 0 in exact arithmetic, too"),
+                          error));
+    }
     if (!x->options->tolerance_count && before.grade == ULP_GRADE_FINE)
         ULP_TRY(ulp_fix_diagnose_given(x, error));
     /* no edit mends what a parser refuses */
@@ -457,11 +491,12 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
     x->fix->edited = x->fix->after = x->fix->before;
     if (refuses)
         return ULP_OK;
-    if (x->ill || !ulp_fix_is_met(x, &before)) {
+    if (x->ill || x->guarded || !ulp_fix_is_met(x, &before)) {
         ULP_TRY(mend(x, &before, error));
     } else {
         x->fix->met = true;
     }
+    ULP_TRY(say_guards(x, error));
     return say_refused(x, &refuses, error);
 }
 
@@ -488,6 +523,7 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
     ulp_resized_free(&x.resized);
     ulp_lint_proposals_free(&x.proposals);
     ulp_model_free(x.edited);
+    ulp_model_free(x.guarded);
     ulp_names_free(&x.shared);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)

@@ -22,8 +22,8 @@ enum { UP_MOST = 40 };
 enum { HIDDEN_STEP = 4 };
 
 struct looking {
+    struct ulp_fix_looking at;
     struct ulp_powers powers;
-    struct ulp_names names; /* of the graph's values: their numbers */
 };
 
 /* ---- what values there are ---- */
@@ -65,7 +65,7 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     (void)error;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *exact = event->values[o].entire;
-        const int number = ulp_names_find(&l->names, event->output_names[o]);
+        const int number = ulp_names_find(&l->at.names, event->output_names[o]);
         if (number < 0 || !exact || !ulp_element_is_float(exact->element))
             continue;
         add_range(&l->powers.ranges[number], exact);
@@ -74,34 +74,25 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     for (size_t i = 0; i < event->input_count && lost; i++)
         lost =
             !is_off(event->inputs[event->input_count + i].entire, event->inputs[i].entire, RIGHT);
-    const int first = lost ? ulp_names_find(&l->names, event->output_names[0]) : -1;
+    const int first = lost ? ulp_names_find(&l->at.names, event->output_names[0]) : -1;
     if (first >= 0 && l->powers.graph->values[first].producer >= 0)
         l->powers.nodes[l->powers.graph->values[first].producer].born = true;
     return ULP_OK;
 }
 
-static enum ulp_status run_samples(const struct ulp_fixing *x, const struct ulp_model *model,
-                                   struct looking *l, struct ulp_error *error)
+static enum ulp_status run_samples(const struct ulp_fixing *x, struct looking *l,
+                                   struct ulp_error *error)
 {
     const struct ulp_arithmetic lanes[] = {x->options->reference, x->arithmetic};
-    ULP_SCOPED(ulp_programs_free)
-    struct ulp_programs programs = {.model = model, .lanes = lanes, .lane_count = 2};
-    const struct ulp_run_options run = {.thread_count = x->options->thread_count};
-    const struct ulp_observer observers[] = {{.context = l, .node_done = look},
-                                             x->options->progress ? *x->options->progress
-                                                                  : (struct ulp_observer){0}};
-    for (size_t s = 0; s < x->sample_count; s++) {
-        struct ulp_program *program;
-        const struct ulp_tensor_set *inputs = x->samples[s].inputs;
-        ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
-        for (size_t i = 0; i < inputs->count; i++) {
-            const int number = ulp_names_find(&l->names, inputs->items[i].name);
-            if (number >= 0 && ulp_element_is_float(inputs->items[i].tensor.element))
-                add_range(&l->powers.ranges[number], &inputs->items[i].tensor);
+    const struct ulp_observer looking = {.context = l, .node_done = look};
+    for (size_t s = 0; s < x->sample_count; s++)
+        for (size_t i = 0; i < x->samples[s].inputs->count; i++) {
+            const struct ulp_named_tensor *input = &x->samples[s].inputs->items[i];
+            const int number = ulp_names_find(&l->at.names, input->name);
+            if (number >= 0 && ulp_element_is_float(input->tensor.element))
+                add_range(&l->powers.ranges[number], &input->tensor);
         }
-        ULP_TRY(ulp_program_run(program, inputs, &run, observers, 2, NULL, NULL, error));
-    }
-    return ULP_OK;
+    return ulp_fix_look_run(x, &l->at, lanes, 2, &looking, error);
 }
 
 /* ---- what leaves the format ---- */
@@ -223,11 +214,7 @@ static enum ulp_status find_powers(const struct ulp_fixing *x, const struct ulp_
     ULP_TAKE(powers->nodes, memory, graph->node_count + 1, error);
     ULP_TAKE(powers->of, memory, graph->value_count + 1, error);
     ULP_TAKE(powers->bound, memory, graph->value_count + 1, error);
-    for (size_t v = 0; v < graph->value_count; v++)
-        ULP_TRY(ulp_taken(ulp_names_find(&l->names, graph->values[v].name) >= 0 ||
-                              ulp_names_add(&l->names, graph->values[v].name, (int)v),
-                          error));
-    ULP_TRY(run_samples(x, model, l, error));
+    ULP_TRY(run_samples(x, l, error));
     ulp_powers_classify(powers);
     find_read(powers);
     for (size_t n = 0; n < graph->node_count; n++)
@@ -242,8 +229,8 @@ static enum ulp_status find_powers(const struct ulp_fixing *x, const struct ulp_
 
 /* ---- trying ---- */
 
-static enum ulp_status say_edit(struct ulp_fixing *x, const struct ulp_lint_edit *said,
-                                struct ulp_fix_edit edit, size_t mended, struct ulp_error *error)
+enum ulp_status ulp_fix_say_edit(struct ulp_fixing *x, const struct ulp_lint_edit *said,
+                                 struct ulp_fix_edit edit, size_t mended, struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
     struct ulp_fix_edit *edits;
@@ -283,10 +270,9 @@ static enum ulp_status try_powers(struct ulp_fixing *x, struct ulp_lint_proposal
                 : edit.gain < ULP_FIX_GAIN_LEAST && !finite ? ULP_FIX_NO_GAIN
                                                             : ULP_FIX_MADE;
     *gained = edit.done == ULP_FIX_MADE;
-    ULP_TRY(
-        say_edit(x, &p->items[0].said, edit,
-                 *gained && finite && isfinite(edit.gain) ? after->nonfinite - judged.nonfinite : 0,
-                 error));
+    ULP_TRY(ulp_fix_say_edit(
+        x, &p->items[0].said, edit,
+        *gained && finite && isfinite(edit.gain) ? after->nonfinite - judged.nonfinite : 0, error));
     if (!*gained)
         return ULP_OK;
     ulp_model_free(x->edited);
@@ -302,22 +288,15 @@ static enum ulp_status carry_once(struct ulp_fixing *x, bool large, struct ulp_f
                                   bool *gained, struct ulp_error *error)
 {
     const struct ulp_model *model = x->edited ? x->edited : x->model;
-    static const struct ulp_lint_options defaults;
-    struct ulp_lint_proposals p = {.lint = {.model = model,
-                                            .options = &defaults,
-                                            .targets = ULP_TARGET_ALL,
-                                            .overriding = true}};
-    struct looking l = {.powers = {.p = &p}, .names = {.budget = ulp_model_budget(model)}};
+    struct looking l = {0};
     *gained = false;
-    enum ulp_status status = ulp_arena_create(&p.lint.arena, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = ulp_lint_view(&p.lint, error);
+    l.powers.p = &l.at.p;
+    enum ulp_status status = ulp_fix_look_open(&l.at, model, error);
     if (status == ULP_OK)
         status = find_powers(x, model, &l, large, error);
-    if (status == ULP_OK && p.count)
-        status = try_powers(x, &p, after, gained, error);
-    ulp_names_free(&l.names);
-    ulp_lint_proposals_free(&p);
+    if (status == ULP_OK && l.at.p.count)
+        status = try_powers(x, &l.at.p, after, gained, error);
+    ulp_fix_look_close(&l.at);
     return status;
 }
 

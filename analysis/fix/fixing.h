@@ -29,6 +29,9 @@ struct ulp_fixing {
     struct ulp_model *edited;  /* with those taken; NULL: there are none */
     struct ulp_resizing given; /* the model as it is, in the reference: what edits must give, too */
     struct ulp_resized resized;
+    struct ulp_model *guarded; /* in the given one's place; NULL: it needed no guard */
+    struct ulp_lint_edit *guards;
+    size_t guard_count;
     double run_seconds; /* of the model as it is given, in the reference and in the arithmetic */
 };
 
@@ -73,7 +76,24 @@ bool ulp_fix_is_asked(const struct ulp_fix_options *options, const char *rule);
 enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                                   struct ulp_fix_judged *out, struct ulp_error *error);
 
-/* fix_powers.c. Where the goal is not met: values that leave the format are stored times powers of
+/* fix_look.c. A model seen by the lint, with its values' numbers by name, and run in some lanes:
+ * what edits are found by that need runs. Closed also after a failure. */
+struct ulp_fix_looking {
+    struct ulp_lint_proposals p;
+    struct ulp_names names;
+};
+enum ulp_status ulp_fix_look_open(struct ulp_fix_looking *looking, const struct ulp_model *model,
+                                  struct ulp_error *error);
+enum ulp_status ulp_fix_look_run(const struct ulp_fixing *x, const struct ulp_fix_looking *looking,
+                                 const struct ulp_arithmetic *lanes, size_t lane_count,
+                                 const struct ulp_observer *observer, struct ulp_error *error);
+void ulp_fix_look_close(struct ulp_fix_looking *looking);
+/* fix_guard.c. Where 0 / 0 leaves nothing to judge: the model with guards, where there are any. */
+enum ulp_status ulp_fix_guard(struct ulp_fixing *x, struct ulp_error *error);
+/* fix_powers.c. One more edit of the result; mended: values that it makes finite. */
+enum ulp_status ulp_fix_say_edit(struct ulp_fixing *x, const struct ulp_lint_edit *said,
+                                 struct ulp_fix_edit edit, size_t mended, struct ulp_error *error);
+/* Where the goal is not met: values that leave the format are stored times powers of
  * two, which *after gains. */
 enum ulp_status ulp_fix_carry_powers(struct ulp_fixing *x, struct ulp_fix_judged *after,
                                      struct ulp_error *error);

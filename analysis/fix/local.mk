@@ -1,1 +1,1 @@
-libulpscope_a_SOURCES += %D%/fix.c %D%/fix_edits.c %D%/fix_fields.c %D%/fix_judge.c %D%/fix_text.c %D%/fix_write.c %D%/fix_powers.c %D%/fixing.h %D%/powers.def %D%/powers.h %D%/powers_cut.c %D%/powers_edit.c %D%/powers_flow.c %D%/powers_rows.c
+libulpscope_a_SOURCES += %D%/fix.c %D%/fix_edits.c %D%/fix_fields.c %D%/fix_guard.c %D%/fix_judge.c %D%/fix_look.c %D%/fix_text.c %D%/fix_write.c %D%/fix_powers.c %D%/fixing.h %D%/powers.def %D%/powers.h %D%/powers_cut.c %D%/powers_edit.c %D%/powers_flow.c %D%/powers_rows.c

@@ -36,14 +36,12 @@ static int result_power(const struct writing *w)
 
 /* x * 2^shift: by several numbers where one would leave FP16. */
 static struct ulp_edit_input multiply(struct writing *w, struct ulp_edit_input x, int shift,
-                                      bool last)
+                                      enum ulp_type type)
 {
     enum { UP_MOST = 15, DOWN_MOST = 14 };
     while (shift) {
         const int step = shift > UP_MOST ? UP_MOST : shift < -DOWN_MOST ? -DOWN_MOST : shift;
-        struct ulp_tensor *factor =
-            ulp_build_tensor(&w->building,
-                             ulp_lint_type(w->powers->view, ulp_lint_output(w->place, 0)), 0, 1);
+        struct ulp_tensor *factor = ulp_build_tensor(&w->building, type, 0, 1);
         if (!factor)
             break;
         *(float *)factor->data = (float)ldexp(1, step);
@@ -52,7 +50,7 @@ static struct ulp_edit_input multiply(struct writing *w, struct ulp_edit_input x
         shift -= step;
         *w->products += 1;
     }
-    w->changed |= last;
+    w->changed = true;
     return x;
 }
 
@@ -68,7 +66,8 @@ static void read_at(struct writing *w, size_t i, int e)
             w->own.inputs[i] = w->own.inputs[before];
             return;
         }
-    w->own.inputs[i] = multiply(w, w->own.inputs[i], shift, true);
+    w->own.inputs[i] = multiply(w, w->own.inputs[i], shift,
+                                ulp_lint_type(w->powers->view, w->place.node->inputs[i]));
 }
 
 /* A constant's elements times 2^-e: exactly, or nothing is written. */
@@ -219,8 +218,7 @@ static void follow(struct writing *w, int out)
     result = put_own(w);
     if (log)
         add_term(w, log * 0x1.62e42fefa39efp-1, &result);
-    multiply(w, result, shift, true);
-    w->changed = true;
+    multiply(w, result, shift, ulp_lint_type(w->powers->view, ulp_lint_output(w->place, 0)));
 }
 
 static void write_node(struct writing *w)

@@ -82,6 +82,7 @@ struct ulp_tensor *ulp_build_tensor(struct ulp_building *b, enum ulp_type type, 
 {
     struct ulp_tensor *tensor = ulp_arena_take(b->p->lint.arena, 1, sizeof *tensor);
     void *data = ulp_arena_take(b->p->lint.arena, count + 1, sizeof(int64_t));
+    b->p->lint.failed |= !tensor || !data;
     b->failed |= !tensor || !data;
     if (b->failed)
         return NULL;
@@ -105,6 +106,7 @@ struct ulp_edit_part *ulp_build_part(struct ulp_building *b, const char *op,
 {
     const char *kept = ulp_arena_text(b->p->lint.arena, op, strlen(op));
     *out = (struct ulp_edit_input){.kind = ULP_EDIT_PART, .number = (int)b->count};
+    b->p->lint.failed |= !kept;
     b->failed |= !kept || b->count == ULP_BUILDING_MAX;
     if (b->failed)
         return NULL;

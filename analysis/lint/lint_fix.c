@@ -22,23 +22,10 @@ const char *ulp_lint_edit_rule(size_t index)
                                         "constant-beyond-fp16", "eps-zero",
                                         "length-in-float",      "decomposed-attention",
                                         "outlier-channel",      ULP_LINT_NORM_APART,
-                                        "bytes-saturate",       ULP_POWERS_RULE};
+                                        "bytes-saturate",       ULP_POWERS_RULE,
+                                        ULP_GUARD_RULE,         ULP_GROUP_RULE};
     const size_t count = sizeof rules / sizeof *rules;
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
-}
-
-/* One node in the place of another; inputs: values of the main graph. */
-static struct ulp_edit_part *take_part(struct ulp_lint_proposals *p, const char *op,
-                                       const int *inputs, size_t count)
-{
-    struct ulp_edit_part *part = ulp_arena_take(p->lint.arena, 1, sizeof *part);
-    p->lint.failed |= !part;
-    if (!part)
-        return NULL;
-    part->op = op;
-    for (size_t i = 0; i < count; i++)
-        part->inputs[part->input_count++].number = inputs[i];
-    return part;
 }
 
 /* ---- operators written out as several nodes ---- */
@@ -123,7 +110,8 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
     const struct ulp_step *root = &block->steps[idiom->root];
     const struct replacing of = {ulp_lint_place_of(&p->lint, root), block, idiom, row};
     const struct ulp_lint_place place = of.place;
-    int inputs[3];
+    struct ulp_building b = {.p = p};
+    struct ulp_edit_input inputs[3] = {{0}}, result;
     size_t count = 0;
     const int64_t opset = ulp_model_opset(p->lint.model, "");
     const bool raises = opset < row->opset;
@@ -138,11 +126,12 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
         return;
     }
     for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
-        inputs[count++] = ulp_lint_value_in(&p->lint, place.graph, block, idiom->holes[holes[i]]);
-        if (inputs[i] < 0)
+        inputs[count++].number =
+            ulp_lint_value_in(&p->lint, place.graph, block, idiom->holes[holes[i]]);
+        if (inputs[i].number < 0)
             return;
     }
-    struct ulp_edit_part *part = take_part(p, row->op, inputs, count);
+    struct ulp_edit_part *part = ulp_build_part(&b, row->op, inputs, count, &result);
     if (!part)
         return;
     if (row->axis)
@@ -151,17 +140,13 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
         ulp_build_attribute(part, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->epsilon;
     if (row->approximate)
         ulp_build_attribute(part, "approximate", ULP_ATTRIBUTE_STRING)->s = row->approximate;
-    const struct ulp_edit edit = {.graph = place.graph->graph,
-                                  .node = place.node,
-                                  .parts = part,
-                                  .part_count = 1,
-                                  .opset = raises ? row->opset : 0};
-    char older[40] = "";
+    b.opset = raises ? row->opset : 0;
+    char text[100], older[40] = "";
     if (raises)
         snprintf(older, sizeof older, "; the opset is %d instead of %d", row->opset, (int)opset);
+    snprintf(text, sizeof text, "%zu nodes are one %s%s", idiom->step_count, row->op, older);
     cover(p, block, idiom);
-    ulp_lint_propose_edit(p, &edit, row->rule, place, true, raises, "%zu nodes are one %s%s",
-                          idiom->step_count, row->op, older);
+    ulp_build_propose(&b, place, row->rule, raises, text);
 }
 
 static void replace_idioms(struct ulp_lint_proposals *p)
@@ -340,6 +325,7 @@ static void look_for_proposals(struct ulp_lint_proposals *p)
             replace_variance(p, p->lint.places[n]);
     replace_idioms(p);
     ulp_lint_join_attention(p);
+    ulp_lint_join_groups(p);
     ulp_lint_fold_norms(p);
     ulp_lint_whole_numbers(p);
     ulp_lint_unsign_weights(p);

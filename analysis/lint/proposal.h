@@ -69,11 +69,15 @@ void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, cons
 
 /* lint_attention.c: what is written out as products and a Softmax. */
 void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);
+/* lint_group.c: GroupNormalization written out. */
+#define ULP_GROUP_RULE "decomposed-groupnorm"
+void ulp_lint_join_groups(struct ulp_lint_proposals *proposals);
 /* lint_norm.c: normalisations that go into the weights of the product before them. */
 #define ULP_LINT_NORM_APART "batchnorm-apart"
 void ulp_lint_fold_norms(struct ulp_lint_proposals *proposals);
 /* Of fix, which runs the model: values that leave the format times a power of two. */
 #define ULP_POWERS_RULE "out-of-range"
+#define ULP_GUARD_RULE "zero-by-zero" /* 0 / 0 is 0 */
 /* integers.c: what is computed in floats and is a whole number. */
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
 /* lint_bytes.c: weights of INT8 as UINT8. */

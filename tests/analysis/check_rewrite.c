@@ -133,6 +133,34 @@ static const struct rewrite_case cases[] = {
      "(float16[1,2,3,3] x) => (float16[1,2,3,3] y) <float16[2,1,1,1] w = {1, -2}, " NORM
      "> { c = Conv <group = 2> (x, w) y = BatchNormalization <epsilon = 0.0> (c, s, t, m, v) }",
      NULL},
+    {"decomposed-groupnorm", 21, NULL,
+     XY("1,4,2,3") "<float[2] u = {1, 1}, float[2] o = {0, 0}, float[4,1,1] g = {1, -2, 3, 0.5}, "
+                   "float[4,1,1] b = {0.5, 1, -1, 2}, int64[3] f = {0, 2, -1}> { r = Reshape(x, f) "
+                   "n = InstanceNormalization(r, u, o) s = Shape(x) t = Reshape(n, s) m = Mul(t, "
+                   "g) "
+                   "y = Add(m, b) }",
+     /* its scale is of groups */
+     XY("1,4,2,3") "<float[2] u = {1, 2}, float[2] o = {0, 0}, float[4,1,1] g = {1, -2, 3, 0.5}, "
+                   "float[4,1,1] b = {0.5, 1, -1, 2}, int64[3] f = {0, 2, -1}> { r = Reshape(x, f) "
+                   "n = InstanceNormalization(r, u, o) s = Shape(x) t = Reshape(n, s) m = Mul(t, "
+                   "g) "
+                   "y = Add(m, b) }",
+     "GroupNormalization"},
+    {"decomposed-groupnorm", 21, NULL,
+     XY("2,4,3") "<float e = {1e-5}, float two = {2}, float[1,4,1] g = {1, -2, 3, 0.5}, float[4,1] "
+                 "b = {0.5, 1, -1, 2}, int64[3] f = {2, 2, 6}, int64[3] z = {2, 4, 3}, int64[1] a "
+                 "= "
+                 "{-1}> { r = Reshape(x, f) n = ReduceMean(r, a) d = Sub(r, n) q = Pow(d, two) v = "
+                 "ReduceMean(q, a) w = Add(v, e) h = Sqrt(w) i = Div(d, h) t = Reshape(i, z) m = "
+                 "Mul(g, t) y = Add(b, m) }",
+     /* of channels that lie otherwise */
+     XY("2,4,3") "<float e = {1e-5}, float two = {2}, float[1,1,3] g = {1, -2, 3}, float[4,1] "
+                 "b = {0.5, 1, -1, 2}, int64[3] f = {2, 2, 6}, int64[3] z = {2, 4, 3}, int64[1] a "
+                 "= "
+                 "{-1}> { r = Reshape(x, f) n = ReduceMean(r, a) d = Sub(r, n) q = Pow(d, two) v = "
+                 "ReduceMean(q, a) w = Add(v, e) h = Sqrt(w) i = Div(d, h) t = Reshape(i, z) m = "
+                 "Mul(g, t) y = Add(b, m) }",
+     "GroupNormalization"},
     {"variance-cancels", 13, NULL,
      "(float[2,5] x) => (float[2,1] y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = "
      "ReduceMean <axes = [1]> (x) m = Mul(n, n) y = Sub(r, m) }",

@@ -214,6 +214,26 @@ def check(program, name, feeds, must):
     return None
 
 
+def check_guard(program):
+    """A row of zeros by its norm: 0 / 0 in the original, 0 in the file, the rest as it was."""
+    g = Net(7)
+    s = g.op("MatMul", "x", g.dice.normal(size=(D, D)) * 3e4)
+    g.write("zero.onnx", [g.op("MatMul", g.op("Div", s, g.op("ReduceL2", s, g.i([-1]))), g.dice.normal(size=(D, D)))])
+    x = g.dice.normal(size=(2, 4, D)).astype(np.float32)
+    x[0, 1] = 0
+    np.savez("zero.npz", x=x)
+    command = [program, "fix", "zero.onnx", "-i", "zero.npz", "--for", "qnn", "-o", "zero_fixed.onnx", "--json", "zero.json", "-q"]
+    if subprocess.run(command, capture_output=True).returncode == 0:
+        return "zero: fixed, although values may not change"
+    ran = subprocess.run([*command, "--allow-value-change"], capture_output=True, text=True)
+    made = {edit["rule"] for edit in json.load(open("zero.json"))["edits"] if edit["done"] == "made"} if ran.returncode == 0 else set()
+    if "zero-by-zero" not in made:
+        return f"zero: no guard: {made} {ran.stdout} {ran.stderr}"
+    (truth,), (given,) = (compute(path, {"x": x}, False) for path in ("zero.onnx", "zero_fixed.onnx"))
+    known = np.isfinite(truth)
+    return None if np.isfinite(given).all() and not known.all() and not is_other(given[known], truth[known]) else "zero: other values"
+
+
 def main():
     np.seterr(all="ignore")
     program, table, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -223,6 +243,7 @@ def main():
         failures.append(check(program, op, row_network(op, f"{op}.onnx"), True))
     for seed in range(count):
         failures.append(check(program, f"random{seed}", random_network(seed, f"random{seed}.onnx"), False))
+    failures.append(check_guard(program))
     failures = [text for text in failures if text]
     print("\n".join(failures))
     sys.exit(bool(failures))
