@@ -341,15 +341,6 @@ static void judge_causes(struct ulp_doctor *doctor)
             doctor->grade = judge_cause(&doctor->causes[c]);
 }
 
-static bool has_edit(const char *found)
-{
-    const char *rule;
-    for (size_t r = 0; found && (rule = ulp_lint_edit_rule(r)); r++)
-        if (strcmp(rule, found) == 0)
-            return true;
-    return false;
-}
-
 static enum ulp_status keep_refusal(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_finding *refused = ulp_doctor_find_refused(x->doctor);
@@ -371,7 +362,7 @@ static bool may_edit(const struct ulp_doctor *doctor)
         may &= doctor->causes[c].reason == ULP_DOCTOR_OVERFLOW ||
                doctor->causes[c].reason == ULP_DOCTOR_ZERO;
     for (size_t f = 0; f < doctor->lint->finding_count; f++)
-        may |= has_edit(doctor->lint->findings[f].rule);
+        may |= ulp_lint_has_edit(doctor->lint->findings[f].rule);
     return may;
 }
 
@@ -412,7 +403,7 @@ static bool tries_edits(const struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
     return (doctor->grade != ULP_GRADE_FINE && doctor->cause_count && is_single(x) &&
-            has_edit(doctor->causes[0].rule)) ||
+            ulp_lint_has_edit(doctor->causes[0].rule)) ||
            (may_edit(doctor) &&
             (is_beyond(x) || (doctor->plan && !ulp_doctor_mends(doctor->plan))));
 }

@@ -13,35 +13,29 @@ enum { BESIDE = 1, IDIOM = 6, GRAPH_NAMED = 3 };
 
 static bool is_wrong_anyway(const char *id)
 {
-    static const char *const ids[] = {
-#define GRAPH(rule) rule,
+    static const char ids[] =
+#define GRAPH(rule) rule " "
 #include "analysis/doctor/reason.def"
-    };
-    bool is = false;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        is |= strcmp(id, ids[i]) == 0;
-    return is;
+        ;
+    return ulp_is_word(id, ids);
 }
 
 /* Is what the rule says of FP16 nothing to the node? */
 static bool is_beside(const struct ulp_doctoring *x, const struct ulp_doctor_cause *cause,
                       const char *id)
 {
-    static const char *const ids[] = {
-#define HALF(rule) rule,
+    static const char ids[] =
+#define HALF(rule) rule " "
 #include "analysis/doctor/reason.def"
-    };
+        ;
     const struct ulp_audit_node *node = &x->lane->nodes[cause->index];
-    bool is = false;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        is |= strcmp(id, ids[i]) == 0;
-    return is && ulp_audit_node_format(x->lane, node).precision >= ULP_SINGLE;
+    return ulp_is_word(id, ids) && ulp_audit_node_format(x->lane, node).precision >= ULP_SINGLE;
 }
 
 /* Wrong only where the original's outputs are others. */
 static bool is_wrong_beside(const char *id)
 {
-    return strcmp(id, "constant-off") == 0 || strcmp(id, "eps-scaled") == 0;
+    return ulp_is_word(id, "constant-off eps-scaled");
 }
 
 /* Has another rule said it of the node? */

@@ -24,15 +24,6 @@ ULP_FREES(ulp_model_free, struct ulp_model)
 
 /* ---- what is asked ---- */
 
-static bool is_rule(const char *name)
-{
-    const char *rule;
-    for (size_t r = 0; (rule = ulp_lint_edit_rule(r)); r++)
-        if (strcmp(rule, name) == 0)
-            return true;
-    return false;
-}
-
 static enum ulp_status check_rules(const char *const *rules, size_t count, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
@@ -41,7 +32,7 @@ static enum ulp_status check_rules(const char *const *rules, size_t count, struc
         if (!known.data || !strstr(known.data, rule))
             ulp_text_add(&known, "%s%s", r ? ", " : "", rule);
     for (size_t i = 0; i < count; i++)
-        if (!is_rule(rules[i]))
+        if (!ulp_lint_has_edit(rules[i]))
             return ulp_fail(error, ULP_ERROR_USAGE, "no edit answers a rule '%s': expected %s",
                             rules[i], known.data ? known.data : "another");
     return ULP_OK;

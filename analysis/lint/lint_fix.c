@@ -28,6 +28,15 @@ const char *ulp_lint_edit_rule(size_t index)
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }
 
+bool ulp_lint_has_edit(const char *found)
+{
+    const char *rule;
+    for (size_t r = 0; found && (rule = ulp_lint_edit_rule(r)); r++)
+        if (strcmp(rule, found) == 0)
+            return true;
+    return false;
+}
+
 /* ---- operators written out as several nodes ---- */
 
 /* Scale and bias of a normalisation are of the normalised axes alone. */

@@ -27,6 +27,7 @@ enum ulp_status ulp_lint_propose(const struct ulp_model *model,
 void ulp_lint_proposals_free(struct ulp_lint_proposals *proposals);
 /* The rules that edits answer, some more than once: 0, 1, ... until NULL. */
 const char *ulp_lint_edit_rule(size_t index);
+bool ulp_lint_has_edit(const char *rule);        /* NULL: no rule */
 const char *ulp_lint_rewrite_rule(size_t index); /* those of rewrite.def */
 /* building.c: one more, of one edit so far. */
 void ulp_lint_propose_edit(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit,
