@@ -21,8 +21,8 @@ import numpy
 import onnx
 
 NETWORKS = [
-    "models/mnist_8", "pretrained/swift_f0", "models/acopf_14", "models/magika_v3_3", "models/t5_random_encoder", "models/yunet_n_320", "models/vit_pgd_2_3_16",
-    "models/tinybert_1l", "models/gtcrn_simple", "models/fsanet_1x1", "generated/torch_encoder_layer_op17", "pretrained/ppocr2_cls",
+    "models/mnist_8", "models/acopf_14", "models/t5_random_encoder", "models/vit_pgd_2_3_16", "models/tinybert_1l", "generated/torch_encoder_layer_op17", "models/gtcrn_simple",
+    "pretrained/ppocr2_cls", "models/magika_v3_3", "models/fsanet_1x1", "models/yunet_n_320", "pretrained/swift_f0",
 ]  # fmt: skip
 DECIBELS = 40  # of validate_fn, and what the others' plans have by default
 

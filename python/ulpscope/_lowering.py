@@ -18,7 +18,7 @@ from . import _declarations as d
 from ._arrays import copy_array
 from ._errors import LimitError, UnsupportedError, UsageError
 from ._library import Owner, call, decode, lib
-from ._loaded import Samples
+from ._loaded import Keeps, Samples, sample_items
 from ._model import Model
 from ._numbers import Arithmetic
 from ._progress import ProgressOption
@@ -119,11 +119,13 @@ def lower(
     never: dict[str, Iterable[str] | None] = {},
     lower_io: bool = False,
     opset: int | None = None,
+    task: str | None = None,
     seconds: float = 0,
     threads: int = 0,
     progress: ProgressOption = None,
 ) -> Any:
-    """The model with the types and Casts of a plan for the target ("trt11:fp16"). always, never: nodes, as find_nodes takes them."""
+    """The model with types and Casts for the target ("trt11:fp16"): where all outputs are fine for what they are for with the nodes of `always` in FP32 and no tolerance is asked for, these;
+    else those of a plan. always, never: nodes, as find_nodes takes them."""
     with tempfile.TemporaryDirectory() as folder:
         loaded = Model(as_file(model, folder))
         own = lib.ulp_model_opset(loaded._model, b"")
@@ -131,9 +133,16 @@ def lower(
             refuse("opset", f"the model stays at its opset {own}: convert it to {opset} before, with onnx.version_converter")
         samples = take_samples(loaded, given, argument)
         kept, lowered = find_nodes(loaded, samples, **always), find_nodes(loaded, samples, **never)
+        if not tolerance:
+            keep = {node: "fp32" for node in kept if node not in lowered}
+            # fused and node by node, as a plan is judged
+            judged = loaded.audit(samples, [target, f"{target},fuse=none"], keep=keep, task=task, attribute=False, entire_only=True, threads=threads, progress=progress)
+            if judged.fine:
+                log.info("%s", said(judged))
+                return as_given(write_mixed(loaded, samples, target, keep, lower_io, folder, threads), model)
         found = loaded.plan(
             samples, tolerance, targets=[target], always=[node for node in kept if node not in lowered], never=lowered,
-            out=folder, lower_io=lower_io, seconds=seconds, threads=threads, progress=progress,
+            out=folder, lower_io=lower_io, task=task, seconds=seconds, threads=threads, progress=progress,
         )  # fmt: skip
         log.info("%s", said(found))
         path = mixed_file(found, folder)
@@ -144,7 +153,18 @@ def lower(
         return as_given(path, model)
 
 
-def said(found: Search | Fix) -> str:
+def write_mixed(model: Model, samples: Samples, arithmetic: str, keep: dict[str, str], lower_io: bool, folder: str, threads: int) -> pathlib.Path:
+    """mixed.onnx of nodes that are given."""
+    names, sets = model._samples(samples)
+    kept, done = Keeps(keep), Owner(d.ulp_mixed(), "ulp_mixed_free")
+    options = d.ulp_mixed_options(arithmetic=Arithmetic(arithmetic).struct, keeps=kept.value, lower_io=lower_io, thread_count=threads)
+    call("ulp_mixed_write", model._model, byref(options), sample_items(names, sets), len(sets), os.fsencode(folder), byref(done.value))
+    if not done.value.path:
+        raise UnsupportedError(decode(done.value.reason))
+    return pathlib.Path(folder, "mixed.onnx")
+
+
+def said(found: Search | Fix | Audit) -> str:
     """Its first sentence in one line, whose columns the program breaks."""
     return " ".join(found.summary().partition("\n  why ")[0].partition("\n\n")[0].split())
 

@@ -50,6 +50,7 @@ def convert_to_mixed_precision(
     *,
     target: str = "trt11",
     tolerance: str | Sequence[str] = (),
+    task: str | None = None,
     seconds: float = 0,
     threads: int = 0,
     progress: ProgressOption = None,
@@ -58,7 +59,8 @@ def convert_to_mixed_precision(
 
     onnx_path: also an onnx.ModelProto, or bytes. calibration_data: a path (.npz, Polygraphy's JSON, a folder), arrays by name, or several such; none: random, with a
     warning. nodes_to_exclude and nodes_to_include are expressions that match from the begin of a name; what is included is lowered whatever else says.
-    tolerance: as of Model.plan; none: 40 dB. seconds: the search ends then, with the best so far. A warning says when the tolerance is not met.
+    tolerance: as of Model.plan; none: what outputs are for (`task`; None: recognised; doc/verdicts.md) decides whether
+    nodes are kept at all, and 40 dB which. seconds: the search ends then, with the best so far. A warning says when the tolerance is not met.
 
     Runs decide here in place of AutoCast's rules: data_max and init_max are taken as they are by default, or as inf or None, which switch them off; another value, a custom_rule,
     init_conversion_max_bytes, max_depth_of_reduction and plugins are refused. use_standalone_type_inference changes nothing, for types are not inferred by onnx."""
@@ -76,7 +78,7 @@ def convert_to_mixed_precision(
     return lower(
         onnx_path, calibration_data, "calibration_data", _target(target, low_precision_type), tolerance=tolerance,
         always={"expressions": nodes_to_exclude, "ops": op_types_to_exclude}, never={"expressions": nodes_to_include, "ops": op_types_to_include},
-        lower_io=not keep_io_types, opset=opset, seconds=seconds, threads=threads, progress=progress,
+        lower_io=not keep_io_types, opset=opset, task=task, seconds=seconds, threads=threads, progress=progress,
     )  # fmt: skip
 
 
@@ -93,6 +95,7 @@ def convert_to_f16(
     inputs: Any = None,
     target: str = "trt11",
     tolerance: str | Sequence[str] = (),
+    task: str | None = None,
     seconds: float = 0,
     threads: int = 0,
     progress: ProgressOption = None,
@@ -103,5 +106,5 @@ def convert_to_f16(
     _refuse_plugins(trt_plugins)
     return lower(
         model, inputs, "inputs", _target(target, low_precision_type), tolerance=tolerance, always={"ops": op_block_list},
-        lower_io=not keep_io_types, opset=opset, seconds=seconds, threads=threads, progress=progress,
+        lower_io=not keep_io_types, opset=opset, task=task, seconds=seconds, threads=threads, progress=progress,
     )  # fmt: skip

@@ -52,6 +52,7 @@ def convert_float_to_float16(
     inputs: Any = None,
     target: str = "ort-cuda",
     tolerance: str | Sequence[str] = (),
+    task: str | None = None,
     seconds: float = 0,
     threads: int = 0,
     progress: ProgressOption = None,
@@ -59,7 +60,8 @@ def convert_float_to_float16(
     """The model in FP16 but for the block lists and the fewest nodes that it needs in FP32 besides at the target: an onnx.ModelProto (of bytes, bytes).
 
     model: an onnx.ModelProto, a path, or bytes. inputs: what it is judged by, a path, arrays by name, or several such; none: random, with a warning. op_block_list: None is
-    DEFAULT_OP_BLOCK_LIST. check_fp16_ready: a model with FLOAT16 inputs or outputs is refused. tolerance: as of Model.plan; none: 40 dB.
+    DEFAULT_OP_BLOCK_LIST. check_fp16_ready: a model with FLOAT16 inputs or outputs is refused. tolerance: as of Model.plan; none: what outputs are for (`task`; None: recognised; doc/verdicts.md) decides whether
+    nodes are kept at all, and 40 dB which.
 
     Constants are rounded once, to nearest, and where a node in FP32 reads them they stay FP32. So limits of their values other than the originals' defaults, force_fp16_initializers,
     force_fp16_inputs and use_bfloat16_as_blocked_nodes_dtype are refused. disable_shape_infer changes nothing, for shapes are not inferred by onnx."""
@@ -79,7 +81,7 @@ def convert_float_to_float16(
     blocked = DEFAULT_OP_BLOCK_LIST if op_block_list is None else op_block_list
     return lower(
         model, inputs, "inputs", f"{target}:fp16", tolerance=tolerance, always={"ops": blocked, "names": node_block_list},
-        lower_io=_lower_io(model, keep_io_types), seconds=seconds, threads=threads, progress=progress,
+        lower_io=_lower_io(model, keep_io_types), task=task, seconds=seconds, threads=threads, progress=progress,
     )  # fmt: skip
 
 

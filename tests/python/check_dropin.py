@@ -92,6 +92,14 @@ class Protos(unittest.TestCase):
         self.assertGreaterEqual(decibels(lowered), 40)
         self.assertEqual(types(autocast.convert_to_mixed_precision(MODEL, "bf16", calibration_data=INPUTS, tolerance="sqnr_db=30"))[1], [onnx.TensorProto.BFLOAT16] * 2)
 
+    def test_fine_as_asked(self):
+        """Where the outputs are fine with what is asked for, nothing else is kept, fused or not; with a tolerance more is."""
+        two = {"block/norm1/Sum", "block/norm1/Variance"}
+        asked = {"calibration_data": FILE, "keep_io_types": True, "nodes_to_exclude": ["block/norm1/(Sum|Variance)$"]}
+        kept = lambda model: {name for name, kind in types(model)[0].items() if kind == onnx.TensorProto.FLOAT}
+        self.assertEqual(kept(autocast.convert_to_mixed_precision(MODEL, **asked)), two)
+        self.assertGreater(kept(autocast.convert_to_mixed_precision(MODEL, **asked, tolerance="sqnr_db=66")), two)
+
     def test_float16(self):
         FLOAT = onnx.TensorProto.FLOAT
         model = float16.convert_float_to_float16(onnx.load(MODEL), keep_io_types=["patches", "logits"], op_block_list=["Relu"], node_block_list=["head/Gemm"], inputs=INPUTS)
