@@ -404,7 +404,6 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
                                      .sample_count = x->sample_count,
                                      .thread_count = x->options->thread_count,
                                      .progress = x->options->progress};
-    ULP_TRY(ulp_resized_find(&x->given, &x->resized, error));
     ULP_TRY(ulp_fix_try_edits(x, before, &after, error));
     if (ulp_fix_is_asked(x->options, ULP_POWERS_RULE))
         ULP_TRY(ulp_fix_carry_powers(x, &after, error));

@@ -339,6 +339,9 @@ enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *mod
                                struct ulp_altered *out, struct ulp_error *error)
 {
     *out = (struct ulp_altered){0};
+    if (!x->is_resized)
+        ULP_TRY(ulp_resized_find(&x->given, &x->resized, error));
+    x->is_resized = true;
     return ulp_altered_measure(&x->given, x->emulation.truths, &x->resized, model,
                                x->emulation.pool, out, error);
 }

@@ -28,7 +28,8 @@ struct ulp_fixing {
     struct ulp_names shared;
     struct ulp_model *edited;  /* with those taken; NULL: there are none */
     struct ulp_resizing given; /* the model as it is, in the reference: what edits must give, too */
-    struct ulp_resized resized;
+    struct ulp_resized resized; /* by the first ulp_fix_change */
+    bool is_resized;
     struct ulp_model *guarded; /* in the given one's place; NULL: it needed no guard */
     struct ulp_lint_edit *guards;
     size_t guard_count;

@@ -96,6 +96,8 @@ static const command_line commands[] = {
      "62", "--out", "{}/out", "--html", "{}/out/out.html", "-t", "1"},
     {"ulpscope", "quantise", "{}/model.onnx", "-i", "{}/inputs.npz", "--json", "{}/out/scales.json",
      "-t", "1"},
+    {"ulpscope", "fix", "{}/large.onnx", "-i", "{}/inputs.npz", "--for", "qnn", "-o",
+     "{}/out/fixed.onnx", "--json", "{}/out/fix.json", "-t", "1"},
 };
 
 /* It goes on without affine forms where memory is short for them, and says so. */

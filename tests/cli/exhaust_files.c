@@ -6,6 +6,7 @@
 #include <ulpscope.h>
 
 #include "base/random.h"
+#include "tests/support/onnx_text.h"
 #include "tests/support/proto.h"
 #include "tests/support/test.h"
 
@@ -81,6 +82,16 @@ static void write_model(void)
     proto_message(&model, MODEL_FUNCTION, &function);
     proto_write(&model, test_folder("model.onnx"));
     proto_free(&model);
+}
+
+/* What powers of two mend. */
+static void write_large(void)
+{
+    struct proto large =
+        onnx_text(17, "(float[4,8] x) => (float[4,8] y) <float[8] k = {1e6, 2e6, 3e6...}, float[8] "
+                      "s = {1e-6...}> { a = Mul(x, k) b = Add(a, k) c = Relu(b) y = Mul(c, s) }");
+    proto_write(&large, test_folder("large.onnx"));
+    proto_free(&large);
 }
 
 static void write_inputs(void)
@@ -171,6 +182,7 @@ void exhaust_files_create(void)
 {
     test_folder_create();
     write_model();
+    write_large();
     write_inputs();
     write_recording();
     write_taken();
