@@ -2,6 +2,7 @@
  * by MPFR at 400 bits, and with the same bits on every instruction set. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
