@@ -167,7 +167,8 @@ static bool carry_large(struct ulp_powers *powers, size_t n)
 static bool carry_small(struct ulp_powers *powers, size_t n)
 {
     const struct ulp_node *node = &powers->graph->nodes[n];
-    bool any = carry_constants(powers, n, false) | carry_hidden(powers, n, false);
+    bool any = carry_constants(powers, n, false);
+    any |= carry_hidden(powers, n, false);
     for (size_t o = 0; o < node->output_count; o++) {
         const int value = node->outputs[o];
         const struct ulp_power_range *range = value >= 0 ? &powers->ranges[value] : NULL;

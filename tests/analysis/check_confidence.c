@@ -37,7 +37,7 @@ static double run_draw(const struct ulp_model *model, const struct ulp_tensor_se
     struct ulp_tensor_set moved = {0}, outputs[2];
     const struct ulp_program_options options = {.inputs = inputs,
                                                 .keeps = keeps,
-                                                .perturbation = {11, seed}};
+                                                .perturbation = {.precision = 11, .seed = seed}};
     struct ulp_program *program;
     ck_assert(!found || found->kept_count <= 16);
     for (size_t k = 0; found && k < found->kept_count; k++)

@@ -15,6 +15,12 @@ static double cost_of(const struct ulp_power_arc *arcs, size_t count, unsigned s
     return cost;
 }
 
+static int draw(unsigned *state, int below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (int)(*state >> 8) % below;
+}
+
 /* Costs are whole numbers, so that sums are exact. */
 TEST(least_cuts)
 {
@@ -24,13 +30,11 @@ TEST(least_cuts)
     for (int trial = 0; trial < 3000; trial++) {
         struct ulp_power_arc arcs[ARCS_MAX];
         bool reached[VERTICES_MAX] = {0};
-#define DRAW(n) (int)((state = state * 1664525u + 1013904223u) >> 8) % (n)
-        const int vertices = 2 + DRAW(VERTICES_MAX - 1), count = DRAW(ARCS_MAX + 1);
+        const int vertices = 2 + draw(&state, VERTICES_MAX - 1), count = draw(&state, ARCS_MAX + 1);
         double least = INFINITY;
         for (int a = 0; a < count; a++)
-            arcs[a] = (struct ulp_power_arc){DRAW(vertices), DRAW(vertices),
-                                             DRAW(4) ? 1 + DRAW(3) : 10000};
-#undef DRAW
+            arcs[a] = (struct ulp_power_arc){draw(&state, vertices), draw(&state, vertices),
+                                             draw(&state, 4) ? 1 + draw(&state, 3) : 10000};
         for (unsigned side = 1; side < 1u << vertices; side++)
             if ((side & 3) == 1)
                 least = fmin(least, cost_of(arcs, (size_t)count, side));

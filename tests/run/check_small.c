@@ -307,8 +307,8 @@ TEST(perturbed_plans_are_close)
     find_lanes(&lane, (const char *const[]){"fp64"}, 1);
     for (uint64_t seed = 0; seed < 4; seed++) { /* 0: the model itself; 3: as 2 */
         const struct ulp_program_options options = {.inputs = &inputs,
-                                                    .perturbation = {seed ? 11 : 0,
-                                                                     seed < 3 ? seed : 2}};
+                                                    .perturbation = {.precision = seed ? 11 : 0,
+                                                                     .seed = seed < 3 ? seed : 2}};
         struct ulp_program *program;
         ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
         ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs[seed], NULL, &why));
