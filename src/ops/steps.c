@@ -103,8 +103,8 @@ void ulp_steps_make_strict(struct ulp_arithmetic *out)
                                           .requant = out->schedule.requant};
 }
 
-/* Which axes a reduction takes away. */
-static void find_reduced(const struct ulp_call *call, bool goes[ULP_RANK_MAX])
+/* Which axes a reduction takes away; false: none are listed, or none are known. */
+static bool find_reduced(const struct ulp_call *call, bool goes[ULP_RANK_MAX])
 {
     const struct ulp_tensor *x = ulp_call_in(call, 0), *axes = ulp_call_input(call, "axes");
     const struct ulp_attribute_value *listed = ulp_call_attribute(call, "axes");
@@ -116,6 +116,7 @@ static void find_reduced(const struct ulp_call *call, bool goes[ULP_RANK_MAX])
         if (axis >= -x->rank && axis < x->rank) /* others are refused by the call itself */
             goes[axis < 0 ? axis + x->rank : axis] = true;
     }
+    return count > 0;
 }
 
 /* Are they its first or its last, but for those of 1 element? */
@@ -142,7 +143,8 @@ static void find_blocks(const struct ulp_call *call, struct ulp_arithmetic *out)
     bool goes[ULP_RANK_MAX];
     const struct ulp_tensor *x = ulp_call_in(call, 0);
     int64_t length = 1, columns = 1, across = 1, down = 1;
-    find_reduced(call, goes);
+    if (!find_reduced(call, goes))
+        return; /* all at once, in another kernel */
     for (int d = 0; d < x->rank; d++) {
         if (goes[d] && columns > 1)
             return; /* the last axes */
