@@ -258,3 +258,40 @@ void ulp_lint_qdq_passed(struct ulp_lint *lint, struct ulp_lint_place place)
         return;
     }
 }
+
+static bool is_dequantised_byte(struct ulp_lint_place dequantize)
+{
+    const enum ulp_type type = ulp_lint_is(dequantize, "DequantizeLinear")
+                                   ? ulp_lint_type(dequantize.graph, ulp_lint_input(dequantize, 0))
+                                   : ULP_TYPE_UNDEFINED;
+    return type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT8;
+}
+
+/* Perhaps behind a Relu. */
+static bool is_quantised_again(struct ulp_lint_place place)
+{
+    const int out = ulp_lint_output(place, 0);
+    bool again = false;
+    for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
+        const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
+        again |= ulp_lint_is(reader, "QuantizeLinear") ||
+                 (ulp_lint_is(reader, "Relu") && is_quantised_again(reader));
+    }
+    return again;
+}
+
+void ulp_lint_qdq_rows(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    if (!ulp_lint_is(place, "MatMul"))
+        return;
+    const struct ulp_lint_place x = ulp_lint_source(place, 0), w = ulp_lint_source(place, 1);
+    if (!is_dequantised_byte(x) || !is_dequantised_byte(w) || is_quantised_again(place))
+        return;
+    const struct ulp_tensor *codes = ulp_lint_constant(w.graph, ulp_lint_input(w, 0)),
+                            *scale = ulp_lint_constant(w.graph, ulp_lint_input(w, 1));
+    const int64_t axis = ulp_lint_int(w, "axis", 1), block = ulp_lint_int(w, "block_size", 0);
+    if (codes && scale && codes->rank == 2 && scale->count > 1 &&
+        (block || axis == 0 || axis == -2))
+        ulp_lint_add(lint, place, NULL, "its weights have %s",
+                     block ? "scales of blocks" : "a scale for each row");
+}

@@ -739,6 +739,20 @@ const struct lint_case lint_cases[] = {
      .clean = "(float[3,2] x) => (float[3,1] y) <float s = {1}, int8 z = {0}, float[2,1] w = {1, "
               "2}, float[1] b = {1}> { q = QuantizeLinear(x, s, z) [d] d = DequantizeLinear(q, s, "
               "z) [n] p = MatMul(d, w) y = Add(b, p) }"},
+    {.rule = "qdq-rows",
+     .opset = 17,
+     .count = 1,
+     .targets = "ort",
+     .says = "n: its weights have a scale for each row",
+     .found =
+         "(float[1,2] x) => (float[1,1] y) <float s = {1}, uint8 z = {3}, int8[2,1] w = {1, "
+         "2}, float[2] t = {1, 2}> { q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) "
+         "e = DequantizeLinear<axis = 0>(w, t) [n] y = MatMul(d, e) }",
+     .clean =
+         "(float[1,2] x) => (float[1,1] y) <float s = {1}, uint8 z = {3}, int8[2,1] w = {1, "
+         "2}, float[2] t = {1, 2}> { q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) "
+         "e = DequantizeLinear<axis = 0>(w, t) [n] m = MatMul(d, e) r = QuantizeLinear(m, s, z) "
+         "y = DequantizeLinear(r, s, z) }"},
     {.rule = "qdq-twice",
      .opset = 17,
      .count = 1,
