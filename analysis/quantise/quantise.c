@@ -86,7 +86,8 @@ static enum ulp_status find_ranges(const struct ulp_model *model,
                                    const struct ulp_quantise_options *options,
                                    const struct formats *formats, const char *results,
                                    const struct ulp_sample *samples, size_t count,
-                                   struct ulp_range_list *out, struct ulp_error *error)
+                                   struct ulp_range_list *out, struct ulp_arena *memory,
+                                   struct ulp_stretched_list *stretched, struct ulp_error *error)
 {
     const struct ulp_search_options *search = &options->search;
     const struct ulp_scales_rule asked = {options->calibrator, options->percentile};
@@ -100,9 +101,9 @@ static enum ulp_status find_ranges(const struct ulp_model *model,
     char text[96];
     snprintf(text, sizeof text, "%s,factor=%s,unit=none", formats->plain, formats->calibrated);
     ULP_TRY(ulp_arithmetic_find(text, &calibration.arithmetic, error));
-    enum ulp_status status =
-        ulp_scales_calibrate(model, samples, count, &calibration, results,
-                             options->best_calibrator ? rules : &asked, lists, all, error);
+    enum ulp_status status = ulp_scales_calibrate(model, samples, count, &calibration, results,
+                                                  options->best_calibrator ? rules : &asked, lists,
+                                                  all, memory, stretched, error);
     if (status == ULP_OK && lists > 1)
         status = choose_list(model, &calibration, all, lists, samples, count, &best, error);
     if (status == ULP_OK) {
@@ -112,6 +113,25 @@ static enum ulp_status find_ranges(const struct ulp_model *model,
     for (size_t l = 0; l < lists; l++)
         ulp_range_list_free(&all[l]);
     return status;
+}
+
+static enum ulp_status report_stretched(const struct ulp_stretched_list *list,
+                                        struct ulp_search *out, struct ulp_error *error)
+{
+    ULP_TAKE(out->stretched, out->memory, list->count + 1, error);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct ulp_stretched *from = &list->items[i];
+        struct ulp_search_stretched *to = &out->stretched[out->stretched_count++];
+        *to = (struct ulp_search_stretched){.node = ulp_arena_copy(out->memory, from->node),
+                                            .factor = ulp_arena_copy(out->memory, from->factor),
+                                            .largest = (double)from->largest,
+                                            .rest = (double)from->rest,
+                                            .part = from->part};
+        if (from->sample)
+            to->sample = ulp_arena_copy(out->memory, from->sample);
+        ULP_TRY(ulp_taken(to->node && to->factor && (to->sample || !from->sample), error));
+    }
+    return ULP_OK;
 }
 
 enum ulp_status ulp_quantise_run(const struct ulp_model *model,
@@ -127,6 +147,9 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     struct formats found;
     struct ulp_target_name target;
     ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
+    struct ulp_stretched_list stretched = {0};
+    ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     const struct ulp_target_integers *integers =
         search.target_count && ulp_target_read(search.targets[0], &target)
             ? ulp_target_integers(target.target)
@@ -140,7 +163,7 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     wanted.search = search;
     if (found.calibrated)
         ULP_TRY(find_ranges(model, &wanted, &found, integers ? integers->results : "", samples,
-                            sample_count, &ranges, error));
+                            sample_count, &ranges, memory, &stretched, error));
     search.ranges = found.calibrated ? &ranges.ranges : search.ranges;
     search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;
@@ -151,5 +174,10 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     if (found.scaled && (options->share > 0 || !asked))
         search.budget =
             found.most - (options->share > 0 ? options->share : 1) * (found.most - found.least);
-    return ulp_search_run(model, &search, samples, sample_count, held_out, held_count, out, error);
+    ULP_TRY(
+        ulp_search_run(model, &search, samples, sample_count, held_out, held_count, out, error));
+    const enum ulp_status status = report_stretched(&stretched, out, error);
+    if (status != ULP_OK)
+        ulp_search_free(out);
+    return status;
 }

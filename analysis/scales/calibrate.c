@@ -108,6 +108,7 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
             continue;
         seen->largest = end > seen->largest ? end : seen->largest;
         seen->least = end < seen->least ? end : seen->least;
+        seen->current = size > seen->current ? size : seen->current;
         if (seen->bins)
             seen->bins[(ulp_float_bits(size) >> ULP_BIN_SHIFT) + (end < 0 ? ULP_BINS : 0)]++;
     }
@@ -139,12 +140,26 @@ static enum ulp_status run_delayed(struct ulp_calibrating *c, const struct ulp_s
     return ULP_OK;
 }
 
+static void end_current(struct ulp_seen *seen, const char *sample)
+{
+    if (seen->current > seen->most) {
+        seen->others = seen->most;
+        seen->most = seen->current;
+        seen->most_sample = sample;
+    } else if (seen->current > seen->others) {
+        seen->others = seen->current;
+    }
+    seen->current = 0;
+}
+
 /* The sample is over: its largest magnitudes are remembered, and make the ranges of the next. A
  * factor that the sample did not run keeps its own. */
 static enum ulp_status end_sample(struct ulp_calibrating *c, const char *sample,
                                   struct ulp_error *error)
 {
     const size_t length = remembered(c);
+    for (size_t i = 0; i < c->count; i++)
+        end_current(c->items[i], sample);
     for (size_t i = 0; i < c->count && ulp_calibrates_delayed(c); i++) {
         struct ulp_seen *seen = c->items[i];
         const struct ulp_delayed_lost now = seen->now;
@@ -264,7 +279,8 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
                                      size_t count, struct ulp_range_list *lists,
-                                     struct ulp_error *error)
+                                     struct ulp_arena *stretched_memory,
+                                     struct ulp_stretched_list *stretched, struct ulp_error *error)
 {
     struct ulp_calibrating c = {.model = model,
                                 .options = options,
@@ -283,7 +299,7 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
     ULP_TRY(look_at_samples(&c, samples, error));
     for (size_t r = 0; r < count; r++)
         ULP_TRY(list_ranges(&c, &rules[r], &lists[r], error));
-    return ULP_OK;
+    return ulp_calibrate_stretched(&c, stretched_memory, stretched, error);
 }
 
 enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sample *samples,

@@ -26,6 +26,9 @@ struct ulp_seen {
      * the ends */
     float largest, least;
     uint64_t *bins; /* NULL: the ends are enough */
+    /* largest magnitudes: of the current sample, of the one that has the largest, of all others */
+    float current, most, others;
+    const char *most_sample;
     /* of delayed scales: what is remembered, of how many samples; the range for the next; and what
      * that of the current one has lost so far */
     float *history, range;
@@ -75,6 +78,11 @@ struct ulp_ends {
 enum ulp_status ulp_calibrate_range(const struct ulp_calibrating *c, const struct ulp_seen *seen,
                                     const struct ulp_scales_rule *rule, struct ulp_ends *out,
                                     struct ulp_error *error);
+/* calibrate_stretched.c: ranges that few values, or one sample, stretch; into memory. */
+enum ulp_status ulp_calibrate_stretched(const struct ulp_calibrating *c, struct ulp_arena *memory,
+                                        struct ulp_stretched_list *out, struct ulp_error *error);
+/* The value that stands for a bin: its only one in FP16 and BF16, else its middle. */
+float ulp_bin_value(const struct ulp_calibrating *c, size_t bin);
 /* calibrate_write.c: the file, and a sentence of what delayed scales lost most of. */
 enum ulp_status ulp_calibrate_write(const struct ulp_calibrating *c,
                                     const struct ulp_factor_ranges *ranges, const char *path,

@@ -11,8 +11,7 @@
 enum { CANDIDATES = 128, PLACES = 2048 };
 #define SMOOTH 1e-4
 
-/* The value that stands for a bin: its only one in FP16 and BF16, else its middle. */
-static float bin_value(const struct ulp_calibrating *c, size_t bin)
+float ulp_bin_value(const struct ulp_calibrating *c, size_t bin)
 {
     const bool alone = c->options->arithmetic.storage.precision <= 24 - ULP_BIN_SHIFT;
     const float size = ulp_float_from((uint32_t)(bin % ULP_BINS) << ULP_BIN_SHIFT |
@@ -41,7 +40,7 @@ static struct ulp_ends find_percentile(const struct ulp_calibrating *c, const st
     bool low = !seen->scaling.zero_point;
     for (size_t place = 0; place < ulp_bin_count(seen); place++) {
         const size_t bin = bin_at(seen, place);
-        const float value = bin_value(c, bin);
+        const float value = ulp_bin_value(c, bin);
         below += seen->bins[bin];
         if (!low && below && (double)below > cut) {
             low = true;
@@ -74,7 +73,7 @@ static enum ulp_status fill_bins(const struct ulp_calibrating *c, const struct u
     ULP_TAKE(out->counts, c->memory, count + 1, error);
     for (size_t b = 0; b < ulp_bin_count(seen); b++)
         if (seen->bins[b]) {
-            out->values[out->count] = bin_value(c, b);
+            out->values[out->count] = ulp_bin_value(c, b);
             out->counts[out->count++] = (double)seen->bins[b];
         }
     return ULP_OK;

@@ -75,12 +75,23 @@ struct ulp_scales_rule {
     enum ulp_calibrator calibrator;
     double percentile; /* of that calibrator */
 };
+struct ulp_stretched_list {
+    size_t count;
+    struct ulp_stretched {
+        const char *node, *factor;
+        const char *sample;  /* whose values they are alone; NULL: of several */
+        float largest, rest; /* magnitudes: the largest, and of all but those far out */
+        double part;         /* of the values are far out; NaN: not counted */
+        size_t place;        /* in the order of the graph */
+    } * items;               /* the furthest first, then by sample */
+};
 enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      const struct ulp_sample *samples, size_t sample_count,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
                                      size_t count, struct ulp_range_list *lists,
-                                     struct ulp_error *error);
+                                     struct ulp_arena *stretched_memory,
+                                     struct ulp_stretched_list *stretched, struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,

@@ -252,6 +252,16 @@ struct ulp_search {
         char *node, *factor;
         double largest, least;
     } * ranges;
+    /* of ulp_quantise_run: ranges that few values stretch, as a mask's -65504, or one sample alone,
+     * numbers first, then samples in the order of the graph: largest magnitudes, of all and of
+     * those that are not far out */
+    size_t stretched_count;
+    struct ulp_search_stretched {
+        char *node, *factor;
+        char *sample; /* the only one that has them; NULL: several, or there is only one */
+        double largest, rest;
+        double part; /* of the values that are no zeros; NaN: not counted */
+    } * stretched;
     /* of formats with scales: MatMul, Gemm and Conv of the main graph that stay as they are,
      * whoever left them; named: the file has the node by that name, and no other */
     size_t left_count;

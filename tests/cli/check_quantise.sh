@@ -168,6 +168,11 @@ write_model("residual.onnx", [node("Conv", "x k b", "a", "one", pads=[1, 1, 1, 1
 write_model("dense.onnx", [node("MatMul", "x w", "a", "first"), node("Add", "a b", "c", "bias"), node("Tanh", "c", "d", "tanh"), node("MatMul", "d v", "e", "second"),
                            node("Sigmoid", "e", "f", "sigmoid"), node("MatMul", "f z", "g", "third"), node("Add", "q g", "y", "last")],
             {"x": (5, 8)}, {"y": (5, 4)}, {"w": draw(8, 8), "b": draw(8), "v": draw(8, 6), "z": draw(6, 4), "q": draw(4)}, opset=13)
+# a mask's number in one sample, another sample 50 times as large
+write_model("masked.onnx", [node("MatMul", "x w", "a", "first"), node("Where", "m a low", "b", "mask"), node("MatMul", "b v", "c", "second"), node("MatMul", "c z", "y", "third")],
+            {"x": (5, 8), "m": (5, 8)}, {"y": (5, 4)}, {"w": draw(8, 8), "v": draw(8, 6), "z": draw(6, 4), "low": np.array(-65504, np.float32)}, opset=13, types={"m": BOOL})
+for i in range(6):
+    np.savez(f"masked{i}.npz", x=draw(5, 8) * (50 if i == 3 else 1), m=draw(5, 8) < (1.2 if i == 2 else 9))
 write_model("flat.onnx", [node("MatMul", "x w", "y", "flat")], {"x": (5, 8)}, {"y": (5,)}, {"w": draw(8)}, opset=13)
 for name, inputs in {"half": {"x": draw(5, 8).astype(np.float16)}, "default": {"x": draw(5, 8)}, "first": {"x": draw(8, 5)}, "rank": {"x": draw(3, 5, 8)},
                      "body": {"x": draw(5, 8), "flag": np.array(True)}, "nine": {"x": draw(1, 6, 8)}, "upsample": {"x": draw(1, 2, 5, 5)},
@@ -256,6 +261,40 @@ fields twice.json '{f["name"] for f in r["formats"]} == {"int8", "fp32"} and [l[
 grep -q '^# stays, too.*"same_2"' twice/exclude.txt && grep -q '^nodes_to_exclude=\[\]' twice/exclude.txt || fail "exclude.txt: $(cat twice/exclude.txt)"
 expect 0 "two ranges" "$program" quantise twice.onnx -i default.npz -q --formats int8 --json twice.json
 fields twice.json 'len(r["ranges"]) == 2 and r["ranges"][1]["largest"] > 20 * r["ranges"][0]["largest"]' "two ranges"
+# what stretches ranges is named: numbers far out, then samples unlike the others; nothing where all are alike
+mkdir masks alike && mv masked?.npz masks && cp masks/masked[0145].npz alike
+expect 0 "a mask" "$program" quantise masked.onnx -i masks -q --for ort --json masked.json
+fields masked.json '[(s["node"], "masked2" in s["sample"], s["largest"]) for s in r["stretched"]][0] == ("second", True, 65504) and 0 < r["stretched"][0]["part"] < 0.1 and ("first", True) in [(s["node"], "masked3" in s["sample"]) for s in r["stretched"]]' "a mask"
+shows out "The range of second, input 0, is stretched" "a mask"
+expect 0 "samples alike" "$program" quantise masked.onnx -i alike -q --for ort --json alike.json
+fields alike.json '"stretched" not in r or not r["stretched"]' "samples alike"
+# each calibrator alone; the range of the model's input by entropy, by numpy
+for rule in max mse entropy percentile=99; do
+    expect 0 "$rule" "$program" quantise m.onnx -i samples -q --for ort --calibrator $rule --json $rule.json
+done
+"$python" - <<'END' || fail "the entropy calibrator"
+import glob, json
+import numpy as np
+x = np.concatenate([np.load(f)["x"].ravel() for f in sorted(glob.glob("samples/*.npz"))])
+most, places, levels = float(np.abs(x).max()), 2048, 128
+middles = ((np.abs(x).view(np.uint32) >> 13 << 13) + (1 << 12)).view(np.float32).astype(float)
+parts = np.bincount(np.minimum((middles / most * places).astype(int), places - 1), minlength=places).astype(float)
+def divergence(n):
+    p, q = parts[:n].copy(), np.empty(n)
+    for level in range(levels):
+        own = slice(level * n // levels, (level + 1) * n // levels)
+        filled = (parts[own] > 0).sum()
+        q[own] = np.where(parts[own] > 0, parts[own].sum() / max(filled, 1), 1e-4)
+    p[-1] += parts[n:].sum()
+    p, q = p / p.sum(), q / q.sum()
+    return (p[p > 0] * np.log2(p[p > 0] / q[p > 0])).sum()
+tried = {n: divergence(n) for n in range(places, levels - 1, -16)}
+best = most * min(tried, key=tried.get) / places
+r = next(r for r in json.load(open("entropy.json"))["ranges"] if (r["node"], r["factor"]) == ("conv", "input 0"))
+# other parts may be as good to the last places of FP64
+assert any(abs(max(r["largest"], -r["least"]) - min(most * n / places, most)) < 1e-6 * most for n in tried if tried[n] <= min(tried.values()) * (1 + 1e-9)), (r, best, most)
+END
+fields entropy.json 'all(0 < e["largest"] <= m["largest"] and m["least"] <= e["least"] <= 0 for e, m in zip(r["ranges"], json.load(open("max.json"))["ranges"]))' "entropy"
 # the command for the same again is whole
 command=$("$program" quantise twice.onnx -i default.npz -q --for ort --always same_2 | sed -n 's/^  do    ulpscope //p')
 eval "\"$program\" $command -q >/dev/null" && [ -f quantised/quantised.onnx ] && grep -q same_2 quantised/exclude.txt || fail "no whole command: $command"

@@ -261,6 +261,25 @@ static void add_todo(struct ulp_text *out, const struct ulp_search *found)
         add_search_command(out, found);
 }
 
+/* Up to three. */
+static void say_stretched(struct ulp_text *notes, const struct ulp_search *found)
+{
+    for (size_t i = 0; i < found->stretched_count && i < 3; i++) {
+        const struct ulp_search_stretched *at = &found->stretched[i];
+        ulp_text_show(notes, "The range of %s, %s, is stretched: ", at->node, at->factor);
+        if (isfinite(at->part))
+            ulp_text_show(notes, "%s of its values reach %.4g",
+                          ULP_FIGURE("%.2g %%", 100 * at->part), at->largest);
+        else
+            ulp_text_show(notes, "it reaches %.4g", at->largest);
+        ulp_text_show(notes, at->sample ? ", of sample %s alone" : "", at->sample);
+        ulp_text_show(notes, ", the others %.4g at most.\n", at->rest);
+    }
+    if (found->stretched_count > 3)
+        ulp_text_add(notes, "Of %zu more ranges the same is true (--json has them).\n",
+                     found->stretched_count - 3);
+}
+
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found)
 {
@@ -277,6 +296,7 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
         ulp_text_add(&head->what, "%s", found->layer_count ? ". " : "");
         ulp_text_add(&head->why, "%s", found->layer_count ? " " : "");
     }
+    say_stretched(notes, found);
     if (found->layer_count)
         say_found(head, notes, found);
     else if (found->met)
