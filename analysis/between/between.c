@@ -12,7 +12,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/options.h"
-#include "number/function/math.h"
+#include "number/format/scaling.h"
 
 ULP_FREES(ulp_program_free, struct ulp_program)
 
@@ -35,9 +35,26 @@ static const struct ulp_tensor *rows_of(const struct ulp_betweening *b, const st
 
 /* ---- figures ---- */
 
-static void add_figures(struct ulp_betweening *b, const struct compared *c)
+/* Tokens before the sample's first: what a mask has beyond the positions. */
+static size_t past_of(const struct ulp_tensor_set *inputs, size_t positions)
+{
+    for (size_t i = 0; inputs && i < inputs->count; i++) {
+        const struct ulp_tensor *t = &inputs->items[i].tensor;
+        if (strstr(inputs->items[i].name, "mask") && t->rank == 2 &&
+            t->dims[1] > (int64_t)positions)
+            return (size_t)t->dims[1] - positions;
+    }
+    return 0;
+}
+
+static void add_figures(struct ulp_betweening *b, const struct compared *c,
+                        const struct ulp_tensor_set *inputs)
 {
     struct ulp_between *out = b->out;
+    const struct ulp_tensor *rows = rows_of(b, c, 0);
+    const int axis = c->given.length > 1 ? rows->rank - 2 : rows->rank - 1;
+    const size_t positions = axis >= 0 && rows->dims[axis] > 0 ? (size_t)rows->dims[axis] : 1,
+                 past = past_of(inputs, positions);
     for (size_t r = 0; r < c->given.rows; r++) {
         const double reference = c->logs[0][r], first = c->logs[FIRST][r],
                      second = c->logs[SECOND][r], d = second - first;
@@ -46,6 +63,7 @@ static void add_figures(struct ulp_betweening *b, const struct compared *c)
         out->nats += fabs(d);
         out->mean += d;
         b->squares += d * d;
+        ulp_between_add_context(out, past + r % positions + 1, d);
         out->first_loss -= first;
         out->second_loss -= second;
         out->first_error += fabs(first - reference);
@@ -122,7 +140,8 @@ static enum ulp_status see_own(void *context, const struct ulp_event *event,
                                struct ulp_error *error)
 {
     struct ulp_betweening *b = context;
-    (void)error;
+    if (!b->out->token_count) /* of the first sample */
+        ULP_TRY(ulp_between_see_caches(b, event, error));
     for (size_t o = 0; o < event->output_count && !b->own[event->index]; o++) {
         const struct ulp_tensor *first = event->values[FIRST * event->output_count + o].single,
                                 *second = event->values[SECOND * event->output_count + o].single;
@@ -142,6 +161,10 @@ static enum ulp_status take_sums(struct ulp_betweening *b, size_t count, struct 
     ULP_TAKE(b->parts[0], b->out->memory, count, error);
     ULP_TAKE(b->parts[1], b->out->memory, count, error);
     ULP_TAKE(b->own, b->out->memory, count, error);
+    if (ulp_scaling_is_cached(&b->options->first) || ulp_scaling_is_cached(&b->options->second)) {
+        ULP_TAKE(b->caches, b->out->memory, 2 * count, error);
+        b->out->caches = b->caches;
+    }
     return ULP_OK;
 }
 
@@ -201,7 +224,7 @@ static enum ulp_status compare_sample(struct ulp_betweening *b, const struct ulp
     if (status == ULP_OK)
         status = add_distributions(b, &c, error);
     if (status == ULP_OK) {
-        add_figures(b, &c);
+        add_figures(b, &c, sample->inputs);
         status = add_shares(b, &c, error);
     }
     for (int l = 0; l < LANES; l++)
@@ -270,6 +293,7 @@ static void finish_figures(struct ulp_betweening *b)
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         *means[i] /= count;
     out->rms = sqrt(b->squares / count);
+    ulp_between_finish_contexts(out);
     out->kl = b->rows > 0 ? out->kl / b->rows : NAN;
     out->flips = b->rows > 0 ? out->flips : NAN;
 }

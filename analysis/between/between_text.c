@@ -14,6 +14,19 @@
 /* A change that leaves more than that of the difference closes nothing to speak of. */
 #define CLOSES_LITTLE 0.1
 
+/* A channel that is so many times its head's median one takes that many of its neighbours' steps,
+ * where they share a scale: three bits. */
+#define STANDS_OUT 8
+
+static const struct ulp_between_cache *find_outlier(const struct ulp_between *b)
+{
+    const struct ulp_between_cache *worst = NULL;
+    for (size_t i = 0; i < b->cache_count; i++)
+        if (!worst || b->caches[i].ratio > worst->ratio)
+            worst = &b->caches[i];
+    return worst;
+}
+
 static void say_why(struct ulp_text *out, const struct ulp_between *b)
 {
     ulp_text_add(out, "at most %.2g at token %zu, %+.2g on average", b->most, b->most_at, b->mean);
@@ -30,6 +43,13 @@ static void say_why(struct ulp_text *out, const struct ulp_between *b)
     if (b->node_count && b->nodes[0].share > 0)
         ulp_text_show(out, "; most at node %zu %s (%s): %.0f %%", b->nodes[0].index,
                       b->nodes[0].name, b->nodes[0].op, 100 * b->nodes[0].share);
+    if (!isnan(b->law))
+        ulp_text_add(out, "; its rms grows as context^%.2f, give or take %.2f", b->law,
+                     b->law_error);
+    const struct ulp_between_cache *cache = find_outlier(b);
+    if (cache && cache->ratio > STANDS_OUT)
+        ulp_text_show(out, "; of the %s of %s channel %zu of head %zu is %.0f times the median one",
+                      cache->what, cache->name, cache->channel, cache->head, cache->ratio);
     if (b->no_shares)
         ulp_text_show(out, "; no shares: %s", b->no_shares);
 }

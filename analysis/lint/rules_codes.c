@@ -1,4 +1,4 @@
-/* Constants that no quantiser writes. */
+/* Constants that no quantiser writes, and scales that none has found. */
 #include "analysis/lint/lint.h"
 
 #include <math.h>
@@ -100,4 +100,26 @@ void ulp_lint_constant_cut(struct ulp_lint *lint, struct ulp_lint_place place)
 void ulp_lint_codes_misread(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     find_unwritten(lint, place, false);
+}
+
+void ulp_lint_cache_scale(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    enum { K_SCALE = 12, PAST_KEY = 3 };
+    if (!ulp_lint_is(place, "GroupQueryAttention"))
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const int input = ulp_lint_input(place, K_SCALE + i),
+                  past = ulp_lint_input(place, PAST_KEY + i);
+        const struct ulp_tensor *scale = ulp_lint_constant(place.graph, input);
+        bool one = scale && scale->count && ulp_type_is_float(scale->type);
+        for (size_t e = 0; one && e < scale->count; e++)
+            one = ulp_tensor_get(scale, e) == 1;
+        if (!one)
+            continue;
+        const bool floats = past >= 0 && place.graph->types[past] == ULP_TYPE_FLOAT8E4M3FN;
+        ulp_lint_add(lint, place, ulp_lint_value_name(place.graph, input),
+                     floats ? "the scale of its %s is 1: of FLOAT8E4M3FN, which clips beyond 448"
+                            : "the scale of its %s is 1: its cache holds whole numbers",
+                     i ? "values" : "keys");
+    }
 }

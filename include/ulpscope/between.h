@@ -30,6 +30,25 @@ struct ulp_between_change {
     double closes; /* 1 - nats / those without it */
 };
 
+/* The given tokens of one length of context: from 2^n to 2^(n + 1) - 1 tokens before and at their
+ * position, the past's too. */
+struct ulp_between_context {
+    size_t tokens;
+    double length;    /* geometric mean of the lengths */
+    double nats, rms; /* of d */
+};
+enum { ULP_BETWEEN_CONTEXTS = 32 };
+
+/* Keys or values of a node, as the first arithmetic has them in the first sample. */
+struct ulp_between_cache {
+    size_t node;
+    char *name, *what; /* "keys", "values" */
+    /* the channel whose largest magnitude is most above the median channel's of its head */
+    size_t head, channel;
+    double largest, ratio;
+    double heads_ratio; /* the head with the largest values over the one with the least */
+};
+
 struct ulp_between {
     char *model_path, *arguments, *reference, *first, *second;
     char *output; /* that holds the rows */
@@ -53,6 +72,13 @@ struct ulp_between {
     struct ulp_between_node *nodes;
     size_t change_count; /* that were tried, the one that closes most first */
     struct ulp_between_change *changes;
+    size_t context_count;
+    struct ulp_between_context contexts[ULP_BETWEEN_CONTEXTS];
+    /* log2 of the rms of d grows by so much with log2 of the length, give or take a standard error;
+     * NaN: there are fewer than three lengths of eight tokens */
+    double law, law_error;
+    size_t cache_count; /* where an arithmetic has formats of caches */
+    struct ulp_between_cache *caches;
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };

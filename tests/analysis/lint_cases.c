@@ -29,6 +29,13 @@
 #define TEN(code)                                                                                  \
     code ", " code ", " code ", " code ", " code ", " code ", " code ", " code ", " code ", " code \
          ", "
+#define CACHES(scale)                                                                              \
+    "(float[1,1,16] q, int8[1,1,2,16] pk, int8[1,1,2,16] pv, int32[1] l, int32[1] t) => "          \
+    "(float[1,1,16] y, int8[1,1,3,16] nk, int8[1,1,3,16] nv) <float[1] s = {0.02}, float[1] v = "  \
+    "{" scale                                                                                      \
+    "}> { [a] y, nk, nv = com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = "       \
+    "1, k_quant_type = \"PER_TENSOR\", v_quant_type = \"PER_TENSOR\", kv_cache_bit_width = 8>(q, " \
+    "q, q, pk, pv, l, t, , , , , , s, v) }"
 #define MANY(type, first, second, zero)                                                          \
     "(float[1,16] x) => (float[1,16] y) <" type "[16,16] c = {" TEN(first) TEN(first) TEN(first) \
         TEN(first) TEN(first) TEN(first) TEN(first) TEN(first) second                            \
@@ -634,6 +641,12 @@ const struct lint_case lint_cases[] = {
      .says = "d: of 256 INT8 codes of 'c' 80 are the zero point, 0, and none is below it",
      .found = MANY("int8", "0", "9", "0"),
      .clean = MANY("int8", "-4", "9", "0")},
+    {.rule = "cache-scale-one",
+     .opset = 17,
+     .count = 1,
+     .says = "a: the scale of its values is 1: its cache holds whole numbers",
+     .found = CACHES("1"),
+     .clean = CACHES("0.03")},
     /* codes read as another type, lost signs, another zero point or scale; a value a step away is
      * the original's, and so is a transposed one */
     {.rule = "constant-off",

@@ -4,7 +4,7 @@
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: there is nothing to compare with"; exit 77; }
 PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
-from onnx_writer import node, write_model
+from onnx_writer import block, node, write_model
 turn = np.random.default_rng(5)
 words, wide, positions = 40, 32, 24
 e, a, b, h = (turn.standard_normal(s).astype("f4") * g for s, g in (((words, wide), 1), ((wide, wide), 0.2), ((wide, wide), 0.2), ((wide, words), 0.5)))
@@ -16,6 +16,13 @@ for name, tail, output in (("plain", [], "logits"), ("probabilities", [node("Sof
     more = {"labels": (2, positions, 1)} if name == "given" else {}
     write_model(f"{name}.onnx", body + tail, {"ids": (2, positions), **more}, [output], {**held, "last": np.array([2])} if more else held, opset=17, types={"ids": 7, "labels": 7})
 text = turn.integers(0, words, (2, positions))
+# keys with a channel that stands out: feature 3 of head 1 has a bias
+bias = np.zeros(wide, "f4")
+bias[16 + 3] = 60
+cached = [node("Gather", "e ids", "x", "embed"), node("MatMul", "x a", "q"), node("MatMul", "x b", "p"), node("Add", "p kb", "k"), node("MatMul", "x c", "v"),
+          node("GroupQueryAttention", "q k v - - l t", "y nk nv", "heads", num_heads=2, kv_num_heads=2) + block(7, "com.microsoft"), node("MatMul", "y h", "logits", "head")]
+write_model("cached.onnx", cached, {"ids": (2, positions)}, ["logits", "nk", "nv"], {"e": e, "a": a, "b": b, "c": turn.standard_normal((wide, wide)).astype("f4") * 0.2, "h": h, "kb": bias,
+            "l": np.full(2, positions - 1, "i4"), "t": np.array([positions], "i4")}, opset=17, types={"ids": 7}, domains={"com.microsoft": 1})
 np.savez("text.npz", ids=text)
 labels = np.where(np.arange(positions) < positions - 1, np.roll(text, -1, 1), 0)
 np.savez("labelled.npz", ids=text, labels=labels[:, :, None])
@@ -59,6 +66,20 @@ for file, tokens in (("next", np.where(np.arange(24) < 23, np.roll(text, -1, 1),
     kl = (np.exp(all_of["fp16"]) * (all_of["fp16"] - all_of["bf16"])).sum(-1)
     check("kl", r["kl"], kl.mean(), 1e-6)
     check("flips", r["flips"], (all_of["fp16"].argmax(-1) != all_of["bf16"].argmax(-1)).sum())
+    lengths = np.broadcast_to(np.arange(1, 25), (2, 24))[valid]
+    bins, x, y, n = np.floor(np.log2(lengths)), [], [], []
+    for at in range(5):
+        of = bins == at
+        check("tokens of a length", r["contexts"][at]["tokens"], of.sum())
+        check("rms of a length", r["contexts"][at]["rms"], np.sqrt((d[of] ** 2).mean()))
+        if of.sum() >= 8:
+            x, y, n = x + [np.log2(lengths[of]).mean()], y + [np.log2(np.sqrt((d[of] ** 2).mean()))], n + [of.sum()]
+    if len(x) >= 3:
+        fit = np.polyfit(x, y, 1, w=np.sqrt(n))
+        check("law", r["law"], fit[0], 1e-6)
+        check("its error", r["law_error"], np.sqrt(1 / (2 * np.log(2) ** 2) / (np.array(n) * (x - np.average(x, weights=n)) ** 2).sum()), 1e-3)
+    else:
+        bad += r["law"] is not None and print("a law of two lengths") is None
     check("shares", r["explained"], 1, 0.01)  # third order in the errors of bf16, which are 1e-2
 # a last node that is exact in both leaves as much, but for what rounding its inputs and results makes: 0.4 % of their size in bf16
 for name in ("probabilities", "logarithms", "given"):
@@ -78,6 +99,18 @@ expect 0 "a GPU" "$program" audit plain.onnx -i text.npz --between fp16@v100,fp1
 fields gpu.json 'r["nats"] == 0 or any("@v100" in c["what"] and c["closes"] == 1 for c in r["changes"])' "a GPU"
 expect 0 "equal ones" "$program" audit plain.onnx -i text.npz --between fp64,mpfr:60 -q --json equal.json
 fields equal.json 'r["nats"] < 1e-12' "equal ones"
+# formats of caches: as --between says them, and the channel that stands out is named; a scale of a channel closes what it costs
+expect 0 "caches" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8 -q --json kv.json
+expect 0 "as between" "$program" audit cached.onnx -i text.npz --between fp64,written-attention=kernel,fp64,kv=int8-row -q --json as.json
+expect 0 "by channel" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8,channel -q --json channel.json
+expect 0 "keys alone" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8,keys -q --json keys.json
+fields kv.json '[(c["what"], c["head"], c["channel"]) for c in r["caches"] if c["ratio"] > 8] == [("keys", 1, 3)] and r["nodes"][0]["name"] == "heads" and abs(r["nodes"][0]["share"] - 1) < 0.02' "the channel that stands out"
+python3 - <<'END' || fail "caches"
+import json, sys
+kv, same, channel, keys = (json.load(open(f"{f}.json")) for f in ("kv", "as", "channel", "keys"))
+without = [c for c in kv["changes"] if c["what"].startswith("without values=")]
+sys.exit(not (kv["nats"] == same["nats"] > 3 * channel["nats"] > 0 and abs(without[0]["nats"] / keys["nats"] - 1) < 1e-12))
+END
 # equal bits for any number of threads, and on several samples
 for t in 1 2; do "$program" audit plain.onnx -i text.npz -i text.npz --between fp16,bf16 -q -t $t --json t$t.json >/dev/null || fail "threads"; done
 python3 - <<'END' || fail "threads or samples"

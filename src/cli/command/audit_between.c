@@ -43,12 +43,54 @@ static enum ulp_status read_tokens(const struct audit_options *options, struct c
     return ULP_OK;
 }
 
-/* One arithmetic is beside itself with the nodes of --keep. */
+/* "int8,keys,channel" behind an arithmetic as
+ * "bf16,written-attention=kernel,bf16,keys=int8-row,cached=channel". */
+static enum ulp_status write_lanes(const struct audit_options *options, struct ulp_text *out,
+                                   struct ulp_error *error)
+{
+    static const char *const words[][2] = {{"e4m3", "fp8-tensor"},
+                                           {"int8", "int8-row"},
+                                           {"int4", "int4-32"},
+                                           {"scale=1", "fp8-cast"}};
+    const char *base = options->arithmetics ? options->arithmetics : "bf16", *part = "kv";
+    ULP_SCOPED(ulp_text_free) struct ulp_text format = {0}, shared = {0};
+    for (const char *at = options->kv_cache; *at; at += strcspn(at, ","), at += *at == ',') {
+        const int length = (int)strcspn(at, ",");
+        const char *found = NULL;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            if (strncmp(words[w][0], at, (size_t)length) == 0 && !words[w][0][length])
+                found = words[w][1];
+        if (strncmp(at, "keys", (size_t)length) == 0 && length == 4)
+            part = "keys";
+        else if (strncmp(at, "values", (size_t)length) == 0 && length == 6)
+            part = "values";
+        else if ((strncmp(at, "channel", (size_t)length) == 0 && length == 7) ||
+                 (strncmp(at, "head", (size_t)length) == 0 && length == 4))
+            ulp_text_add(&shared, ",cached=%.*s", length, at);
+        else {
+            ulp_text_free(&format);
+            ulp_text_add(&format, "%.*s", found ? (int)strlen(found) : length, found ? found : at);
+        }
+    }
+    if (shared.length && format.data && strcmp(format.data, "int8-row") == 0 &&
+        strstr(shared.data, "head")) {
+        ulp_text_free(&format);
+        ulp_text_add(&format, "int8-tensor");
+    }
+    ulp_text_add(out, "%s,written-attention=kernel,%s,%s=%s%s", base, base, part,
+                 format.data ? format.data : "", shared.length ? shared.data : "");
+    return out->failed || format.failed || shared.failed ? out_of_memory(error) : ULP_OK;
+}
+
+/* One arithmetic is beside itself with the nodes of --keep, or with formats of caches. */
 static enum ulp_status open_lanes(const struct audit_options *options, struct comparing *c,
                                   struct ulp_between_options *wanted, struct ulp_error *error)
 {
-    ULP_TRY(make_lanes(options->between, NULL, &options->keep, options->common.budget, &c->lanes,
-                       error));
+    ULP_SCOPED(ulp_text_free) struct ulp_text list = {0};
+    if (options->kv_cache)
+        ULP_TRY(write_lanes(options, &list, error));
+    ULP_TRY(make_lanes(options->kv_cache ? list.data : options->between, NULL, &options->keep,
+                       options->common.budget, &c->lanes, error));
     const size_t count = c->lanes.count - 1;
     if (count != 2 && !(count == 1 && options->keep.rule_count))
         return ulp_fail(error, ULP_ERROR_USAGE,

@@ -195,7 +195,7 @@ static void note_ranks(const struct audit_options *options)
 enum ulp_status audit_model(void *parsed, struct ulp_error *error)
 {
     struct audit_options *options = parsed;
-    if (options->between)
+    if (options->between || options->kv_cache)
         return audit_between(options, error);
     ranks_join();
     options->common.quiet |= ranks_self() > 0;

@@ -22,6 +22,7 @@ struct audit_options {
     struct ulp_engine_map_options built;
     const char *target; /* --for; NULL: not given */
     char *between; /* "A,B", whose given tokens are compared instead; NULL: not given */
+    const char *kv_cache; /* a format of caches beside one arithmetic; NULL: not given */
     const char *tokens; /* these, in a file; NULL: the inputs' next ones */
     bool fuse_compare, all;
     /* many samples: folders of finished ones, the first of which takes new ones */
