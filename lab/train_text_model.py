@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-WIDE, LAYERS, HEADS, GROUPS, SIZE, INNER = 96, 3, 4, 2, 24, 256
+WIDE, LAYERS, HEADS, GROUPS, SIZE, INNER = 96, 3, 6, 2, 16, 256
 LENGTH, BATCH, RATE = 128, 8, 3e-3
 
 

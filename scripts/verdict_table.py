@@ -25,7 +25,7 @@ def make():
     for kind, text in ROW.findall((ROOT / "analysis/measure/verdict.def").read_text()):
         rows.setdefault(kind, []).append(cells(text))
     word = {name: said for name, said, _ in rows["TASK"]} | {"ANY": "any"}
-    said = {"ANY": "–", "ROWS": "the last axis adds up to 1", "PLACES": "the second axis adds up to 1", "UNBOUND": "some not from 0 to 1",
+    said = {"ANY": "–", "ROWS": "the last axis adds up to 1", "PLACES": "the second axis adds up to 1", "UNBOUND": "some not from 0 to 1", "LOGS": "none above 0, the exponentials along the last axis do not add up to 1",
             "BOXES": "the last axis at most twice as long as that before it"}
     known = [[f"`{word[task]}`", words.replace(" ", ", ") or "–", ops.replace(" ", ", ") or "–", between(low, high), between(shortest, longest), said[what]]
              for task, words, ops, low, high, shortest, longest, what in rows["KNOWN"]]

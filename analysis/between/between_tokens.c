@@ -21,6 +21,8 @@ static bool can_score(const struct ulp_betweening *b, const struct ulp_named_ten
         return false;
     if (b->options->output)
         return strcmp(b->options->output, output->name) == 0;
+    if (ulp_task_recognise(t, output->name, "").task == ULP_TASK_TOKENS)
+        return true;
     return t->rank == 3 && t->dims[2] >= VOCABULARY_MIN && strncmp(output->name, "present", 7) != 0;
 }
 
@@ -32,9 +34,9 @@ enum ulp_status ulp_between_find_output(struct ulp_betweening *b,
     for (size_t o = 0; o < outputs->count; o++) {
         if (!can_score(b, &outputs->items[o]))
             continue;
-        const bool text =
-            ulp_task_recognise(&outputs->items[o].tensor, outputs->items[o].name, "").task ==
-            ULP_TASK_TEXT;
+        const enum ulp_task task =
+            ulp_task_recognise(&outputs->items[o].tensor, outputs->items[o].name, "").task;
+        const bool text = task == ULP_TASK_TEXT || task == ULP_TASK_TOKENS;
         found = found < 0 || (text && !texts) ? (int)o : found;
         texts += text;
         count++;

@@ -79,7 +79,7 @@ int ulp_judged_rank(const struct ulp_tensor *output)
 }
 
 /* What is known of an output's elements. */
-enum what { ANY, ROWS, PLACES, UNBOUND, BOXES };
+enum what { ANY, ROWS, PLACES, UNBOUND, LOGS, BOXES };
 
 /* Sums of up to this many lines are formed, spread over the output: what a Softmax gives adds up
  * everywhere. */
@@ -119,13 +119,23 @@ static bool is_share(const struct ulp_tensor *output)
     return share;
 }
 
+static bool is_log(const struct ulp_tensor *output)
+{
+    bool log = true;
+    for (size_t i = 0; i < output->count && log; i++)
+        log = !(ulp_tensor_read(output, i) > 0);
+    return log;
+}
+
 static bool has_elements(const struct ulp_tensor *output, enum what what)
 {
     const int rank = ulp_judged_rank(output), last = rank - 1;
     return what == ROWS      ? adds_up(output, last, rank)
            : what == PLACES  ? adds_up(output, 1, rank)
            : what == UNBOUND ? !is_share(output)
-           : what == BOXES   ? rank < 3 || output->dims[last] <= 2 * output->dims[last - 1] ||
+           : what == LOGS
+               ? is_log(output) && (output->dims[last] == 1 || !adds_up(output, last, rank))
+           : what == BOXES ? rank < 3 || output->dims[last] <= 2 * output->dims[last - 1] ||
                                  output->dims[last - 1] < 4
                            : true;
 }

@@ -161,7 +161,7 @@ void ulp_groups_judge(const struct ulp_judged_groups *g, bool shares, struct ulp
         out->constant_channels = shares ? 0 : count_dead(g, g->seconds, g->channel_count);
     }
     if (shares || task == ULP_TASK_NONE || task == ULP_TASK_EMBED || task == ULP_TASK_TEXT ||
-        task == ULP_TASK_SEGMENT)
+        task == ULP_TASK_TOKENS || task == ULP_TASK_SEGMENT)
         return;
     if (g->has_columns || (task == ULP_TASK_DETECT && g->length <= SHORT))
         judge_groups(g, g->columns, g->column_count, ULP_GROUP_COLUMN, out);

@@ -175,6 +175,16 @@ static void judge_vector(struct judging *j)
         isnan(j->out->row_cosine) ? cosine : ulp_math_min(j->out->row_cosine, cosine);
 }
 
+/* Each element is a token's. */
+static void judge_given(struct judging *j)
+{
+    for (size_t i = 0; i < j->length; i++) {
+        const double error = fabs(j->v[i] - j->b[i]), before = j->out->logprob;
+        if (isfinite(j->b[i]))
+            j->out->logprob = isnan(before) ? error : ulp_math_max(before, error);
+    }
+}
+
 static void judge_threshold(struct judging *j, double threshold)
 {
     for (size_t i = 0; i < j->length && j->logs; i++) {
@@ -249,6 +259,7 @@ static void judge_row(struct judging *j, enum ulp_task task, double threshold)
             judge_box(j);
         break;
     case ULP_TASK_EMBED: judge_vector(j); break;
+    case ULP_TASK_TOKENS: judge_given(j); break;
     case ULP_TASK_SCORE: judge_threshold(j, threshold); break;
     case ULP_TASK_SEGMENT:
         if (j->channels < 2)

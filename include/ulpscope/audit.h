@@ -86,6 +86,7 @@ enum ulp_task {
     ULP_TASK_SEGMENT,
     ULP_TASK_EMBED,
     ULP_TASK_SIGNAL,
+    ULP_TASK_TOKENS,
     ULP_TASK_INTEGER,
     ULP_TASK_COUNT
 };

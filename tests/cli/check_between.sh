@@ -12,7 +12,7 @@ body = [node("Gather", "e ids", "x", "embed"), node("MatMul", "x a", "p", "first
         node("MatMul", "s h", "logits", "head")]
 held = {"e": e, "a": a, "b": b, "h": h}
 for name, tail, output in (("plain", [], "logits"), ("probabilities", [node("Softmax", "logits", "y", "soft", axis=-1)], "y"), ("logarithms", [node("LogSoftmax", "logits", "y", "soft", axis=-1)], "y"),
-                           ("given", [node("LogSoftmax", "logits", "all", "soft", axis=-1), node("GatherElements", "all labels", "one", axis=2), node("Squeeze", "one last", "y")], "y")):
+                           ("given", [node("LogSoftmax", "logits", "all", "soft", axis=-1), node("GatherElements", "all labels", "one", axis=2), node("Squeeze", "one last", "logprobs", "chosen")], "logprobs")):
     more = {"labels": (2, positions, 1)} if name == "given" else {}
     write_model(f"{name}.onnx", body + tail, {"ids": (2, positions), **more}, [output], {**held, "last": np.array([2])} if more else held, opset=17, types={"ids": 7, "labels": 7})
 text = turn.integers(0, words, (2, positions))
@@ -35,8 +35,9 @@ for a in fp16 bf16 fp64; do "$program" run plain.onnx -i text.npz -a $a -q -o $a
 for name in probabilities logarithms given; do
     of=text.npz 
     [ $name = given ] && of=labelled.npz
-    "$program" audit $name.onnx -i $of --output y --between fp16,bf16 -q --keep 'soft=fp64' --json $name.json >/dev/null || fail "$name"
+    "$program" audit $name.onnx -i $of --between fp16,bf16 -q --keep 'soft=fp64' --json $name.json >/dev/null || fail "$name"
 done
+expect 0 "log-probabilities of tokens" "$program" audit given.onnx -i labelled.npz -a bf16 -q --no-attribute --keep 'soft=fp64' --keep 'chosen=fp64' --keep 'op:GatherElements=fp64' --json tokens.json
 python3 - <<'END' || fail "figures"
 import json, sys
 import numpy as np
@@ -81,6 +82,10 @@ for file, tokens in (("next", np.where(np.arange(24) < 23, np.roll(text, -1, 1),
     else:
         bad += r["law"] is not None and print("a law of two lengths") is None
     check("shares", r["explained"], 1, 0.01)  # third order in the errors of bf16, which are 1e-2
+l = {a: np.take_along_axis(v, np.where(np.arange(24) < 23, np.roll(text, -1, 1), 0)[..., None], 2)[..., 0] for a, v in all_of.items()}
+judged = json.load(open("tokens.json"))["lanes"][0]["outputs"][0]["judged"]
+bad += judged["task"] != "tokens"
+check("logprob", judged["logprob"], np.abs(l["bf16"] - l["fp64"]).max(), 1e-6)
 # a last node that is exact in both leaves as much, but for what rounding its inputs and results makes: 0.4 % of their size in bf16
 for name in ("probabilities", "logarithms", "given"):
     r = json.load(open(f"{name}.json"))

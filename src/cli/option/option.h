@@ -151,7 +151,7 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
 /* Words of options that several commands have. */
 #define HTML_TEXT \
     "Write the result as one HTML file, to look at and to hand on; it needs no network"
-#define TASK_WORDS "none|classify|score|text|detect|segment|embed|signal" /* by enum ulp_task */
+#define TASK_WORDS "none|classify|score|text|detect|segment|embed|signal|tokens" /* by enum ulp_task */
 #define TASK_TEXT                                                                                 \
     "What the outputs are for, which says what is fine, borderline and broken "                   \
     "(doc/verdicts.md); of integers signal alone is heard: they are numbers; none: no error of "  \
