@@ -15,10 +15,28 @@
 #include "analysis/schedule/schedule.h"
 #include "analysis/audit/divergence/qdq.h"
 #include "analysis/writing/columns.h"
+#include "run/idiom/idiom_read.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
 {
     return ulp_arena_text(audit->memory, text, strlen(text));
+}
+
+/* Is the node's result a state of the body of a Loop or Scan that it is in? */
+static bool is_state(const struct ulp_program *program, size_t n)
+{
+    const struct ulp_block *block = program->nodes[n].block;
+    const struct ulp_step *owner = block->owner;
+    const bool loop = owner && ulp_step_is(owner, "Loop"),
+               scan = owner && ulp_step_is(owner, "Scan");
+    /* of a Loop the number and the condition are read, and the condition is given, too */
+    const int64_t others = loop   ? 2
+                           : scan ? ulp_node_int(owner->bound.node, "num_scan_inputs", 0)
+                                  : (int64_t)block->input_count;
+    for (int64_t i = 0; i + others < (int64_t)block->input_count; i++)
+        if (ulp_slot_holder(block, block->outputs[loop + i]) == n)
+            return true;
+    return false;
 }
 
 /* Names are the same in every lane. */
@@ -42,6 +60,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
             node->decision = node->shows = node->missing = NAN;
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
+        node->state = is_state(program, n);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
                                : copy_text(audit, ulp_program_node_name(program, n));
         node->op = index > 1 ? audit->lanes[0].nodes[n].op

@@ -43,9 +43,14 @@ static void say_why(struct ulp_text *out, const struct ulp_between *b)
     if (b->node_count && b->nodes[0].share > 0)
         ulp_text_show(out, "; most at node %zu %s (%s): %.0f %%", b->nodes[0].index,
                       b->nodes[0].name, b->nodes[0].op, 100 * b->nodes[0].share);
-    if (!isnan(b->law))
-        ulp_text_add(out, "; its rms grows as context^%.2f, give or take %.2f", b->law,
+    if (!isnan(b->law) && fabs(b->law) > 2 * b->law_error)
+        ulp_text_add(out, "; its rms goes as context^%.2f, give or take %.2f", b->law,
                      b->law_error);
+    else if (!isnan(b->law))
+        ulp_text_add(out,
+                     "; whether it grows with the context cannot be told by so many tokens "
+                     "(context^%.2f, give or take %.2f)",
+                     b->law, b->law_error);
     const struct ulp_between_cache *cache = find_outlier(b);
     if (cache && cache->ratio > STANDS_OUT)
         ulp_text_show(out, "; of the %s of %s channel %zu of head %zu is %.0f times the median one",

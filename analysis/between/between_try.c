@@ -129,10 +129,12 @@ static enum ulp_status add_nodes(struct trying *t, size_t room, struct change **
     return ULP_OK;
 }
 
-/* The share of all nodes of the operator; 0 where an earlier one has it. */
+/* The share of all nodes of the operator; 0 where an earlier one has it, and where they are all
+ * nodes that give other results on equal inputs: in the first they are the first. */
 static double sum_operator(const struct ulp_between *out, size_t at, size_t *count)
 {
     double sum = 0;
+    size_t own = 0;
     *count = 0;
     for (size_t n = 0; n < out->node_count; n++) {
         if (strcmp(out->nodes[n].op, out->nodes[at].op) != 0)
@@ -140,9 +142,10 @@ static double sum_operator(const struct ulp_between *out, size_t at, size_t *cou
         if (n < at)
             return 0;
         sum += out->nodes[n].share;
+        own += out->nodes[n].own;
         (*count)++;
     }
-    return sum;
+    return own < out->own_count ? sum : 0;
 }
 
 static enum ulp_status add_operators(struct trying *t, struct ulp_error *error)

@@ -150,7 +150,10 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit *audit,
     find_causes(node->causes, node->share, &first, &second);
     if (first < 0 || (first == ULP_SHARE_INSIDE && second < 0)) /* which says nothing */
         return;
-    ulp_text_show(out, ", by %s", name_cause(first, false));
+    ulp_text_show(out, ", by %s%s", name_cause(first, false),
+                  first == ULP_SHARE_RESULT && node->state
+                      ? ", a state that every iteration reads as it is rounded"
+                      : "");
     if (first == ULP_SHARE_INPUTS && strcmp(node->op, "MatMulNBits") == 0 &&
         ulp_audit_node_arithmetic(lane, node)->schedule.levels_obeyed)
         ulp_text_add(out, " to INT8, a scale for each block, as accuracy_level=4 has it (1: FP32)");
