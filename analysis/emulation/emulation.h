@@ -40,6 +40,7 @@ struct ulp_emulated {
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
     const char *what;                    /* "a plan", in messages */
     enum ulp_task task;                  /* of float outputs; ULP_TASK_UNKNOWN: is recognised */
+    const struct ulp_scorer *scorer;     /* as in struct ulp_search_options */
 };
 
 /* Problems of one shape of each input and the same constants, in order. */

@@ -260,6 +260,28 @@ static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t 
     return ULP_OK;
 }
 
+/* Besides, the task's own figure. A loss where none is allowed is too much by its part of the
+ * figure. */
+static enum ulp_status judge_score(const struct ulp_emulation *emulation,
+                                   const struct ulp_tensor_set *outputs,
+                                   const struct ulp_tensor_set *truth, struct ulp_judgement *out,
+                                   struct ulp_error *error)
+{
+    const struct ulp_scorer *scorer = emulation->given.scorer;
+    double own, reference;
+    if (!scorer || isinf(out->ratio))
+        return ULP_OK;
+    ULP_TRY(scorer->score(scorer->context, outputs, &own, error));
+    ULP_TRY(scorer->score(scorer->context, truth, &reference, error));
+    const double lost = reference - own;
+    if (lost > scorer->loss)
+        keep_worst_ratio(out,
+                         scorer->loss > 0 ? lost / scorer->loss
+                                          : 1 + lost / ulp_math_max(fabs(reference), lost),
+                         out->output, "score", own);
+    return ULP_OK;
+}
+
 enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     const struct ulp_tensor_set *outputs,
                                     const struct ulp_tensor_set *truth, struct ulp_judgement *out,
@@ -299,7 +321,7 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         judge_metrics(emulation, o, &metrics, is_float || steps, out);
     }
     if (any || !left)
-        return ULP_OK;
+        return judge_score(emulation, outputs, truth, out, error);
     /* nothing else is there to go by */
     memset(emulation->left, 0, truth->count * sizeof *emulation->left);
     *out = (struct ulp_judgement){INFINITY, left, ulp_judge_name(ULP_CROSSED_DIVERGED), 1};

@@ -57,6 +57,7 @@ enum ulp_status ulp_search_report_options(const struct ulp_searcher *search, str
 {
     const struct ulp_search_options *options = search->options;
     out->by_node = options->by_node;
+    out->scored = options->scorer;
     out->scaled = search->scaled;
     out->budget = search->scaled && options->budget > 0 ? search->limit / search->total_weight : 0;
     for (size_t s = 0; s < search->emulation.given.sample_count; s++)

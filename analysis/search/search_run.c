@@ -296,6 +296,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                        .thread_count = options->thread_count,
                                        .progress = options->progress,
                                        .task = options->task,
+                                       .scorer = options->scorer,
                                        .what =
                                            options->by_node ? "a plan" : "an allocation of bits"};
     enum ulp_status status = check_search_options(options, error);

@@ -429,6 +429,13 @@ struct ulp_audit_lane {
         /* over all samples: unequal integers, and all integers of node outputs */
         size_t steps, count;
     } qdq_divergence;
+    /* A task's own figure of the outputs, larger being better (struct ulp_scorer), where one was
+     * given: means over the samples of this arithmetic's and the reference's, and the most by which
+     * it is less in one */
+    struct ulp_audit_score {
+        size_t sample_count;
+        double mean, reference, lost;
+    } score; /* [whole] */
 };
 
 /* How much one contraction's result depends on the schedule of its sum. It is computed under a set
@@ -600,6 +607,15 @@ ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_
 /* The float output of a node (of the graph: &lane->outputs) with the largest error beside the
  * reference's rms: what is not finite, then the least sqnr_db. NULL: none can be compared. */
 ULP_API const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node);
+
+/* A task's own figure of a sample's outputs, larger being better: it may be less than that of the
+ * reference's outputs by `loss`. */
+struct ulp_scorer {
+    enum ulp_status (*score)(void *context, const struct ulp_tensor_set *outputs, double *out,
+                             struct ulp_error *error);
+    void *context;
+    double loss;
+};
 
 /* ---- running an audit ---- */
 

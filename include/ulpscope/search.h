@@ -101,6 +101,8 @@ struct ulp_search_options {
     /* what the model was made of: where a constant is not its, nothing is searched; NULL: they are
      * not compared */
     const struct ulp_model *original;
+    /* judges every sample, besides the tolerances; NULL: there is none */
+    const struct ulp_scorer *scorer;
 };
 
 struct ulp_search_format {
@@ -205,6 +207,7 @@ struct ulp_search {
     size_t tolerance_count;
     char **tolerances;
     bool by_default; /* none was asked for */
+    bool scored;     /* options.scorer judged, too */
     /* nothing was searched, as a target refuses the model or it is not its original: what and
      * where, and what to do; NULL: none is known to */
     char *refused, *refused_why, *refused_fix;

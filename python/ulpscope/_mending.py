@@ -79,7 +79,44 @@ class Mending(Loaded):
             allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads, **what,
         )  # fmt: skip
 
-    def _search(self, samples: Samples, held_out: Samples, progress: ProgressOption, **given: Any) -> Search:
+    def quantise(
+        self,
+        samples: Samples,
+        target: str | None = None,
+        *,
+        formats: Sequence[str] = (),
+        tolerance: str | Sequence[str] = (),
+        share: float = 0,
+        budget: float = 0,
+        calibrator: str | None = None,
+        cost: str | os.PathLike[str] | None = None,
+        reference: ArithmeticName = "pair",
+        held_out: Samples = (),
+        always: Sequence[str] = (),
+        never: Sequence[str] = (),
+        seconds: float = 0,
+        task: str | None = None,
+        out: str | os.PathLike[str] | None = None,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Search:
+        """A format for the factors of each MatMul, Gemm and Conv ("uint8", "fp32"; none: what `target` takes, and FP32), with ranges of all samples, as `ulpscope quantise`
+        finds it (doc/quantise.md): as many multiply-adds in the one of fewest bits as the tolerances allow, or the least error with `share` (0 to 1) of them in it; none of
+        both: all. calibrator: "max" or "mse"; None: the best of these and percentiles. out: the folder, made when missing, for quantised.onnx. The rest is as of `plan`."""
+        if out is not None:
+            os.makedirs(out, exist_ok=True)
+        calibrators = {None: 0, "max": d.ULP_CALIBRATOR_MAX, "mse": d.ULP_CALIBRATOR_MSE}
+        if calibrator not in calibrators:
+            raise ValueError(f"calibrator {calibrator!r}: expected 'max', 'mse' or None")
+        return self._search(
+            samples, held_out, progress, formats=formats, targets=() if target is None else [target], tolerances=list_of(tolerance), reference=reference,
+            always=always, never=never, budget=budget, cost=cost, seconds=seconds, task=find_task(task),
+            mixed_folder=None if out is None else os.fsencode(out), allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
+            quantise={"calibrator": calibrators[calibrator], "best_calibrator": calibrator is None, "share": share},
+        )  # fmt: skip
+
+    def _search(self, samples: Samples, held_out: Samples, progress: ProgressOption, quantise: Mapping[str, Any] | None = None, **given: Any) -> Search:
         names, sets = self._samples(samples)
         held_names, held = self._samples(held_out) if held_out else ([], [])
         lists_of = {"formats": "format", "tolerances": "tolerance", "targets": "target", "always": "always", "never": "never"}
@@ -92,7 +129,11 @@ class Mending(Loaded):
         with Watch(make_progress(progress)) as watch:
             options = d.ulp_search_options(progress=ctypes.pointer(watch.observer), **given)
             lists = (sample_items(names, sets), len(sets), sample_items(held_names, held), len(held))
-            call("ulp_search_run", self._model, byref(options), *lists, byref(found.value))
+            if quantise is None:
+                call("ulp_search_run", self._model, byref(options), *lists, byref(found.value))
+            else:
+                wanted = d.ulp_quantise_options(search=options, **quantise)
+                call("ulp_quantise_run", self._model, byref(wanted), *lists, byref(found.value))
         return Search.take(found)
 
     def lint(self) -> LintResult:

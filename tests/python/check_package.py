@@ -540,6 +540,21 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(ulpscope.InputError, "gold"):
             model.plan(INPUTS, "sqnr_db=30", formats=FORMATS, cost="gold")
 
+    def test_quantise(self):
+        model = ulpscope.Model(MODEL)
+        with tempfile.TemporaryDirectory() as folder:
+            found = model.quantise(INPUTS, "ort", out=folder, held_out=INPUTS)
+            self.assertTrue(found.scaled and {n.format for n in found.layers} == {"uint8"})
+            self.assertEqual(pathlib.Path(found.quantised), pathlib.Path(folder, "quantised.onnx"))
+            # what was said of the file is what the file gives
+            written = ulpscope.Model(found.quantised).run(INPUTS, "ort-cpu,qdq=integer")
+            self.assertEqual(set(written), set(model.run(INPUTS)))
+        half = model.quantise(INPUTS, formats=["int8", "fp32"], share=0.5, calibrator="max")
+        self.assertLessEqual({n.format for n in half.layers}, {"int8", "fp32"})
+        self.assertGreaterEqual(sum(n.weight for n in half.layers if n.format == "int8"), 0.5 * sum(n.weight for n in half.layers))
+        with self.assertRaisesRegex(ValueError, "expected 'max'"):
+            model.quantise(INPUTS, calibrator="entropy")
+
     def test_outputs(self):
         """What a model in use is read from is not written, by whatever name, and nothing is written through a link."""
         with tempfile.TemporaryDirectory() as name:

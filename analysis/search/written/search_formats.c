@@ -31,7 +31,8 @@ static void add_error(struct ulp_text *out, const struct ulp_search *found, doub
         ulp_text_add(out, "something is not finite");
     else if (ratio == 0)
         ulp_text_add(out, "no error");
-    else if (strncmp(one, metric, strlen(metric)) == 0 && ratio > 0)
+    else if (strncmp(one, metric, strlen(metric)) == 0 && ratio > 0 &&
+             !(found->scored && ratio > 1))
         ulp_text_add(out, "%.1f dB",
                      ulp_tenths(strtod(one + strlen(metric), NULL) -
                                 20 * ulp_math_log2(ratio) / ulp_math_log2(10)));

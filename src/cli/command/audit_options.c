@@ -44,6 +44,8 @@ static void check_audit(void *parsed)
     struct audit_options *options = parsed;
     if (options->checkpoint_count > 1)
         refuse("--checkpoint takes one folder");
+    if (options->score.metric && options->checkpoint_count)
+        refuse("--metric is of outputs, which --checkpoint does not keep");
     if (options->attribute == ATTRIBUTE_DEFAULT &&
         (options->audit.output || options->audit.verify || options->audit.group))
         options->attribute = ATTRIBUTE_YES;
@@ -106,6 +108,7 @@ const struct command command_audit = {
              "              earlier; figures are then also given with the reference's decisions\n"
              "  grew        the node's relative error divided by the largest of its inputs'",
     .groups = {{NULL, rows, 0},
+               SCORE_GROUP,
                JUDGE_GROUP,
                JSON_GROUP,
                COMMON_GROUP,

@@ -28,6 +28,9 @@ static enum ulp_status write_report(const struct audit_options *options,
     ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
     ULP_TRY(ulp_audit_keep_limits(audit, options->limits, options->limit_count,
                                   options->common.allow_nonfinite_inputs, error));
+    const enum ulp_status scored = say_scores(&options->score, audit, error);
+    if (scored != ULP_ERROR_LIMIT)
+        ULP_TRY(scored);
     ULP_TRY(print_refusal(&choices->refusal, error));
     if (options->engine)
         ULP_TRY(print_engine_verdict(engine, error));
@@ -66,6 +69,7 @@ static enum ulp_status write_report(const struct audit_options *options,
         say(stdout, "page: %s\n", options->html);
     }
     ULP_TRY(check_limits(options, audit, error));
+    ULP_TRY(scored);
     return judge(!choices->refusal.refuses, error);
 }
 

@@ -8,6 +8,7 @@
 struct audit_options {
     struct common_options common;
     struct keep_options keep;
+    struct score_options score;
     char *arithmetics;
     struct ulp_arithmetic reference;
     struct ulp_audit_options audit;

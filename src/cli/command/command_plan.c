@@ -10,6 +10,7 @@
 struct plan_options {
     struct common_options common;
     struct ulp_search_options search;
+    struct score_options score;
     char **validate;
     size_t validate_count;
     const char *html, *out, *arithmetic, *keep_in, *apply, *reference_model;
@@ -97,6 +98,8 @@ static enum ulp_status run_plan(void *parsed, struct ulp_error *error)
     struct ulp_search_options search = options->search;
     if (options->apply)
         return run_apply(options, error);
+    const struct ulp_scorer scorer = make_scorer(&options->score);
+    search.scorer = options->score.metric ? &scorer : NULL;
     search.mixed_folder = options->out;
     search.by_node = true;
     const char *keep_in = search.target_count ? NULL : "fp32";
@@ -143,7 +146,7 @@ const struct command command_plan = {
              "on it, for every sample.\n"
              "\n"
              "Exit code 1: no plan meets the tolerance, or a held-out sample does not.",
-    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .groups = {{NULL, rows, 0}, SCORE_GROUP, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
     .size = sizeof(struct plan_options),
     .is_common = true,
     .is_front = true,

@@ -16,6 +16,7 @@ struct quantise_options {
     struct ulp_scales_options scales;
     struct ulp_calibration_options calibration;
     struct ulp_quantise_options quantise;
+    struct score_options score;
     char **validate;
     size_t validate_count;
     bool calibrator; /* one is asked for */
@@ -188,6 +189,8 @@ static enum ulp_status search_formats(const struct quantise_options *options, st
     struct ulp_quantise_options wanted = options->quantise;
     ULP_TRY(read_held_out(work, options->validate, options->validate_count, &samples, &validated,
                           error));
+    const struct ulp_scorer scorer = make_scorer(&options->score);
+    wanted.search.scorer = options->score.metric ? &scorer : NULL;
     wanted.search.tensorrt = has_own_operators(options);
     wanted.search.targets = &options->target;
     wanted.search.target_count = options->target && !wanted.search.tensorrt;
@@ -263,7 +266,7 @@ const struct command command_quantise = {
     .notes = "doc/quantise.md says how, doc/scales.md what each format is.\n"
              "\n"
              "Exit code 1: what is asked for is not met, or a held-out sample does not meet it.",
-    .groups = {{NULL, rows, 0}, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
+    .groups = {{NULL, rows, 0}, SCORE_GROUP, JUDGE_GROUP, JSON_GROUP, COMMON_GROUP, HELP_GROUP},
     .size = sizeof(struct quantise_options),
     .is_common = true,
     .is_front = true,

@@ -194,6 +194,16 @@ OPTION("plan", 0, "FILE", TEXT(plan) READ,
 {0}};
 #undef PARSED
 
+#define PARSED struct score_options
+const struct option_row score_rows[] = {
+OPTION("metric", 0, "COMMAND", TEXT(metric),
+       "Also judge by your own figure: COMMAND is run by sh for the outputs of each sample, {outputs} in it being an .npz of them by "
+       "name, as 'python score.py {outputs}', and prints one number, larger being better. Not in --sandbox, nor for agents")
+OPTION("metric-loss", 0, "X", NUMBER(loss, 0, 1e300) NEEDS("metric: it says how much less is allowed"),
+       "How much less than the reference's it may be in every sample (default 0)")
+{0}};
+#undef PARSED
+
 #define PARSED struct ulp_engine_map_options
 const struct option_row built_rows[] = {
 OPTION("accumulate", 'A', "unknown=fp16|unknown=fp32", OWN(read_accumulator)

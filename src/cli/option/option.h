@@ -196,6 +196,22 @@ struct keep_options {
     const char *plan;
 };
 
+/* --metric and --metric-loss: what a user's command says of outputs. */
+struct score_options {
+    const char *metric; /* NULL: not given */
+    double loss;
+};
+extern const struct option_row score_rows[];
+#define SCORE_GROUP                               \
+    {                                             \
+        NULL, score_rows, offsetof(PARSED, score) \
+    }
+/* Refuses a command that cannot be run. */
+struct ulp_scorer make_scorer(const struct score_options *options);
+/* A line for each arithmetic; those of which a sample loses more than is allowed are judged. */
+enum ulp_status say_scores(const struct score_options *options, const struct ulp_audit *audit,
+                           struct ulp_error *error);
+
 /* --json and --markdown, of every command that has a result: the file that the library is to write, or NULL; of
  * two command lines the first says it. "-" is standard output, which names no file: there the text
  * goes to stderr from begin_json on, and end_json returns the exit code of a command that is over,

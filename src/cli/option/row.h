@@ -68,7 +68,7 @@ struct command {
     const char *purpose, *examples; /* of --help */
     const char *notes;              /* behind its options; NULL: none */
     const char *other_words;        /* another form of the words behind it; NULL: none */
-    struct option_group groups[8];
+    struct option_group groups[9];
     size_t size; /* of its options, zeros at first */
     /* Its options begin with struct common_options: it runs a model. */
     bool is_common;

@@ -55,6 +55,11 @@ int sandbox_ask(int *argc, char **argv)
     return ULP_OK;
 }
 
+bool sandbox_is_asked(void)
+{
+    return asked != NOT_ASKED;
+}
+
 void sandbox_wait(void)
 {
     waiting = true;

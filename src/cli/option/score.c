@@ -1,0 +1,149 @@
+/* --metric: a task's own figure, by a script that reads outputs from a file and prints a number. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text/text.h"
+#include "cli/command.h"
+#include "cli/sandbox/sandbox.h"
+
+#define PLACE "{outputs}"
+
+static void check_metric(const struct score_options *options)
+{
+    const char *at = options->metric ? strstr(options->metric, PLACE) : NULL;
+    if (!options->metric)
+        return;
+    if (!at || strstr(at + 1, PLACE))
+        refuse("--metric %s: expected a command with " PLACE " once, the place of the file that "
+               "it reads, as 'python score.py " PLACE "'",
+               options->metric);
+    if (sandbox_is_asked())
+        refuse("--metric runs a command of yours, which --sandbox does not allow: leave out one of "
+               "them");
+}
+
+/* The file's name holds no character that a shell reads otherwise between these quotes. */
+static enum ulp_status write_command(const char *metric, const char *file, struct ulp_text *out,
+                                     struct ulp_error *error)
+{
+    const char *at = strstr(metric, PLACE);
+    if (strchr(file, '\''))
+        return ulp_fail(error, ULP_ERROR_USAGE, "--metric: TMPDIR has a quote in its name");
+    ulp_text_add(out, "%.*s'%s'%s", (int)(at - metric), metric, file, at + strlen(PLACE));
+    return out->failed ? out_of_memory(error) : ULP_OK;
+}
+
+static enum ulp_status read_number_of(const char *metric, FILE *pipe, double *out,
+                                      struct ulp_error *error)
+{
+    char text[256], *end = text;
+    const size_t length = fread(text, 1, sizeof text - 1, pipe);
+    text[length] = '\0';
+    while (fgetc(pipe) != EOF) /* what ends it is the command's end alone */
+        ;
+    const int code = pclose(pipe);
+    if (code != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "--metric: '%s' ended with %s %d; run it by itself on an .npz of run "
+                        "--outputs",
+                        metric, WIFEXITED(code) ? "exit code" : "signal",
+                        WIFEXITED(code) ? WEXITSTATUS(code) : WTERMSIG(code));
+    *out = strtod(text, &end);
+    while (*end == ' ' || *end == '\n' || *end == '\r' || *end == '\t')
+        end++;
+    return end > text && !*end && isfinite(*out)
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT,
+                          "--metric: '%s' printed \"%.60s\": expected one finite number, larger "
+                          "being better, and nothing else",
+                          metric, text);
+}
+
+/* Files of this thread get their names when the command is over; this one is read at once. */
+struct writing {
+    const char *path;
+    const struct ulp_tensor_set *outputs;
+    enum ulp_status status;
+    struct ulp_error error;
+};
+
+static void *write_apart(void *context)
+{
+    struct writing *writing = context;
+    writing->status = ulp_tensor_set_write_npz(writing->path, writing->outputs, &writing->error);
+    return NULL;
+}
+
+static enum ulp_status write_now(const char *path, const struct ulp_tensor_set *outputs,
+                                 struct ulp_error *error)
+{
+    struct writing writing = {.path = path, .outputs = outputs};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, write_apart, &writing) != 0)
+        return out_of_memory(error);
+    pthread_join(thread, NULL);
+    if (writing.status != ULP_OK)
+        *error = writing.error;
+    return writing.status;
+}
+
+static enum ulp_status score_outputs(void *context, const struct ulp_tensor_set *outputs,
+                                     double *out, struct ulp_error *error)
+{
+    const struct score_options *options = context;
+    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    ULP_SCOPED(ulp_text_free) struct ulp_text file = {0}, command = {0};
+    ulp_text_add(&file, "%s/ulpscope-XXXXXX.npz", folder);
+    if (file.failed)
+        return out_of_memory(error);
+    const int descriptor = mkstemps(file.data, 4);
+    if (descriptor < 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot write: %s", file.data, strerror(errno));
+    close(descriptor);
+    enum ulp_status status = write_now(file.data, outputs, error);
+    if (status == ULP_OK)
+        status = write_command(options->metric, file.data, &command, error);
+    fflush(NULL);
+    FILE *pipe = status == ULP_OK ? popen(command.data, "re") : NULL;
+    if (status == ULP_OK && !pipe)
+        status =
+            ulp_fail(error, ULP_ERROR_INPUT, "--metric: cannot start a shell: %s", strerror(errno));
+    if (pipe)
+        status = read_number_of(options->metric, pipe, out, error);
+    unlink(file.data);
+    return status;
+}
+
+struct ulp_scorer make_scorer(const struct score_options *options)
+{
+    check_metric(options);
+    return (struct ulp_scorer){.score = score_outputs,
+                               .context = (void *)(uintptr_t)options,
+                               .loss = options->loss};
+}
+
+enum ulp_status say_scores(const struct score_options *options, const struct ulp_audit *audit,
+                           struct ulp_error *error)
+{
+    bool met = true;
+    for (size_t l = 0; l < audit->lane_count && options->metric; l++) {
+        const struct ulp_audit_score *score = &audit->lanes[l].score;
+        const bool fine = score->lost <= options->loss;
+        met &= fine;
+        say(stdout,
+            "%s: %s by --metric: %g, the reference %g (means of %zu sample%s); at most %g less in "
+            "one, of %g that may be\n",
+            audit->lanes[l].name, fine ? "fine" : "broken", score->mean, score->reference,
+            score->sample_count, score->sample_count == 1 ? "" : "s",
+            score->lost > 0 ? score->lost : 0.0, options->loss);
+    }
+    return judge(met, error);
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# --metric: a user's command judges the outputs of each sample: what it is given, means and losses as numpy has them, the exit code, plan and quantise held by it, and every way in which
+# the command may be wrong; not in a sandbox, nor for agents.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: skipped"; exit 77; }
+PYTHONPATH=$source/examples python3 - <<'END2' || fail "models"
+import numpy as np
+from onnx_writer import node, write_model
+
+turn = np.random.default_rng(5)
+write_model("m.onnx", [node("MatMul", "x w", "a"), node("Relu", "a", "b"), node("MatMul", "b v", "y")], {"x": (4, 64)}, ["y"],
+            {"w": turn.normal(size=(64, 64)).astype("f"), "v": turn.normal(size=(64, 8)).astype("f")}, opset=17)
+for i in range(2):
+    np.savez(f"{i}.npz", x=turn.normal(size=(4, 64)).astype("f"))
+END2
+cat >score.py <<'END2'
+import sys
+
+import numpy as np
+
+print(float(np.load(sys.argv[1])["y"].sum()))
+END2
+export TMPDIR=$PWD
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+"$program" audit m.onnx -i 0.npz -i 1.npz -a bf16 --no-attribute --metric "$python score.py {outputs}" --metric-loss 1000 --json fine.json >fine.out || fail "a loss that is allowed: $(cat fine.out)"
+grep -q '^bf16: fine by --metric' fine.out || fail "no line: $(head -2 fine.out)"
+for i in 0 1; do
+    "$program" run m.onnx -i $i.npz -a bf16 -o bf16_$i.npz && "$program" run m.onnx -i $i.npz -a fp64 -o exact_$i.npz || fail "run"
+done
+python3 - <<'END2' || fail "means and losses"
+import json
+
+import numpy as np
+
+own, exact = ([float(np.load(f"{name}_{i}.npz")["y"].sum()) for i in range(2)] for name in ("bf16", "exact"))
+score = json.load(open("fine.json"))["lanes"][0]["score"]
+# the reference's outputs are FP64 in both, and correctly rounded in one: sums of 32 numbers of up to 2^9 differ by far less
+assert score["sample_count"] == 2 and abs(score["mean"] - sum(own) / 2) < 1e-9 and abs(score["reference"] - sum(exact) / 2) < 1e-9, (score, own, exact)
+assert abs(score["lost"] - max(e - o for e, o in zip(exact, own))) < 1e-9, (score, own, exact)
+END2
+# the largest error, as a loss: what is allowed decides
+cat >near.py <<'END2'
+import array
+import sys
+import zipfile
+
+
+def read(path):  # numpy would take a second to start
+    data = zipfile.ZipFile(path).read("y.npy")
+    end = 10 + int.from_bytes(data[8:10], "little")
+    values = array.array("d" if b"<f8" in data[:end] else "f")
+    values.frombytes(data[end:])
+    return values
+
+
+print(-max(abs(a - b) for a, b in zip(read(sys.argv[1]), read("exact_0.npz"))))
+END2
+expect 0 "a loss that is allowed" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "$python -S -E near.py {outputs}" --metric-loss 1000
+expect 1 "a loss that is not allowed" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3
+grep -q '^bf16: broken by --metric' out || fail "no line: $(head -2 out)"
+ls ./*-??????.npz >left 2>/dev/null && fail "files are left: $(cat left)"
+for wrong in 'false {outputs}' 'echo {outputs}' 'echo nan; : {outputs}' 'echo 1 2; : {outputs}' ': {outputs}'; do
+    expect 3 "$wrong" "$program" audit m.onnx -i 0.npz -a bf16 --metric "$wrong"
+done
+for wrong in 'echo 1' '{outputs} {outputs}'; do
+    expect 2 "$wrong" "$program" audit m.onnx -i 0.npz -a bf16 --metric "$wrong"
+    expect 2 "plan: $wrong" "$program" plan m.onnx -i 0.npz -a bf16 --metric "$wrong"
+done
+expect 2 "--metric-loss alone" "$program" plan m.onnx -i 0.npz --metric-loss 1
+"$program" --help >/dev/null; "$program" audit --sandbox=try m.onnx -i 0.npz -a bf16 --metric "echo 1 {outputs}" >/dev/null 2>sandbox
+case $? in 2) grep -q "does not allow" sandbox || fail "a sandbox: $(cat sandbox)" ;; *) grep -q "no Landlock" sandbox || fail "a sandbox: $(cat sandbox)" ;; esac
+grep -q metric "$source/src/cli/mcp/mcp_tool.def" && fail "agents are offered --metric"
+# what a tolerance lets pass the metric does not, and its twin does
+expect 0 "plan" "$program" plan m.onnx -i 0.npz -a bf16 --tolerance sqnr_db=10 --metric 'echo 1; : {outputs}' --json plan.json
+fields plan.json 'r["scored"] and r["met"]' "a plan beside a metric"
+for command in "quantise --formats uint8,fp32"; do
+    expect 0 "$command, loose" "$program" $command m.onnx -i 0.npz --tolerance sqnr_db=10 --metric "$python -S -E near.py {outputs}" --metric-loss 1000 --json loose.json
+    expect 0 "$command, tight" "$program" $command m.onnx -i 0.npz --tolerance sqnr_db=10 --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3 --json tight.json
+    python3 - "$command" <<'END2' || fail "$command is not held by --metric"
+import json
+import sys
+
+loose, tight = (json.load(open(name + ".json")) for name in ("loose", "tight"))
+assert loose["scored"] and tight["scored"] and loose["met"] and tight["met"], (loose["met"], tight["met"])
+wide = lambda found: sum(layer["format"] == "fp32" for layer in found["layers"])
+assert wide(tight) > wide(loose), (sys.argv[1], wide(tight), wide(loose))
+END2
+done
+exit $failed
