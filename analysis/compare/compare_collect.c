@@ -340,7 +340,7 @@ static void count_member(struct ulp_comparing *comparing, size_t number, size_t 
         const struct ulp_compared_value *out = &comparing->out->tensors[number].values[f];
         const struct ulp_tensor *recorded =
             out->recorded ? ulp_recorded(&comparing->work[number], f) : NULL;
-        if (!recorded || out->reshaped || recorded->count != value->count)
+        if (!recorded || recorded->count != value->count)
             continue;
         const size_t equal = ulp_compare_count_equal(recorded, value);
         members->equal[f] = equal > members->equal[f] ? equal : members->equal[f];
@@ -402,7 +402,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
     for (size_t a = 0; a < lanes; a++)
         for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1]; l++) {
             const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
-            if (value && ulp_tensor_same_shape(value, reference))
+            if (value && (work->chosen || ulp_tensor_same_shape(value, reference)))
                 count_member(comparing, (size_t)number, a, value, given[a]);
         }
     return ULP_OK;

@@ -53,8 +53,10 @@ static struct ulp_ranked rank_one(const struct ranking *r, size_t a)
             ulp_compare_judge_by(r->comparing, t, r->file, a, r->probability);
         ranked.explains &=
             judged.explained && !ulp_is_nothing(r->comparing, &out->tensors[t], &judged);
-        if (out->tensors[t].node && !value->reshaped) {
-            ranked.elements += r->comparing->work[t].count;
+        if (out->tensors[t].node && (!value->reshaped || r->comparing->work[t].chosen)) {
+            ranked.elements += value->reshaped
+                                   ? ulp_recorded(&r->comparing->work[t], r->file)->count
+                                   : r->comparing->work[t].count;
             ranked.equal += r->comparing->work[t].members[a].equal[r->file];
         }
         if (!is_ranked(r, t, a) && !(value->reshaped && judged.rows_matched))

@@ -45,6 +45,7 @@ expect 0 "a list of another input" "$program" run list.onnx -i other.npz -a fp16
 python3 -c 'import numpy as np; y = np.load("half.npz")["y"]; np.savez("twice.npz", y=np.concatenate([y, y]))'
 expect 0 "rows of FP16" "$program" compare list.onnx -i list.npz half.npz -a fp16 -q --json said.json
 fields said.json "[(v['explained'], v['reshaped'], v['rows_matched']) for t in r['tensors'] for v in t['values']] == [(True, True, True)]" "rows of FP16"
+fields said.json "[(f['ranked'][0]['arithmetic'], f['ranked'][0]['equal'] == f['ranked'][0]['elements'] > 0) for f in r['files']] == [('fp16', True)]" "the bits of FP16"
 expect 1 "rows of FP16 beside FP32" "$program" compare list.onnx -i list.npz half.npz -a fp32 -q --json said.json
 fields said.json "r['files'][0]['cause']['kind'] == 'shape' and 'fp16 explains it' in r['files'][0]['cause']['text']" "rows of FP16 beside FP32"
 expect 1 "twice as many rows" "$program" compare list.onnx -i list.npz twice.npz -a fp16 -q
