@@ -52,7 +52,9 @@ static void add_figures(struct ulp_betweening *b, const struct compared *c,
 {
     struct ulp_between *out = b->out;
     const struct ulp_tensor *rows = rows_of(b, c, 0);
-    const int axis = c->given.length > 1 ? rows->rank - 2 : rows->rank - 1;
+    int axis = c->given.length > 1 ? rows->rank - 2 : rows->rank - 1;
+    while (axis > 0 && rows->dims[axis] == 1)
+        axis--;
     const size_t positions = axis >= 0 && rows->dims[axis] > 0 ? (size_t)rows->dims[axis] : 1,
                  past = past_of(inputs, positions);
     for (size_t r = 0; r < c->given.rows; r++) {

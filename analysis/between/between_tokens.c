@@ -79,7 +79,7 @@ static bool has_rows(const struct ulp_tensor *output, const struct ulp_tensor *g
                      const struct ulp_tensor_set *inputs)
 {
     if (output->rank != 2)
-        return output->rank > 2;
+        return output->rank > 2 && output->dims[output->rank - 1] >= VOCABULARY_MIN;
     const size_t rows = (size_t)output->dims[0];
     return output->dims[1] >= VOCABULARY_MIN &&
            (given ? given->count < output->count && given->count % rows == 0
