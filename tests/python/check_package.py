@@ -250,9 +250,9 @@ def without_files(lanes, samples):
     """The same, but that the commands that are proposed name no files, which arrays have not."""
     for lane in lanes:
         for name in samples:
-            for said in ("verdict", "headline", "why", "do"):
-                if lane.get(said):
-                    lane[said] = lane[said].replace(f" -i {name}", "")
+            for member, said in lane.items():
+                if isinstance(said, str):
+                    lane[member] = said.replace(f" -i {name}", "")
     return lanes
 
 
