@@ -198,8 +198,8 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
 
 static void report_nearly(const struct ulp_searcher *search, struct ulp_search *out)
 {
-    if (out->kept_count < out->node_count || search->nearly.kept == out->kept_count)
-        return;
+    if (out->kept_count < out->node_count || search->nearly.kept >= out->node_count)
+        return; /* fewer held */
     out->nearly_kept = search->nearly.kept;
     out->nearly_held = search->nearly.held;
     out->nearly_drawn = search->nearly.drawn;
@@ -478,8 +478,8 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     ULP_TRY(report_ranges(search, out, error));
     if (search->given)
         ULP_TRY(report_layers(search, place, out, error));
-    report_nearly(search, out);
     ULP_TRY(report_nodes(search, place, out, error));
+    report_nearly(search, out);
     ULP_TRY(ulp_search_report_left(search, out, error));
     ULP_TRY(ulp_places_make(search->emulation.program, out->memory, &out->places, error));
     out->place_count = search->emulation.program->node_count;
