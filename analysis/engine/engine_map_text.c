@@ -131,11 +131,13 @@ static void add_wishes(const struct ulp_page *page, const struct ulp_engine_map 
                      "DequantizeLinear away, of the values that\n  they read and of their "
                      "weights, where another type is wanted\n");
     if (disobeyed)
-        ulp_text_add(
-            page->out,
-            "  trtexec takes constraints for hints without --precisionConstraints=obey, "
-            "and a node needs both\n  --layerPrecisions and --layerOutputTypes; or put the "
-            "types into the graph (ulpscope plan writes it)\n");
+        ulp_page_wrapped(
+            page,
+            "  trtexec takes constraints for hints without "
+            "--precisionConstraints=obey, and a node needs both --layerPrecisions and "
+            "--layerOutputTypes; or put the types into the graph (ulpscope plan writes "
+            "it)",
+            2, 0);
 }
 
 /* ---- what ran, and what became of the nodes ---- */

@@ -5,6 +5,7 @@
 
 #include "analysis/fix/fixing.h"
 #include "analysis/html/html.h"
+#include "analysis/search/search_tf32.h"
 #include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
@@ -37,6 +38,8 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     if (fix->node_count)
         ulp_tile_kept(&tiles, fix->kept_count, fix->node_count, fix->kept_macs, fix->macs);
     ulp_tiles_put(writer, &headline, tiles);
+    if (fix->plan && ulp_tf32_is_forbidden(fix->plan) && fix->plan->tf32_forbidden_by)
+        ulp_json_put(writer, "tf32_forbidden_by", ulp_json_text(fix->plan->tf32_forbidden_by));
     ulp_json_put(writer, "notes", ulp_fix_notes(fix));
 }
 

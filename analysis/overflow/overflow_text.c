@@ -350,6 +350,9 @@ static void add_counts(json_t **notes, const struct ulp_overflow_lane *lane)
                      overflow - born == 1 ? "s it" : " them");
     ulp_text_add(&text, "%zu within 1 bit, %zu within 3 bits", lane->counts[ULP_OVERFLOW_1_BIT],
                  lane->counts[ULP_OVERFLOW_3_BITS]);
+    if (lane->counts[ULP_OVERFLOW_UNKNOWN])
+        ulp_text_add(&text, ", %zu of which nothing can be told",
+                     lane->counts[ULP_OVERFLOW_UNKNOWN]);
     ulp_note_text(notes, "", &text);
 }
 

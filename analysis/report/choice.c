@@ -129,10 +129,13 @@ static void add_nodes(const struct ulp_page *page, const struct ulp_audit *audit
         compared += at->ratio > 0;
     }
     qsort(list, compared, sizeof *list, by_ratio);
-    ulp_text_add(page->out,
-                 "  %zu of %zu nodes have a stored value in all; at %zu of them errors differ by a "
-                 "factor of 2 and more\n",
+    struct ulp_text text = {0};
+    ulp_text_add(&text,
+                 "%zu of %zu nodes have a stored value in all; at %zu of them errors differ by a "
+                 "factor of 2 and more",
                  stored, first->node_count, doubled);
+    ulp_text_add(page->out, "  ");
+    ulp_page_broken(page, &text, 4, 2);
     if (compared && list[0].ratio > 1)
         add_heads(page, choice, "most different nodes");
     for (size_t c = 0; c < compared && c < ULP_PAGE_RANKED && list[c].ratio > 1; c++)
@@ -204,31 +207,32 @@ static void add_sentence(const struct ulp_page *page, const struct ulp_audit *au
     const size_t last = choice->count - 1;
     const double a = worst(lane_of(audit, choice, 0)), b = worst(lane_of(audit, choice, last));
     const char *x = choice->words[0], *y = choice->words[last];
-    ulp_text_add(page->out, "  %s", page->bold);
+    struct ulp_text text = {0};
     if (isnan(a) || isnan(b))
-        ulp_text_add(page->out, "no output can be compared in both");
+        ulp_text_add(&text, "no output can be compared in both");
     else if (isinf(a) && isinf(b))
-        ulp_text_add(page->out, "an output is not finite in either: the choice does not help");
+        ulp_text_add(&text, "an output is not finite in either: the choice does not help");
     else if (isinf(a) || isinf(b))
-        ulp_text_add(page->out,
+        ulp_text_add(&text,
                      "an output is not finite %s%s and is %s%s: make sure which of the two you "
                      "deploy",
                      with(isinf(a) ? x : y), isinf(a) ? x : y, with(isinf(a) ? y : x),
                      isinf(a) ? y : x);
     else if (!(a > 0) && !(b > 0))
-        ulp_text_add(page->out, "the outputs are exact in both");
+        ulp_text_add(&text, "the outputs are exact in both");
     else if (!(a > 0) || !(b > 0))
-        ulp_text_add(page->out, "the outputs are exact %s%s alone", with(a > 0 ? y : x),
-                     a > 0 ? y : x);
+        ulp_text_add(&text, "the outputs are exact %s%s alone", with(a > 0 ? y : x), a > 0 ? y : x);
     else if (b / a > 0.8 && b / a < 1.25)
-        ulp_text_add(page->out,
+        ulp_text_add(&text,
                      "the worst output's error is %.2f times as large %s%s as %s%s: the choice "
                      "changes little",
                      b / a, with(y), y, with(x), x);
     else
-        ulp_text_add(page->out, "the worst output's error is %.3g times as large %s%s as %s%s",
-                     b / a, with(y), y, with(x), x);
-    ulp_text_add(page->out, "%s\n", page->off);
+        ulp_text_add(&text, "the worst output's error is %.3g times as large %s%s as %s%s", b / a,
+                     with(y), y, with(x), x);
+    ulp_text_add(page->out, "  %s", page->bold);
+    ulp_page_broken(page, &text, 4, 2);
+    ulp_text_add(page->out, "%s", page->off);
 }
 
 /* Where the two are sums that nobody recorded, and one of them is fine. */
@@ -241,9 +245,10 @@ static void add_assumed(const struct ulp_page *page, const struct ulp_audit *aud
         if ((lanes[0] != assumed.fine || lanes[1] != assumed.wrong) &&
             (lanes[0] != assumed.wrong || lanes[1] != assumed.fine))
             continue;
+        struct ulp_text text = {0};
+        ulp_report_assumed_say(&text, audit, &assumed);
         ulp_text_add(page->out, "  ");
-        ulp_report_assumed_say(page->out, audit, &assumed);
-        ulp_text_add(page->out, "\n");
+        ulp_page_broken(page, &text, 4, 2);
     }
 }
 
@@ -260,7 +265,9 @@ enum ulp_status ulp_report_choice(const struct ulp_audit *audit, const struct ul
         if (choice->lanes[i] >= audit->lane_count)
             return ulp_fail(error, ULP_ERROR_USAGE, "the audit has %zu arithmetics, no number %zu",
                             audit->lane_count, choice->lanes[i]);
-    ulp_text_add(page->out, "\n%s%s%s\n", page->bold, choice->title, page->off);
+    ulp_text_add(page->out, "\n%s", page->bold);
+    ulp_page_wrapped(page, choice->title, 2, 0);
+    ulp_text_add(page->out, "%s", page->off);
     add_sentence(page, audit, choice);
     add_assumed(page, audit, choice);
     add_heads(page, choice, "output (rms of its error / rms)");

@@ -57,6 +57,25 @@ static bool is_chosen(const json_t *node, const char *pattern)
     return chosen;
 }
 
+/* A row for each figure, a column for each view. */
+static void add_figures(const struct ulp_page *page, const json_t *output)
+{
+    ulp_text_add(page->out, "      %s%10s", page->dim, "");
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        ulp_text_add(page->out, " %10s", ulp_view_names[v]);
+    ulp_text_add(page->out, "%s\n      rms / ref ", page->off);
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        add_exponent(page->out, ulp_saved_relative(output, ulp_view_names[v]));
+    for (int f = 0; f <= ULP_FIGURE_COUNT; f++) {
+        const char *name = f < ULP_FIGURE_COUNT ? ulp_figure_rows[f].name : "nonfinite";
+        ulp_text_add(page->out, "\n      %-10s", name);
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            add_figure(page->out, f < ULP_FIGURE_COUNT ? " %10.3g" : " %10.0f", "          -",
+                       ulp_saved_number(json_object_get(output, ulp_view_names[v]), name));
+    }
+    ulp_text_add(page->out, "\n");
+}
+
 /* The four views of one output in one arithmetic, and what the report says of the node there. */
 static void add_views(const struct ulp_page *page, const json_t *lane, const json_t *node,
                       const json_t *output)
@@ -66,32 +85,26 @@ static void add_views(const struct ulp_page *page, const json_t *lane, const jso
     const char *weights = ulp_saved_text(types, "weight"),
                *computed = ulp_saved_text(types, "compute");
     const double share = ulp_saved_number(node, "share");
-    ulp_text_show(page->out, "    %s%s%s", page->bold, *kept ? kept : ulp_saved_text(lane, "name"),
-                  page->off);
+    struct ulp_text text = {0};
+    ulp_text_show(&text, "%s", *kept ? kept : ulp_saved_text(lane, "name"));
     if (*kept)
-        ulp_text_show(page->out, " (kept in %s)", ulp_saved_text(lane, "name"));
+        ulp_text_show(&text, " (kept in %s)", ulp_saved_text(lane, "name"));
     if (*computed)
-        ulp_text_show(page->out, "; weights %s, computed in %s",
+        ulp_text_show(&text, "; weights %s, computed in %s",
                       strcmp(weights, "UNDEFINED") != 0 ? weights : "computed", computed);
     if (isfinite(share))
-        ulp_text_add(page->out, "; share %.1f %%, without its error the outputs' falls by %.1f %%",
+        ulp_text_add(&text, "; share %.1f %%, without its error the outputs' falls by %.1f %%",
                      ulp_tenths(100 * share), ulp_tenths(100 * ulp_saved_number(node, "gain")));
     if (ulp_saved_number(node, "grew") > 0)
-        ulp_text_add(page->out, "; grew %.2g times", ulp_saved_number(node, "grew"));
-    ulp_text_add(page->out, "; headroom ");
-    add_figure(page->out, "%.1f bits", "-",
+        ulp_text_add(&text, "; grew %.2g times", ulp_saved_number(node, "grew"));
+    ulp_text_add(&text, "; headroom ");
+    add_figure(&text, "%.1f bits", "-",
                ulp_tenths(ulp_saved_number(json_object_get(output, "range"), "headroom_bits")));
-    ulp_text_add(page->out, "%s%s%s%s\n", *remark ? "; " : "", page->red, remark, page->off);
-    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
-        const json_t *view = json_object_get(output, ulp_view_names[v]);
-        ulp_text_add(page->out, "      %-11s", ulp_view_names[v]);
-        add_exponent(page->out, ulp_saved_relative(output, ulp_view_names[v]));
-        for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-            add_figure(page->out, " %10.3g", "          -",
-                       ulp_saved_number(view, ulp_figure_rows[f].name));
-        add_figure(page->out, " %10.0f", "          -", ulp_saved_number(view, "nonfinite"));
-        ulp_text_add(page->out, "%s\n", ulp_saved_true(view, "diverged") ? "  diverged" : "");
-    }
+    ulp_text_add(&text, "%s%s", *remark ? "; " : "", remark);
+    ulp_text_add(page->out, "    %s", page->bold);
+    ulp_page_broken(page, &text, 6, 4);
+    ulp_text_add(page->out, "%s", page->off);
+    add_figures(page, output);
 }
 
 /* The node with that index in an arithmetic: at its own place, as the audit writes them. */
@@ -111,14 +124,13 @@ static void show_node(const struct ulp_page *page, const struct ulp_saved *saved
     json_array_foreach(json_object_get(node, "outputs"), o, output)
     {
         const json_t *range = json_object_get(output, "range");
-        ulp_text_show(page->out, "  output %s ", ulp_saved_text(output, "name"));
-        ulp_saved_add_shape(page->out, output);
-        ulp_text_add(page->out, ": reference rms %.3g, largest %.3g\n",
+        struct ulp_text text = {0};
+        ulp_text_show(&text, "output %s ", ulp_saved_text(output, "name"));
+        ulp_saved_add_shape(&text, output);
+        ulp_text_add(&text, ": reference rms %.3g, largest %.3g",
                      ulp_saved_number(range, "ref_rms"), ulp_saved_number(range, "ref_max"));
-        ulp_text_add(page->out, "%s%17s %10s", page->dim, "", "rms / ref");
-        for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-            ulp_text_add(page->out, " %10s", ulp_figure_rows[f].name);
-        ulp_text_add(page->out, " %10s%s\n", "nonfinite", page->off);
+        ulp_text_add(page->out, "  ");
+        ulp_page_broken(page, &text, 4, 2);
         json_array_foreach(saved->lanes, l, lane)
         {
             const json_t *own = find_lane_node(lane, place, ulp_saved_text(node, "name"));

@@ -7,8 +7,9 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 
-/* Columns of text become that narrow where there is no room; NOTE_AT: of the text behind a term. */
-enum { TEXT_LEAST = 16, CELL_BYTES = 1024, NOTE_AT = 12 };
+/* Columns of text become that narrow where there is no room, and shorter where they alone are too
+ * many; NOTE_AT: of the text behind a term. */
+enum { TEXT_LEAST = 16, TEXT_SHORT = 8, CELL_BYTES = 1024, NOTE_AT = 12 };
 
 static bool is_number(const struct ulp_document_column *column)
 {
@@ -114,10 +115,17 @@ static void find_widths(const struct ulp_page *page, const struct layout *layout
         const int title = columns_of(column->title);
         layout->widths[c] = needed[c] && title > needed[c] ? title : needed[c];
     }
+    bool shorter = false;
     while (find_all(layout) > (page->width ? page->width : ULP_PAGE_WIDTH)) {
-        const size_t c = find_narrowed(layout, needed, page->width > 0);
-        if (c == block->column_count)
+        const size_t c = find_narrowed(layout, needed, page->width && shorter);
+        if (c == block->column_count && (shorter || !page->width))
             return;
+        if (c == block->column_count) { /* before any column is left out */
+            shorter = true;
+            for (size_t t = 0; t < block->column_count; t++)
+                layout->least[t] = TEXT_SHORT;
+            continue;
+        }
         if (layout->widths[c] > needed[c] || !is_number(&block->columns[c]))
             layout->widths[c]--;
         else

@@ -524,6 +524,9 @@ struct ulp_audit {
     char *reference;  /* name of its arithmetic [whole] */
     /* path of the model whose values are the truth; NULL: this model [whole] */
     char *reference_model;
+    /* Of a target (--for), as it was named; the arithmetic that is the graph as it is there, which
+     * nobody converts; what its parser refuses, and what to do; NULL: none [whole] */
+    const char *target, *as_is, *refused, *refused_fix;
     /* node outputs with and without a value of their name in it [whole] */
     size_t paired_count, unpaired_count;
     int64_t ir_version, opset; /* of ai.onnx [whole] */

@@ -353,9 +353,10 @@ ULP_API enum ulp_status ulp_search_run(const struct ulp_model *model,
                                        struct ulp_search *out, struct ulp_error *error);
 ULP_API void ulp_search_free(struct ulp_search *search);
 
-/* The result as text, the verdict first; free *out with free(). */
-ULP_API enum ulp_status ulp_search_text(const struct ulp_search *search, char **out,
-                                        struct ulp_error *error);
+/* The result as text, the verdict first; free *out with free(). width and colour as in
+ * ulp_report_text. */
+ULP_API enum ulp_status ulp_search_text(const struct ulp_search *search, int width, bool colour,
+                                        char **out, struct ulp_error *error);
 /* The files that ulp_search_write may make: index 0, 1, ... until NULL. Static storage. */
 ULP_API const char *ulp_search_file_name(size_t index);
 /* Write plan.json (doc/plan.md), which ulp_precision_plan_read takes; the

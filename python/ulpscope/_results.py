@@ -281,7 +281,7 @@ class Search(records.Search, Result):
         return result
 
     def _summary(self, width: int) -> str:
-        return text("ulp_search_text", byref(self._owner.value))
+        return text("ulp_search_text", byref(self._owner.value), width, c_bool(False))
 
     def _headline(self) -> str:
         return re.sub(r" \([^()]*\)", "", super()._headline())

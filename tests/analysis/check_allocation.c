@@ -286,7 +286,7 @@ TEST_LOOP(an_allocation_is_read_back, 0, 3)
         ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read), bits.samples[0].value,
                                 1e-6);
         ck_assert_double_ge(bits.samples[0].value, limit);
-        ck_ok(ulp_search_text(&bits, &text, &why));
+        ck_ok(ulp_search_text(&bits, 0, false, &text, &why));
         ck_assert_msg(strncmp(text, "Of ", 3) == 0 &&
                           strstr(text, "No single layer can do with fewer bits") &&
                           strstr(text, "1 of 1 held-out samples"),
@@ -335,7 +335,7 @@ TEST(threads_do_not_matter)
         struct ulp_search bits;
         ck_ok(find(model, (struct ulp_search_options){.thread_count = 2 * t + 1}, "sqnr_db=33",
                    &inputs, 1, &bits, &why));
-        ck_ok(ulp_search_text(&bits, &texts[t], &why));
+        ck_ok(ulp_search_text(&bits, 0, false, &texts[t], &why));
         ulp_search_free(&bits);
     }
     ck_assert_str_eq(texts[0], texts[1]);
@@ -386,7 +386,7 @@ TEST(bits_are_counted)
 static void expect_text(const struct ulp_search *bits, const char *begins)
 {
     char *text;
-    ck_ok(ulp_search_text(bits, &text, &why));
+    ck_ok(ulp_search_text(bits, 0, false, &text, &why));
     ck_assert_msg(strncmp(text, begins, strlen(begins)) == 0, "%s", text);
     free(text);
     ck_ok(ulp_search_write(bits, ULP_OUTPUT_FOLDER, test_folder("out"), &why));

@@ -68,7 +68,7 @@ static double run_plan(const struct ulp_model *model, const struct ulp_tensor_se
 static bool says(const struct ulp_search *found, const char *what)
 {
     char *text;
-    ck_ok(ulp_search_text(found, &text, &why));
+    ck_ok(ulp_search_text(found, 1000, false, &text, &why));
     const bool is = strstr(text, what) != NULL;
     free(text);
     return is;

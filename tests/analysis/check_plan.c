@@ -263,7 +263,7 @@ TEST(a_plan_is_read_back)
     const double db = oracle_outputs_db(model, &inputs, &read);
     ck_assert_double_ge(db, 50);
     ck_assert_double_eq_tol(db, found.samples[0].value, 1e-6);
-    ck_ok(ulp_search_text(&found, &text, &why));
+    ck_ok(ulp_search_text(&found, 0, false, &text, &why));
     ck_assert_msg(strncmp(text, "Keep ", 5) == 0 && strstr(text, "meets sqnr_db=50") &&
                       strstr(text, "larger") && strstr(text, "1 of 1 held-out samples"),
                   "%s", text);

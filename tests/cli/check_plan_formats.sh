@@ -27,12 +27,14 @@ plan_digits --formats mxfp6,bf16 || fail "mxfp6: $(cat err)"
 shows out "and ONNX has no such element" "a format that no file has"
 plan_digits --formats nvfp4,mxfp8,bf16 || fail "the example's file: $(cat err)"
 shows out "(opset 24) quantises" "an old opset"
+export COLUMNS=1000 # sentences are on one line
+plan_digits --formats nvfp4,mxfp8,bf16 || fail "in wide lines: $(cat err)"
 # one format everywhere: what a run has, whether a tolerance or a budget is searched for
-grep "^The same format" out >budget.line
+grep "^ *The same format" out >budget.line
 expect 1 "no tolerance is met" "$program" quantise "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=300
 ! grep -q "Rests on 0" out || fail "no tolerance is met: it rests on nothing"
 expect 0 "a tolerance of formats" "$program" quantise "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=30
-grep "^The same format" out | cmp -s - budget.line || fail "one format everywhere depends on what is searched for: $(cat out)"
+grep "^ *The same format" out | cmp -s - budget.line || fail "one format everywhere depends on what is searched for: $(cat out)"
 "$program" audit "$model" -i "$inputs" -q --no-attribute -a bf16@h200,factor=nvfp4 >audited || fail "the audit of nvfp4 everywhere"
 shows budget.line "bits and $(grep -o "[0-9.]* dB" audited | head -1)," "one format everywhere"
 

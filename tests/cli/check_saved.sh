@@ -87,11 +87,10 @@ def near(text, value):
 node = lanes[0]['nodes'][3]
 text = run('show', 'before', node['name']).stdout.decode()
 for lane in lanes:
-    for view in ('single', 'entire', 'introduced', 'carried'):
-        m = lane['nodes'][3]['outputs'][0][view]
-        figures = [m['max_abs'], m['rms'], m['mean'], m['max_rel'], m['max_ulp'], m['median_ulp'], m['cosine'], m['sqnr_db']]
-        row = ''.join('          -' if f is None else '%11.3g' % f for f in figures)
-        assert row in text, (view, row)
+    views = [lane['nodes'][3]['outputs'][0][view] for view in ('single', 'entire', 'introduced', 'carried')]
+    for figure in ('max_abs', 'rms', 'mean', 'max_rel', 'max_ulp', 'median_ulp', 'cosine', 'sqnr_db'):
+        row = f'      {figure:10}' + ''.join('          -' if m[figure] is None else '%11.3g' % m[figure] for m in views)
+        assert row in text, (figure, row)
 
 # csv
 rows = list(csv.DictReader(open('whole.csv')))

@@ -1,5 +1,6 @@
 """What commands show on a terminal of so many columns: screens.py PROGRAM EXAMPLES GOLDEN [--update]. A file for each command, with its
-screen at 80 and at 100 columns; seconds, and what varies between machines, are written as #."""
+screen at 80 and at 100 columns; seconds, and what varies between machines, are written as #. No line is longer, but for what is to be
+copied: commands, options, paths."""
 import json
 import os
 import pathlib
@@ -77,22 +78,40 @@ def screen(words, columns):
     return f"$ ulpscope {' '.join(words)}   ({columns} columns)\n{text}"
 
 
+def wide(words, columns, text):
+    """The lines that do not fit."""
+    return [f"{' '.join(words)}: a line of {len(line)} columns, not {columns}: {line}" for line in text.splitlines()[1:]
+            if len(line) > columns and len(line.split()) > 1 and not re.search(r'ulpscope |--atol |np\.allclose|^(report|page|plan): ', line)]
+
+
 bad = []
 commands = {line.split('\t')[1] for line in run('--describe').splitlines() if line.startswith('command\t')}
 missing = commands - {name.split('-')[0] for name in SCREENS} - {'demo', 'mcp', 'mma'}
 if missing:
     bad.append(f'no screen of {missing}')
 for name, words in SCREENS.items():
-    have = '\n'.join(screen(words, columns) for columns in (80, 100))
+    screens = {columns: screen(words, columns) for columns in (80, 100)}
+    have = '\n'.join(screens.values())
+    bad += [line for columns, text in screens.items() for line in wide(words, columns, text)]
     path = golden / f'{name}.txt'
-    for line in have.splitlines():
-        if len(line) > 100 and not line.startswith('$ '):
-            print(f'{name}: a line of {len(line)} columns: {line}')
     if update:
         path.write_text(have)
     elif not path.exists() or path.read_text() != have:
         pathlib.Path('have').write_text(have)
         bad.append(f'the screen of {name} is another (tests/cli/check_screens.sh --update writes it anew):\n' +
                    subprocess.run(['diff', str(path), 'have'], capture_output=True, text=True).stdout)
+# COLUMNS says it where there is no terminal
+for words in (['audit', MODEL, '-i', INPUTS, '--for', 'trt10', '-q'], ['audit', MODEL, '-i', INPUTS, '--for', 'ort-cuda', '-q'],
+              ['audit', MODEL, '-i', INPUTS, '-a', 'fp16', '--keep', '#1=fp32', '--verify', '3', '--group-by', 'op', '-q'],
+              ['audit', MODEL, '-i', INPUTS, '-a', 'bf16,factor=nvfp4', '--certify', '-q'], ['doctor', MODEL, '-i', INPUTS, '--for', 'ort-cuda', '-q'],
+              ['fix', MODEL, '-i', INPUTS, '-a', 'fp16', '-o', 'again.onnx', '-q'], ['lint', MODEL, '--for', 'trt10', '--layer-precisions', f'{nodes[0]}:fp16,*:fp32'],
+              ['overflow', MODEL, '-i', INPUTS, '--format', 'fp8-e4m3,bf16', '-q'], ['prove', MODEL, '--format', 'fp8-e4m3', '-q'],
+              ['tolerance', MODEL, '-i', INPUTS, '-a', 'tf32', '-q'], ['plan', MODEL, '-i', INPUTS, '-a', 'fp8-e4m3', '-q']):
+    for columns in (80, 100):
+        pathlib.Path('again.onnx').unlink(missing_ok=True)
+        done = subprocess.run([program, *words], capture_output=True, text=True, env={**os.environ, 'COLUMNS': str(columns)})
+        if done.returncode > 1 or not done.stdout:
+            bad.append(f'{words}: {done.stderr}')
+        bad += wide(words, columns, '\n' + done.stdout)
 print('\n'.join(bad))
 sys.exit(bool(bad))

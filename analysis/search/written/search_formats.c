@@ -323,17 +323,3 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
     else if (found->timed_out)
         ulp_text_add(notes, "The time was over before all was tried: this is the best so far.\n");
 }
-
-/* ---- the frontier ---- */
-
-void ulp_search_say_points(struct ulp_text *out, const struct ulp_search *found)
-{
-    if (found->by_node || !found->point_count)
-        return;
-    ulp_text_add(out, "\n%10s  %s\n", "bits", "least error");
-    for (size_t p = 0; p < found->point_count; p++) {
-        ulp_text_add(out, " %9.4g  ", found->frontier[p].bits);
-        add_error(out, found, found->frontier[p].ratio);
-        ulp_text_add(out, "\n");
-    }
-}

@@ -34,4 +34,3 @@ void ulp_search_module(struct ulp_text *out, const char *node, const char *weigh
 /* search_formats.c: of plans that give each layer a format of a list. */
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found);
-void ulp_search_say_points(struct ulp_text *out, const struct ulp_search *found);

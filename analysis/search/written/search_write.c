@@ -101,6 +101,30 @@ static json_t *make_tiles(const struct ulp_search *found)
     return tiles;
 }
 
+/* Each line is one. */
+static json_t *make_notes(const struct ulp_search *found)
+{
+    struct ulp_headline head = {0};
+    struct ulp_text text = {0};
+    json_t *notes = json_array();
+    ulp_search_conclude(&head, &text, found);
+    ulp_search_say_basis(&text, found);
+    ulp_headline_free(&(struct ulp_page){.out = &text}, &head);
+    for (const char *line = text.data; line && *line; line += strcspn(line, "\n") + 1) {
+        struct ulp_text note = {0};
+        ulp_text_put(&note, line, strcspn(line, "\n"));
+        ulp_note_text(&notes, "", &note);
+        if (!line[strcspn(line, "\n")])
+            break;
+    }
+    if (text.failed) {
+        json_decref(notes);
+        notes = NULL;
+    }
+    ulp_text_free(&text);
+    return notes;
+}
+
 /* Also the plan itself, mixed.onnx, and of layers in any format these: a plan's are its nodes. */
 static void add_search(struct ulp_json_writer *writer, const void *search, const void *context)
 {
@@ -110,6 +134,7 @@ static void add_search(struct ulp_json_writer *writer, const void *search, const
     (void)context;
     ulp_search_headline(found, &headline);
     ulp_tiles_put(writer, &headline, make_tiles(found));
+    ulp_json_put(writer, "notes", make_notes(found));
     ulp_json_put(writer, "arithmetic", ulp_json_text(found->base));
     ulp_json_put(writer, "keep", keep_json(found));
     if (found->mixed.path || found->mixed.reason)
@@ -127,6 +152,7 @@ static const char *kind_of(const struct ulp_search *found)
 
 json_t *ulp_search_document(const struct ulp_search *found)
 {
+    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_search, add_search, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     return ulp_json_document(&ulp_struct_search, found, &how, verdict_json(found));
@@ -134,26 +160,11 @@ json_t *ulp_search_document(const struct ulp_search *found)
 
 /* ---- on a terminal ---- */
 
-enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, struct ulp_error *error)
+enum ulp_status ulp_search_text(const struct ulp_search *found, int width, bool colour, char **out,
+                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0}, notes = {0};
-    struct ulp_headline head = {0};
-    const struct ulp_page page = ulp_page_make(&text, 0, false);
-    ulp_search_conclude(&head, &notes, found);
-    ulp_page_headline(&page, "", &head);
-    ulp_text_add(&text, "\n");
-    if (notes.length)
-        ulp_text_put(&text, notes.data, notes.length);
-    text.failed |= notes.failed;
-    ulp_text_free(&notes);
-    ulp_headline_free(&page, &head);
-    ulp_page_tables(&page, kind_of(found), ulp_search_document(found), 0);
-    ulp_search_say_points(&text, found);
-    if (!found->by_node || found->kept_count)
-        ulp_text_add(&text, "\n");
-    ulp_search_say_basis(&text, found);
-    return ulp_page_take(&text, ULP_OK, out, error);
+    return ulp_document_text(kind_of(found), ulp_search_document(found), 0, width, colour, out,
+                             error);
 }
 
 /* ---- files ---- */

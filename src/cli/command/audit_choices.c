@@ -271,6 +271,6 @@ enum ulp_status print_choices(const struct audit_choices *choices, const struct 
         fputs(text, stdout);
     }
     if (*choices->rests_on)
-        say(stdout, "rests on %s (ulpscope list %s)\n", choices->rests_on, choices->lanes[0]);
+        say_wrapped(2, "rests on %s (ulpscope list %s)", choices->rests_on, choices->lanes[0]);
     return ULP_OK;
 }

@@ -32,6 +32,10 @@ static enum ulp_status write_report(const struct audit_options *options,
     if (scored != ULP_ERROR_LIMIT)
         ULP_TRY(scored);
     ULP_TRY(print_refusal(&choices->refusal, error));
+    audit->target = options->target;
+    audit->as_is = choices->as_is ? audit->lanes[choices->as_is].name : NULL;
+    audit->refused = choices->refusal.what;
+    audit->refused_fix = choices->refusal.fix;
     if (options->engine)
         ULP_TRY(print_engine_verdict(engine, error));
     struct ulp_audit shown = *audit;

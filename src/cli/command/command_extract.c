@@ -20,12 +20,12 @@ static enum ulp_status extract(void *parsed, struct ulp_error *error)
     ULP_TRY(open_work(&work, &options->common, NULL, NULL, error));
     ULP_TRY(ulp_extract(work.model, &wanted, work.given->inputs, options->out, &extracted, error));
     progress_clear(&work.progress);
-    say(stdout,
-        "%s/model.onnx: %zu node%s, %zu input%s, %zu output%s; exact outputs are beside it "
-        "(test_data_set_0, outputs.npz)\n",
-        options->out, extracted.node_count, extracted.node_count == 1 ? "" : "s",
-        extracted.input_count, extracted.input_count == 1 ? "" : "s", extracted.output_count,
-        extracted.output_count == 1 ? "" : "s");
+    say_wrapped(2,
+                "%s/model.onnx: %zu node%s, %zu input%s, %zu output%s; exact outputs are beside it "
+                "(test_data_set_0, outputs.npz)",
+                options->out, extracted.node_count, extracted.node_count == 1 ? "" : "s",
+                extracted.input_count, extracted.input_count == 1 ? "" : "s",
+                extracted.output_count, extracted.output_count == 1 ? "" : "s");
     return ULP_OK;
 }
 

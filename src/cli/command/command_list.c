@@ -1,4 +1,5 @@
 /* ulpscope list: what this version has, and what a name means. */
+#include <unistd.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,11 +127,34 @@ static size_t print_units(const char *name)
 
 /* ---- arithmetics and targets ---- */
 
+/* Lines with a title, which go on behind it. */
+static void print_description(char *text)
+{
+    enum { BEHIND = 14 };
+    static const char blanks[BEHIND + 1] = "              ";
+    if (!terminal_width(STDOUT_FILENO)) {
+        fputs(text, stdout);
+        return;
+    }
+    for (char *line = text, *end; *line; line = end) {
+        for (end = strchr(line, '\n'); end && strncmp(end + 1, blanks, BEHIND) == 0;
+             end = strchr(end, '\n')) {
+            *end = ' ';
+            memmove(end + 1, end + 1 + BEHIND, strlen(end + 1 + BEHIND) + 1);
+        }
+        if (end)
+            *end++ = '\0';
+        else
+            end = line + strlen(line);
+        say_wrapped(BEHIND, "%s", line);
+    }
+}
+
 static void describe_target(const struct ulp_target *target)
 {
     char text[32768];
     ulp_target_describe(target, text, sizeof text);
-    fputs(text, stdout);
+    print_description(text);
     putchar('\n');
 }
 
@@ -139,12 +163,12 @@ static void describe_arithmetic(const struct ulp_arithmetic *arithmetic, const c
     char text[16384];
     struct ulp_unit_info unit;
     ulp_arithmetic_describe(arithmetic, text, sizeof text);
-    fputs(text, stdout);
+    print_description(text);
     if (ulp_arithmetic_unit(arithmetic, &unit))
-        say(stdout, "  unit        %s: %d products a block, %d fraction bits; %s.\n", unit.name,
-            unit.block, unit.fraction_bits, unit.source);
+        say_wrapped(14, "  unit        %s: %d products a block, %d fraction bits; %s.", unit.name,
+                    unit.block, unit.fraction_bits, unit.source);
     ulp_rules_describe(name, text, sizeof text);
-    fputs(text, stdout);
+    print_description(text);
     putchar('\n');
 }
 

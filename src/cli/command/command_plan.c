@@ -55,7 +55,8 @@ static enum ulp_status report(const struct plan_options *options, const struct u
                               struct ulp_error *error)
 {
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    ULP_TRY(ulp_search_text(found, &text, error));
+    ULP_TRY(ulp_search_text(found, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
+                            error));
     fputs(text, stdout);
     if (options->out) {
         ULP_TRY(ulp_search_write(found, ULP_OUTPUT_FOLDER, options->out, error));

@@ -225,7 +225,8 @@ static enum ulp_status run_quantise(void *parsed, struct ulp_error *error)
         return look_at_scales(options, error);
     ULP_TRY(open_work(&work, &options->common, options->out, NULL, error));
     ULP_TRY(search_formats(options, &work, &found, error));
-    ULP_TRY(ulp_search_text(&found, &text, error));
+    ULP_TRY(ulp_search_text(&found, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
+                            error));
     fputs(text, stdout);
     if (options->out) {
         ULP_TRY(ulp_search_write(&found, ULP_OUTPUT_FOLDER, options->out, error));

@@ -297,6 +297,10 @@ bool use_colour(int descriptor)
 int terminal_width(int descriptor)
 {
     struct winsize size;
+    const char *asked = getenv("COLUMNS");
+    const int columns = asked ? atoi(asked) : 0;
+    if (columns > 0)
+        return columns < 60 ? 60 : columns;
     if (!is_terminal(descriptor))
         return 0;
     if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)

@@ -1,9 +1,11 @@
 /* A result as text, JSON, a folder and a page. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 static enum ulp_status write_files(const struct result *result, struct ulp_error *error)
@@ -41,4 +43,25 @@ enum ulp_status print_refusal(const struct ulp_refusal *refusal, struct ulp_erro
                              &text, error));
     fputs(text, stdout);
     return ULP_OK;
+}
+
+void say_wrapped(size_t indent, const char *format, ...)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    const size_t width = (size_t)terminal_width(STDOUT_FILENO);
+    size_t column = 0;
+    va_list arguments;
+    va_start(arguments, format);
+    ulp_text_show_list(&text, format, arguments);
+    va_end(arguments);
+    for (const char *word = text.data ? text.data : ""; *word;) {
+        const size_t length = strcspn(word, " ");
+        const bool breaks = column && column + 1 + length > (width ? width : 100);
+        if (breaks)
+            say(stdout, "\n%*s", (int)indent, "");
+        say(stdout, "%s%.*s", breaks || word == text.data ? "" : " ", (int)length, word);
+        column = breaks ? indent + length : column + (word > text.data) + length;
+        word += length + (word[length] == ' ');
+    }
+    say(stdout, "\n");
 }

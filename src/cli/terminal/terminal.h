@@ -8,6 +8,9 @@
 /* As fprintf; text arguments are made harmless (base/text/shown.h). Commands print with this, and
  * text of the library's, which is harmless already, with fputs. */
 void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
+/* A sentence on stdout, in lines of the terminal, of which further ones begin so many columns in.
+ */
+void say_wrapped(size_t indent, const char *format, ...) ULP_PRINTF(2, 3);
 struct ulp_refusal;
 enum ulp_status print_refusal(const struct ulp_refusal *refusal, struct ulp_error *error);
 /* At the start: all three streams are open, and when output is lost the program ends with
@@ -87,5 +90,6 @@ enum ulp_status say_result(const struct result *result, struct ulp_error *error)
 
 /* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
 bool use_colour(int descriptor);
-/* Columns of the terminal, at least 60; 0: the stream is none, and names need not be cut. */
+/* COLUMNS of the environment, or columns of the terminal, at least 60; 0: the stream is none, and
+ * names need not be cut. */
 int terminal_width(int descriptor);

@@ -105,7 +105,7 @@ void digest_plan(struct digest *digest)
                                                .progress = &observer};
     CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &found, e));
     ck_assert_uint_ge(told, 10);
-    CALL(ulp_search_text(&found, &text, e));
+    CALL(ulp_search_text(&found, 0, false, &text, e));
     add_bytes(digest, text, strlen(text));
     found.seconds = found.audit_seconds = 0;
     CALL(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("plan"), e));
@@ -140,7 +140,7 @@ void digest_listed(struct digest *digest)
                                                .progress = &observer};
     CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &found, e));
     ck_assert_uint_ge(told, 10);
-    CALL(ulp_search_text(&found, &text, e));
+    CALL(ulp_search_text(&found, 0, false, &text, e));
     add_bytes(digest, text, strlen(text));
     found.seconds = found.audit_seconds = 0;
     CALL(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("formats"), e));
