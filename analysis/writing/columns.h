@@ -11,7 +11,6 @@ struct ulp_arena;
 #define ULP_PAGE_WIDTH 100
 #define ULP_PAGE_PROSE 10000 /* columns of a text for JSON: a headline is a sentence */
 #define ULP_PAGE_RANKED 5
-#define ULP_PAGE_NAME 40 /* columns of names in tables whose last column is no name */
 #define ULP_SHOWN_BYTES (4 * ULP_PAGE_WIDTH + 1) /* of a line: four bytes of UTF-8 a column */
 
 #define ULP_FIGURE_BYTES 32
