@@ -75,6 +75,9 @@ expect 0 "a body's weights, elsewhere" "$program" doctor elsewhere/fixed.onnx -i
 python3 "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
 
 # edits that hold as the sample rounds, and in few draws (a plan of TF32 keeps less without them): nodes are kept, too, and what is reported is judged as a plan's
+# where no fewer nodes hold in all draws than all of them, the plan says which smaller number nearly does
+expect 0 "all nodes" "$program" plan w/17-unscaled-scores/broken.onnx -i w/17-unscaled-scores/inputs.npz --for ort-webgpu -q --json all.json
+fields all.json 'len(r["kept"]) == r["node_count"] and 0 < r["nearly_kept"] < 10 and 0 < r["nearly_held"] < r["nearly_drawn"]' "all nodes"
 expect 0 "FP32 that is no TF32" "$program" fix w/17-unscaled-scores/broken.onnx -i w/17-unscaled-scores/inputs.npz --for ort-webgpu -q -o there.onnx --json w/17-unscaled-scores/fix.json
 python3 - <<'END' || fail "edits alone are not judged in draws"
 import json

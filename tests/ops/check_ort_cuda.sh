@@ -57,6 +57,8 @@ for title in first last alone middle listed; do
     expect $stored "a mean of $title axes, audited" "$program" audit $title.onnx -i $title.npz -a ort-cuda:fp16 --fail-above nonfinite=0 -q
     expect $stored "a mean of $title axes, foreseen" "$program" overflow $title.onnx -i $title.npz -a ort-cuda:fp16 --fail-on overflows -q
     expect $stored "a mean of $title axes, proven" "$program" prove $title.onnx --input-range x=1400,1500 -a ort-cuda:fp16 --fail-on unproven -q
+    expect $stored "a mean of $title axes, proven at the target" "$program" prove $title.onnx --input-range x=1400,1500 --for ort-cuda --fail-on unproven -q --json proof.json
+    fields proof.json 'r["arithmetic"] == "ort-cuda:fp16"' "the arithmetic as it was asked for"
     expect 0 "a mean of $title axes in model's types" "$program" overflow $title.onnx -i $title.npz -a fp16 --fail-on overflows -q
 done
 expect 0 "what rounds otherwise" "$program" list ort-cuda:fp16
