@@ -118,5 +118,6 @@ enum ulp_status ulp_between_text(const struct ulp_between *between, int width, b
 enum ulp_status ulp_between_write(const struct ulp_between *between, enum ulp_output_kind as,
                                   const char *path, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("between", as, make_between_document(between), path, error);
 }

@@ -10,6 +10,7 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
+#include "base/machine/environment.h"
 
 static double decibels_of(const struct ulp_fix_state *state)
 {
@@ -79,5 +80,6 @@ enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, 
 enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_output_kind as, const char *path,
                               struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("fix", as, make_fix_document(fix), path, error);
 }

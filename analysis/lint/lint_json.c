@@ -153,6 +153,7 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
 enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_output_kind as,
                                const char *path, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("lint", as, ulp_lint_document(result), path, error);
 }
 

@@ -506,5 +506,6 @@ enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
                                    enum ulp_output_kind as, const char *path,
                                    struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("overflow", as, ulp_overflow_document(forecast), path, error);
 }

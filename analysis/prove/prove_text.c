@@ -11,6 +11,7 @@
 #include "analysis/writing/first_screen.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
+#include "base/machine/environment.h"
 #include "number/function/math.h"
 
 static const struct ulp_proof_node *find_proof_node(const struct ulp_proof *proof, ptrdiff_t index)
@@ -307,5 +308,6 @@ enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool co
 enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_output_kind as,
                                 const char *path, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("proof", as, make_proof_document(proof), path, error);
 }

@@ -13,6 +13,7 @@
 #include "analysis/saved/saved_compare.h"
 #include "analysis/writing/first_screen.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "data/json_file.h"
 #include "number/function/math.h"
 
@@ -167,6 +168,7 @@ enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *
 enum ulp_status ulp_changed_markdown(const struct ulp_changed *changed, const char *path,
                                      struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("diff", ULP_OUTPUT_MARKDOWN, ulp_changed_document(changed), path,
                              error);
 }

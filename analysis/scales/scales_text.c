@@ -10,6 +10,7 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "base/text/text.h"
 
 /* A channel that costs the others less is not worth a sentence. */
@@ -139,5 +140,6 @@ enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool
 enum ulp_status ulp_scales_write(const struct ulp_scales *scales, enum ulp_output_kind as,
                                  const char *path, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("scales", as, make_scales_document(scales), path, error);
 }

@@ -200,5 +200,6 @@ enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int wi
 enum ulp_status ulp_tolerance_write(const struct ulp_tolerance *tolerance, enum ulp_output_kind as,
                                     const char *path, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("tolerance", as, make_tolerance_document(tolerance), path, error);
 }
