@@ -7,4 +7,4 @@ notebooksdir = $(examplesdir)/notebooks
 dist_notebooks_DATA = %D%/notebooks/1-audit-and-mend.ipynb %D%/notebooks/2-plan-for-tensorrt.ipynb %D%/notebooks/3-fp8-and-fp4.ipynb \
 	%D%/notebooks/4-rounding.ipynb %D%/notebooks/5-explain-a-recording.ipynb %D%/notebooks/6-study.ipynb
 walkthroughdir = $(examplesdir)/walkthrough
-dist_walkthrough_DATA = %D%/walkthrough/model.py %D%/walkthrough/mixed.py %D%/walkthrough/quantised.py %D%/walkthrough/detector.py %D%/walkthrough/text_encoder.py %D%/walkthrough/attention.py %D%/walkthrough/decoder.py
+dist_walkthrough_DATA = %D%/walkthrough/model.py %D%/walkthrough/mixed.py %D%/walkthrough/quantised.py %D%/walkthrough/detector.py %D%/walkthrough/text_encoder.py %D%/walkthrough/attention.py %D%/walkthrough/decoder.py %D%/walkthrough/stack.py
