@@ -89,6 +89,12 @@ expect 2 "no such option" "${overflow[@]}" --nothing
 "${overflow[@]}" >/dev/full 2>err
 [ $? -eq 3 ] || fail "a full disk: not exit 3"
 shows err "--json -: cannot write to standard output: No space left on device" "a full disk"
+# Markdown is written there by the same way
+expect 0 "Markdown on standard output" "$program" lint model.onnx --markdown -
+cp out streamed.md
+expect 0 "Markdown in a file" "$program" lint model.onnx --markdown file.md
+cmp -s streamed.md file.md || fail "--markdown - writes other than --markdown FILE: $(diff streamed.md file.md)"
+expect 2 "both on standard output" "$program" lint model.onnx --markdown - --json -
 expect 2 "an audit of several shapes" "$program" audit model.onnx -q --shape patches=2x16x4 --shape patches=4x16x4 --json -
 expect 2 "--json of --apply" "$program" plan model.onnx --apply plan.json -o applied --json -
 expect 2 "--json of a shard" "$program" audit model.onnx -q --checkpoint new --shard 1/2 --json -

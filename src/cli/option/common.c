@@ -234,7 +234,7 @@ const struct option_row json_rows[] = {
 OPTION("json", 0, "FILE", OWN(take_json) WRITTEN ONE_SHAPE FRONT,
        "Write the result as JSON; -: to standard output, which has nothing else then, the text being on stderr")
 OPTION("markdown", 0, "FILE", OWN(take_markdown) WRITTEN ONE_SHAPE,
-       "Write what it says as Markdown, for a comment on a pull request")
+       "Write what it says as Markdown, for a comment on a pull request; -: to standard output")
 {0}};
 
 const struct option_row help_rows[] = {

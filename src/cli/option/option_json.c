@@ -69,16 +69,24 @@ static void *copy_stream(void *context)
     return NULL;
 }
 
+static bool is_stream(const char *name)
+{
+    return name && strcmp(name, "-") == 0;
+}
+
 static int fail_to_stream(int code)
 {
-    say(stderr, "ulpscope: --json -: cannot write to standard output: %s\n", strerror(code));
+    say(stderr, "ulpscope: --%s -: cannot write to standard output: %s\n",
+        file == stream.path || is_stream(file) ? "json" : "markdown", strerror(code));
     return ULP_ERROR_INPUT;
 }
 
 int begin_json(void)
 {
     settled = true;
-    if (!file || strcmp(file, "-") != 0)
+    if (is_stream(file) && is_stream(markdown))
+        refuse("--json - and --markdown -: standard output can have one of them");
+    if (!is_stream(file) && !is_stream(markdown))
         return ULP_OK;
     fflush(stdout);
     stream.output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -87,7 +95,7 @@ int begin_json(void)
     for (int e = 0; e < 2; e++)
         fcntl(stream.ends[e], F_SETFD, FD_CLOEXEC);
     snprintf(stream.path, sizeof stream.path, "/dev/fd/%d", stream.ends[1]);
-    file = stream.path;
+    *(is_stream(file) ? &file : &markdown) = stream.path;
     stream.begun = pthread_create(&stream.thread, NULL, copy_stream, NULL) == 0;
     return stream.begun ? ULP_OK : fail_memory();
 }

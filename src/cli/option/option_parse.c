@@ -403,8 +403,9 @@ void visit_arguments(use_argument *use, void *context)
         const char *value = line.items[i].value;
         if (!line.items[i].is_given && !row->writes)
             continue;
-        const bool no_file = value && ((row->reads && is_listed(row, value)) ||
-                                       (row == json_rows && strcmp(value, "-") == 0));
+        const bool no_file =
+            value && ((row->reads && is_listed(row, value)) ||
+                      ((row == json_rows || row == json_rows + 1) && strcmp(value, "-") == 0));
         goes_on = use(context, row, no_file ? NULL : value);
     }
 }
