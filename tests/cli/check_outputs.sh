@@ -59,6 +59,7 @@ others_of() {
     plan-*) echo --tolerance=sqnr_db=20 ;;
     quantise-*-calibrate) echo --arith=bf16,factor=fp8-tensor ;;
     show-*-out) echo --to=csv ;;
+    audit-tokens-*) echo --between=fp16,bf16 ;;
     audit-*-junit) echo --fail-above=rms=1 ;;
     fix-*-json | fix-*-html | fix-*-markdown) echo --out=fixed.onnx ;;
     esac
@@ -116,6 +117,8 @@ for command in $commands; do
         for input in $inputs_of $words; do
             case $command-$input-$output in
             plan-apply-html | plan-apply-json | plan-apply-markdown | quantise-fuse-out | quantise-cost-calibrate | quantise-validate-calibrate) continue ;; # they do not go together
+            audit-tokens-json | audit-tokens-html | audit-tokens-markdown) files=$names ;;
+            audit-tokens-*) continue ;; # --between has no others
             plan-apply-out) files="mixed.onnx mixed.onnx.data" ;;
             *) files=$names ;;
             esac
