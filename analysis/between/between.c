@@ -52,9 +52,8 @@ static void add_figures(struct ulp_betweening *b, const struct compared *c,
 {
     struct ulp_between *out = b->out;
     const struct ulp_tensor *rows = rows_of(b, c, 0);
-    int axis = c->given.length > 1 ? rows->rank - 2 : rows->rank - 1;
-    while (axis > 0 && rows->dims[axis] == 1)
-        axis--;
+    const bool last = c->given.length > 1 || (rows->rank > 2 && rows->dims[rows->rank - 1] == 1);
+    const int axis = rows->rank - (last ? 2 : 1);
     const size_t positions = axis >= 0 && rows->dims[axis] > 0 ? (size_t)rows->dims[axis] : 1,
                  past = past_of(inputs, positions);
     for (size_t r = 0; r < c->given.rows; r++) {
@@ -62,6 +61,7 @@ static void add_figures(struct ulp_betweening *b, const struct compared *c,
                      second = c->logs[SECOND][r], d = second - first;
         if (c->given.tokens[r] < 0)
             continue;
+        out->nonfinite += !isfinite(d);
         out->nats += fabs(d);
         out->mean += d;
         b->squares += d * d;
@@ -70,7 +70,7 @@ static void add_figures(struct ulp_betweening *b, const struct compared *c,
         out->second_loss -= second;
         out->first_error += fabs(first - reference);
         out->second_error += fabs(second - reference);
-        if (!(fabs(d) <= out->most) || !out->token_count) {
+        if (!out->token_count || fabs(d) > out->most || (isnan(d) && !isnan(out->most))) {
             out->most = fabs(d);
             out->most_at = out->token_count;
         }
@@ -330,11 +330,16 @@ static enum ulp_status compare_samples(struct ulp_betweening *b, struct ulp_erro
             return ulp_fail_at(error, status, "%s", b->samples[s].name);
         ULP_TRY(status);
     }
+    if (b->options->tokens && b->tokens_taken != b->options->tokens->count)
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "%s has %zu tokens: expected one for each of the %zu positions of all samples",
+            b->out->tokens, b->options->tokens->count, b->tokens_taken);
     ULP_TRY(take_name(out, ulp_program_lane_name(b->programs.first, FIRST), &out->first, error));
     ULP_TRY(take_name(out, ulp_program_lane_name(b->programs.first, SECOND), &out->second, error));
     finish_figures(b);
     ULP_TRY(finish_nodes(b, error));
-    return out->nats > 0 ? ulp_between_try(b, error) : ULP_OK;
+    return out->nats > 0 && !out->nonfinite ? ulp_between_try(b, error) : ULP_OK;
 }
 
 enum ulp_status ulp_between_run(const struct ulp_model *model, const struct ulp_sample *samples,

@@ -75,7 +75,12 @@ static void say_todo(struct ulp_text *out, const struct ulp_between *b)
 
 static void conclude(struct ulp_headline *head, const struct ulp_between *b)
 {
-    if (b->nats > 0)
+    if (b->nonfinite)
+        ulp_text_show(&head->what,
+                      "%s and %s cannot be compared: the log-probability of %zu of the %zu given "
+                      "tokens is not finite in one or both (%s)",
+                      b->first, b->second, b->nonfinite, b->token_count, b->tokens);
+    else if (b->nats > 0)
         ulp_text_show(&head->what,
                       "%s and %s differ by %.2g nats a token (mean of %zu given tokens: %s)",
                       b->first, b->second, b->nats, b->token_count, b->tokens);
@@ -83,7 +88,9 @@ static void conclude(struct ulp_headline *head, const struct ulp_between *b)
         ulp_text_show(&head->what,
                       "%s and %s give the %zu given tokens equal log-probabilities (%s)", b->first,
                       b->second, b->token_count, b->tokens);
-    if (b->nats > 0) {
+    if (b->nonfinite)
+        ulp_text_add(&head->todo, "ulpscope audit -a names the node where they begin");
+    else if (b->nats > 0) {
         say_why(&head->why, b);
         say_todo(&head->todo, b);
     }

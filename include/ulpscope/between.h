@@ -54,7 +54,8 @@ struct ulp_between {
     char *output; /* that holds the rows */
     char *tokens; /* where the given tokens come from */
     size_t sample_count, token_count;
-    bool drawn; /* inputs of a sample are random, not given */
+    size_t nonfinite; /* of these tokens: d is not finite, which leaves figures NaN */
+    bool drawn;       /* inputs of a sample are random, not given */
     /* of d, over all given tokens: means of |d| and d, root of the mean square, the largest |d| and
      * the position of that, counted over all samples */
     double nats, mean, rms, most;

@@ -127,6 +127,30 @@ for r in (one, two): r.pop("seconds")
 same = abs(one["nats"] / single["nats"] - 1) < 1e-12 and one["token_count"] == 2 * single["token_count"] and abs(one["nodes"][0]["share"] - single["nodes"][0]["share"]) < 1e-12
 sys.exit(one != two or not same)
 END
+# what is not finite cannot be compared, and figures say so; one step of a batch has each text's own length; words of a format of caches
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+turn = np.random.default_rng(6)
+e, h = turn.standard_normal((40, 32)).astype("f4"), turn.standard_normal((32, 40)).astype("f4")
+e[7] = 1e4  # its squares are infinite in FP16 alone
+write_model("far.onnx", [node("Gather", "e ids", "x"), node("Mul", "x x", "y"), node("MatMul", "y h", "logits")], {"ids": ("batch", "positions")}, ["logits"], {"e": e, "h": h}, opset=17, types={"ids": 7})
+np.savez("far.npz", ids=np.array([[1, 2, 3, 7, 4, 5]]))
+np.savez("step.npz", ids=np.arange(8, 13)[:, None])
+np.save("step.npy", np.arange(5))
+np.save("more.npy", np.arange(6))
+END
+expect 0 "not finite" "$program" audit far.onnx -i far.npz --between bf16,fp16 -q --json far.json
+fields far.json '"cannot be compared" in r["verdict"] and r["nonfinite"] == 1 and r["nats"] is None and r["most"] is None and not r["changes"]' "not finite"
+expect 0 "one step" "$program" audit far.onnx -i step.npz --tokens step.npy --between bf16,fp16 -q --json step.json
+fields step.json '[c["tokens"] for c in r["contexts"]] == [5] and r["contexts"][0]["length"] == 1' "one step"
+expect 3 "more tokens than positions" "$program" audit far.onnx -i step.npz --tokens more.npy --between bf16,fp16 -q
+expect 2 "a metric" "$program" audit far.onnx -i far.npz --between bf16,fp16 -q --metric 'echo 1 {outputs}'
+expect 0 "keys and values" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache values,int8,keys -q --json both.json
+fields both.json 'r["nats"] == json.load(open("kv.json"))["nats"]' "keys and values"
+expect 2 "two formats" "$program" audit cached.onnx -i text.npz --kv-cache int8,int4 -q
+expect 2 "two arithmetics" "$program" audit cached.onnx -i text.npz -a fp16,bf16 --kv-cache int8 -q
+shows err "beside one arithmetic" "two arithmetics"
 expect 2 "no tokens" "$program" audit plain.onnx -i text.npz --output e --between fp16,bf16 -q
 shows err "is called so: --output NAME says which" "no tokens"
 expect 2 "one arithmetic" "$program" audit plain.onnx -i text.npz --between fp16 -q

@@ -61,14 +61,16 @@ static enum ulp_status write_lanes(const struct audit_options *options, struct u
             if (strncmp(words[w][0], at, (size_t)length) == 0 && !words[w][0][length])
                 found = words[w][1];
         if (strncmp(at, "keys", (size_t)length) == 0 && length == 4)
-            part = "keys";
+            part = strcmp(part, "values") == 0 ? "kv" : "keys";
         else if (strncmp(at, "values", (size_t)length) == 0 && length == 6)
-            part = "values";
+            part = strcmp(part, "keys") == 0 ? "kv" : "values";
         else if ((strncmp(at, "channel", (size_t)length) == 0 && length == 7) ||
                  (strncmp(at, "head", (size_t)length) == 0 && length == 4))
             ulp_text_add(&shared, ",cached=%.*s", length, at);
         else {
-            ulp_text_free(&format);
+            if (format.length)
+                return ulp_fail(error, ULP_ERROR_USAGE, "--kv-cache %s: expected one format",
+                                options->kv_cache);
             ulp_text_add(&format, "%.*s", found ? (int)strlen(found) : length, found ? found : at);
         }
     }
@@ -89,6 +91,15 @@ static enum ulp_status open_lanes(const struct audit_options *options, struct co
     ULP_SCOPED(ulp_text_free) struct ulp_text list = {0};
     if (options->kv_cache)
         ULP_TRY(write_lanes(options, &list, error));
+    if (options->kv_cache && options->arithmetics) {
+        ULP_TRY(make_lanes(options->arithmetics, NULL, &options->keep, options->common.budget,
+                           &c->lanes, error));
+        if (c->lanes.count != 2)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "--kv-cache is beside one arithmetic: --arith %s has %zu",
+                            options->arithmetics, c->lanes.count - 1);
+        free_lanes(&c->lanes);
+    }
     ULP_TRY(make_lanes(options->kv_cache ? list.data : options->between, NULL, &options->keep,
                        options->common.budget, &c->lanes, error));
     const size_t count = c->lanes.count - 1;
