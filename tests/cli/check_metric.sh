@@ -59,7 +59,14 @@ expect 0 "a loss that is allowed" "$program" audit m.onnx -i 0.npz -a bf16 --no-
 expect 1 "a loss that is not allowed" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3
 grep -q '^bf16: broken by --metric' out || fail "no line: $(head -2 out)"
 ls ./*-??????.npz >left 2>/dev/null && fail "files are left: $(cat left)"
-for wrong in 'false {outputs}' 'echo {outputs}' 'echo nan; : {outputs}' 'echo 1 2; : {outputs}' ': {outputs}'; do
+mkdir "a space"
+for quoted in '"{outputs}"' "'{outputs}'" '"./{outputs}"'; do
+    expect 0 "$quoted" env TMPDIR=. "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "test -s $quoted && echo 1"
+done
+expect 0 "a space" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "test -s {outputs} && echo 1"
+expect 6 "its time" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric 'exec sleep 3 # {outputs}'
+[ -z "$(ls "a space")" ] || fail "a file is left: $(ls "a space")"
+for wrong in 'false {outputs}' 'echo {outputs}' 'echo nan; : {outputs}' 'echo 1 2; : {outputs}' ': {outputs}' 'printf %0300d 1; : {outputs}' 'printf "1\0002"; : {outputs}'; do
     expect 3 "$wrong" "$program" audit m.onnx -i 0.npz -a bf16 --metric "$wrong"
 done
 for wrong in 'echo 1' '{outputs} {outputs}'; do

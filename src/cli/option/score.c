@@ -30,14 +30,18 @@ static void check_metric(const struct score_options *options)
                "them");
 }
 
-/* The file's name holds no character that a shell reads otherwise between these quotes. */
+/* A name without characters that a shell reads otherwise stands as it is, also between quotes of
+ * the command's own; others get quotes. */
 static enum ulp_status write_command(const char *metric, const char *file, struct ulp_text *out,
                                      struct ulp_error *error)
 {
-    const char *at = strstr(metric, PLACE);
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-";
+    const char *at = strstr(metric, PLACE), *quote = file[strspn(file, plain)] ? "'" : "";
     if (strchr(file, '\''))
         return ulp_fail(error, ULP_ERROR_USAGE, "--metric: TMPDIR has a quote in its name");
-    ulp_text_add(out, "%.*s'%s'%s", (int)(at - metric), metric, file, at + strlen(PLACE));
+    ulp_text_add(out, "%.*s%s%s%s%s", (int)(at - metric), metric, quote, file, quote,
+                 at + strlen(PLACE));
     return out->failed ? out_of_memory(error) : ULP_OK;
 }
 
@@ -52,14 +56,14 @@ static enum ulp_status read_number_of(const char *metric, FILE *pipe, double *ou
     const int code = pclose(pipe);
     if (code != 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "--metric: '%s' ended with %s %d; run it by itself on an .npz of run "
-                        "--outputs",
+                        "--metric: '%s' ended with %s %d; run it by itself on an .npz of "
+                        "ulpscope run -o",
                         metric, WIFEXITED(code) ? "exit code" : "signal",
                         WIFEXITED(code) ? WEXITSTATUS(code) : WTERMSIG(code));
     *out = strtod(text, &end);
     while (*end == ' ' || *end == '\n' || *end == '\r' || *end == '\t')
         end++;
-    return end > text && !*end && isfinite(*out)
+    return end > text && end == text + length && length + 1 < sizeof text && isfinite(*out)
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_INPUT,
                           "--metric: '%s' printed \"%.60s\": expected one finite number, larger "
@@ -108,6 +112,7 @@ static enum ulp_status score_outputs(void *context, const struct ulp_tensor_set 
     if (descriptor < 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot write: %s", file.data, strerror(errno));
     close(descriptor);
+    watch_passing(file.data);
     enum ulp_status status = write_now(file.data, outputs, error);
     if (status == ULP_OK)
         status = write_command(options->metric, file.data, &command, error);
@@ -118,6 +123,7 @@ static enum ulp_status score_outputs(void *context, const struct ulp_tensor_set 
             ulp_fail(error, ULP_ERROR_INPUT, "--metric: cannot start a shell: %s", strerror(errno));
     if (pipe)
         status = read_number_of(options->metric, pipe, out, error);
+    watch_passing(NULL);
     unlink(file.data);
     return status;
 }
@@ -138,9 +144,10 @@ enum ulp_status say_scores(const struct score_options *options, const struct ulp
         const struct ulp_audit_score *score = &audit->lanes[l].score;
         const bool fine = score->lost <= options->loss;
         met &= fine;
-        say(stdout,
+        say_wrapped(
+            2,
             "%s: %s by --metric: %g, the reference %g (means of %zu sample%s); at most %g less in "
-            "one, of %g that may be\n",
+            "one, of %g that may be",
             audit->lanes[l].name, fine ? "fine" : "broken", score->mean, score->reference,
             score->sample_count, score->sample_count == 1 ? "" : "s",
             score->lost > 0 ? score->lost : 0.0, options->loss);

@@ -16,7 +16,8 @@
 
 /* Two texts in turn: the one that is not shown is being written. */
 static char texts[2][4000];
-static const char *_Atomic done; /* what is there by now */
+static const char *_Atomic done;    /* what is there by now */
+static const char *_Atomic passing; /* a file that is removed */
 static char limit[32];
 static char time_is_over[96];
 static const char erase[] = "\r\033[K"; /* of the progress line */
@@ -33,6 +34,9 @@ static void write_line(const char *what, const char *rest)
 {
     char line[sizeof erase + sizeof time_is_over + sizeof texts[0] + 200];
     char *end = append(line, terminal ? erase : "");
+    const char *file = passing;
+    if (file)
+        unlink(file);
     end = append(append(append(append(end, "ulpscope: "), what), rest), "\n");
     (void)!write(STDERR_FILENO, line, (size_t)(end - line));
 }
@@ -50,6 +54,11 @@ static void end_by_signal(int number)
     write_line(number == SIGINT ? "interrupted: " : "ended by SIGTERM: ", done);
     signal(number, SIG_DFL);
     raise(number);
+}
+
+void watch_passing(const char *path)
+{
+    passing = path;
 }
 
 void watch_done(const char *format, ...)
