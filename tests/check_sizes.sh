@@ -14,7 +14,7 @@ said=$(awk '$1 == "product" { print $2 }' <<<"$table")
 [ "$sum" = "$there" ] && [ "$said" = "$there" ] || { echo "$there lines, but $sum in rooms and $said in sum"; exit 1; }
 [ "$(awk '/^src\/kernels/ { print $5 }' <<<"$table")" != 0 ] || { echo "no bytes of src/kernels"; exit 1; }
 [ "$(awk '/^tests\/kernels/ { print $2 }' <<<"$table")" -gt 1000 ] || { echo "no tests of kernels"; exit 1; }
-[ "$(awk '$1 == "lab" { print $2 }' <<<"$table")" = "$(cat lab/*.py lab/*.c | wc -l)" ] || { echo "the lab is not counted apart"; exit 1; }
+[ "$(awk '$1 == "lab" { print $2 }' <<<"$table")" = "$(find lab -name "*.py" -o -name "*.c" | xargs cat | wc -l)" ] || { echo "the lab is not counted apart"; exit 1; }
 scripts/sizes --nonsense 2>/dev/null
 [ $? = 2 ] || { echo "an unknown option is no wrong usage"; exit 1; }
 made=$(mktemp -d -p "$ULPSCOPE_BUILD") || exit 99

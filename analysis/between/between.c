@@ -141,6 +141,7 @@ static enum ulp_status measure_logs(struct ulp_betweening *b, struct compared *c
 static enum ulp_status see_own(void *context, const struct ulp_event *event,
                                struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_betweening *b = context;
     if (!b->out->token_count) /* of the first sample */
         ULP_TRY(ulp_between_see_caches(b, event, error));

@@ -118,6 +118,7 @@ static json_t *make_between_document(const struct ulp_between *between)
 enum ulp_status ulp_between_text(const struct ulp_between *between, int width, bool colour,
                                  char **out, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("between", make_between_document(between), ULP_PAGE_RANKED, width,
                              colour, out, error);
 }

@@ -100,5 +100,6 @@ enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_outpu
 enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool colour, char **out,
                                 struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("doctor", make_doctor_document(doctor), 0, width, colour, out, error);
 }

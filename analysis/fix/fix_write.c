@@ -73,6 +73,7 @@ static json_t *make_fix_document(const struct ulp_fix *fix)
 enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
                              struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("fix", make_fix_document(fix), 2 * ULP_DOCUMENT_ROWS, width, colour,
                              out, error);
 }

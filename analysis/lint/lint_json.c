@@ -160,6 +160,7 @@ enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_ou
 enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
                               bool colour, char **out, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("lint", ulp_lint_document(result), shown, width, colour, out, error);
 }
 

@@ -498,6 +498,7 @@ json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
 enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,
                                   bool colour, char **out, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("overflow", ulp_overflow_document(forecast), ULP_DOCUMENT_ROWS, width,
                              colour, out, error);
 }

@@ -301,6 +301,7 @@ static json_t *make_proof_document(const struct ulp_proof *proof)
 enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour, char **out,
                                struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("proof", make_proof_document(proof), ULP_DOCUMENT_ROWS, width, colour,
                              out, error);
 }

@@ -133,6 +133,7 @@ static json_t *make_scales_document(const struct ulp_scales *scales)
 enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour, char **out,
                                 struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("scales", make_scales_document(scales), ULP_DOCUMENT_ROWS, width,
                              colour, out, error);
 }

@@ -193,6 +193,7 @@ static json_t *make_tolerance_document(const struct ulp_tolerance *tolerance)
 enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width, bool colour,
                                    char **out, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text("tolerance", make_tolerance_document(tolerance), 0, width, colour, out,
                              error);
 }

@@ -163,6 +163,7 @@ json_t *ulp_search_document(const struct ulp_search *found)
 enum ulp_status ulp_search_text(const struct ulp_search *found, int width, bool colour, char **out,
                                 struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_document_text(kind_of(found), ulp_search_document(found), 0, width, colour, out,
                              error);
 }
