@@ -63,7 +63,8 @@ static void say_todo(struct ulp_text *out, const struct ulp_between *b)
 {
     const struct ulp_between_change *best = b->changes;
     if (!b->change_count)
-        ulp_text_add(out, "nothing");
+        ulp_text_add(out, "no change of the second could be tried: ulpscope audit of each says "
+                          "what it loses");
     else if (best->closes < CLOSES_LITTLE)
         ulp_text_add(out,
                      "of %zu changes tried none closes a tenth of it: it comes from many places",

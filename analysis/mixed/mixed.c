@@ -247,6 +247,12 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
         *error = problem;
         return status;
     }
+    if (job->program->written.joined)
+        return give_reason(out,
+                           "attention that the graph writes out is one node of the plan "
+                           "(written-attention=kernel, which formats of caches bring), and types "
+                           "are of the graph's own nodes",
+                           error);
     char text[200];
     if (job->types.low == ULP_TYPE_UNDEFINED) {
         snprintf(text, sizeof text, "the plan keeps every node, and %s is no type of a graph",

@@ -132,5 +132,9 @@ expect 2 "MPFR" "$program" list mpfr:100,kv=int8-row
 expect 4 "no attention" "$program" run product.onnx -i product.npz -a bf16,kv=int8-row -q -o none.npz
 shows err "formats of caches need attention" "no attention"
 expect 2 "another arithmetic beside" "$program" audit written.onnx -i written.npz -a bf16 -a bf16,kv=int8-row -q
+# a plan whose attention is one node is of no types of the graph's nodes; one of an operator is
+expect 0 "a plan of written attention" "$program" plan written.onnx -i written.npz -a bf16,kv=int8-row --tolerance sqnr_db=1 -q --out joined
+expect 0 "a plan of an operator" "$program" plan grouped.onnx -i grouped.npz -a bf16,kv=int8-row --tolerance sqnr_db=1 -q --out whole
+[ ! -e joined/mixed.onnx ] && [ -s joined/plan.json ] && [ -s whole/mixed.onnx ] || fail "files of plans: $(ls joined whole)"
 expect 0 "beside" "$program" audit grouped.onnx -i grouped.npz -a bf16 -a bf16,kv=int8-row -q
 exit $failed
