@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """One comment on a pull request, written anew by each run: comment.py FILE.md NAME. NAME tells comments of several audits apart. Reads what a GitHub runner has in its
-environment. Where there is no pull request, or the token may not write (that of a fork), one line says so, and the exit code is 0: the summary of the run has the text."""
+environment. Where there is no pull request, GitHub does not answer, or the token may not write (that of a fork), one line says so, and the exit code is 0: the summary of the run has the text."""
 import json
 import os
 import pathlib
@@ -24,7 +24,7 @@ def find(number, mark):
     for page in range(1, 100):
         comments = ask("GET", f"issues/{number}/comments?per_page=100&page={page}")
         for comment in comments:
-            if comment["body"].startswith(mark):
+            if comment["body"].startswith(mark.rstrip()):  # who edits it in a browser makes CRLF of the line's end
                 return comment["id"]
         if len(comments) < 100:
             return None
@@ -43,7 +43,10 @@ def main():
         earlier = find(number, mark)
         ask(*(("POST", f"issues/{number}/comments", body) if earlier is None else ("PATCH", f"issues/comments/{earlier}", body)))
     except urllib.error.HTTPError as error:
-        print(f"no comment: GitHub answers {error.code} ({error.reason}): the workflow needs `permissions: pull-requests: write`, and a fork's runs have it never")
+        why = ": the workflow needs `permissions: pull-requests: write`, and a fork's runs have it never" if error.code in (401, 403, 404) else ""
+        print(f"no comment: GitHub answers {error.code} ({error.reason}){why}")
+    except OSError as error:
+        print(f"no comment: GitHub does not answer ({error})")
 
 
 main()

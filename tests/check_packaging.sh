@@ -48,7 +48,8 @@ class Comments(http.server.BaseHTTPRequestHandler):
             self.send_response(403); self.end_headers(); return
         assert "/repos/me/mine/issues/" in self.path, self.path
         if self.command == "POST":
-            comments.append({"id": len(comments), **json.loads(data)})
+            # as it is once somebody has edited it in a browser
+            comments.append({"id": len(comments), "body": json.loads(data)["body"].replace("\n", "\r\n")})
         elif self.command == "PATCH":
             comments[int(self.path.rsplit("/", 1)[1])].update(json.loads(data))
         log.write_text(json.dumps([c["body"] for c in comments if c["body"] != "mine"]))
@@ -97,6 +98,11 @@ END
 cp "$MODEL" "$work/other.onnx"
 MODEL=$work/other.onnx MORE="--keep block/norm1/Sum=fp32 --keep block/norm1/Variance=fp32" audit || fail "another model fails"
 [ "$("$python" -c 'import json, sys; print(len(json.load(open(sys.argv[1]))))' "$work/comments")" = 2 ] || fail "two audits share a comment"
+# so has another arithmetic of the same model, and nobody answering fails no run
+LIMITS= ARITH=bf16 audit || fail "another arithmetic fails"
+[ "$("$python" -c 'import json, sys; print(len(json.load(open(sys.argv[1]))))' "$work/comments")" = 3 ] || fail "two arithmetics share a comment"
+LIMITS= GITHUB_API_URL=http://127.0.0.1:1 audit || fail "a run fails where GitHub does not answer"
+grep -q '^no comment: GitHub does not answer' "$work/said" || fail "that GitHub does not answer is not said"
 # worse than the default branch: fails where that is asked for
 rm -rf "$work/kept"; LIMITS= audit || fail "without limits it fails"
 cp -r "$work/kept" "$work/good"

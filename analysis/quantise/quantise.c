@@ -149,11 +149,13 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_stretched_list stretched = {0};
+    if (search.target_count && !ulp_target_read(search.targets[0], &target))
+        return ulp_target_refuse(search.targets[0], error);
+    if (!(options->share >= 0 && options->share <= 1))
+        return ulp_fail(error, ULP_ERROR_USAGE, "share: %g: expected 0 to 1", options->share);
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     const struct ulp_target_integers *integers =
-        search.target_count && ulp_target_read(search.targets[0], &target)
-            ? ulp_target_integers(target.target)
-            : NULL;
+        search.target_count ? ulp_target_integers(target.target) : NULL;
     const char *formats[] = {integers ? integers->format : "int8", "fp32"};
     if (!search.format_count) {
         search.formats = formats;

@@ -120,7 +120,7 @@ ULP_API struct ulp_chosen_range ulp_model_input_range(const struct ulp_model *mo
  * uniform in the integers of that range, booleans true with probability 1/2. Shapes are the
  * model's, with `dims` for open dimensions. Of other open ones the first of an input, the batch, is
  * 1, and the others have sizes that the model takes, found by running it in FP64 at some hundred at
- * most (64 first); where it takes none of these, 1. options NULL: all defaults. The same seed gives
+ * most (64 first, then others and those of its weights); where it takes none of these, 1. options NULL: all defaults. The same seed gives
  * the same bits on every machine. Charged to the model's budget. Free *out with
  * ulp_tensor_set_free. */
 ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,

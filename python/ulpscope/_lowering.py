@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _declarations as d
 from ._arrays import copy_array
-from ._errors import LimitError, UnsupportedError, UsageError
+from ._errors import InputError, LimitError, UnsupportedError, UsageError
 from ._library import Owner, call, decode, lib
 from ._loaded import Keeps, Samples, sample_items
 from ._model import Model
@@ -95,7 +95,13 @@ def take_samples(model: Model, given: Any, argument: str) -> Samples:
 def find_nodes(model: Model, samples: Samples, *, ops: Iterable[str] | None = (), names: Iterable[str] | None = (), expressions: Iterable[str] | None = ()) -> list[str]:
     """Patterns of the nodes, those in bodies too, that are of one of the operators, have one of the names, or a name that an expression matches from its
     begin. What matches nothing is nothing, as in the tools whose lists these are."""
-    ops, names, compiled = set(ops or ()), set(names or ()), [re.compile(e) for e in expressions or ()]
+    for given in (ops, names, expressions):
+        if isinstance(given, str):
+            raise UsageError(f"a list of names is expected, not the text {given!r}")
+    try:
+        ops, names, compiled = set(ops or ()), set(names or ()), [re.compile(e) for e in expressions or ()]
+    except re.error as error:
+        raise UsageError(f"{error.pattern!r} is no regular expression: {error}") from None
     if not ops and not names and not compiled:
         return []
     sets = model._samples(samples)[1]
@@ -212,8 +218,11 @@ def fix(
 
 def check(a: Any, b: Any, inputs: Any, arithmetic: str = "model", *, task: str | None = None, threads: int = 0, progress: ProgressOption = None) -> Audit:
     """What the model b, made of a by conversion, simplification or quantisation, gives otherwise than a does exactly: an audit of b in an arithmetic ("model": as its types say), whose
-    `fine` says whether outputs are still good for what they are for. Models and inputs as of `fix`."""
+    `fine` says whether outputs are still good for what they are for; one that b has no more is an InputError. Models and inputs as of `fix`."""
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         original, changed = Model(as_file(a, first)), Model(as_file(b, second))
+        lost = {value.name for value in original.outputs} - {value.name for value in changed.outputs}
+        if lost:
+            raise InputError(f"the changed model lacks outputs of the first: {', '.join(sorted(lost))}")
         samples = take_samples(changed, inputs, "inputs")
         return changed.audit(samples, arithmetic, reference_model=original, task=task, threads=threads, progress=progress)

@@ -8,6 +8,7 @@ from ctypes import byref
 from typing import Any, Mapping, Sequence
 
 from . import _declarations as d
+from ._errors import UsageError
 from ._library import Owner, Watch, call
 from ._loaded import Inputs, Loaded, Samples, find_task, list_of, sample_items, strings
 from ._numbers import ArithmeticName, find_arithmetic
@@ -108,7 +109,7 @@ class Mending(Loaded):
             os.makedirs(out, exist_ok=True)
         calibrators = {None: 0, "max": d.ULP_CALIBRATOR_MAX, "mse": d.ULP_CALIBRATOR_MSE}
         if calibrator not in calibrators:
-            raise ValueError(f"calibrator {calibrator!r}: expected 'max', 'mse' or None")
+            raise UsageError(f"calibrator {calibrator!r}: expected 'max', 'mse' or None")
         return self._search(
             samples, held_out, progress, formats=formats, targets=() if target is None else [target], tolerances=list_of(tolerance), reference=reference,
             always=always, never=never, budget=budget, cost=cost, seconds=seconds, task=find_task(task),

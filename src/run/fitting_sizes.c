@@ -17,7 +17,7 @@ static const int64_t sizes[] = {64, 32, 48, 256, 512, 1024, 16000, 320, 224, 640
 enum { SIZES = sizeof sizes / sizeof *sizes };
 /* Where they are not all alike: a cache beside the tokens that it is joined with, an image's sides,
  * a batch that stands second. Of up to so many dimensions. */
-enum { APART_MAX = 4, WAYS = 5, TRIES_MAX = 700, OPEN_MAX = 100 };
+enum { APART_MAX = 4, WAYS = 5, TRIES_MAX = 700, OPEN_MAX = 100, WEIGHTS_MAX = 50 };
 static const int64_t apart[] = {64, 8, 256};
 /* Beyond, inputs are no example any more. */
 #define ELEMENTS_MAX 1e7
@@ -178,6 +178,27 @@ static enum ulp_status try_alike(struct fitting *f, struct ulp_error *error)
     return ULP_OK;
 }
 
+/* A size that stands nowhere but in weights: the features of a product, the channels of a Conv. */
+static enum ulp_status try_weights(struct fitting *f, struct ulp_error *error)
+{
+    int64_t tried[WEIGHTS_MAX];
+    size_t count = 0;
+    for (size_t t = 0; t < f->model->tensor_count; t++)
+        for (int d = 0; d < f->model->tensors[t]->rank; d++) {
+            const int64_t size = f->model->tensors[t]->dims[d];
+            size_t known = 0;
+            while (known < count && tried[known] != size)
+                known++;
+            if (size < 2 || known < count || count == WEIGHTS_MAX || f->found || is_vain(f))
+                continue;
+            tried[count++] = size;
+            for (size_t i = 0; i < f->open; i++)
+                f->dims[f->given + i].value = size;
+            ULP_TRY(attempt(f, error));
+        }
+    return ULP_OK;
+}
+
 /* Every way in which each may be the size, 1, nothing, one more or both together. */
 static enum ulp_status try_apart(struct fitting *f, int64_t size, struct ulp_error *error)
 {
@@ -211,6 +232,8 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
     ULP_TRY(open(&f, arena, error));
     if (f.open)
         ULP_TRY(try_alike(&f, error));
+    if (f.open)
+        ULP_TRY(try_weights(&f, error));
     for (size_t s = 0; s < sizeof apart / sizeof *apart && f.open > 1 && f.open <= APART_MAX; s++)
         ULP_TRY(try_apart(&f, apart[s], error));
     return f.found ? ULP_OK : ulp_random_inputs_at(model, options, out, error);

@@ -72,15 +72,18 @@ done <<'END_ROWS'
 END_ROWS
 # open sizes are such as the model takes: no image of one pixel, a cache as long as it is joined with, a batch that stands second
 if PYTHONPATH=$source/examples python3 - 2>out <<'END'
+import numpy
 from onnx_writer import node, write_model
 window = node("MaxPool", "x", "y", "pool", kernel_shape=[100, 2])
 write_model("open.onnx", [window], {"x": (1, 1, "height", "width")}, ["y"])
 add = [node("Concat", "past x", "all", "join", axis=1), node("Concat", "all mask", "y", "add", axis=2)]
 write_model("cache.onnx", add, {"past": (1, "p", 2), "x": (1, "n", 2), "mask": (1, "total", 2)}, ["y"])
+write_model("features.onnx", [node("MatMul", "x w", "y", "product")], {"x": (None, None)}, ["y"], {"w": numpy.ones((7, 3), numpy.float32)})
 write_model("state.onnx", [node("Add", "x state", "y", "add")], {"x": ("batch", "time"), "state": (None, 1)}, ["y"])
 END
 then
-    for row in 'open|x[2] height = 256; x[3] width = 256' 'cache|past[1] p = 64; x[1] n = 64; mask[1] total = 128' 'state|x[0] batch = 1; x[1] time = 64; state[0] unnamed = 1'; do
+    for row in 'open|x[2] height = 256; x[3] width = 256' 'cache|past[1] p = 64; x[1] n = 64; mask[1] total = 128' 'features|x[0] unnamed = 1; x[1] unnamed = 7' \
+        'state|x[0] batch = 1; x[1] time = 64; state[0] unnamed = 1'; do
         "$program" audit "${row%%|*}.onnx" >out 2>&1 || fail "ulpscope audit ${row%%|*}.onnx: $(cat out)"
         grep -qF "; ${row#*|}" out || fail "sizes of ${row%%|*}: $(cat out)"
     done

@@ -1,5 +1,6 @@
 """Functions with other tools' signatures: what they promise, beside onnx's own types and the originals' parameters, where these are installed."""
 import inspect
+import json
 import pathlib
 import sys
 import unittest
@@ -130,10 +131,35 @@ class Protos(unittest.TestCase):
         weights = next(t for t in broken.graph.initializer if onnx.numpy_helper.to_array(t).ndim == 2)
         weights.CopyFrom(onnx.numpy_helper.from_array(-onnx.numpy_helper.to_array(weights), weights.name))
         self.assertFalse(ulpscope.check(MODEL, broken, FILE).fine)
+        del broken.graph.output[:]
+        broken.graph.output.append(onnx.helper.make_tensor_value_info(broken.graph.node[-2].output[0], onnx.TensorProto.FLOAT, None))
+        with self.assertRaisesRegex(ulpscope.InputError, "lacks outputs of the first: logits"):
+            ulpscope.check(MODEL, broken, FILE)
         # nothing to fix: the model as it is
         self.assertEqual(ulpscope.fix(onnx.load(MODEL), INPUTS, "torch", arithmetic="fp32").SerializeToString(), onnx.load(MODEL).SerializeToString())
         with self.assertRaises(ulpscope.LimitError):
             ulpscope.fix(MODEL, INPUTS, "torch", tolerance="sqnr_db=400")
+
+    def test_lists_elsewhere(self):
+        """What exclude.txt says of the converters that its list is for, by them: what kept nodes hand on is rounded in one, a constant that others read is not converted in the other."""
+        import tempfile
+
+        try:
+            import onnxruntime
+            from onnxconverter_common.float16 import convert_float_to_float16 as common
+            from onnxruntime.transformers.float16 import convert_float_to_float16 as runtime
+        except ImportError:
+            self.skipTest("the converters are not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            ulpscope.Model(MODEL).plan(INPUTS, "sqnr_db=50", targets=["ort-cuda:fp16"], out=folder).write(folder + "/files")
+            said, _, listed = (pathlib.Path(folder) / "files" / "exclude.txt").read_text().splitlines()[:3]
+            self.assertGreater(decibels(onnx.load(f"{folder}/mixed.onnx")), 50)
+        self.assertIn("rounded to FP16 between two of these", said)
+        kept = json.loads(listed.split("=", 1)[1])
+        self.assertEqual(kept, ["block/norm1/Sum", "block/norm1/Variance"])
+        self.assertLess(decibels(runtime(onnx.load(MODEL), keep_io_types=True, node_block_list=kept)), 10)
+        with self.assertRaisesRegex(Exception, "bound to different types"):
+            onnxruntime.InferenceSession(common(onnx.load(MODEL), keep_io_types=True, node_block_list=kept).SerializeToString(), providers=["CPUExecutionProvider"])
 
 
 class Given(unittest.TestCase):
@@ -189,6 +215,9 @@ class Given(unittest.TestCase):
             with self.assertRaises(ulpscope.UsageError) as raised:
                 function(BYTES, **given)
             self.assertIn(next(iter(given)), str(raised.exception))
+        for given in ({"op_types_to_exclude": "MatMul"}, {"nodes_to_exclude": ["("]}):  # a text is no list of its letters
+            with self.assertRaisesRegex(ulpscope.UsageError, "MatMul|no regular expression"):
+                autocast.convert_to_mixed_precision(BYTES, calibration_data=INPUTS, **given)
         with self.assertRaises(TypeError):
             autocast.convert_to_mixed_precision(BYTES, no_such_argument=1)
 

@@ -554,6 +554,10 @@ class Models(unittest.TestCase):
         self.assertGreaterEqual(sum(n.weight for n in half.layers if n.format == "int8"), 0.5 * sum(n.weight for n in half.layers))
         with self.assertRaisesRegex(ValueError, "expected 'max'"):
             model.quantise(INPUTS, calibrator="entropy")
+        with self.assertRaisesRegex(ulpscope.UsageError, "no target is called so"):
+            model.quantise(INPUTS, "orc")
+        with self.assertRaisesRegex(ulpscope.UsageError, "share: 50: expected 0 to 1"):
+            model.quantise(INPUTS, "ort", share=50)
 
     def test_outputs(self):
         """What a model in use is read from is not written, by whatever name, and nothing is written through a link."""

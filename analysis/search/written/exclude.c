@@ -52,6 +52,11 @@ enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_tex
             ulp_json_put_text(out, found->left[l].name, false);
             ulp_text_add(out, "\n");
         }
+    if (found->by_node && found->kept_count > 1)
+        ulp_text_add(
+            out, "# by onnxruntime's converter values are rounded to FP16 between two of these; by "
+                 "onnxconverter_common's a constant that one shares with another node stays FLOAT "
+                 "there, too, and the file does not load; mixed.onnx has neither\n");
     for (size_t t = 0; t < sizeof tools / sizeof *tools; t++) {
         bool any = false;
         if (tools[t].by_node != found->by_node)
