@@ -179,7 +179,8 @@ def mixed_file(found: Search, folder: str) -> pathlib.Path:
     """What the plan wrote; where it could not, why."""
     path = pathlib.Path(folder, "mixed.onnx")
     if found.refused or not path.exists():
-        raise UnsupportedError(found.refused or (found.mixed.reason if found.mixed else None) or said(found))
+        reason = found.refused or (found.mixed.reason if found.mixed else None)
+        raise UnsupportedError(f"{reason}: {said(found)}" if reason else said(found))
     return path
 
 

@@ -22,7 +22,7 @@ for i, batch in enumerate((4, 1, 3, 3, 2, 4, 1)):
     with zipfile.ZipFile(f'samples/s{i}.npz', 'w') as out:
         out.writestr(member, array[:head].replace(b'(4,', b'(%d,' % batch) + struct.pack(f'<{len(changed)}f', *changed))
 END
-audit=("$program" audit "$model" -i samples -a fp16,bf16 -q)
+audit=("$program" audit "$model" -i samples/ -a fp16,bf16 -q)
 # the same bytes but for the costs
 costs='^ +"(seconds|peak_bytes)"'
 same() {
@@ -225,7 +225,7 @@ shows err "foreign/audit.part: is of another audit: it has 'arithmetic tf32', th
     "merge a shard of another audit"
 mkdir elsewhere
 expect 3 "merge elsewhere" env -C elsewhere "$program" audit --merge ../shard1 ../shard2 ../shard3
-shows err "samples, which the shards' arguments name: No such file or directory; run audit --merge in the folder where the shards were run" "merge elsewhere"
+shows err "samples/, which the shards' arguments name: No such file or directory; run audit --merge in the folder where the shards were run" "merge elsewhere"
 lines err 1 "merge elsewhere"
 expect 0 "a folder below others" "$program" audit "$model" -i samples/s0.npz -a bf16 -q --checkpoint a/b/c
 [ -e a/b/c/sample-000001.part ] || fail "a folder below others"

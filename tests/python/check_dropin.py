@@ -218,6 +218,8 @@ class Given(unittest.TestCase):
         for given in ({"op_types_to_exclude": "MatMul"}, {"nodes_to_exclude": ["("]}):  # a text is no list of its letters
             with self.assertRaisesRegex(ulpscope.UsageError, "MatMul|no regular expression"):
                 autocast.convert_to_mixed_precision(BYTES, calibration_data=INPUTS, **given)
+        with self.assertRaisesRegex(ulpscope.UnsupportedError, "every node in FLOAT: No plan meets sqnr_db=400"):
+            float16.convert_float_to_float16(BYTES, inputs=INPUTS, tolerance="sqnr_db=400")
         with self.assertRaises(TypeError):
             autocast.convert_to_mixed_precision(BYTES, no_such_argument=1)
 

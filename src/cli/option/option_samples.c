@@ -151,7 +151,8 @@ static enum ulp_status visit_folder(const char *folder, use_path *use, void *con
     for (int e = 0; e < count; e++) {
         char path[4096];
         if (status == ULP_OK &&
-            snprintf(path, sizeof path, "%s/%s", folder, entries[e]->d_name) >= (int)sizeof path)
+            snprintf(path, sizeof path, "%s%s%s", folder, ulp_text_ends(folder, "/") ? "" : "/",
+                     entries[e]->d_name) >= (int)sizeof path)
             status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the path of '%s' in it is too long",
                               folder, entries[e]->d_name);
         else if (status == ULP_OK)
