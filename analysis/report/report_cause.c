@@ -6,6 +6,7 @@
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/report/report.h"
+#include "number/format/scaling.h"
 #include "number/function/math.h"
 
 /* The node that introduces most, and how much; NULL: none introduces anything. */
@@ -136,6 +137,19 @@ static bool find_cancelling(const double *causes, double whole, int *most, int *
  * difference that cancels. */
 #define SENSITIVE 8
 
+/* The formats of keys and values of a node that has some. */
+static const struct ulp_scaling *find_caches(const struct ulp_audit *audit,
+                                             const struct ulp_audit_lane *lane,
+                                             const struct ulp_audit_node *node)
+{
+    const struct ulp_arithmetic *own = ulp_audit_node_arithmetic(lane, node);
+    const size_t inputs =
+        node->index < audit->place_count ? audit->places[node->index].input_count : 0;
+    const bool written = strcmp(node->op, "MatMul") == 0 && inputs >= 3; /* several nodes are one */
+    return ulp_scaling_is_cached(own) && (written || strstr(node->op, "Attention")) ? own->caches
+                                                                                    : NULL;
+}
+
 /* ", by the rounding of its weights (51 %) and the rounding of its inputs (48 %)" */
 static void add_causes(struct ulp_text *out, const struct ulp_audit *audit,
                        const struct ulp_audit_lane *lane, const struct ulp_audit_node *node,
@@ -157,7 +171,13 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit *audit,
     if (first == ULP_SHARE_INPUTS && strcmp(node->op, "MatMulNBits") == 0 &&
         ulp_audit_node_arithmetic(lane, node)->schedule.levels_obeyed)
         ulp_text_add(out, " to INT8, a scale for each block, as accuracy_level=4 has it (1: FP32)");
-    if (magnified || (node->condition >= SENSITIVE && isfinite(node->condition)))
+    const struct ulp_scaling *caches = find_caches(audit, lane, node);
+    if (first == ULP_SHARE_INPUTS && caches) {
+        const char *keys = caches[0].name, *values = caches[1].name;
+        const bool both = keys[0] && values[0] && strcmp(keys, values) != 0;
+        ulp_text_show(out, " to caches of %s%s%s", keys[0] ? keys : values, both ? " and " : "",
+                      both ? values : "");
+    } else if (magnified || (node->condition >= SENSITIVE && isfinite(node->condition)))
         ulp_report_rounded(out, audit, lane, node, first);
     if (second >= 0)
         ulp_text_show(out, " (%.0f %%) and %s (%.0f %%)", 100 * node->causes[first],

@@ -165,9 +165,11 @@ struct ulp_audit_output {
  * of what its arithmetic rounds, in this order, so the parts add up to the share. */
 enum ulp_share_cause {
     ULP_SHARE_WEIGHTS, /* constants that it reads: to the storage, and to the format of products */
-    ULP_SHARE_INPUTS, /* values: by Casts of kept nodes, and as factors to the format of products */
-    ULP_SHARE_SUMS,   /* sums of products and of rows */
-    ULP_SHARE_STEPS,  /* functions and other steps of formulas */
+    /* values: by Casts of kept nodes, as factors to the format of products, as keys and values to
+     * that of caches */
+    ULP_SHARE_INPUTS,
+    ULP_SHARE_SUMS,  /* sums of products and of rows */
+    ULP_SHARE_STEPS, /* functions and other steps of formulas */
     /* the rounding of its result to the storage (and to a format of sums before a bias) */
     ULP_SHARE_RESULT,
     ULP_SHARE_INSIDE, /* all but the result, where it was not taken apart: small parts, integer sums

@@ -75,6 +75,10 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
      */
     out.reduce = ladder->own.reduce;
     out.reduce_block = ladder->own.reduce_block;
+    if (stage == ULP_STAGE_INPUTS) { /* keys and values as caches hold them */
+        memcpy(out.caches, ladder->own.caches, sizeof out.caches);
+        out.cached = ladder->own.cached;
+    }
     if (ulp_scaling_is_used(&ladder->own) &&
         (stage == ULP_STAGE_WEIGHTS || stage == ULP_STAGE_INPUTS)) {
         round_scaled(&out, &ladder->own, stage);
