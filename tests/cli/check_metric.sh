@@ -66,13 +66,14 @@ done
 expect 0 "a space" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "test -s {outputs} && echo 1"
 expect 6 "its time" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric 'exec sleep 3 # {outputs}'
 [ -z "$(ls "a space")" ] || fail "a file is left: $(ls "a space")"
-for wrong in 'false {outputs}' 'echo {outputs}' 'echo nan; : {outputs}' 'echo 1 2; : {outputs}' ': {outputs}' 'printf %0300d 1; : {outputs}' 'printf "1\0002"; : {outputs}'; do
+for wrong in 'false {outputs}' 'echo {outputs}' 'echo nan; : {outputs}' 'echo 1 2; : {outputs}' ': {outputs}' 'echo; : {outputs}' 'printf %0300d 1; : {outputs}' 'printf "1\0002"; : {outputs}'; do
     expect 3 "$wrong" "$program" audit m.onnx -i 0.npz -a bf16 --metric "$wrong"
 done
 for wrong in 'echo 1' '{outputs} {outputs}'; do
     expect 2 "$wrong" "$program" audit m.onnx -i 0.npz -a bf16 --metric "$wrong"
     expect 2 "plan: $wrong" "$program" plan m.onnx -i 0.npz -a bf16 --metric "$wrong"
 done
+expect 2 "nothing is searched" "$program" quantise m.onnx -i 0.npz -a bf16,factor=int8-row --metric 'echo 1; : {outputs}'
 expect 2 "--metric-loss alone" "$program" plan m.onnx -i 0.npz --metric-loss 1
 "$program" --help >/dev/null; "$program" audit --sandbox=try m.onnx -i 0.npz -a bf16 --metric "echo 1 {outputs}" >/dev/null 2>sandbox
 case $? in 2) grep -q "does not allow" sandbox || fail "a sandbox: $(cat sandbox)" ;; *) grep -q "no Landlock" sandbox || fail "a sandbox: $(cat sandbox)" ;; esac

@@ -61,9 +61,10 @@ static enum ulp_status read_number_of(const char *metric, FILE *pipe, double *ou
                         metric, WIFEXITED(code) ? "exit code" : "signal",
                         WIFEXITED(code) ? WEXITSTATUS(code) : WTERMSIG(code));
     *out = strtod(text, &end);
+    const bool none = end == text;
     while (*end == ' ' || *end == '\n' || *end == '\r' || *end == '\t')
         end++;
-    return end > text && end == text + length && length + 1 < sizeof text && isfinite(*out)
+    return !none && end == text + length && length + 1 < sizeof text && isfinite(*out)
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_INPUT,
                           "--metric: '%s' printed \"%.60s\": expected one finite number, larger "
