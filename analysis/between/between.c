@@ -17,6 +17,8 @@
 ULP_FREES(ulp_program_free, struct ulp_program)
 
 enum { FIRST = 1, SECOND, LANES };
+/* Rounding the logarithm of a sum of 1 leaves less, of a reference in FP32, too. */
+#define LOG_MAX 1e-3
 
 /* One sample: what the lanes gave. */
 struct compared {
@@ -127,6 +129,12 @@ static enum ulp_status measure_logs(struct ulp_betweening *b, struct compared *c
         ULP_TAKE(c->logs[l], memory, c->given.rows, error);
         ULP_TRY(ulp_between_logs(&c->given, rows_of(b, c, l), c->logs[l], NULL, NULL, error));
     }
+    for (size_t r = 0; r < c->given.rows; r++)
+        if (c->given.length == 1 && c->given.tokens[r] >= 0 && c->logs[0][r] > LOG_MAX)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "output %s has %.3g, and no log-probability is above 0: if it has a "
+                            "row of scores for each position, --tokens FILE.npy says the tokens",
+                            b->out->output, c->logs[0][r]);
     ULP_TAKE(scale, memory, c->given.rows, error);
     ULP_TAKE(c->weights, memory, count, error);
     for (size_t r = 0; r < c->given.rows; r++)

@@ -151,6 +151,15 @@ fields both.json 'r["nats"] == json.load(open("kv.json"))["nats"]' "keys and val
 expect 2 "two formats" "$program" audit cached.onnx -i text.npz --kv-cache int8,int4 -q
 expect 2 "two arithmetics" "$program" audit cached.onnx -i text.npz -a fp16,bf16 --kv-cache int8 -q
 shows err "beside one arithmetic" "two arithmetics"
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+turn = np.random.default_rng(6)
+write_model("scores.onnx", [node("MatMul", "x h", "scores")], {"x": (5, 32)}, ["scores"], {"h": turn.standard_normal((32, 40)).astype("f4")}, opset=17)
+END
+expect 2 "scores that are no log-probabilities" "$program" audit scores.onnx --output scores --between fp16,bf16 -q
+shows err "no log-probability is above 0" "scores that are no log-probabilities"
+expect 0 "their tokens" "$program" audit scores.onnx --output scores --between fp16,bf16 --tokens step.npy -q
 expect 2 "no tokens" "$program" audit plain.onnx -i text.npz --output e --between fp16,bf16 -q
 shows err "is called so: --output NAME says which" "no tokens"
 expect 2 "one arithmetic" "$program" audit plain.onnx -i text.npz --between fp16 -q
