@@ -287,6 +287,8 @@ extern const struct ulp_operator ulp_operator_written_attention;
 
 /* The row for (domain, name) at that opset, or NULL. */
 const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset);
+/* Of those with the newest `since`, the one whose `when` holds for the node; NULL: none. */
+const struct ulp_operator *ulp_operator_of(const struct ulp_node *node, int64_t opset);
 /* All rows, by index, until NULL: for `ulpscope list operators` and the harness. */
 const struct ulp_operator *ulp_operator_row(size_t index);
 

@@ -155,6 +155,14 @@ write_model("nine.onnx", [node("MatMul", "x w", "a", "matmul"), node("Unsqueeze"
 small = {"w": draw(4, 2, 3, 3) / 4, "s": np.array([1, 1, 2, 3], np.float32)}
 write_model("upsample.onnx", [node("Upsample", "x s", "a", "upsample", mode="linear"), node("Conv", "a w", "y", "conv")], {"x": (1, 2, 5, 5)}, {"y": (1, 4, 8, 13)}, small, opset=9)
 write_model("resize.onnx", [node("Conv", "x w", "a", "conv"), node("Resize", "a s", "y", "resize", mode="linear")], {"x": (1, 2, 5, 5)}, {"y": (1, 4, 6, 9)}, small, opset=10)
+# one whose axes grow and shrink, by scales that are computed; rows of the table that attributes choose
+write_model("nearest.onnx", [node("Mul", "t t", "u"), node("Resize", "x u", "a", "nearest", mode="nearest"), node("Conv", "a w", "y", "conv")], {"x": (1, 2, 7, 5)}, {"y": (1, 4, 2, 6)},
+            {"w": small["w"], "t": np.sqrt(np.array([1, 1, .6, 1.7], np.float32))}, opset=10)
+write_model("chosen.onnx", [node("DepthToSpace", "x", "a", "blocks", blocksize=2), node("BatchNormalization", "a g h m v", "b", "norm", spatial=1),
+                            node("MaxPool", "b", "c", "pool", kernel_shape=[2, 2], strides=[2, 2]), node("Conv", "c w", "y", "conv")], {"x": (1, 8, 5, 5)}, {"y": (1, 4, 3, 3)},
+            {"w": small["w"], "g": draw(2), "h": draw(2), "m": draw(2), "v": draw(2) ** 2 + 1}, opset=7)
+write_model("sample.onnx", [node("Conv", "x w", "a", "conv"), node("GridSample", "a grid", "y", "sample")], {"x": (1, 2, 5, 5), "grid": (1, 2, 2, 2)}, {"y": (1, 4, 2, 2)},
+            {"w": small["w"]}, opset=16)
 write_model("scatter.onnx", [node("MatMul", "x w", "a", "matmul"), node("Scatter", "a i x", "y", "scatter")], {"x": (5, 8)}, {"y": (5, 8)},
             {"w": draw(8, 8), "i": np.zeros((5, 8), np.int64)}, opset=9)
 write_model("twice.onnx", [node("MatMul", "x w", "a", "same"), node("Relu", "a", "b", "same"), node("MatMul", "b v", "y", "same")], {"x": (5, 8)}, {"y": (5, 6)},
@@ -176,6 +184,7 @@ for i in range(6):
 write_model("flat.onnx", [node("MatMul", "x w", "y", "flat")], {"x": (5, 8)}, {"y": (5,)}, {"w": draw(8)}, opset=13)
 for name, inputs in {"half": {"x": draw(5, 8).astype(np.float16)}, "default": {"x": draw(5, 8)}, "first": {"x": draw(8, 5)}, "rank": {"x": draw(3, 5, 8)},
                      "body": {"x": draw(5, 8), "flag": np.array(True)}, "nine": {"x": draw(1, 6, 8)}, "upsample": {"x": draw(1, 2, 5, 5)},
+                     "nearest": {"x": draw(1, 2, 7, 5)}, "chosen": {"x": draw(1, 8, 5, 5)}, "sample": {"x": draw(1, 2, 5, 5), "grid": np.zeros((1, 2, 2, 2), np.float32)},
                      "residual": {"x": draw(1, 2, 8, 8)}, "dense": {"x": draw(5, 8)}}.items():
     np.savez(f"{name}.npz", **inputs)
 np.savez("replaced.npz", x=draw(5, 8), w=draw(8, 6), b=draw(6))
@@ -198,7 +207,7 @@ assert np.abs(ours - theirs).max() <= (2**-10 if sys.argv[1] == "half" else 2e-6
 END
 }
 cp body.npz older.npz && cp upsample.npz resize.npz && cp older.npz twice.npz
-for name in half default first rank body older nine upsample resize; do
+for name in half default first rank body older nine upsample resize nearest chosen; do
     expect 0 "$name" "$program" quantise $name.onnx -i $name.npz -q --for ort -o $name --json $name.json
     fields $name.json "r['quantised_constants'] == 1 and r['quantised_values'] == 1 + ('$name' == 'resize')" "$name: quantised"
     [ $name = rank ] || # a column of its matrices has one scale in the file, one of each matrix where it is foreseen
@@ -240,7 +249,7 @@ END
 done
 fields residual.json 'len({(x["largest"], x["least"]) for x in r["ranges"] if (x["node"], x["factor"]) in [("two", "output 0"), ("three", "output 0"), ("four", "input 0")]}) == 1' "one scale of a Concat"
 # opset 21, and the FP32 model itself as ONNX Runtime has it
-for name in older nine upsample resize; do
+for name in older nine upsample resize nearest chosen; do
     expect 0 "$name in 21" "$program" quantise $name.onnx -i $name.npz -q --formats int16,fp32 -o $name.21 --json $name.json
     fields $name.json 'r["quantised_opset"] == 21 and r["declared_ratio"] < 0.02' "$name in 21"
     "$python" -c 'import onnxruntime' 2>/dev/null || continue
@@ -255,6 +264,8 @@ END
 done
 expect 0 "no newer form" "$program" quantise scatter.onnx -i half.npz -q --for ort -o scatter --json scatter.json
 fields scatter.json '"Scatter is another operator" in r["quantised_reason"] and "quantised" not in r' "no newer form"
+expect 0 "other defaults" "$program" quantise sample.onnx -i sample.npz -q --formats int16,fp32 -o sample --json sample.json
+fields sample.json '"GridSample is another operator" in r["quantised_reason"] and "quantised" not in r' "other defaults"
 # nodes of one name: each has its own range, all else FP32, and the list says what it cannot name
 expect 0 "one name" "$program" quantise twice.onnx -i default.npz -q --formats int8 --always same_2 -o twice --json twice.json
 fields twice.json '{f["name"] for f in r["formats"]} == {"int8", "fp32"} and [l["name"] for l in r["layers"]] == ["same"] and r["left"] == [{"name": "same_2"}]' "one name"

@@ -1,5 +1,6 @@
 #include "load/mixed/raise_nodes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -7,34 +8,44 @@
 
 enum form { FORM_SAME, FORM_INPUTS, FORM_LAST_AXIS, FORM_RESIZE, FORM_NONE };
 
-/* Is each of "name:kind=default; ..." in the newer list, too? One that need not be there any more
- * ('!') means the same where it is. */
-static bool are_among(const char *older, const char *newer)
+/* Is the first of "name:kind=default; ..." in the newer list, too? One that need not be there any
+ * more ('!') means the same where it is. */
+static bool is_among(const char *older, const char *newer)
 {
-    while (older && *older) {
-        const size_t length = strcspn(older, ";"), kind = strcspn(older, ":");
-        const char *found = newer;
-        const bool marked = kind < length && older[kind + 1] == '!';
-        while (found && strncmp(found, older, kind + 1) != 0)
-            found = (found = strchr(found, ';')) ? found + strspn(found, "; ") : NULL;
-        if (!found)
-            return false;
-        const char *own = older + kind + 1 + marked, *other = found + kind + 1;
-        other += *other == '!';
-        const size_t rest = length - kind - 1 - marked;
-        if (strcspn(other, ";") != rest || strncmp(own, other, rest) != 0)
-            return false;
-        older += length + strspn(older + length, "; ");
-    }
-    return true;
+    const size_t length = strcspn(older, ";"), kind = strcspn(older, ":");
+    const char *found = newer;
+    const bool marked = kind < length && older[kind + 1] == '!';
+    while (found && strncmp(found, older, kind + 1) != 0)
+        found = (found = strchr(found, ';')) ? found + strspn(found, "; ") : NULL;
+    if (!found)
+        return false;
+    const char *own = older + kind + 1 + marked, *other = found + kind + 1;
+    other += *other == '!';
+    const size_t rest = length - kind - 1 - marked;
+    return strcspn(other, ";") == rest && strncmp(own, other, rest) == 0;
 }
 
-/* Do the rows compute the same, whatever they call attributes and inputs? */
+static const char *skip_entry(const char *entry)
+{
+    entry += strcspn(entry, ";");
+    return entry + strspn(entry, "; ");
+}
+
+static bool are_among(const char *older, const char *newer)
+{
+    while (older && *older && is_among(older, newer))
+        older = skip_entry(older);
+    return !older || !*older;
+}
+
+/* Do the rows compute the same, whatever they call attributes and inputs, and whichever attribute
+ * chose them? */
 static bool compute_alike(const struct ulp_operator *older, const struct ulp_operator *newer)
 {
     struct ulp_operator as_older = *newer;
     as_older.since = older->since;
     as_older.until = older->until;
+    as_older.when = older->when;
     as_older.inputs = older->inputs;
     as_older.attributes = older->attributes;
     return !older->inputs == !newer->inputs && memcmp(&as_older, older, sizeof as_older) == 0;
@@ -72,36 +83,43 @@ static int find_input(const struct ulp_operator *op, const char *name)
     return -1;
 }
 
-static bool is_listed(const char *attributes, const char *name)
+/* Did the attribute nothing but choose the row? */
+static bool is_choice(const struct ulp_operator *op, const char *name)
 {
     const size_t length = strlen(name);
-    for (const char *at = attributes; at && *at; at += strspn(at, "; ")) {
-        if (strncmp(at, name, length) == 0 && at[length] == ':')
-            return true;
-        at += strcspn(at, ";");
-    }
-    return false;
+    return op->when && strncmp(op->when, name, length) == 0 && op->when[length] == '=';
 }
 
-/* Does the newer row compute the same of attributes that it takes as inputs? */
-static bool moves_attributes(const struct ulp_operator *older, const struct ulp_operator *newer,
-                             const struct ulp_graph *graph, const struct ulp_node *node)
+/* Is the attribute an input of the newer row, that the node can be given? */
+static bool becomes_input(const struct ulp_operator *newer, const struct ulp_graph *graph,
+                          const struct ulp_node *node, const struct ulp_attribute *attribute)
 {
     const enum ulp_type type = node->input_count && node->inputs[0] >= 0
                                    ? graph->values[node->inputs[0]].info.type
                                    : ULP_TYPE_UNDEFINED;
+    const bool number = attribute->kind == ULP_ATTRIBUTE_FLOAT;
+    return find_input(newer, find_input_word(node->op_type, attribute->name)) >=
+               (int)node->input_count &&
+           (number ? type == ULP_TYPE_FLOAT || type == ULP_TYPE_UNDEFINED
+                   : attribute->kind == ULP_ATTRIBUTE_INT || attribute->kind == ULP_ATTRIBUTE_INTS);
+}
+
+/* Does the newer row compute the same of attributes that it takes as inputs? What the node leaves
+ * out is the older row's default: a whole number's need not be the input's. */
+static bool moves_attributes(const struct ulp_operator *older, const struct ulp_operator *newer,
+                             const struct ulp_graph *graph, const struct ulp_node *node)
+{
     if (!compute_alike(older, newer) || !newer->inputs)
         return false;
-    for (size_t a = 0; a < node->attribute_count; a++) {
-        const struct ulp_attribute *attribute = &node->attributes[a];
-        const int input = find_input(newer, find_input_word(node->op_type, attribute->name));
-        const bool number = attribute->kind == ULP_ATTRIBUTE_FLOAT;
-        if (is_listed(newer->attributes, attribute->name))
-            continue;
-        if (input < (int)node->input_count ||
-            (number && type != ULP_TYPE_FLOAT && type != ULP_TYPE_UNDEFINED) ||
-            (!number && attribute->kind != ULP_ATTRIBUTE_INT &&
-             attribute->kind != ULP_ATTRIBUTE_INTS))
+    for (const char *at = older->attributes; at && *at; at = skip_entry(at)) {
+        char name[64];
+        const size_t length = strcspn(at, ":");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        const struct ulp_attribute *given = ulp_node_attribute(node, name);
+        if (!is_among(at, newer->attributes) && !is_choice(older, name) &&
+            (given ? !becomes_input(newer, graph, node, given)
+                   : find_input(newer, find_input_word(node->op_type, name)) < 0 ||
+                         strncmp(at + length, ":int=", 5) == 0))
             return false;
     }
     return true;
@@ -110,9 +128,11 @@ static bool moves_attributes(const struct ulp_operator *older, const struct ulp_
 static enum form find_form(const struct ulp_graph *graph, const struct ulp_node *node, int64_t now,
                            int64_t opset)
 {
-    const struct ulp_operator *older = ulp_operator_find("", node->op_type, now),
-                              *newer = ulp_operator_find("", node->op_type, opset);
-    if (*node->domain || is_wider(older, newer))
+    if (*node->domain)
+        return FORM_SAME;
+    const struct ulp_operator *older = ulp_operator_of(node, now),
+                              *newer = ulp_operator_of(node, opset);
+    if (is_wider(older, newer))
         return FORM_SAME;
     if (!older)
         return FORM_NONE;
@@ -164,7 +184,7 @@ struct raising {
     struct edit_graph *graph;
     const struct ulp_node *node;
     Ulp__NodeProto *proto;
-    int64_t opset;
+    int64_t now, opset;
 };
 
 static void drop_attribute(const struct raising *r, const char *name)
@@ -206,14 +226,17 @@ static struct ulp_tensor view_attribute(const struct ulp_attribute *attribute)
 /* In the order of the inputs. */
 static enum ulp_status move_attributes(const struct raising *r)
 {
-    const struct ulp_operator *newer = ulp_operator_find("", r->node->op_type, r->opset);
+    const struct ulp_operator *newer = ulp_operator_of(r->node, r->opset);
     enum { INPUTS = 8 };
     const struct ulp_attribute *at[INPUTS] = {NULL};
     for (size_t a = 0; a < r->node->attribute_count; a++) {
         const struct ulp_attribute *attribute = &r->node->attributes[a];
         const int input = find_input(newer, find_input_word(r->node->op_type, attribute->name));
-        if (!is_listed(newer->attributes, attribute->name) && input >= 0 && input < INPUTS)
+        if (input >= (int)r->node->input_count && input < INPUTS)
             at[input] = attribute;
+        else if (is_choice(ulp_operator_of(r->node, r->now), attribute->name) &&
+                 !is_choice(newer, attribute->name))
+            drop_attribute(r, attribute->name);
     }
     for (size_t i = 0; i < INPUTS; i++) {
         if (!at[i])
@@ -255,20 +278,68 @@ static enum ulp_status take_last_axis(const struct raising *r)
                          (const char *const[]){rows, shape, NULL}, out, &made);
 }
 
-/* Resize of 10 and Upsample: sizes are scaled from the corner, and the place below is taken. */
+static enum ulp_status set_resize(const struct raising *r, Ulp__NodeProto *proto,
+                                  const char *nearest)
+{
+    const struct ulp_attribute texts[] = {
+        {.name = "coordinate_transformation_mode", .kind = ULP_ATTRIBUTE_STRING, .s = "asymmetric"},
+        {.name = "nearest_mode", .kind = ULP_ATTRIBUTE_STRING, .s = nearest}};
+    for (size_t i = 0; i < 2; i++)
+        ULP_TRY(edit_copy_attribute(r->editor, proto, &texts[i]));
+    return ULP_OK;
+}
+
+/* *name: scales that only grow (Max), or only shrink (Min). */
+static enum ulp_status add_bound(const struct raising *r, const char *op, const char **name)
+{
+    const float one = 1;
+    const struct ulp_tensor value = ulp_tensor_list(ULP_TYPE_FLOAT, &one, 0, 1);
+    const char *scales = edit_text(r->editor, r->proto->input[1]), *bound;
+    Ulp__NodeProto *made;
+    ULP_TRY(ulp_taken(scales, r->editor->error));
+    ULP_TRY(edit_fresh(r->editor, scales, "bound", &bound));
+    ULP_TRY(edit_add_same(r->editor, bound, &value));
+    ULP_TRY(edit_fresh(r->editor, scales, op, name));
+    return edit_add_node(r->editor, r->graph, (size_t)r->node->position, op,
+                         (const char *const[]){scales, bound, NULL}, *name, &made);
+}
+
+/* One node has one rounding: here the axes that grow are resized before those that shrink. */
+static enum ulp_status split_resize(const struct raising *r)
+{
+    struct editor *editor = r->editor;
+    const char *in = edit_text(editor, r->proto->input[0]), *more, *less, *grown;
+    Ulp__NodeProto *made;
+    ULP_TRY(ulp_taken(in, editor->error));
+    ULP_TRY(add_bound(r, "Max", &more));
+    ULP_TRY(add_bound(r, "Min", &less));
+    ULP_TRY(edit_fresh(editor, in, "grown", &grown));
+    ULP_TRY(edit_add_node(editor, r->graph, (size_t)r->node->position, "Resize",
+                          (const char *const[]){in, "", more, NULL}, grown, &made));
+    ULP_TRY(set_resize(r, made, "floor"));
+    ULP_TRY(edit_set_text(editor, &r->proto->input[0], grown));
+    return edit_set_text(editor, &r->proto->input[1], less);
+}
+
+/* Resize of 10 and Upsample scale from the corner, and take the nearest place below where an axis
+ * grows, above where it shrinks (ONNX Runtime). */
 static enum ulp_status take_resize(const struct raising *r)
 {
     struct editor *editor = r->editor;
     const struct ulp_attribute *scales = ulp_node_attribute(r->node, "scales"),
-                               mode = {.name = "coordinate_transformation_mode",
-                                       .kind = ULP_ATTRIBUTE_STRING,
-                                       .s = "asymmetric"},
-                               nearest = {.name = "nearest_mode",
-                                          .kind = ULP_ATTRIBUTE_STRING,
-                                          .s = "floor"};
+                               *mode = ulp_node_attribute(r->node, "mode");
+    const struct ulp_tensor *by =
+        scales ? NULL : ulp_value_constant(r->graph->source, r->node->inputs[1]);
+    const bool nearest = !mode || strcmp(mode->s, "nearest") == 0;
+    bool grows = !by, shrinks = !by && !scales;
+    for (size_t i = 0; by && i < by->count; i++) {
+        grows |= ulp_tensor_read(by, i) > 1;
+        shrinks |= ulp_tensor_read(by, i) < 1;
+    }
+    if (nearest && grows && shrinks)
+        ULP_TRY(split_resize(r));
     ULP_TRY(edit_set_text(editor, &r->proto->op_type, "Resize"));
-    ULP_TRY(edit_copy_attribute(editor, r->proto, &mode));
-    ULP_TRY(edit_copy_attribute(editor, r->proto, &nearest));
+    ULP_TRY(set_resize(r, r->proto, nearest && shrinks ? "ceil" : "floor"));
     if (scales) {
         const struct ulp_tensor value = view_attribute(scales);
         ULP_TRY(add_input(r, 2, &value, "scales"));
@@ -284,24 +355,24 @@ static enum ulp_status take_resize(const struct raising *r)
 }
 
 /* Split into equal parts says from 18 on how many. */
-static enum ulp_status count_parts(const struct raising *r, int64_t now)
+static enum ulp_status count_parts(const struct raising *r)
 {
-    return strcmp(r->node->op_type, "Split") == 0 && now < 18 && r->opset >= 18 &&
+    return strcmp(r->node->op_type, "Split") == 0 && r->now < 18 && r->opset >= 18 &&
                    r->node->input_count == 1 && !ulp_node_attribute(r->node, "split")
                ? edit_set_number(r->editor, r->proto, "num_outputs", (int64_t)r->node->output_count)
                : ULP_OK;
 }
 
-static enum ulp_status raise_node(const struct raising *r, int64_t now)
+static enum ulp_status raise_node(const struct raising *r)
 {
-    const enum form form = find_form(r->graph->source, r->node, now, r->opset);
+    const enum form form = find_form(r->graph->source, r->node, r->now, r->opset);
     if (form == FORM_LAST_AXIS)
         return take_last_axis(r);
     if (form == FORM_RESIZE)
         return take_resize(r);
     if (form == FORM_INPUTS)
         ULP_TRY(move_attributes(r));
-    return count_parts(r, now);
+    return count_parts(r);
 }
 
 enum ulp_status raise_nodes(struct editor *editor, int64_t opset)
@@ -315,7 +386,7 @@ enum ulp_status raise_nodes(struct editor *editor, int64_t opset)
             if (!edit_is_text(proto->op_type, node->op_type) ||
                 proto->n_output != node->output_count || proto->n_input != node->input_count)
                 return edit_fail_changed(editor);
-            ULP_TRY(raise_node(&(struct raising){editor, graph, node, proto, opset}, now));
+            ULP_TRY(raise_node(&(struct raising){editor, graph, node, proto, now, opset}));
         }
     }
     return ULP_OK;

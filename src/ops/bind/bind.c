@@ -54,27 +54,31 @@ const struct ulp_operator *ulp_operator_find(const char *domain, const char *nam
     return best;
 }
 
-/* Of the rows with the newest since, the one whose `when` holds. */
+const struct ulp_operator *ulp_operator_of(const struct ulp_node *node, int64_t opset)
+{
+    const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
+    for (size_t i = 0; newest && (op = ulp_operator_row(i)); i++)
+        if (matches(op, node->domain, node->op_type, opset) && op->since == newest->since &&
+            holds(op, node))
+            return op;
+    return NULL;
+}
+
 static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
 {
     const struct ulp_node *node = b->bound->node;
     const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
     const char *domain = node->domain && *node->domain ? node->domain : "ai.onnx";
+    if ((b->bound->op = ulp_operator_of(node, opset)))
+        return ULP_OK;
     if (!newest)
         return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
                         "operator %s of domain %s, opset %lld, is not supported", node->op_type,
                         domain, (long long)opset);
     ULP_SCOPED(ulp_text_free) struct ulp_text wanted = {0};
-    for (size_t i = 0; (op = ulp_operator_row(i)); i++) {
-        if (!matches(op, node->domain, node->op_type, opset) || op->since != newest->since)
-            continue;
-        if (holds(op, node)) {
-            b->bound->op = op;
-            ulp_text_free(&wanted);
-            return ULP_OK;
-        }
-        ulp_text_add(&wanted, "%s%s", wanted.length ? " or " : "", op->when);
-    }
+    for (size_t i = 0; (op = ulp_operator_row(i)); i++)
+        if (matches(op, node->domain, node->op_type, opset) && op->since == newest->since)
+            ulp_text_add(&wanted, "%s%s", wanted.length ? " or " : "", op->when);
     return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "only %s is supported",
                     wanted.failed || !wanted.data ? newest->when : wanted.data);
 }
