@@ -124,14 +124,19 @@ class Weights:
             value, _ = self.quantised("x", 8, ["INT16", "UINT16", "UINT8"])
         weight = self.weight(str(draw.choice(["INT8", "UINT8", "INT4", "UINT4", "INT16"])), turned)
         attributes = {"transB": 1} if gemm and turned else {}
+        if gemm and draw.random() < 0.2:
+            attributes["beta"] = 0.5
         if turned and not gemm:
             weight = self.node("Transpose", [weight], perm=[1, 0])
         value = self.node("Gemm" if gemm else "MatMul", [value, weight], **attributes)
-        if draw.random() < 0.3:
-            value = self.node("Relu", [value])
+        if draw.random() < 0.5:
+            value = self.node(str(draw.choice(["Clip", "Relu", "Tanh"])), [value])
+            if draw.random() < 0.5:
+                value = self.node(*(("Add", [value, value]) if draw.random() < 0.3 else ("Neg", [value])))
         if draw.random() < 0.4:
             value, self.step = self.quantised(value, 16 * self.k**0.5, ["INT16", "UINT16"])
         self.value = value
+        self.given = [helper.make_tensor_value_info(c.name, c.data_type, c.dims) for c in self.constants if draw.random() < 0.05]
 
     def node(self, op, inputs, **attributes):
         self.kinds.append(op)
@@ -151,7 +156,7 @@ class Weights:
         self.kinds.append(kind)
         low, high = INTEGERS[kind]
         step = width / (high - low)
-        parameters = [self.floats(step), self.integers(kind, np.array((low + high + 1) // 2))]
+        parameters = [self.floats(step), self.integers(kind, np.array(low if self.kinds[-2:-1] == ["Relu"] and self.draw.random() < 0.5 else (low + high + 1) // 2))]
         return self.node("DequantizeLinear", [self.node("QuantizeLinear", [value, *parameters]), *parameters]), step
 
     def weight(self, kind, turned):
@@ -165,7 +170,7 @@ class Weights:
         return self.node("DequantizeLinear", [codes, self.floats(self.draw.uniform(1, 2, parts) / high), self.integers(kind, np.full(parts, (low + high + 1) // 2))], **attributes)
 
     def model(self):
-        graph = helper.make_graph(self.nodes, "weights", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [self.rows, self.k])], [helper.make_tensor_value_info(self.value, TensorProto.FLOAT, None)], self.constants)
+        graph = helper.make_graph(self.nodes, "weights", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [self.rows, self.k]), *self.given], [helper.make_tensor_value_info(self.value, TensorProto.FLOAT, None)], self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
 
 

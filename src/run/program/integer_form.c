@@ -96,7 +96,7 @@ static int output_axis(const struct fuse *fuse, const struct ulp_step *step)
     const struct ulp_attribute *alpha = ulp_node_attribute(step->bound.node, "alpha"),
                                *beta = ulp_node_attribute(step->bound.node, "beta");
     if (ulp_node_int(step->bound.node, "transA", 0) || (alpha && alpha->f != 1) ||
-        (beta && beta->f != 1))
+        (beta && beta->f != 1 && input_slot(step, 2) >= 0))
         return -1;
     return ulp_output_channels(op, rank, ulp_node_int(step->bound.node, "transB", 0));
 }
@@ -249,6 +249,16 @@ static bool is_read_once(const struct ulp_block *block, int slot)
     return readers == 1;
 }
 
+/* May a caller give it, or what it is made of, in place of a default? */
+static bool is_given(const struct fuse *fuse, int slot)
+{
+    const struct ulp_step *step = ulp_block_producer(fuse->block, slot);
+    bool is = slot >= 0 && fuse->block->slots[slot].overridable;
+    for (size_t i = 0; step && i < step->own_input_count; i++)
+        is |= step->inputs[i] >= 0 && is_given(fuse, step->inputs[i]);
+    return is;
+}
+
 /* The blocks of a matrix of 2 to 8 bits with known scales, of which alone ONNX Runtime's CPU
  * provider makes MatMulNBits; 0: it does not. columns: the axis of what is computed. */
 static int64_t find_blocks(const struct fuse *fuse, const struct ulp_step *w, int64_t columns)
@@ -261,7 +271,7 @@ static int64_t find_blocks(const struct fuse *fuse, const struct ulp_step *w, in
     int64_t axis = ulp_node_int(w->bound.node, "axis", 1);
     if (!codes || !scale || codes->rank != 2 || ulp_element_is_float(codes->element) ||
         ulp_type_rows[codes->type].file_bits > 8 || (zero >= 0 && !known_value(fuse, zero)) ||
-        !is_read_once(fuse->block, w->outputs[0]))
+        is_given(fuse, w->outputs[0]) || !is_read_once(fuse->block, w->outputs[0]))
         return 0;
     axis += axis < 0 ? 2 : 0;
     if (block)
@@ -285,21 +295,73 @@ static int64_t find_weight_blocks(const struct fuse *fuse, int slot, bool gemm)
     return find_blocks(fuse, w, !turned);
 }
 
-/* Is the slot quantised again, to bytes, or to any integers in FP16 or behind a Relu? */
-static bool is_requantised(const struct fuse *fuse, int slot, bool any)
+/* Is the slot quantised again, to bytes, or to any integers in FP16? */
+static bool is_requantised(const struct fuse *fuse, int slot, bool half)
 {
     bool is = false;
     for (size_t s = 0; s < fuse->block->step_count; s++) {
         const struct ulp_step *reader = &fuse->block->steps[s];
-        const char *op = reader->bound.op->name;
-        if (reader->own_input_count == 0 || reader->inputs[0] != slot)
-            continue;
-        if (strcmp(op, "QuantizeLinear") == 0)
-            is |= any || is_byte(fuse->block->slots[reader->outputs[0]].shape.type);
-        else if (strcmp(op, "Relu") == 0)
-            is |= is_requantised(fuse, reader->outputs[0], true);
+        if (reader->own_input_count && reader->inputs[0] == slot &&
+            strcmp(reader->bound.op->name, "QuantizeLinear") == 0)
+            is |= half || is_byte(fuse->block->slots[reader->outputs[0]].shape.type);
     }
     return is;
+}
+
+/* The step that alone reads the slot, once; NULL: there is none. */
+static const struct ulp_step *find_reader(const struct fuse *fuse, int slot)
+{
+    const struct ulp_step *found = NULL;
+    size_t readers = 0;
+    for (size_t s = 0; s < fuse->block->step_count; s++)
+        for (size_t i = 0; i < fuse->block->steps[s].own_input_count; i++)
+            if (fuse->block->steps[s].inputs[i] == slot && ++readers)
+                found = &fuse->block->steps[s];
+    return readers == 1 ? found : NULL;
+}
+
+/* A Clip's bound, as input or attribute; NAN: unknown. */
+static double clip_bound(const struct fuse *fuse, const struct ulp_step *clip, size_t input,
+                         const char *name, double none)
+{
+    const struct ulp_attribute *given = ulp_node_attribute(clip->bound.node, name);
+    const struct ulp_tensor *known = known_value(fuse, input_slot(clip, input));
+    return given                         ? given->f
+           : input_slot(clip, input) < 0 ? none
+           : known                       ? ulp_tensor_get(known, 0)
+                                         : NAN;
+}
+
+/* Has the Relu or Clip no effect before that step, since it quantises to a narrower range? */
+static bool is_redundant(const struct fuse *fuse, const struct ulp_step *clip,
+                         const struct ulp_step *next)
+{
+    const bool relu = strcmp(clip->bound.op->name, "Relu") == 0;
+    const struct ulp_tensor *scale = known_value(fuse, input_slot(next, 1)),
+                            *zero = known_value(fuse, input_slot(next, 2));
+    double low, high;
+    if (strcmp(next->bound.op->name, "QuantizeLinear") != 0 || !scale || scale->count != 1 ||
+        !zero || zero->count != 1 || ulp_element_is_float(zero->element))
+        return false;
+    ulp_integer_range(zero->type, &low, &high);
+    const double by = ulp_tensor_get(scale, 0), from = ulp_tensor_get(zero, 0);
+    return (relu ? 0 : clip_bound(fuse, clip, 1, "min", -INFINITY)) <= (low - from) * by &&
+           (relu ? INFINITY : clip_bound(fuse, clip, 2, "max", INFINITY)) >= (high - from) * by;
+}
+
+/* Where a Relu or Clip alone reads the slot, whose own result one step reads and no output is, ONNX
+ * Runtime looks for QuantizeLinear behind it: the slot there, if it takes that one out, -1 if it
+ * leaves the product as it is. */
+static int find_unclipped(const struct fuse *fuse, int slot)
+{
+    const struct ulp_step *clip = find_reader(fuse, slot);
+    if (!clip || !ulp_is_word(clip->bound.op->name, "Clip Relu"))
+        return slot;
+    const int behind = clip->outputs[0];
+    const struct ulp_step *next = find_reader(fuse, behind);
+    return !next || !is_read_once(fuse->block, behind) ? slot
+           : is_redundant(fuse, clip, next)            ? behind
+                                                       : -1;
 }
 
 int64_t ulp_step_coded_block(struct ulp_program *program, const struct ulp_block *block,
@@ -317,9 +379,10 @@ int64_t ulp_step_coded_block(struct ulp_program *program, const struct ulp_block
     const bool half = block->slots[step->inputs[0]].shape.type == ULP_TYPE_FLOAT16;
     const struct ulp_tensor *bias =
         input_slot(step, 2) < 0 ? NULL : &block->slots[input_slot(step, 2)].shape;
-    if ((half && x) || (from != ULP_TYPE_INT16 && from != ULP_TYPE_UINT16) ||
+    const int result = find_unclipped(fuse, step->outputs[0]);
+    if (result < 0 || (half && x) || (from != ULP_TYPE_INT16 && from != ULP_TYPE_UINT16) ||
         (bias && (bias->rank != 1 || bias->count != (size_t)w->dims[1])) ||
-        is_requantised(fuse, step->outputs[0], half))
+        is_requantised(fuse, result, half))
         return 0;
     return find_weight_blocks(fuse, step->inputs[1], gemm);
 }
