@@ -231,8 +231,8 @@ static enum ulp_status add_how(struct making *making, const struct row *row,
                                const struct ulp_json_place *of)
 {
     const char *term = ulp_expand(making, of, row->text[1], ", "),
-               *text =
-                   ulp_expand(making, of, row->text[2], strchr(row->text[2], ' ') ? ", " : "\n");
+               *text = ulp_expand(making, of, row->text[2],
+                                  row->kind == ROW_NOTE || strchr(row->text[2], ' ') ? ", " : "\n");
     if (!term || !text || making->status != ULP_OK)
         return making->status;
     struct ulp_document_block *block =

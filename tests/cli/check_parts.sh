@@ -33,6 +33,7 @@ same() {
 expect 0 "one run" "${audit[@]}" -o whole
 [ "$(grep -cE "$costs" whole/report.json)" = 5 ] || fail "the audit's seconds and bytes, and three arithmetics' seconds"
 
+shows out "samples/s0.npz, samples/s1.npz," "names of several samples"
 for i in 0 1 2 3 4 5 6; do expect 0 "sample $i" "$program" audit "$model" -i samples/s$i.npz -a fp16,bf16 -q -o "one$i"; done
 python3 - <<'END' || fail "means and worst cases"
 import json, math
