@@ -115,7 +115,8 @@ static void add_steps(struct ulp_text *out, const struct ulp_audit *audit,
         count == 1 ? "" : "s");
     for (size_t l = 0; l < audit->lane_count; l++) {
         const struct ulp_audit_output *floor = ulp_audit_worst(&audit->lanes[l].outputs);
-        if (strcmp(audit->lanes[l].name, "fp32") == 0 && &audit->lanes[l] != lane && floor)
+        if (strcmp(audit->lanes[l].name, "fp32") == 0 && &audit->lanes[l] != lane && floor &&
+            isfinite(floor->entire.sqnr_db))
             ulp_text_show(out, " (fp32 has %.1f dB: what is near it is chance)",
                           ulp_tenths(floor->entire.sqnr_db));
     }
