@@ -141,6 +141,12 @@ def counts(nodes, values, by_mpfr):
 counts([node("Tanh", "x", "t"), node("Exp", "t", "e"), node("Log", "e", "y")], mean, False)
 counts([node("Tanh", "x", "t"), node("Mul", "x t", "m"), node("Exp", "x", "e"), node("Log", "e", "l"), node("Sub", "l m", "y")], wide, True)
 
+# what a softmax leaves of a row beside what lies below all doubles, times values that are pairs in the node
+heads = node("MultiHeadAttention", "x x v", "y", num_heads=1, unidirectional=1) + block(7, "com.microsoft")
+write_model("model.onnx", [heads], {"x": (1, 8, 4), "v": (1, 8, 4)}, ["y"], domains={"com.microsoft": 1})
+npz("inputs.npz", x=([1, 8, 4], [100 * random.gauss(0, 1) for _ in range(32)]), v=([1, 8, 4], mean[:32]))
+same("a product of records and pairs", "model.onnx", "inputs.npz")
+
 for seed in sys.argv[4:] and range(*(int(x) for x in sys.argv[4].split("-"))):
     subprocess.run([sys.argv[3], "-n", "1", "-o", "graphs", "%d-%d" % (seed, seed)], check=True, capture_output=True)
     path = "graphs/%d" % seed

@@ -2,6 +2,7 @@
  */
 #include "kernels/pair/pair_contract.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -126,6 +127,21 @@ struct splitting {
 };
 
 /* NaN, so that sums are exact ones, where three doubles are not it. */
+ULP_WORK(split_pairs)
+{
+    const struct splitting *splitting = context;
+    const struct ulp_double_pair *in = splitting->in->data;
+    for (size_t i = first; i < last; i++) {
+        double *const out = splitting->out + 3 * i;
+        const double size = fabs(in[i].high);
+        out[0] = size == 0 || (size < 0x1p900 && size >= 0x1p-700) ? in[i].high : NAN;
+        out[1] = in[i].low;
+        out[2] = 0;
+    }
+    return ULP_OK;
+}
+
+/* The same of records. */
 ULP_WORK(split_elements)
 {
     const struct splitting *splitting = context;
@@ -157,12 +173,14 @@ static enum ulp_status split(struct ulp_tensor *out, void **memory, struct ulp_f
                              struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_tensor *in = factor->tensor;
-    if (in->element != ULP_ELEMENT_WIDE)
+    const bool pairs = in->element == ULP_ELEMENT_PAIR;
+    if (in->element != ULP_ELEMENT_WIDE && !pairs)
         return ULP_OK;
     ULP_TRY(ulp_allocate(memory, in->count, 3 * sizeof(double), ulp_pool_scratch(pool),
                          "a factor as triples", error));
     struct splitting splitting = {*memory, in};
-    ULP_TRY(ulp_parallel_for(pool, in->count, 256, split_elements, &splitting, error));
+    ULP_TRY(ulp_parallel_for(pool, in->count, 256, pairs ? split_pairs : split_elements, &splitting,
+                             error));
     *out = *in;
     out->data = *memory;
     out->element_bytes = 3 * sizeof(double);
