@@ -289,7 +289,7 @@ TEST(scales_become_zero)
     ck_assert_double_eq(t->clipping, 0);
     char *text;
     ck_ok(ulp_scales_text(&scales, 0, false, &text, &why));
-    ck_assert_ptr_nonnull(strstr(text, "  99.6 %      0 % "));
+    ck_assert_ptr_nonnull(strstr(text, "    99.6 % "));
     free(text);
     ulp_scales_free(&scales);
     ulp_tensor_set_free(&inputs);
