@@ -209,6 +209,73 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
                              count, error);
 }
 
+static bool is_read_once(const struct ulp_block *block, int slot)
+{
+    size_t readers = 0;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].own_input_count; i++)
+            readers += block->steps[s].inputs[i] == slot;
+    for (size_t o = 0; o < block->output_count; o++)
+        readers += block->outputs[o] == slot;
+    return readers == 1;
+}
+
+/* The step that alone reads the slot, once; NULL: there is none. */
+static const struct ulp_step *find_reader(const struct fuse *fuse, int slot)
+{
+    const struct ulp_step *found = NULL;
+    size_t readers = 0;
+    for (size_t s = 0; s < fuse->block->step_count; s++)
+        for (size_t i = 0; i < fuse->block->steps[s].own_input_count; i++)
+            if (fuse->block->steps[s].inputs[i] == slot && ++readers)
+                found = &fuse->block->steps[s];
+    return readers == 1 ? found : NULL;
+}
+
+/* A Clip's bound, as input or attribute; NAN: unknown. */
+static double clip_bound(const struct fuse *fuse, const struct ulp_step *clip, size_t input,
+                         const char *name, double none)
+{
+    const struct ulp_attribute *given = ulp_node_attribute(clip->bound.node, name);
+    const struct ulp_tensor *known = known_value(fuse, input_slot(clip, input));
+    return given                         ? given->f
+           : input_slot(clip, input) < 0 ? none
+           : known                       ? ulp_tensor_get(known, 0)
+                                         : NAN;
+}
+
+/* Has the Relu or Clip no effect before that step, since it quantises to a narrower range? */
+static bool is_redundant(const struct fuse *fuse, const struct ulp_step *clip,
+                         const struct ulp_step *next)
+{
+    const bool relu = strcmp(clip->bound.op->name, "Relu") == 0;
+    const struct ulp_tensor *scale = known_value(fuse, input_slot(next, 1)),
+                            *zero = known_value(fuse, input_slot(next, 2));
+    double low, high;
+    if (strcmp(next->bound.op->name, "QuantizeLinear") != 0 || !scale || scale->count != 1 ||
+        !zero || zero->count != 1 || ulp_element_is_float(zero->element))
+        return false;
+    ulp_integer_range(zero->type, &low, &high);
+    const double by = ulp_tensor_get(scale, 0), from = ulp_tensor_get(zero, 0);
+    return (relu ? 0 : clip_bound(fuse, clip, 1, "min", -INFINITY)) <= (low - from) * by &&
+           (relu ? INFINITY : clip_bound(fuse, clip, 2, "max", INFINITY)) >= (high - from) * by;
+}
+
+/* Where a Relu or Clip alone reads the slot, whose own result one step reads and no output is, ONNX
+ * Runtime looks for QuantizeLinear behind it: the slot there, if it takes that one out, -1 if it
+ * leaves the product as it is. */
+static int find_unclipped(const struct fuse *fuse, int slot)
+{
+    const struct ulp_step *clip = find_reader(fuse, slot);
+    if (!clip || !ulp_is_word(clip->bound.op->name, "Clip Relu"))
+        return slot;
+    const int behind = clip->outputs[0];
+    const struct ulp_step *next = find_reader(fuse, behind);
+    return !next || !is_read_once(fuse->block, behind) ? slot
+           : is_redundant(fuse, clip, next)            ? behind
+                                                       : -1;
+}
+
 /* A MatMul, Gemm or Conv of two dequantised factors. */
 static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *step,
                                     struct ulp_error *error)
@@ -224,10 +291,12 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
         !is_quantised(fuse, w, axis, ULP_TYPE_INT4))
         return ULP_OK;
     /* other kernels of INT16 and of INT4 are not known */
-    const unsigned lanes =
+    unsigned lanes =
         is_byte(type_of(fuse, input_slot(x, 0))) && is_byte(type_of(fuse, input_slot(w, 0)))
             ? ULP_INTEGER_LANES
             : ULP_INTEGER_FIXED;
+    if (find_unclipped(fuse, step->outputs[0]) < 0)
+        lanes &= ~(unsigned)ULP_INTEGER_ORT;
     for (size_t i = 0; i < 3; i++) {
         slots[X + i] = input_slot(x, i);
         slots[W + i] = input_slot(w, i);
@@ -236,17 +305,6 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
     slots[BIAS] = slots[INTEGER_BIAS] < 0 ? input_slot(step, 2) : -1;
     return add_form(fuse, step, step, ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT),
                     NULL, lanes, slots, FACTOR_COUNT, error);
-}
-
-static bool is_read_once(const struct ulp_block *block, int slot)
-{
-    size_t readers = 0;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].own_input_count; i++)
-            readers += block->steps[s].inputs[i] == slot;
-    for (size_t o = 0; o < block->output_count; o++)
-        readers += block->outputs[o] == slot;
-    return readers == 1;
 }
 
 /* May a caller give it, or what it is made of, in place of a default? */
@@ -306,62 +364,6 @@ static bool is_requantised(const struct fuse *fuse, int slot, bool half)
             is |= half || is_byte(fuse->block->slots[reader->outputs[0]].shape.type);
     }
     return is;
-}
-
-/* The step that alone reads the slot, once; NULL: there is none. */
-static const struct ulp_step *find_reader(const struct fuse *fuse, int slot)
-{
-    const struct ulp_step *found = NULL;
-    size_t readers = 0;
-    for (size_t s = 0; s < fuse->block->step_count; s++)
-        for (size_t i = 0; i < fuse->block->steps[s].own_input_count; i++)
-            if (fuse->block->steps[s].inputs[i] == slot && ++readers)
-                found = &fuse->block->steps[s];
-    return readers == 1 ? found : NULL;
-}
-
-/* A Clip's bound, as input or attribute; NAN: unknown. */
-static double clip_bound(const struct fuse *fuse, const struct ulp_step *clip, size_t input,
-                         const char *name, double none)
-{
-    const struct ulp_attribute *given = ulp_node_attribute(clip->bound.node, name);
-    const struct ulp_tensor *known = known_value(fuse, input_slot(clip, input));
-    return given                         ? given->f
-           : input_slot(clip, input) < 0 ? none
-           : known                       ? ulp_tensor_get(known, 0)
-                                         : NAN;
-}
-
-/* Has the Relu or Clip no effect before that step, since it quantises to a narrower range? */
-static bool is_redundant(const struct fuse *fuse, const struct ulp_step *clip,
-                         const struct ulp_step *next)
-{
-    const bool relu = strcmp(clip->bound.op->name, "Relu") == 0;
-    const struct ulp_tensor *scale = known_value(fuse, input_slot(next, 1)),
-                            *zero = known_value(fuse, input_slot(next, 2));
-    double low, high;
-    if (strcmp(next->bound.op->name, "QuantizeLinear") != 0 || !scale || scale->count != 1 ||
-        !zero || zero->count != 1 || ulp_element_is_float(zero->element))
-        return false;
-    ulp_integer_range(zero->type, &low, &high);
-    const double by = ulp_tensor_get(scale, 0), from = ulp_tensor_get(zero, 0);
-    return (relu ? 0 : clip_bound(fuse, clip, 1, "min", -INFINITY)) <= (low - from) * by &&
-           (relu ? INFINITY : clip_bound(fuse, clip, 2, "max", INFINITY)) >= (high - from) * by;
-}
-
-/* Where a Relu or Clip alone reads the slot, whose own result one step reads and no output is, ONNX
- * Runtime looks for QuantizeLinear behind it: the slot there, if it takes that one out, -1 if it
- * leaves the product as it is. */
-static int find_unclipped(const struct fuse *fuse, int slot)
-{
-    const struct ulp_step *clip = find_reader(fuse, slot);
-    if (!clip || !ulp_is_word(clip->bound.op->name, "Clip Relu"))
-        return slot;
-    const int behind = clip->outputs[0];
-    const struct ulp_step *next = find_reader(fuse, behind);
-    return !next || !is_read_once(fuse->block, behind) ? slot
-           : is_redundant(fuse, clip, next)            ? behind
-                                                       : -1;
 }
 
 int64_t ulp_step_coded_block(struct ulp_program *program, const struct ulp_block *block,
