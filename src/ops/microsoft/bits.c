@@ -438,6 +438,9 @@ static enum ulp_status infer_unpacked(struct ulp_call *call, struct ulp_error *e
     int64_t dims[ULP_RANK_MAX];
     if (a->rank < 1 || b->rank != 2 || a->dims[a->rank - 1] != b->dims[0])
         return ulp_fail(error, ULP_ERROR_INPUT, "A and B do not fit");
+    if (ulp_call_int(call, "block_size") < 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "block_size is %lld: expected 1 or more",
+                        (long long)ulp_call_int(call, "block_size"));
     memcpy(dims, a->dims, sizeof dims);
     dims[a->rank - 1] = b->dims[1];
     return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
@@ -450,7 +453,7 @@ static enum ulp_status run_unpacked(struct ulp_call *call, struct ulp_error *err
     const struct packed p = {.n = b->dims[1], .k = b->dims[0]};
     const size_t block = (size_t)ulp_call_int(call, "block_size");
     struct ulp_sums sums;
-    if (!call->trace && p.k > 0)
+    if (call->arithmetic->schedule.levels_obeyed && !call->trace && p.k > 0)
         ULP_TRY(ulp_bits_code_lines(call, (size_t)p.k, block, &a, error));
     struct ulp_contraction problem = {.batch_count = 1,
                                       .m = p.k ? a->count / (size_t)p.k : 0,
