@@ -48,9 +48,9 @@ def as_given(path: str | os.PathLike[str], model: Any) -> Any:
     """The file as an onnx.ModelProto; as bytes where the model was bytes, or onnx is not installed."""
     if not isinstance(model, bytes):
         try:
-            import onnx
+            from onnx import load  # a folder of that name is no package
 
-            return onnx.load(os.fspath(path))
+            return load(os.fspath(path))
         except ImportError:
             pass
     if pathlib.Path(f"{os.fspath(path)}.data").exists():

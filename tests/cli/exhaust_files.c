@@ -84,9 +84,13 @@ static void write_model(void)
     proto_free(&model);
 }
 
-/* What powers of two mend. */
-static void write_large(void)
+/* What powers of two mend; log-probabilities. */
+static void write_others(void)
 {
+    struct proto logs = onnx_text(
+        17, "(float[4,8] x) => (float[4,8] y) { a = Mul(x, x) y = LogSoftmax <axis = -1> (a) }");
+    proto_write(&logs, test_folder("logs.onnx"));
+    proto_free(&logs);
     struct proto large =
         onnx_text(17, "(float[4,8] x) => (float[4,8] y) <float[8] k = {1e6, 2e6, 3e6...}, float[8] "
                       "s = {1e-6...}> { a = Mul(x, k) b = Add(a, k) c = Relu(b) y = Mul(c, s) }");
@@ -182,7 +186,7 @@ void exhaust_files_create(void)
 {
     test_folder_create();
     write_model();
-    write_large();
+    write_others();
     write_inputs();
     write_recording();
     write_taken();

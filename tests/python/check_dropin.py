@@ -17,6 +17,7 @@ INPUTS = dict(np.load(FILE))
 BYTES = pathlib.Path(MODEL).read_bytes()
 try:
     import onnx
+    from onnx import load  # noqa: F401  a folder of that name is no package
 except ImportError:
     onnx = None
 #: Parameters of the originals, in their order: ModelOpt 0.47, onnxruntime 1.32, onnxconverter-common 1.16.

@@ -39,8 +39,10 @@ static const struct text_graph graph = {
      NODE("Div", "ratio", "x p", "r"), NODE("Sqrt", "root", "t", "u")}};
 
 static const struct text_graph product = {"x", "p", {NODE("MatMul", "product", "x w", "p")}};
+static const struct text_graph logs = {
+    "x", "y", {NODE("MatMul", "product", "x w", "p"), NODE("LogSoftmax", "logs", "p", "y")}};
 
-struct ulp_model *model, *product_model;
+struct ulp_model *model, *product_model, *logs_model;
 struct ulp_tensor_set inputs;
 
 enum ulp_status see_host(void *context, const struct ulp_event *event, struct ulp_error *error)
@@ -80,6 +82,7 @@ void subjects_open(void)
                                    0x1p-10f,  20,       0x1p12f, 0x1p-128f};
     model = text_load(&graph);
     product_model = text_load(&product);
+    logs_model = text_load(&logs);
     inputs = text_inputs(model, 3, 0, true);
     float *x = inputs.items[0].tensor.data;
     for (size_t i = 0; i < inputs.items[0].tensor.count; i++)
@@ -91,4 +94,5 @@ void subjects_close(void)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     ulp_model_free(product_model);
+    ulp_model_free(logs_model);
 }

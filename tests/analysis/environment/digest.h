@@ -24,7 +24,7 @@ void add_file(struct digest *digest, const char *path);
 
 /* Of the shared model; made by subjects_open, in a plain environment. product_model: its first node
  * alone, whose result is no NaN, for what judges every output. */
-extern struct ulp_model *model, *product_model;
+extern struct ulp_model *model, *product_model, *logs_model;
 extern struct ulp_tensor_set inputs;
 
 #define LANE_COUNT 6
