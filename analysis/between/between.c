@@ -90,8 +90,7 @@ static enum ulp_status add_shares(struct ulp_betweening *b, struct compared *c,
     ULP_TRY(ulp_attributor_sweep(c->attributor, error));
     for (int l = 0; l < 2; l++)
         if (lanes[l].reason && !b->out->no_shares) {
-            b->out->no_shares =
-                ulp_arena_text(b->out->memory, lanes[l].reason, strlen(lanes[l].reason));
+            b->out->no_shares = ulp_arena_copy(b->out->memory, lanes[l].reason);
             ULP_TRY(ulp_taken(b->out->no_shares, error));
         }
     for (int l = 0; l < 2 && !b->out->no_shares; l++) {
@@ -212,7 +211,7 @@ static enum ulp_status find_output(struct ulp_betweening *b, struct ulp_error *e
         status = ulp_between_find_output(b, &outputs, error);
     if (status == ULP_OK) {
         const char *name = outputs.items[b->output].name;
-        b->out->output = ulp_arena_text(b->out->memory, name, strlen(name));
+        b->out->output = ulp_arena_copy(b->out->memory, name);
         status = ulp_taken(b->out->output, error);
     }
     ulp_tensor_set_free(&outputs);
@@ -259,8 +258,8 @@ static enum ulp_status name_node(struct ulp_between *out, const struct ulp_progr
                                  size_t n, struct ulp_between_node *node, struct ulp_error *error)
 {
     const char *name = ulp_program_node_name(program, n), *op = ulp_program_node_op(program, n);
-    node->name = ulp_arena_text(out->memory, name, strlen(name));
-    node->op = ulp_arena_text(out->memory, op, strlen(op));
+    node->name = ulp_arena_copy(out->memory, name);
+    node->op = ulp_arena_copy(out->memory, op);
     return ulp_taken(node->name && node->op, error);
 }
 
@@ -312,7 +311,7 @@ static void finish_figures(struct ulp_betweening *b)
 static enum ulp_status take_name(struct ulp_between *out, const char *text, char **to,
                                  struct ulp_error *error)
 {
-    *to = ulp_arena_text(out->memory, text, strlen(text));
+    *to = ulp_arena_copy(out->memory, text);
     return ulp_taken(*to, error);
 }
 

@@ -151,7 +151,7 @@ enum ulp_status ulp_between_see_caches(struct ulp_betweening *b, const struct ul
                                   "channels of a cache", error));
         struct ulp_between_cache *to = &b->caches[out->cache_count];
         *to = (struct ulp_between_cache){.node = event->index};
-        to->name = ulp_arena_text(out->memory, event->name, strlen(event->name));
+        to->name = ulp_arena_copy(out->memory, event->name);
         to->what = ulp_arena_text(out->memory, which ? "values" : "keys", which ? 6 : 4);
         ULP_TRY(ulp_taken(to->name && to->what, error));
         double *largest = memory;

@@ -108,7 +108,6 @@ static void add_headline(struct ulp_json_writer *writer, const void *between, co
 
 static json_t *make_between_document(const struct ulp_between *between)
 {
-    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_between, add_headline, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_headline head = {0};

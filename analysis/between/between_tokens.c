@@ -135,8 +135,7 @@ enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,
     if (!b->out->tokens) {
         struct ulp_text text = {0};
         ulp_text_add(&text, ids ? "input %s, the next position's" : "%s", from);
-        b->out->tokens =
-            text.failed ? NULL : ulp_arena_text(b->out->memory, text.data, strlen(text.data));
+        b->out->tokens = text.failed ? NULL : ulp_arena_copy(b->out->memory, text.data);
         ulp_text_free(&text);
         ULP_TRY(ulp_taken(b->out->tokens, error));
     }

@@ -101,7 +101,7 @@ static enum ulp_status add_parts(struct trying *t, struct ulp_error *error)
     int counts[2];
     for (int i = 0; i < 2; i++) {
         const char *name = i ? options->second.name : options->first.name;
-        names[i] = ulp_arena_text(t->memory, name, strlen(name));
+        names[i] = ulp_arena_copy(t->memory, name);
         ULP_TRY(ulp_taken(names[i], error));
         counts[i] = split_name(names[i], parts[i]);
     }
@@ -288,7 +288,7 @@ enum ulp_status ulp_between_try(struct ulp_betweening *b, struct ulp_error *erro
             *error = why;
             return status;
         }
-        change.what = ulp_arena_text(out->memory, t.changes[i].what, strlen(t.changes[i].what));
+        change.what = ulp_arena_copy(out->memory, t.changes[i].what);
         ULP_TRY(ulp_taken(change.what, error));
         change.nats = t.changes[i].sum / (double)out->token_count;
         change.closes = 1 - change.nats / out->nats;

@@ -34,7 +34,6 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
 
 static json_t *make_doctor_document(const struct ulp_doctor *doctor)
 {
-    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_doctor, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_headline headline = {0};

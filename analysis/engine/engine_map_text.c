@@ -258,7 +258,6 @@ static json_t *make_engine_document(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes,
                                     const struct ulp_engine_map_changes *changes)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct document document = {built, wishes, changes};
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map, add_rest, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, &document, name_node};

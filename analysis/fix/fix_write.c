@@ -59,7 +59,6 @@ static void add_gain(struct ulp_json_writer *writer, const void *of, const void 
 
 static json_t *make_fix_document(const struct ulp_fix *fix)
 {
-    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_fix, add_tiles, NULL},
                                                  {&ulp_struct_fix_edit, add_gain, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};

@@ -289,7 +289,6 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
 
 static json_t *make_proof_document(const struct ulp_proof *proof)
 {
-    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_proof_output, add_proven, NULL},
                                                  {&ulp_struct_proof, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};

@@ -122,7 +122,6 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
 /* NULL: no memory. */
 static json_t *make_scales_document(const struct ulp_scales *scales)
 {
-    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_scales, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_headline head = {0};

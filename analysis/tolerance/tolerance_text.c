@@ -179,7 +179,6 @@ static void add_said(struct ulp_json_writer *writer, const void *of, const void 
 
 static json_t *make_tolerance_document(const struct ulp_tolerance *tolerance)
 {
-    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_unjudged_list, NULL,
                                                   ulp_json_put_unjudged},
                                                  {&ulp_struct_tolerance_output, add_range, NULL},
