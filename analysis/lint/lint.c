@@ -6,6 +6,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "data/data.h"
 #include "base/options.h"
 
 #define ULP_LINT_WEAK (ULP_TARGET_TRT8 | ULP_TARGET_TRT10)
@@ -72,14 +73,6 @@ static void run_rules(struct ulp_lint *lint)
     }
 }
 
-static bool has_size(const struct ulp_lint_options *options, const char *name)
-{
-    for (size_t i = 0; i < options->dim_count; i++)
-        if (name && strcmp(options->dims[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* "batch, dimension 2 of 'x'": the inputs' free dimensions that no one gave a size. False: no
  * memory. */
 static bool list_assumed(const struct ulp_lint *lint, const char **out)
@@ -89,7 +82,8 @@ static bool list_assumed(const struct ulp_lint *lint, const char **out)
         const struct ulp_value_info info = ulp_model_input(lint->model, i);
         for (int d = 0; d < info.rank; d++) {
             const char *name = info.dim_names[d], *comma = text.length ? ", " : "";
-            if (info.dims[d] >= 0 || has_size(lint->options, name) ||
+            if (info.dims[d] >= 0 ||
+                ulp_dims_find(lint->options->dims, lint->options->dim_count, &info, d) ||
                 (name && text.data && strstr(text.data, name)))
                 continue;
             if (name)
@@ -157,6 +151,7 @@ enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lin
     ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_lint_result){0};
     ULP_OPTIONS_TAKE(ulp_lint_options, options, error);
+    ULP_TRY(ulp_dims_check(model, options->dims, options->dim_count, error));
     const double started = ulp_seconds_now();
     struct ulp_lint lint = {.model = model, .options = options};
     lint.targets = lint.options->targets ? lint.options->targets : ULP_TARGET_ALL;

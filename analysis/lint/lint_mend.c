@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
+#include "run/program/program.h"
 
 #define EPSILON 0x1p-14 /* FP16's least normal number, for those that vanish */
 
@@ -49,7 +50,7 @@ static enum ulp_status open(struct mending *m, struct ulp_error *error)
     struct ulp_error refused = {0};
     ULP_TRY(ulp_arithmetic_find("fp64", &m->lane, error));
     const enum ulp_status status = run_given(m, &refused);
-    if (status != ULP_OK && !ulp_resized_refuses(status)) {
+    if (status != ULP_OK && !ulp_program_refuses(status)) {
         *error = refused;
         return status;
     }

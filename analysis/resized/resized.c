@@ -15,12 +15,6 @@
  * alone is free, 2 and 3 are tried. */
 #define COST_MOST 4
 
-bool ulp_resized_refuses(enum ulp_status status)
-{
-    return status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED ||
-           status == ULP_ERROR_USAGE;
-}
-
 static enum ulp_status run_program(const struct ulp_resizing *given, struct ulp_program *program,
                                    const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
                                    struct ulp_error *error)
@@ -46,7 +40,7 @@ static enum ulp_status try_inputs(const struct ulp_resizing *given,
     if (*takes)
         status = run_program(given, program, inputs, out, &refused);
     *takes &= status == ULP_OK;
-    if (status == ULP_OK || ulp_resized_refuses(status))
+    if (status == ULP_OK || ulp_program_refuses(status))
         return ULP_OK;
     *error = refused;
     return status;

@@ -33,9 +33,6 @@ struct ulp_resized {
 enum ulp_status ulp_resized_find(const struct ulp_resizing *given, struct ulp_resized *out,
                                  struct ulp_error *error);
 void ulp_resized_free(struct ulp_resized *resized);
-/* Is it the model or its inputs that cannot be computed, and not a lack of memory or an end that
- * was asked for? */
-bool ulp_resized_refuses(enum ulp_status status);
 /* "at the samples' sizes and at N=5, T=3 and N=2, T=7", "at the samples' sizes only". */
 void ulp_resized_say(struct ulp_text *out, const struct ulp_resized *resized, size_t sample_count);
 

@@ -85,7 +85,7 @@ static enum ulp_status measure_sample(struct changing *c, const struct ulp_sampl
     const enum ulp_status status = run_changed(c, &c->programs, sample->inputs, &values, &refused);
     if (status == ULP_OK)
         return compare_outputs(c, sample->name, truths, &values, error);
-    if (!ulp_resized_refuses(status)) {
+    if (!ulp_program_refuses(status)) {
         *error = refused;
         return status;
     }

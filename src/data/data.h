@@ -61,3 +61,18 @@ char *ulp_base64_encode(const void *const parts[], const size_t counts[], size_t
                         struct ulp_budget *budget);
 /* The bytes, of length / 4 * 3 at most, into out; false: the text is no base64. */
 bool ulp_base64_decode(const char *text, size_t length, unsigned char *out, size_t *count);
+
+/* ---- dim_value.c ---- */
+
+/* What options and messages call a dimension of an input: its symbol, else as "x[2]". */
+enum { ULP_DIM_TEXT = 216 };
+const char *ulp_dim_text(const struct ulp_value_info *info, int dimension, char *buffer);
+/* Is each an open dimension of an input, and no negative size? */
+enum ulp_status ulp_dims_check(const struct ulp_model *model, const struct ulp_dim_value *dims,
+                               size_t count, struct ulp_error *error);
+/* NULL: no size is given. */
+const struct ulp_dim_value *ulp_dims_find(const struct ulp_dim_value *dims, size_t count,
+                                          const struct ulp_value_info *info, int dimension);
+/* Declared, given, or 1. */
+int64_t ulp_dim_size(const struct ulp_value_info *info, int dimension,
+                     const struct ulp_dim_value *dims, size_t count);

@@ -2,6 +2,7 @@ libulpscope_a_SOURCES += \
 	%D%/base64.c \
 	%D%/check_inputs.c \
 	%D%/data.h \
+	%D%/dim_value.c \
 	%D%/engine/engine_json.c \
 	%D%/engine/engine_line.c \
 	%D%/engine/engine_onnx.c \

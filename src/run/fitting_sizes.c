@@ -8,6 +8,7 @@
 #include "base/memory/alloc.h"
 #include "base/options.h"
 #include "base/text/names.h"
+#include "data/data.h"
 #include "run/program/program.h"
 #include "run/random_inputs.h"
 
@@ -103,12 +104,6 @@ static enum ulp_status open(struct fitting *f, struct ulp_arena *arena, struct u
 
 /* ---- trying ---- */
 
-static bool is_refusal(enum ulp_status status)
-{
-    return status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED ||
-           status == ULP_ERROR_USAGE;
-}
-
 static enum ulp_status run(const struct fitting *f, const struct ulp_tensor_set *inputs,
                            struct ulp_error *error)
 {
@@ -122,16 +117,11 @@ static enum ulp_status run(const struct fitting *f, const struct ulp_tensor_set 
 static double count_elements(const struct fitting *f)
 {
     double sum = 0;
-    char buffer[ULP_DIM_TEXT];
     for (size_t i = 0; i < ulp_model_input_count(f->model); i++) {
         const struct ulp_value_info info = ulp_model_input(f->model, i);
         double count = 1;
         for (int d = 0; d < info.rank; d++) {
-            int64_t size = info.dims[d] < 0 ? 1 : info.dims[d];
-            for (size_t v = 0; v < f->given + f->open && info.dims[d] < 0; v++)
-                if (strcmp(f->dims[v].name, ulp_dim_text(&info, d, buffer)) == 0)
-                    size = f->dims[v].value;
-            count *= (double)size;
+            count *= (double)ulp_dim_size(&info, d, f->dims, f->given + f->open);
         }
         sum += count;
     }
@@ -151,7 +141,7 @@ static enum ulp_status attempt(struct fitting *f, struct ulp_error *error)
     if (f->found) {
         *f->out = inputs;
         inputs = (struct ulp_tensor_set){0};
-    } else if (!is_refusal(status)) {
+    } else if (!ulp_program_refuses(status)) {
         *error = refused;
         return status;
     } else if (f->refused_count++ < 2)

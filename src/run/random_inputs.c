@@ -18,69 +18,6 @@ struct range {
     uint64_t key;
 };
 
-const char *ulp_dim_text(const struct ulp_value_info *info, int dimension, char *buffer)
-{
-    if (info->dim_names[dimension])
-        return info->dim_names[dimension];
-    snprintf(buffer, ULP_DIM_TEXT, "%.200s[%d]", info->name, dimension);
-    return buffer;
-}
-
-/* Is it an open dimension of an input? In *known what there is, each symbol once. */
-static bool find_dim(const struct ulp_model *model, const char *wanted, struct ulp_text *known)
-{
-    ULP_SCOPED(ulp_names_free) struct ulp_names symbols = {0};
-    char buffer[ULP_DIM_TEXT];
-    bool found = false;
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        for (int d = 0; d < info.rank; d++) {
-            const char *name = ulp_dim_text(&info, d, buffer), *symbol = info.dim_names[d];
-            if (info.dims[d] >= 0 || (symbol && ulp_names_find(&symbols, symbol) >= 0))
-                continue;
-            if (symbol && !ulp_names_add(&symbols, symbol, 0))
-                known->failed = true;
-            found |= strcmp(name, wanted) == 0;
-            ulp_text_add(known, " %.60s", name);
-        }
-    }
-    return found;
-}
-
-/* The dimensions' names a value may be given for must be the model's, or a typing error would go
- * unseen. */
-static enum ulp_status check_dims(const struct ulp_model *model, const struct ulp_dim_value *dims,
-                                  size_t dim_count, struct ulp_error *error)
-{
-    for (size_t v = 0; v < dim_count; v++) {
-        ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
-        const bool found = find_dim(model, dims[v].name, &known);
-        if (known.failed)
-            return ulp_out_of_memory(error);
-        if (!found)
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "no input has a dimension named '%.100s'; named ones:%.1000s",
-                            dims[v].name, known.data ? known.data : " none");
-        if (dims[v].value < 0)
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "dimension '%.100s' is %lld, expected 0 or more", dims[v].name,
-                            (long long)dims[v].value);
-    }
-    return ULP_OK;
-}
-
-static int64_t choose_dim(const struct ulp_value_info *info, int d,
-                          const struct ulp_dim_value *dims, size_t dim_count)
-{
-    char buffer[ULP_DIM_TEXT];
-    if (info->dims[d] >= 0)
-        return info->dims[d];
-    for (size_t v = 0; v < dim_count; v++)
-        if (strcmp(ulp_dim_text(info, d, buffer), dims[v].name) == 0)
-            return dims[v].value;
-    return 1;
-}
-
 /* The largest integers within the type, and within [low, high]; false when there are none. Doubles
  * hold every bound but the tops of 64-bit types, which stay exact because only the comparison is in
  * double. */
@@ -180,7 +117,7 @@ static enum ulp_status make_input(struct ulp_tensor *out, const struct ulp_value
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "has no declared shape; give the inputs from a file");
     for (int d = 0; d < info->rank; d++)
-        shape[d] = choose_dim(info, d, dims, dim_count);
+        shape[d] = ulp_dim_size(info, d, dims, dim_count);
     ULP_TRY(ulp_tensor_describe(out, info->type, ULP_ELEMENT_COUNT, 0, info->rank, shape, error));
     ULP_TRY(ulp_tensor_allocate(out, budget, error));
     return fill(out, range, error);
@@ -209,7 +146,7 @@ enum ulp_status ulp_random_options_check(const struct ulp_model *model,
                                          struct ulp_error *error)
 {
     ULP_TRY(check_ranges(model, options, error));
-    return check_dims(model, options->dims, options->dim_count, error);
+    return ulp_dims_check(model, options->dims, options->dim_count, error);
 }
 
 enum ulp_status ulp_random_inputs_at(const struct ulp_model *model,

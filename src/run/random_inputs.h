@@ -3,10 +3,6 @@
 
 #include <ulpscope/model.h>
 
-/* What options and messages call a dimension of an input: its symbol, else as "x[2]". */
-enum { ULP_DIM_TEXT = 216 };
-const char *ulp_dim_text(const struct ulp_value_info *info, int dimension, char *buffer);
-
 /* Are the ranges and dimensions those of inputs? */
 enum ulp_status ulp_random_options_check(const struct ulp_model *model,
                                          const struct ulp_random_options *options,

@@ -88,6 +88,13 @@ then
         grep -qF "; ${row#*|}" out || fail "sizes of ${row%%|*}: $(cat out)"
     done
     "$program" run state.onnx --dim 'state[0]=3' --dim time=5 >out 2>&1 || fail "a size by its place: $(cat out)"
+    # of the graph alone, too: every size is given, so that none is assumed
+    "$program" lint state.onnx --dim 'state[0]=3' --dim time=5 --dim batch=1 --json sizes.json >out 2>&1 || fail "sizes for lint: $(cat out)"
+    grep -q '"assumed"' sizes.json && fail "lint assumes sizes that were given: $(cat sizes.json)"
+    for command in run lint audit prove doctor overflow; do
+        expect 2 "$command, a dimension that is none" "$program" $command state.onnx --dim 'state[1]=3'
+        shows err "no input has a dimension named 'state[1]'; named ones: batch time state[0]" "$command, a dimension that is none"
+    done
     for command in run audit prove doctor overflow; do
         "$program" $command open.onnx -q --dim height=1 >out 2>&1
         grep -q 'larger than .*; open sizes, set with --dim, --shape or --inputs: x\[2\] height = 1; x\[3\] width = ' out ||

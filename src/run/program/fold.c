@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/data.h"
 #include "run/lane.h"
 #include "run/program/open_program.h"
 #include "tensor/stored.h"
@@ -248,14 +249,6 @@ static void drop_constant_nodes(struct ulp_block *block)
     block->step_count = kept;
 }
 
-static int64_t dim_value(const struct ulp_program_options *options, const char *name)
-{
-    for (size_t i = 0; i < options->dim_count && name; i++)
-        if (strcmp(options->dims[i].name, name) == 0)
-            return options->dims[i].value;
-    return 1;
-}
-
 /* Shapes of the model's inputs: those given, else declared with `dims` for the symbolic ones. */
 static enum ulp_status describe_inputs(struct ulp_program *program,
                                        const struct ulp_program_options *options,
@@ -274,11 +267,11 @@ static enum ulp_status describe_inputs(struct ulp_program *program,
                             "%s: input '%s' has no declared shape: give inputs with --inputs",
                             program->model->path, slot->name);
         for (int d = 0; d < rank; d++)
-            dims[d] = given                      ? given->dims[d]
-                      : slot->info->dims[d] >= 0 ? slot->info->dims[d]
-                      : program->opening         ? ulp_opening_size(program->opening, slot->name,
-                                                                    slot->info->dim_names[d], d)
-                                                 : dim_value(options, slot->info->dim_names[d]);
+            dims[d] =
+                given ? given->dims[d]
+                : slot->info->dims[d] < 0 && program->opening
+                    ? ulp_opening_size(program->opening, slot->name, slot->info->dim_names[d], d)
+                    : ulp_dim_size(slot->info, d, options->dims, options->dim_count);
         enum ulp_type type =
             slot->info->type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info->type;
         enum ulp_status status =

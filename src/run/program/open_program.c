@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "data/data.h"
 
 ULP_FREES(ulp_program_free, struct ulp_program)
 
@@ -19,16 +20,14 @@ static const int64_t factors[] = {1, 8, 64, 448};
 
 /* ---- the list ---- */
 
-static int64_t given_size(const struct ulp_program_options *options, const struct ulp_free_size *of)
+static int64_t given_size(const struct ulp_program_options *options,
+                          const struct ulp_value_info *info, const struct ulp_free_size *of)
 {
     const struct ulp_tensor *given =
         options && options->inputs ? ulp_tensor_set_find(options->inputs, of->input) : NULL;
     if (given && of->dimension < given->rank)
         return given->dims[of->dimension];
-    for (size_t i = 0; options && i < options->dim_count && of->name; i++)
-        if (strcmp(options->dims[i].name, of->name) == 0)
-            return options->dims[i].value;
-    return 1;
+    return options ? ulp_dim_size(info, of->dimension, options->dims, options->dim_count) : 1;
 }
 
 enum ulp_status ulp_sizes_list(const struct ulp_model *model,
@@ -52,7 +51,7 @@ enum ulp_status ulp_sizes_list(const struct ulp_model *model,
                                                sizeof *out->items),
                               error));
             out->items[out->count] = size;
-            out->items[out->count++].size = given_size(options, &size);
+            out->items[out->count++].size = given_size(options, &value->info, &size);
         }
     }
     return ULP_OK;

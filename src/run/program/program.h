@@ -515,6 +515,14 @@ enum ulp_status ulp_program_resolve_step(struct ulp_program *program, struct ulp
 enum ulp_status ulp_program_resolve(struct ulp_program *program, struct ulp_block *block,
                                     struct ulp_error *error);
 
+/* Is it the model or its inputs that cannot be computed, and not a lack of memory or an end that
+ * was asked for? */
+static inline bool ulp_program_refuses(enum ulp_status status)
+{
+    return status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED ||
+           status == ULP_ERROR_USAGE;
+}
+
 /* fold.c: shapes, constants known before the run, last uses and costs. */
 enum ulp_status ulp_program_fold(struct ulp_program *program,
                                  const struct ulp_program_options *options,
