@@ -59,16 +59,19 @@ static void say_why(struct ulp_text *out, const struct ulp_between *b)
         ulp_text_show(out, "; no shares: %s", b->no_shares);
 }
 
+/* The command that says what each of both loses, with why it is to be run. */
+static void say_audit(struct ulp_text *out, const struct ulp_between *b, const char *why)
+{
+    ulp_text_show(out, "ulpscope audit %s -a %s,%s # %s", b->arguments, b->first, b->second, why);
+}
+
 static void say_todo(struct ulp_text *out, const struct ulp_between *b)
 {
     const struct ulp_between_change *best = b->changes;
     if (!b->change_count)
-        ulp_text_add(out, "no change of the second could be tried: ulpscope audit of each says "
-                          "what it loses");
+        say_audit(out, b, "no change of the second could be tried: says what each loses");
     else if (best->closes < CLOSES_LITTLE)
-        ulp_text_add(out,
-                     "of %zu changes tried none closes a tenth of it: it comes from many places",
-                     b->change_count);
+        say_audit(out, b, "no change tried closes a tenth of it: says what each loses, and where");
     else
         ulp_text_show(out, "%s: %.2g nats are left (of %zu changes tried)", best->what, best->nats,
                       b->change_count);
@@ -90,7 +93,7 @@ static void conclude(struct ulp_headline *head, const struct ulp_between *b)
                       "%s and %s give the %zu given tokens equal log-probabilities (%s)", b->first,
                       b->second, b->token_count, b->tokens);
     if (b->nonfinite)
-        ulp_text_add(&head->todo, "ulpscope audit -a names the node where they begin");
+        say_audit(&head->todo, b, "names the node where they begin");
     else if (b->nats > 0) {
         say_why(&head->why, b);
         say_todo(&head->todo, b);

@@ -142,6 +142,7 @@ np.save("more.npy", np.arange(6))
 END
 expect 0 "not finite" "$program" audit far.onnx -i far.npz --between bf16,fp16 -q --json far.json
 fields far.json '"cannot be compared" in r["verdict"] and r["nonfinite"] == 1 and r["nats"] is None and r["most"] is None and not r["changes"]' "not finite"
+fields far.json 'r["do"].startswith("ulpscope audit far.onnx -i far.npz -a bf16,fp16 # ")' "not finite: a command"
 expect 0 "one step" "$program" audit far.onnx -i step.npz --tokens step.npy --between bf16,fp16 -q --json step.json
 fields step.json '[c["tokens"] for c in r["contexts"]] == [5] and r["contexts"][0]["length"] == 1' "one step"
 expect 3 "more tokens than positions" "$program" audit far.onnx -i step.npz --tokens more.npy --between bf16,fp16 -q
