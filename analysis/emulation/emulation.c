@@ -10,6 +10,8 @@ static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_e
     struct ulp_arena *memory = emulation->memory;
     ULP_TAKE(emulation->inputs, memory, problems, error);
     ULP_TAKE(emulation->truths, memory, problems, error);
+    ULP_TAKE(emulation->scored, memory, problems, error);
+    ULP_TAKE(emulation->scores, memory, problems, error);
     ULP_TAKE(emulation->integers, memory, problems, error);
     ULP_TAKE(emulation->shapes, memory, problems, error);
     ULP_TAKE(emulation->shape_of, memory, problems, error);

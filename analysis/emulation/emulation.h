@@ -87,6 +87,8 @@ struct ulp_emulation {
     struct ulp_limit *limits;
     size_t limit_count;
     struct ulp_tensor_set *truths; /* of each problem: the reference's outputs */
+    bool *scored;                  /* of each problem: the figure of its truth is known */
+    double *scores;                /* the given scorer's, which may take long */
     struct ulp_tensor **integers;  /* of each problem, by slot of the main graph: the reference's */
     /* Where runs take the reference's decisions (follows): by output, it diverged before. One that
      * is nothing but a decision is left out of what is judged, as long as another is there. */

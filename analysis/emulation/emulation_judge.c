@@ -260,6 +260,23 @@ static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t 
     return ULP_OK;
 }
 
+/* Of a problem's truth it is asked for once. */
+static enum ulp_status score_truth(const struct ulp_emulation *emulation,
+                                   const struct ulp_tensor_set *truth, double *out,
+                                   struct ulp_error *error)
+{
+    const struct ulp_scorer *scorer = emulation->given.scorer;
+    for (size_t p = 0; p < emulation->problem_count; p++)
+        if (truth == &emulation->truths[p]) {
+            if (!emulation->scored[p])
+                ULP_TRY(scorer->score(scorer->context, truth, &emulation->scores[p], error));
+            emulation->scored[p] = true;
+            *out = emulation->scores[p];
+            return ULP_OK;
+        }
+    return scorer->score(scorer->context, truth, out, error);
+}
+
 /* Besides, the task's own figure. A loss where none is allowed is too much by its part of the
  * figure. */
 static enum ulp_status judge_score(const struct ulp_emulation *emulation,
@@ -272,7 +289,7 @@ static enum ulp_status judge_score(const struct ulp_emulation *emulation,
     if (!scorer || isinf(out->ratio))
         return ULP_OK;
     ULP_TRY(scorer->score(scorer->context, outputs, &own, error));
-    ULP_TRY(scorer->score(scorer->context, truth, &reference, error));
+    ULP_TRY(score_truth(emulation, truth, &reference, error));
     const double lost = reference - own;
     if (lost > scorer->loss)
         keep_worst_ratio(out,
