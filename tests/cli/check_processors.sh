@@ -127,4 +127,19 @@ expect 1 "compare, some elements a step off" "$program" compare full.onnx near.n
 fields compared.json "$saturated" "compare, some elements a step off"
 expect 0 "compare, exact" "$program" compare full.onnx exact.npz -i x.npz -a fp32,qdq=integer
 
+# weights that 60 sums of themselves make have 2^60 ways back to the first: whether a caller may give it is told by one walk
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+sums = [node("Add", f"c{i} c{i}", f"c{i + 1}") for i in range(60)]
+for name, inputs in ("fixed", {}), ("given", {"c0": (32, 8)}):
+    write_model(f"{name}.onnx", [*sums, node("DequantizeLinear", "c60 s", "w"), node("MatMul", "x w", "y", "product")], {"x": (4, 32), **inputs}, ["y"],
+                {"c0": np.ones((32, 8), "i1"), "s": np.float32(.1)}, opset=17, types={"c0": 3})
+END
+for name in fixed given; do
+    expect 0 "weights by many ways, $name" timeout 60 "$program" lint $name.onnx --for ort --json $name.json
+done
+fields fixed.json '[f["node"] for f in r["findings"] if f["rule"] == "weights-coded"] == ["product"]' "weights by many ways"
+fields given.json 'not any(f["rule"] == "weights-coded" for f in r["findings"])' "weights that a caller may give"
+
 exit $failed

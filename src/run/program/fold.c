@@ -231,12 +231,22 @@ static enum ulp_status fold_step(struct ulp_program *program, struct ulp_block *
     return status;
 }
 
+/* Steps stand in order, so that one walk hands on what a caller may give. */
 static void set_producers(struct ulp_block *block)
 {
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t o = 0; o < block->steps[s].output_count; o++)
-            if (block->steps[s].outputs[o] >= 0)
-                block->slots[block->steps[s].outputs[o]].producer = (int)s;
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        bool given = false;
+        for (size_t i = 0; i < step->own_input_count; i++) {
+            const int slot = step->inputs[i];
+            given |= slot >= 0 && (block->slots[slot].overridable || block->slots[slot].of_default);
+        }
+        for (size_t o = 0; o < step->output_count; o++)
+            if (step->outputs[o] >= 0) {
+                block->slots[step->outputs[o]].producer = (int)s;
+                block->slots[step->outputs[o]].of_default = given;
+            }
+    }
 }
 
 /* Constant nodes are values, not work: they leave the list of steps. */

@@ -307,16 +307,6 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
                     NULL, lanes, slots, FACTOR_COUNT, error);
 }
 
-/* May a caller give it, or what it is made of, in place of a default? */
-static bool is_given(const struct fuse *fuse, int slot)
-{
-    const struct ulp_step *step = ulp_block_producer(fuse->block, slot);
-    bool is = slot >= 0 && fuse->block->slots[slot].overridable;
-    for (size_t i = 0; step && i < step->own_input_count; i++)
-        is |= step->inputs[i] >= 0 && is_given(fuse, step->inputs[i]);
-    return is;
-}
-
 /* The blocks of a matrix of 2 to 8 bits with known scales, of which alone ONNX Runtime's CPU
  * provider makes MatMulNBits; 0: it does not. columns: the axis of what is computed. */
 static int64_t find_blocks(const struct fuse *fuse, const struct ulp_step *w, int64_t columns)
@@ -329,7 +319,7 @@ static int64_t find_blocks(const struct fuse *fuse, const struct ulp_step *w, in
     int64_t axis = ulp_node_int(w->bound.node, "axis", 1);
     if (!codes || !scale || codes->rank != 2 || ulp_element_is_float(codes->element) ||
         ulp_type_rows[codes->type].file_bits > 8 || (zero >= 0 && !known_value(fuse, zero)) ||
-        is_given(fuse, w->outputs[0]) || !is_read_once(fuse->block, w->outputs[0]))
+        fuse->block->slots[w->outputs[0]].of_default || !is_read_once(fuse->block, w->outputs[0]))
         return 0;
     axis += axis < 0 ? 2 : 0;
     if (block)
@@ -381,12 +371,13 @@ int64_t ulp_step_coded_block(struct ulp_program *program, const struct ulp_block
     const bool half = block->slots[step->inputs[0]].shape.type == ULP_TYPE_FLOAT16;
     const struct ulp_tensor *bias =
         input_slot(step, 2) < 0 ? NULL : &block->slots[input_slot(step, 2)].shape;
-    const int result = find_unclipped(fuse, step->outputs[0]);
+    const int64_t found = find_weight_blocks(fuse, step->inputs[1], gemm);
+    const int result = found ? find_unclipped(fuse, step->outputs[0]) : -1;
     if (result < 0 || (half && x) || (from != ULP_TYPE_INT16 && from != ULP_TYPE_UINT16) ||
         (bias && (bias->rank != 1 || bias->count != (size_t)w->dims[1])) ||
         is_requantised(fuse, result, half))
         return 0;
-    return find_weight_blocks(fuse, step->inputs[1], gemm);
+    return found;
 }
 
 static enum ulp_status fuse_weights(const struct fuse *fuse, struct ulp_step *step,

@@ -22,6 +22,7 @@ struct ulp_program_slot {
      */
     const struct ulp_tensor *constant;
     bool overridable;                 /* an initializer that is an input of the graph, too */
+    bool of_default;                  /* it is made of such a one */
     struct ulp_magnitudes magnitudes; /* of constant, once a lane has lowered it */
     /* its value in FP32 when that is known at compiling, for shapes only; NULL: not known */
     const struct ulp_tensor *known;
