@@ -267,15 +267,23 @@ static bool is_dequantised_byte(struct ulp_lint_place dequantize)
     return type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT8;
 }
 
+static bool is_quantised(struct ulp_lint_place place)
+{
+    const int out = ulp_lint_output(place, 0);
+    bool is = false;
+    for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++)
+        is |= ulp_lint_is(ulp_lint_reader(place.graph, out, i), "QuantizeLinear");
+    return is;
+}
+
 /* Perhaps behind a Relu. */
 static bool is_quantised_again(struct ulp_lint_place place)
 {
     const int out = ulp_lint_output(place, 0);
-    bool again = false;
+    bool again = is_quantised(place);
     for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
         const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
-        again |= ulp_lint_is(reader, "QuantizeLinear") ||
-                 (ulp_lint_is(reader, "Relu") && is_quantised_again(reader));
+        again |= ulp_lint_is(reader, "Relu") && is_quantised(reader);
     }
     return again;
 }
