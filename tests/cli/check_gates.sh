@@ -330,6 +330,10 @@ empty() {
 empty layer-precisions obeyed --layer-precisions ""
 empty lint "$program" lint "$model" --layer-precisions ""
 empty plan obeyed --plan=
+for option in --html --out -o; do
+    expect 2 "standard output: $option" "$program" plan "$model" $option -
+    shows err "standard output takes JSON or Markdown alone" "standard output: $option"
+done
 for option in --fail-above --keep --plan --arith --reference --out --html --inputs; do
     empty "audit $option" "$program" audit "$model" -i "$inputs" $option ""
     empty "audit $option=" "$program" audit "$model" -i "$inputs" $option=

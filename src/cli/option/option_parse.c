@@ -166,6 +166,11 @@ static _Noreturn void refuse_unknown(const char *text, size_t length)
 
 /* ---- the words of a command line ---- */
 
+static bool may_be_stream(const struct option_row *row)
+{
+    return row == json_rows || row == json_rows + 1;
+}
+
 /* A value that is empty is a variable of a shell that is not set, and would be no value in
  * silence: no option and no path has an empty one. */
 static void add_option_given(struct placed found, char *value)
@@ -177,6 +182,10 @@ static void add_option_given(struct placed found, char *value)
     }
     if (value && !*value)
         refuse("%s: the value is empty", say_option(found.row, name));
+    if (value && found.row->writes && strcmp(value, "-") == 0 && !may_be_stream(found.row))
+        refuse("%s: standard output takes JSON or Markdown alone; name a file or folder (./- for "
+               "one of that name)",
+               say_option(found.row, name));
     add_line(found, value, true);
 }
 
@@ -403,9 +412,8 @@ void visit_arguments(use_argument *use, void *context)
         const char *value = line.items[i].value;
         if (!line.items[i].is_given && !row->writes)
             continue;
-        const bool no_file =
-            value && ((row->reads && is_listed(row, value)) ||
-                      ((row == json_rows || row == json_rows + 1) && strcmp(value, "-") == 0));
+        const bool no_file = value && ((row->reads && is_listed(row, value)) ||
+                                       (may_be_stream(row) && strcmp(value, "-") == 0));
         goes_on = use(context, row, no_file ? NULL : value);
     }
 }
