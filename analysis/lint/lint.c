@@ -73,7 +73,7 @@ static void run_rules(struct ulp_lint *lint)
     }
 }
 
-/* "batch, dimension 2 of 'x'": the inputs' free dimensions that no one gave a size. False: no
+/* "batch, x[2]": the inputs' free dimensions that no one gave a size. False: no
  * memory. */
 static bool list_assumed(const struct ulp_lint *lint, const char **out)
 {
@@ -82,14 +82,12 @@ static bool list_assumed(const struct ulp_lint *lint, const char **out)
         const struct ulp_value_info info = ulp_model_input(lint->model, i);
         for (int d = 0; d < info.rank; d++) {
             const char *name = info.dim_names[d], *comma = text.length ? ", " : "";
+            char buffer[ULP_DIM_TEXT];
             if (info.dims[d] >= 0 ||
                 ulp_dims_find(lint->options->dims, lint->options->dim_count, &info, d) ||
                 (name && text.data && strstr(text.data, name)))
                 continue;
-            if (name)
-                ulp_text_add(&text, "%s%s", comma, name);
-            else
-                ulp_text_add(&text, "%sdimension %d of '%s'", comma, d, info.name);
+            ulp_text_add(&text, "%s%s", comma, ulp_dim_text(&info, d, buffer));
         }
     }
     *out = text.length ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;

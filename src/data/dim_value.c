@@ -31,7 +31,7 @@ static bool find_dim(const struct ulp_model *model, const char *wanted, struct u
             if (symbol && !ulp_names_add(&symbols, symbol, 0))
                 known->failed = true;
             found |= strcmp(name, wanted) == 0;
-            ulp_text_add(known, " %.60s", name);
+            ulp_text_add(known, symbol ? " %.60s (%.60s[%d])" : " %.60s", name, info.name, d);
         }
     }
     return found;
@@ -49,7 +49,7 @@ enum ulp_status ulp_dims_check(const struct ulp_model *model, const struct ulp_d
             return ulp_out_of_memory(error);
         if (!found)
             return ulp_fail(error, ULP_ERROR_USAGE,
-                            "no input has a dimension named '%.100s'; named ones:%.1000s",
+                            "no input has an open dimension '%.100s'; there are:%.1000s",
                             dims[v].name, known.data ? known.data : " none");
         if (dims[v].value < 0)
             return ulp_fail(error, ULP_ERROR_USAGE,

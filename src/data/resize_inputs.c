@@ -108,13 +108,10 @@ static void say(struct ulp_text *said, const struct ulp_model *model, const stru
                 size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        ulp_text_add(said, i ? ", " : "");
-        if (list[i].name)
-            ulp_text_show(said, "%s", list[i].name);
-        else
-            ulp_text_show(said, "dimension %d of %s", list[i].axis,
-                          ulp_model_input(model, list[i].input).name);
-        ulp_text_add(said, "=%lld", (long long)list[i].drawn);
+        char buffer[ULP_DIM_TEXT];
+        const struct ulp_value_info info = ulp_model_input(model, list[i].input);
+        ulp_text_show(said, "%s", ulp_dim_text(&info, list[i].axis, buffer));
+        ulp_text_add(said, "=%lld%s", (long long)list[i].drawn, i + 1 < count ? ", " : "");
     }
 }
 

@@ -45,7 +45,7 @@ done <<'END_ROWS'
 2|"--input-range"|prove model.onnx --range patches=0,1
 3|missing.npz: cannot be read|audit model.onnx -i missing.npz
 3|expected an .npz, as numpy.savez(path, NAME=array) makes|audit model.onnx -i model.onnx
-2|no input has a dimension named 'N'; named ones: batch|audit model.onnx --dim N=4
+2|no input has an open dimension 'N'; there are: batch|audit model.onnx --dim N=4
 2|no node is called 'Softmax' (did you mean "block/attention/Softmax"?)|audit model.onnx -a fp16 --keep Softmax=fp32
 2|the model has no operator 'Softmx' (did you mean "Softmax"?)|audit model.onnx -a fp16 --keep op:Softmx=fp32
 2|an allocation of bits needs a tolerance, as sqnr_db=60|quantise model.onnx -i inputs.npz --formats bf16,fp16
@@ -93,7 +93,7 @@ then
     grep -q '"assumed"' sizes.json && fail "lint assumes sizes that were given: $(cat sizes.json)"
     for command in run lint audit prove doctor overflow; do
         expect 2 "$command, a dimension that is none" "$program" $command state.onnx --dim 'state[1]=3'
-        shows err "no input has a dimension named 'state[1]'; named ones: batch time state[0]" "$command, a dimension that is none"
+        shows err "no input has an open dimension 'state[1]'; there are: batch (x[0]) time (x[1]) state[0]" "$command, a dimension that is none"
     done
     for command in run audit prove doctor overflow; do
         "$program" $command open.onnx -q --dim height=1 >out 2>&1

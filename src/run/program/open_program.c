@@ -61,7 +61,7 @@ const char *ulp_free_size_text(const struct ulp_free_size *size, char *buffer, s
 {
     if (size->name)
         return size->name;
-    snprintf(buffer, bytes, "dimension %d of '%s'", size->dimension, size->input);
+    snprintf(buffer, bytes, "%s[%d]", size->input, size->dimension);
     return buffer;
 }
 

@@ -32,7 +32,7 @@ struct ulp_sizes {
 enum ulp_status ulp_sizes_list(const struct ulp_model *model,
                                const struct ulp_program_options *options, struct ulp_arena *arena,
                                struct ulp_sizes *out, struct ulp_error *error);
-/* What messages call it: "batch", "dimension 2 of 'x'". */
+/* What messages call it: "batch", "x[2]". */
 const char *ulp_free_size_text(const struct ulp_free_size *size, char *buffer, size_t bytes);
 
 /* Draw sizes from 5 on, each unlike the others: small ones for an even seed, large ones for an odd
