@@ -340,19 +340,38 @@ static enum ulp_status report_inputs(const struct ulp_searcher *search, struct u
 
 /* ---- draws and the price ---- */
 
-static enum ulp_status count_fused(const struct ulp_searcher *search, size_t t,
+/* With nothing kept, in the kernels that follow from it. */
+static enum ulp_status judge_fused(struct ulp_searcher *search, const struct ulp_beside *lane,
+                                   struct ulp_arena *memory, struct ulp_search_sample *out,
+                                   struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &search->emulation.given;
+    struct ulp_judgement worst = {0}, judged;
+    size_t of = 0;
+    for (size_t s = 0; s < given->sample_count; s++) {
+        ULP_TRY(ulp_emulation_beside(&search->emulation, s, lane, 1, &judged, error));
+        if (s && !(judged.ratio > worst.ratio))
+            continue;
+        worst = judged;
+        of = s;
+    }
+    return ulp_search_sample_set(out, given->samples[of].name, &worst, memory, error);
+}
+
+static enum ulp_status count_fused(struct ulp_searcher *search, size_t t, struct ulp_arena *memory,
                                    struct ulp_search_target *out, struct ulp_error *error)
 {
     struct ulp_beside lane = {.arithmetic = search->targets[t]};
     if (lane.arithmetic.fuse == ULP_FUSE_NONE)
         return ULP_OK;
     out->kept_apart = !lane.arithmetic.inner_casts;
+    ULP_TRY(judge_fused(search, &lane, memory, &out->fused_sample, error));
     ULP_TRY(ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_before, error));
     ULP_TRY(ulp_search_keeps(search, search->best, &lane.keeps, error));
     return ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_count, error);
 }
 
-static enum ulp_status report_targets(const struct ulp_searcher *search, struct ulp_search *out,
+static enum ulp_status report_targets(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
     ULP_TAKE(out->targets, out->memory, search->target_count + 1, error);
@@ -369,7 +388,7 @@ static enum ulp_status report_targets(const struct ulp_searcher *search, struct 
                                              .median = verified->ratios[(verified->count - 1) / 2],
                                              .own = verified->own,
                                              .freedom = verified->freedom};
-        ULP_TRY(count_fused(search, t, target, error));
+        ULP_TRY(count_fused(search, t, out->memory, target, error));
         ULP_TRY(ulp_search_copy(out->memory, search->target_names[t], &target->name, error));
         ULP_TRY(ulp_search_copy(out->memory, verified->worst.output, &target->output, error));
         ULP_TRY(ulp_search_copy(out->memory, verified->worst.metric, &target->metric, error));

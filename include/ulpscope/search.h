@@ -160,6 +160,8 @@ struct ulp_search_target {
     double own;    /* the worst ratio of the samples themselves */
     /* nodes in kernels with others, with the plan and without */
     size_t fused_count, fused_before;
+    /* the worst sample without the plan as the target fuses; before_samples are node by node */
+    struct ulp_search_sample fused_sample;
     bool kept_apart; /* a kept node is a kernel of its own (fuse-casts=stored) */
     /* as many independent directions share the error as its spread over the draws says: below about
      * ten a single run says little */

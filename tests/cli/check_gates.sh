@@ -319,6 +319,16 @@ while IFS= read -r line; do
 done <out
 expect 1 "plan: nothing allowed" "$program" plan "$model" -i "$inputs" --tolerance max_abs=0 -q --json plan.json
 fields plan.json 'r["full"] is None and not r.get("met")' "plan: nothing allowed"
+# What the target does with nothing kept is said as it fuses, beside the figure node by node.
+expect 0 "plan: as it fuses" "$program" plan "$model" -i "$inputs" --for trt11 -q --json plan.json
+expect 0 "audit: as it fuses" "$program" audit "$model" -i "$inputs" -a trt11:fp16,trt11:fp16,fuse=none --no-attribute -q --json audit.json
+python3 - <<'END' || fail "plan: as it fuses"
+import json
+plan, audit = (json.load(open(f"{name}.json")) for name in ("plan", "audit"))
+fused, alone = (lane["outputs"][0]["entire"]["sqnr_db"] for lane in audit["lanes"])
+said = plan["targets"][0]["fused_sample"]["value"], plan["before_samples"][0]["value"]
+assert all(abs(x - y) < 1e-9 for x, y in zip(said, (fused, alone))) and fused > 40 > alone, (said, fused, alone)  # sums of squares in another order
+END
 
 # The value of a shell's variable that is not set.
 empty() {

@@ -39,6 +39,14 @@ static const char *widest(const struct ulp_search *found)
     return name_of(found, found->format_count - 1);
 }
 
+static bool fuses(const struct ulp_search *found)
+{
+    bool some = false;
+    for (size_t t = 0; t < found->target_count; t++)
+        some |= found->targets[t].fused_before > 0;
+    return some;
+}
+
 /* "67.6 dB at logits, without them 2.2 dB": of decibels and of one output no word twice. */
 static void add_figures(struct ulp_text *out, const struct ulp_search *found)
 {
@@ -52,7 +60,9 @@ static void add_figures(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(out, " (%.3g of the error allowed)", after->ratio);
     if (!before || !*before->metric || (some && !found->kept_count))
         return;
-    ulp_text_add(out, some ? ", without them " : "");
+    ulp_text_add(out, !some          ? ""
+                      : fuses(found) ? ", without them, node by node, "
+                                     : ", without them ");
     if (some && strcmp(before->metric, "sqnr_db") == 0 && isfinite(before->value) &&
         strcmp(before->output, after->output) == 0)
         ulp_text_add(out, "%.1f dB", ulp_tenths(before->value));
@@ -98,6 +108,22 @@ static void add_price(struct ulp_text *out, const struct ulp_search *found)
 /* Below so many directions a single run says little. */
 #define FREEDOM_LITTLE 10
 
+static void add_fused(struct ulp_text *out, const struct ulp_search *found,
+                      const struct ulp_search_target *target)
+{
+    if (!target->fused_before)
+        return;
+    ulp_text_show(out,
+                  "%s computes %zu of %zu nodes in kernels with others, without the plan %zu%s.\n",
+                  target->name, target->fused_count, found->node_count, target->fused_before,
+                  target->kept_apart ? ": a kept node is a kernel of its own" : "");
+    if (!found->kept_count || !(target->fused_sample.ratio <= 1))
+        return;
+    ulp_text_add(out, "As it fuses nothing needs to be kept (");
+    ulp_search_say_figure(out, &target->fused_sample);
+    ulp_text_add(out, "): the plan is for where a tensor between is stored.\n");
+}
+
 static void add_spread(struct ulp_text *out, const struct ulp_search *found)
 {
     double least = INFINITY;
@@ -109,13 +135,7 @@ static void add_spread(struct ulp_text *out, const struct ulp_search *found)
                      "independent number%s.\n",
                      least, least < 1.5 ? "" : "s");
     for (size_t t = 0; t < found->target_count; t++)
-        if (found->targets[t].fused_before)
-            ulp_text_show(
-                out,
-                "%s computes %zu of %zu nodes in kernels with others, without the plan %zu%s.\n",
-                found->targets[t].name, found->targets[t].fused_count, found->node_count,
-                found->targets[t].fused_before,
-                found->targets[t].kept_apart ? ": a kept node is a kernel of its own" : "");
+        add_fused(out, found, &found->targets[t]);
 }
 
 /* Where the search ended: what it found is the best so far. */
