@@ -9,8 +9,8 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 TESTS += $(test_programs)
 check_LIBRARIES += libtest.a
 libtest_a_SOURCES = %D%/support/element.c %D%/support/element.h %D%/support/line_model.c %D%/support/line_model.h \
-	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h \
-	%D%/support/test.c %D%/support/test.h %D%/support/text_model.c %D%/support/text_model.h %D%/support/unit_schedule.c %D%/support/unit_schedule.h \
+	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/run.c %D%/support/run.h %D%/support/stream.h \
+	%D%/support/test.c %D%/support/test.h %D%/support/text_cases.c %D%/support/text_cases.h %D%/support/text_model.c %D%/support/text_model.h %D%/support/unit_schedule.c %D%/support/unit_schedule.h \
 	%D%/fuzz/fuzz.c %D%/fuzz/fuzz.h %D%/fuzz/fuzz_array.c %D%/fuzz/fuzz_document.c %D%/fuzz/fuzz_formula.c \
 	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_mapping.c %D%/fuzz/fuzz_mapping.h %D%/fuzz/fuzz_option.c %D%/fuzz/mutate.c %D%/fuzz/target.def
 libtest_a_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
@@ -32,7 +32,7 @@ dist_check_SCRIPTS += %D%/check_lab.sh %D%/check_libm.sh %D%/cli/check_platforms
 TESTS += %D%/check_lab.sh %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 
 EXTRA_DIST += %D%/data/conv/h200_conv.npz %D%/data/conv/h200_floats.npz %D%/data/mufu/mufu_ex2_fraction.npz %D%/data/mufu/mufu_rcp.npz %D%/data/mufu/mufu_rsqrt.npz %D%/data/mufu/tanh_edge.npz %D%/data/mufu/tanh_far.npz %D%/data/mufu/tanh_near.npz %D%/data/bits/h100_bits.npz %D%/data/bits/h200_decoder.npz %D%/data/plans/h200_plans.json %D%/data/split_k/h100_split_k.npz
-EXTRA_DIST += %D%/data/targets
+EXTRA_DIST += %D%/data/cases %D%/data/targets
 EXTRA_DIST += %D%/support/samples.py %D%/support/sarif.py
 
 # libFuzzer's program, which scripts/fuzz builds in a tree of clang's.

@@ -6,23 +6,47 @@
 #include <string.h>
 #include <time.h>
 
-#include "lint_cases.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
+#include "tests/support/text_cases.h"
 
-static struct ulp_lint_result run_lint(const struct lint_case *c, int which)
+#define CASES "lint.cases"
+
+/* A model, and what the lint is told of it. */
+struct lint_case {
+    int opset;
+    unsigned targets;
+    const char *model, *original, *precisions, *output_types;
+};
+
+static struct ulp_lint_result run_lint(const struct lint_case *c)
 {
-    struct ulp_model *model = onnx_text_load(c->opset, which && c->clean ? c->clean : c->found);
-    struct ulp_lint_options options = {.layer_precisions = c->precisions[which],
-                                       .layer_output_types = c->output_types[which]};
+    struct ulp_model *model = onnx_text_load(c->opset, c->model);
+    struct ulp_lint_options options = {.layer_precisions = c->precisions,
+                                       .layer_output_types = c->output_types};
     struct ulp_lint_result result;
     struct ulp_model *original = c->original ? onnx_text_load(c->opset, c->original) : NULL;
     options.original = original;
-    options.targets = c->targets ? ulp_target_find(c->targets)->bit : 0;
+    options.targets = c->targets;
     ck_ok(ulp_lint_run(model, &options, &result, &why));
     ulp_model_free(original);
     ulp_model_free(model);
     return result;
+}
+
+static struct ulp_lint_result run_side(size_t number, int side)
+{
+    const struct text_head head = text_case_head(CASES, number);
+    const char *other = side ? text_case(CASES, number, "clean", 1) : NULL;
+    const struct lint_case c = {
+        .opset = head.opset,
+        .model = other ? other : text_case(CASES, number, "model", side),
+        .targets = head.targets,
+        .original = text_case(CASES, number, "original", side),
+        .precisions = text_case(CASES, number, "precisions", side),
+        .output_types = text_case(CASES, number, "types", side),
+    };
+    return run_lint(&c);
 }
 
 /* How many findings of the rule; *text becomes "NODE: TEXT" of the first. */
@@ -41,18 +65,21 @@ static size_t count_findings(const struct ulp_lint_result *result, const char *i
     return count;
 }
 
-TEST_LOOP(pairs, 0, lint_case_count)
+TEST_LOOP(pairs, 0, text_case_count(CASES))
 {
-    const struct lint_case *c = &lint_cases[_i];
+    const struct text_head head = text_case_head(CASES, (size_t)_i);
+    const char *says = head.rest + strspn(head.rest, ": ");
+    const char *given = text_case(CASES, (size_t)_i, "count", 0);
+    const size_t expected = given ? strtoul(given, NULL, 10) : 1;
     char text[1000];
-    struct ulp_lint_result found = run_lint(c, 0), clean = run_lint(c, 1);
-    size_t count = count_findings(&found, c->rule, text);
-    ck_assert_msg(count == c->count, "%s, case %d: %zu findings of %zu: %s", c->rule, _i, count,
-                  c->count, text);
-    ck_assert_msg(strstr(text, c->says), "%s, case %d: '%s' does not say '%s'", c->rule, _i, text,
-                  c->says);
-    count = count_findings(&clean, c->rule, text);
-    ck_assert_msg(count == 0, "%s, case %d: found in the clean model: %s", c->rule, _i, text);
+    struct ulp_lint_result found = run_side((size_t)_i, 0), clean = run_side((size_t)_i, 1);
+    size_t count = count_findings(&found, head.name, text);
+    ck_assert_msg(count == expected, "%s, case %d: %zu findings of %zu: %s", head.name, _i, count,
+                  expected, text);
+    ck_assert_msg(strstr(text, says), "%s, case %d: '%s' does not say '%s'", head.name, _i, text,
+                  says);
+    count = count_findings(&clean, head.name, text);
+    ck_assert_msg(count == 0, "%s, case %d: found in the clean model: %s", head.name, _i, text);
     ulp_lint_free(&found);
     ulp_lint_free(&clean);
 }
@@ -64,17 +91,17 @@ TEST(rules)
     size_t r = 0;
     for (; ulp_lint_rule(r, &rule); r++) {
         bool has = false;
-        for (int c = 0; c < lint_case_count; c++)
-            has |= strcmp(lint_cases[c].rule, rule.id) == 0;
+        for (size_t c = 0; c < text_case_count(CASES); c++)
+            has |= strcmp(text_case_head(CASES, c).name, rule.id) == 0;
         ck_assert_msg(has, "rule %s has no pair of models", rule.id);
         ck_assert_int_eq(ulp_lint_rule_find(rule.id), (ptrdiff_t)r);
         ck_assert(*rule.what && *rule.why && *rule.fix && *rule.source && rule.targets);
         ck_assert(rule.what[strlen(rule.what) - 1] != '.');
         ck_assert(rule.why[strlen(rule.why) - 1] == '.' && rule.fix[strlen(rule.fix) - 1] == '.');
     }
-    for (int c = 0; c < lint_case_count; c++)
-        ck_assert_msg(ulp_lint_rule_find(lint_cases[c].rule) >= 0, "no rule %s",
-                      lint_cases[c].rule);
+    for (size_t c = 0; c < text_case_count(CASES); c++)
+        ck_assert_msg(ulp_lint_rule_find(text_case_head(CASES, c).name) >= 0, "no rule %s",
+                      text_case_head(CASES, c).name);
     ck_assert_uint_gt(r, 30);
     ck_assert_int_eq(ulp_lint_rule_find("no-such"), -1);
 }
@@ -82,9 +109,13 @@ TEST(rules)
 /* A rule of other targets is left out. */
 TEST(targets)
 {
-    struct lint_case c = {.opset = 17, .found = QDQ("3", "0", "0.5, 0.25", "2"), .targets = "ort"};
+    const struct lint_case c = {
+        .opset = 17,
+        .targets = ULP_TARGET_ORT,
+        .model = "(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {3}> { q = "
+                 "QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }"};
     char text[1000];
-    struct ulp_lint_result result = run_lint(&c, 0);
+    struct ulp_lint_result result = run_lint(&c);
     ck_assert_uint_eq(count_findings(&result, "qdq-asymmetric", text), 0);
     ck_assert_uint_eq(result.targets, ULP_TARGET_ORT);
     ulp_lint_free(&result);
@@ -98,8 +129,8 @@ TEST(bodies)
                                 "[if] y = If<then_branch = () => "
                                 "(float[2] t) { [up] t = Cast<to=1>(h) }, else_branch = () => "
                                 "(float[2] e) { [/own] e = Cast<to=1>(h) }>(c) }";
-    const struct lint_case c = {.opset = 17, .found = model};
-    struct ulp_lint_result result = run_lint(&c, 0);
+    const struct lint_case c = {.opset = 17, .model = model};
+    struct ulp_lint_result result = run_lint(&c);
     size_t seen = 0;
     for (size_t f = 0; f < result.finding_count; f++)
         if (strcmp(result.findings[f].rule, "cast-down-up") == 0)
@@ -125,11 +156,11 @@ TEST(speed)
                           i, i, i + 1, i);
         sprintf(at, "y = Neg(v%d) }", count / 3);
         const struct lint_case c = {.opset = 17,
-                                    .found = text,
-                                    .precisions = {"/l/*:fp32,*9:fp16,nobody:fp32"},
-                                    .output_types = {"*:fp32"}};
+                                    .model = text,
+                                    .precisions = "/l/*:fp32,*9:fp16,nobody:fp32",
+                                    .output_types = "*:fp32"};
         const clock_t before = clock();
-        struct ulp_lint_result result = run_lint(&c, 0);
+        struct ulp_lint_result result = run_lint(&c);
         seconds[k] = (double)(clock() - before) / CLOCKS_PER_SEC;
         ck_assert_uint_ge(result.finding_count, (size_t)count / 3);
         ulp_lint_free(&result);
@@ -142,7 +173,8 @@ TEST(speed)
 /* What trtexec refuses ends the lint. */
 TEST(usage)
 {
-    struct ulp_model *model = onnx_text_load(17, CHAIN);
+    struct ulp_model *model =
+        onnx_text_load(17, "(float[2] x) => (float[2] y) { [a] y = Relu(x) }");
     const struct ulp_lint_options options = {.layer_precisions = "a:float16"};
     struct ulp_lint_result result;
     struct ulp_error error;
@@ -155,21 +187,20 @@ TEST(usage)
 TEST(summary)
 {
     struct lint_case plain = {.opset = 17,
-                              .found = "(float16[2] x) => (float16[2] y) { [a] a = Exp(x) [b] b = "
+                              .model = "(float16[2] x) => (float16[2] y) { [a] a = Exp(x) [b] b = "
                                        "Exp(a) [c] y = Exp(b) }"};
-    struct ulp_lint_result result = run_lint(&plain, 0);
+    struct ulp_lint_result result = run_lint(&plain);
     char *text;
     ck_ok(ulp_lint_text(&result, 1, 0, false, &text, &why));
-    ck_assert_msg(strncmp(text, "text.onnx: 3 warnings in 3 nodes; first exp-in-half: ", 50) ==
-                      0,
+    ck_assert_msg(strncmp(text, "text.onnx: 3 warnings in 3 nodes; first exp-in-half: ", 50) == 0,
                   "%s", text);
     ck_assert_msg(strstr(text, "\n  a     Exp ") && strstr(text, "and 2 more") &&
                       !strstr(text, "\n  b "),
                   "%s", text);
     free(text);
     ulp_lint_free(&result);
-    plain.found = "(float[2] x) => (float[2] y) { y = Neg(x) }";
-    result = run_lint(&plain, 0);
+    plain.model = "(float[2] x) => (float[2] y) { y = Neg(x) }";
+    result = run_lint(&plain);
     ck_ok(ulp_lint_text(&result, 1, 0, false, &text, &why));
     ck_assert(strncmp(text, "text.onnx: nothing found in 1 node\n", 35) == 0);
     free(text);

@@ -13,6 +13,7 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/stream.h"
 #include "tests/support/test.h"
+#include "tests/support/text_cases.h"
 
 enum { NAMELESS = 0, LETTERS = 128 };
 
@@ -130,122 +131,35 @@ static size_t edit(const struct ulp_model *model, unsigned targets,
 
 /* ---- cases ---- */
 
-#define NORM(constant)                                                                         \
-    "{ r = ReduceSum(x, a) u = Mul(r, c) d = Sub(x, u) q = Mul(d, d) t = ReduceSum(q, a) v = " \
-    "Mul(t, c) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = Mul(n, g) }"
-#define CONSTANTS(axes, c) \
-    "<int64[" axes "] a = {1, 2}, float c = {" c "}, float e = {1e-5}, float[16] g = {2, 3...}> "
-#define ATTENTION "{ s = MatMul(q, k) m = Mul(s, c) p = Softmax(m) y = MatMul(p, v) }"
-#define MASKED "{ s = MatMul(q, k) i = Mul(s, c) b = Add(i, m) p = Softmax(b) y = MatMul(p, v) }"
+#define CASES "sizes.cases"
 
-static const struct size_case {
-    const char *rule;
-    int opset;
-    const char *target;
-    const char *given; /* sizes by letter: "B2L1" */
-    const char *text;
-    const char *why; /* NULL: the edit is made */
-} cases[] = {
-    {"scale-after-product", 17, NULL, "m2n1",
-     "(float[m,8] x, float[8,n] z, float[m,n] d) => (float y) { p = MatMul(x, z) y = Div(p, d) }",
-     "n is free"},
-    {"scale-after-product", 17, NULL, "m2n5",
-     "(float[m,8] x, float[8,n] z, float[m,1] d) => (float y) { p = MatMul(x, z) y = Div(p, d) }",
-     NULL},
-    {"scale-after-product", 17, NULL, "m2n1",
-     "(float[m,8] x, float[8,n] z, float[m,n] d) => (float y) { p = MatMul(x, z) e = ReduceMax "
-     "<axes = [1]> (d) y = Div(p, e) }",
-     NULL},
-    {"decomposed-layernorm", 17, NULL, "b3t8",
-     "(float[b,t,16] x) => (float y) " CONSTANTS("2", "0.0078125") NORM(""), "t is free"},
-    {"decomposed-layernorm", 17, NULL, "b3",
-     "(float[b,8,16] x) => (float y) " CONSTANTS("2", "0.0078125") NORM(""), NULL},
-    /* without inputs free sizes were 1 */
-    {"decomposed-layernorm", 17, NULL, NULL,
-     "(float[b,t,16] x) => (float y) " CONSTANTS("2", "0.0625") NORM(""), "t is free"},
-    {"decomposed-layernorm", 17, NULL, "b3t8",
-     "(float[b,t,16] x) => (float y) <int64[1] i = {1}, int64[2] a = {1, 2}, float f = {16}, float "
-     "o = {1}, float e = {1e-5}, float[16] g = {2, 3...}> { h = Shape(x) l = Gather(h, i) j = Cast "
-     "<to = 1> (l) k = Mul(j, f) c = Div(o, k) r = ReduceSum(x, a) u = Mul(r, c) d = Sub(x, u) q = "
-     "Mul(d, d) t = ReduceSum(q, a) v = Mul(t, c) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = "
-     "Mul(n, g) }",
-     NULL},
-    {"decomposed-softmax", 13, NULL, "b1",
-     "(float[b,16] x) => (float y) <int64[1] a = {1}, int64[2] t = {1, -1}> { e = Exp(x) s = "
-     "ReduceSum <keepdims = 0> (e, a) u = Reshape(s, t) y = Div(e, u) }",
-     "b is free"},
-    {"decomposed-softmax", 13, NULL, "b1",
-     "(float[b,16] x) => (float y) <int64[1] a = {1}, int64[2] t = {-1, 1}> { e = Exp(x) s = "
-     "ReduceSum <keepdims = 0> (e, a) u = Reshape(s, t) y = Div(e, u) }",
-     NULL},
-    {"decomposed-attention", 23, "ort-cuda", "B2L1T5",
-     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v, float[1,T] m) => (float y) <float c = "
-     "{0.5}> " MASKED,
-     "L is free"},
-    {"decomposed-attention", 23, "ort-cuda", "B2L1T5",
-     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v, float[B,1,1,T] m) => (float y) <float "
-     "c = {0.5}> " MASKED,
-     "L is free"},
-    {"decomposed-attention", 23, "ort-cuda", "B2L3T5",
-     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v, float[B,1,L,T] m) => (float y) <float "
-     "c = {0.5}> " MASKED,
-     NULL},
-    {"decomposed-attention", 23, "ort-cuda", "B1L4T5",
-     "(float[B,2,L,8] q, float[1,2,8,T] k, float[1,2,T,8] v) => (float y) <float c = "
-     "{0.5}> " ATTENTION,
-     "B is free"},
-    {"decomposed-attention", 23, "ort-cuda", "B2H1L4T5",
-     "(float[B,H,L,8] q, float[B,1,8,T] k, float[B,1,T,8] v) => (float y) <float c = "
-     "{0.5}> " ATTENTION,
-     "H is free"},
-    {"decomposed-attention", 23, "ort-cuda", "B2L4T5",
-     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v) => (float y) <float c = "
-     "{0.5}> " ATTENTION,
-     NULL},
-    /* the token that is put in front has a batch of 1, so that b can be nothing else */
-    {"decomposed-layernorm", 17, NULL, "b1",
-     "(float[b,3,16] x) => (float y) <float[1,1,16] o = {1...}, float e = {1e-5}, float[16] g = "
-     "{2, "
-     "3...}> { j = Concat <axis = 1> (o, x) r = ReduceMean <axes = [2]> (j) d = Sub(j, r) q = "
-     "Mul(d, d) v = ReduceMean <axes = [2]> (q) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = Mul(n, "
-     "g) }",
-     NULL},
-    /* positions that are added end at 64, so that no large size fits */
-    {"decomposed-attention", 23, "ort-cuda", "B2L4",
-     "(float[B,2,L,8] q, float[B,2,8,L] k, float[B,2,L,8] v, float[B,1,1,L] n) => (float y) "
-     "<int64[1] o = {0}, int64[1] i = {2}, int64[1] a = {0}, float[64,1] w = {1...}, float c = "
-     "{0.5}> { h = Shape(q) l = Gather(h, i) r = Slice(w, o, l, a) m = Add(n, r) s = MatMul(q, k) "
-     "j = Mul(s, c) b = Add(j, m) p = Softmax(b) y = MatMul(p, v) }",
-     NULL},
-};
-enum { CASES = sizeof cases / sizeof *cases };
-
-TEST_LOOP(sizes_of_cases, 0, CASES)
+TEST_LOOP(sizes_of_cases, 0, text_case_count(CASES))
 {
-    const struct size_case *c = &cases[_i];
-    struct ulp_model *model = load(c->opset, c->text), *edited;
+    const struct text_head head = text_case_head(CASES, (size_t)_i);
+    const char *colon = strstr(head.rest, ": "), *reason = colon ? colon + 2 : NULL;
+    const char *given = strncmp(head.rest, " at ", 4) == 0 ? head.rest + 4 : NULL;
+    struct ulp_model *model = load(head.opset, text_case(CASES, (size_t)_i, "model", 0)), *edited;
     struct ulp_lint_proposals proposals;
     struct ulp_tensor_set inputs = {0};
     struct stream stream = {.key = (uint64_t)_i};
     struct at at = {.stream = &stream};
     const char *why = NULL;
     bool made = false;
-    for (const char *g = c->given ? c->given : ""; *g; g += 2)
+    for (const char *g = given ? given : ""; *g && *g != ':'; g += 2)
         at.sizes[(unsigned char)*g] = g[1] - '0';
-    if (c->given)
+    if (given)
         make_inputs(model, &at, &inputs);
-    edit(model, c->target ? ulp_target_find(c->target)->bit : 0, c->given ? &inputs : NULL,
-         &proposals, &edited);
+    edit(model, head.targets, given ? &inputs : NULL, &proposals, &edited);
     for (size_t i = 0; i < proposals.count; i++) {
         const struct ulp_lint_proposal *item = &proposals.items[i];
-        if (strcmp(item->said.rule, c->rule) != 0)
+        if (strcmp(item->said.rule, head.name) != 0)
             continue;
         made |= item->edit_count > 0;
         why = item->said.reason ? item->said.reason : why;
     }
-    ck_assert_msg(made == !c->why, "case %d (%s): %s", _i, c->rule, made ? "made" : "not made");
-    ck_assert_msg(!why == !c->why && (!why || strstr(why, c->why)), "case %d (%s): %s", _i, c->rule,
-                  why ? why : "no reason");
+    ck_assert_msg(made == !reason, "case %d (%s): %s", _i, head.name, made ? "made" : "not made");
+    ck_assert_msg(!why == !reason && (!why || strstr(why, reason)), "case %d (%s): %s", _i,
+                  head.name, why ? why : "no reason");
     ulp_lint_proposals_free(&proposals);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(edited);
@@ -313,96 +227,10 @@ TEST_LOOP(overridable, 0, OVERRIDDEN)
 
 /* ---- the walk ---- */
 
-/* $i: a dimension; %: a number of inputs that is 1 over one, or over some; #: an axis. */
-static const struct pattern {
-    int opset;
-    const char *target, *text;
-} patterns[] = {
-    {17, NULL,
-     "(float[$0,$1] x, float[$1,$2] z, float[$3,$4] d) => (float y) { p = MatMul(x, z) y = Div(p, "
-     "d) }"},
-    {17, NULL,
-     "(float[$5,$0,$1] x, float[$5,$1,$2] z, float[$3,$0,$4] d) => (float y) { p = MatMul(x, z) y "
-     "= Div(p, d) }"},
-    {17, NULL,
-     "(float[$0,$1] x, float[$1,$2] z) => (float y) <float[1] k = {0.125}> { p = MatMul(x, z) y = "
-     "Mul(p, k) }"},
-    {17, NULL,
-     "(float[$0,$1,$2] x) => (float y) <int64[2] a = {1, 2}, float c = {%}, float e = {1e-5}, "
-     "float g = {1}> " NORM("")},
-    {17, NULL,
-     "(float[$0,$1,$2] x) => (float y) <int64[1] a = {2}, float c = {%}, float e = {1e-5}, "
-     "float[2] g = {2, 3...}> " NORM("")},
-    {23, NULL,
-     "(float[$0,$1,$2] x) => (float y) <int64[1] a = {2}, float c = {%}, float e = {1e-5}, "
-     "float[4] g = {2, 3...}> { q = Mul(x, x) t = ReduceSum(q, a) v = Mul(t, c) w = Add(v, e) s = "
-     "Sqrt(w) n = Div(x, s) y = Mul(n, g) }"},
-    {13, NULL,
-     "(float[$0,$1] x) => (float y) <int64[1] a = {#}, int64[1] b = {#}> { e = Exp(x) s = "
-     "ReduceSum <keepdims = 0> (e, a) u = Unsqueeze(s, b) y = Div(e, u) }"},
-    {13, NULL,
-     "(float[$0,$1] x) => (float y) <int64[1] a = {#}, int64[2] b = {1, -1}> { e = Exp(x) s = "
-     "ReduceSum <keepdims = 0> (e, a) u = Reshape(s, b) y = Div(e, u) }"},
-    {13, NULL,
-     "(float[$0,$1] x) => (float y) <int64[1] a = {#}, int64[2] b = {-1, 1}> { e = Exp(x) s = "
-     "ReduceSum <keepdims = 1> (e, a) u = Reshape(s, b) y = Div(e, u) }"},
-    {13, NULL,
-     "(float[$0,$1,$2] x) => (float y) <int64[1] a = {#}, int64[1] b = {-1}> { e = Exp(x) s = "
-     "ReduceSum <keepdims = 1> (e, a) u = Reshape(s, b) y = Div(e, u) }"},
-    {13, NULL,
-     "(float[$0,$1,$2] x, float[$3,$4,$2] z) => (float y) <int64[1] a = {2}> { m = ReduceMax <axes "
-     "= [2]> (x) d = Sub(z, m) e = Exp(d) s = ReduceSum(e, a) y = Div(e, s) }"},
-    {17, NULL,
-     "(float[$0,$1] x) => (float y) <int64[2] b = {1, -1}, float e = {1e-5}, float[4] g = {2, "
-     "3...}> { r = ReduceMean <axes = [1], keepdims = 0> (x) u = Reshape(r, b) d = Sub(x, u) q = "
-     "Mul(d, d) t = ReduceMean <axes = [1], keepdims = 0> (q) v = Reshape(t, b) w = Add(v, e) s = "
-     "Sqrt(w) n = Div(d, s) y = Mul(n, g) }"},
-    {17, NULL,
-     "(float[$0,$1] x) => (float y) <int64[1] b = {#}, float e = {1e-5}, float[4] g = {2, 3...}> { "
-     "r = ReduceMean <axes = [1], keepdims = 0> (x) u = Unsqueeze(r, b) d = Sub(x, u) q = Mul(d, "
-     "d) t = ReduceMean <axes = [1], keepdims = 0> (q) v = Unsqueeze(t, b) w = Add(v, e) s = "
-     "Sqrt(w) n = Div(d, s) y = Mul(n, g) }"},
-    {17, NULL,
-     "(float[$0,$1,$2] x) => (float y) <int64[1] i = {#}, int64[1] a = {#}, float o = {1}, float e "
-     "= {1e-5}, float[4] g = {2, 3...}> { h = Shape(x) l = Gather(h, i) j = Cast <to = 1> (l) c = "
-     "Div(o, j) r = ReduceSum(x, a) u = Mul(r, c) d = Sub(x, u) q = Mul(d, d) t = ReduceSum(q, a) "
-     "v = Mul(t, c) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = Mul(n, g) }"},
-    {23, "ort",
-     "(float[$0,$1,$2,4] q, float[$3,$4,4,$5] k, float[$3,$4,$5,4] v) => (float y) <float c = "
-     "{0.5}> " ATTENTION},
-    {23, "ort",
-     "(float[$0,2,$1,4] q, float[$0,2,4,$2] k, float[$0,2,$2,4] v, float[$3,$4,$5,$6] m) => (float "
-     "y) <float c = {0.5}> " MASKED},
-    {23, "ort",
-     "(float[$0,2,$1,4] q, float[$0,2,4,$2] k, float[$0,2,$2,4] v, float[$5,$6] m) => (float y) "
-     "<float c = {0.5}> " MASKED},
-    {23, "ort",
-     "(float[$0,2,$1,4] q, float[$0,2,4,$2] k, float[$0,2,$2,4] v) => (float y) <int64[1] i = {#}, "
-     "float o = {1}> { h = Shape(q) l = Gather(h, i) j = Cast <to = 1> (l) c = Div(o, j) s = "
-     "MatMul(q, k) m = Mul(s, c) p = Softmax(m) y = MatMul(p, v) }"},
-    {23, "ort",
-     "(float[$0,$1,8] x, float[$2,$1,8] z) => (float y) <int64[4] t = {0, 0, 2, 4}, int64[3] b = "
-     "{0, 0, 8}, float c = {0.5}> { f = Reshape(x, t) q = Transpose <perm = [0, 2, 1, 3]> (f) g = "
-     "Reshape(z, t) k = Transpose <perm = [0, 2, 3, 1]> (g) v = Transpose <perm = [0, 2, 1, 3]> "
-     "(g) s = MatMul(q, k) m = Mul(s, c) p = Softmax(m) o = MatMul(p, v) r = Transpose <perm = [0, "
-     "2, 1, 3]> (o) y = Reshape(r, b) }"},
-    {17, NULL,
-     "(float[$0,$1] x) => (float y) <float[4] k = {8, 9...}, float[1,1,1] l = {0.25}> { p = Mul(x, "
-     "k) y = Mul(p, l) }"},
-    {17, NULL,
-     "(float[$0,$1] x, float[$2,$3] z) => (float y) <float k = {3}> { m = Div(k, z) y = Mul(x, m) "
-     "}"},
-    {17, NULL,
-     "(float[$0,$1] x) => (float y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = ReduceMean "
-     "<axes = [1]> (x) m = Mul(n, n) y = Sub(r, m) }"},
-    {17, NULL, "(float[$0,$1] x) => (float y) { y = ReduceL2 <axes = [#], keepdims = 0> (x) }"},
-    {13, NULL, "(float[$0,$1] x) => (float y) { s = Softmax <axis = #> (x) y = Log(s) }"},
-};
-enum { PATTERNS = sizeof patterns / sizeof *patterns };
+#define PATTERNS "patterns.cases"
 
 /* Letters stand for dimensions that are free, some of them for two. */
-static void fill(const struct pattern *pattern, struct stream *stream, const struct at *at,
-                 char out[3000])
+static void fill(const char *pattern, struct stream *stream, const struct at *at, char out[3000])
 {
     static const double counts[] = {1, 2, 4, 8, 16, 32, 64};
     char dims[10][8];
@@ -420,7 +248,7 @@ static void fill(const struct pattern *pattern, struct stream *stream, const str
             snprintf(dims[d], sizeof *dims, "%d", (int)draw_size(stream));
     }
     (void)at;
-    for (const char *from = pattern->text; *from; from++)
+    for (const char *from = pattern; *from; from++)
         if (*from == '$')
             length += (size_t)sprintf(out + length, "%s", dims[*++from - '0']);
         else if (*from == '%')
@@ -469,14 +297,15 @@ static void walk(uint64_t seed, struct walked *walked)
     enum { OTHERS = 6, TRIES = 12 };
     struct stream stream = {.key = seed};
     struct at at = {.stream = &stream};
-    const struct pattern *pattern = &patterns[seed % PATTERNS];
+    const size_t number = seed % text_case_count(PATTERNS);
+    const struct text_head head = text_case_head(PATTERNS, number);
     struct ulp_model *edited = NULL;
     struct ulp_lint_proposals proposals;
     struct ulp_tensor_set inputs = {0}, ignored = {0};
     char text[3000];
     bool plain = true, takes = false;
-    fill(pattern, &stream, &at, text);
-    struct ulp_model *model = load(pattern->opset, text);
+    fill(text_case(PATTERNS, number, "model", 0), &stream, &at, text);
+    struct ulp_model *model = load(head.opset, text);
     for (int t = 0; t < TRIES && !takes; t++) { /* sizes that the model takes */
         ulp_tensor_set_free(&inputs);
         draw_sizes(&at);
@@ -486,8 +315,8 @@ static void walk(uint64_t seed, struct walked *walked)
     }
     if (takes) {
         walked->graphs++;
-        walked->edits += edit(model, pattern->target ? ulp_target_find(pattern->target)->bit : 0,
-                              stream_draw_below(&stream, 4) ? &inputs : NULL, &proposals, &edited);
+        walked->edits += edit(model, head.targets, stream_draw_below(&stream, 4) ? &inputs : NULL,
+                              &proposals, &edited);
         for (int o = 0; o < OTHERS && edited; o++)
             compare(model, edited, &at, text, walked);
         ulp_lint_proposals_free(&proposals);

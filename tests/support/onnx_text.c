@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "load/load.h"
+#include "tests/support/element.h"
 #include "tests/support/test.h"
 
 /* The rest of the text. */
@@ -71,8 +72,8 @@ static int take_type(void)
     return -1;
 }
 
-/* -1: there are no brackets. */
-static int read_dims(int64_t dims[8])
+/* -1: there are no brackets. sizes: what a free dimension is given with, "[N=3]". */
+static int read_dims(int64_t dims[8], int64_t sizes[8])
 {
     int rank = 0;
     char name[64];
@@ -88,6 +89,7 @@ static int read_dims(int64_t dims[8])
             read_name(name);
             dims[rank++] = -(int64_t)name[0];
         }
+        sizes[rank - 1] = take("=") ? strtoll(at, (char **)(uintptr_t)&at, 10) : dims[rank - 1];
         take(",");
     }
     return rank;
@@ -134,31 +136,62 @@ static void add_element(struct proto *bytes, int type, double value)
     proto_little(bytes, bits, (size_t)types[type].bytes);
 }
 
-/* {1, 2...} */
+static size_t count_elements(int rank, const int64_t *dims)
+{
+    size_t count = 1;
+    for (int d = 0; d < rank; d++)
+        count *= (size_t)dims[d];
+    return count;
+}
+
+/* {1, 2 * 8, 3...}: so many numbers. */
+static double *read_numbers(const char *name, size_t count)
+{
+    double *values = calloc(count + 1, sizeof *values);
+    size_t given = 0;
+    ck_assert_ptr_nonnull(values);
+    need("{");
+    while (!take("}")) {
+        const bool again = take("...");
+        const double value = again ? values[given - 1] : read_number();
+        const size_t times = again ? count - given : take("*") ? (size_t)read_number() : 1;
+        ck_assert_msg(given + times <= count, "%s: more than %zu elements", name, count);
+        for (const size_t end = given + times; given < end; given++)
+            values[given] = value;
+        take(",");
+    }
+    ck_assert_msg(given == count, "%s: %zu elements of %zu", name, given, count);
+    return values;
+}
+
 static struct proto read_tensor(int type, const char *name, int rank, const int64_t *dims)
 {
     struct proto tensor = proto_tensor(name, types[type].type, rank < 0 ? 0 : rank, dims),
                  bytes = {0};
-    size_t count = 1, given = 0;
-    double last = 0;
-    for (int d = 0; d < rank; d++)
-        count *= (size_t)dims[d];
-    need("{");
-    while (!take("}")) {
-        if (take("...")) {
-            for (; given < count; given++)
-                add_element(&bytes, type, last);
-        } else {
-            last = read_number();
-            add_element(&bytes, type, last);
-            given++;
-        }
-        take(",");
-    }
-    ck_assert_msg(given == count, "%s: %zu elements of %zu", name, given, count);
+    const size_t count = count_elements(rank, dims);
+    double *values = read_numbers(name, count);
+    for (size_t i = 0; i < count; i++)
+        add_element(&bytes, type, values[i]);
     proto_bytes(&tensor, TENSOR_RAW, bytes.data, bytes.count);
     proto_free(&bytes);
+    free(values);
     return tensor;
+}
+
+/* Where values of inputs go. */
+static struct ulp_tensor_set *inputs;
+
+static void read_input(int type, const char *name, int rank, const int64_t *sizes)
+{
+    struct ulp_tensor tensor;
+    ck_assert_msg(inputs, "%s: nobody takes the values of inputs", name);
+    ck_ok(ulp_tensor_create(&tensor, (enum ulp_type)types[type].type, ULP_ELEMENT_COUNT, 0,
+                            rank < 0 ? 0 : rank, sizes, &why));
+    double *values = read_numbers(name, tensor.count);
+    for (size_t e = 0; e < tensor.count; e++)
+        test_set_element(&tensor, e, values[e]);
+    free(values);
+    ck_ok(ulp_tensor_set_add(inputs, name, &tensor, &why));
 }
 
 static struct proto read_graph(void);
@@ -202,14 +235,14 @@ static void add_text(struct proto *attribute)
 static void add_attribute(struct proto *node)
 {
     struct proto attribute = {0}, part;
-    int64_t dims[8];
+    int64_t dims[8], sizes[8];
     char name[64];
     proto_text(&attribute, ATTRIBUTE_NAME, read_name(name));
     need("=");
     skip_spaces();
     const int type = take_type();
     if (type >= 0) {
-        const int rank = read_dims(dims);
+        const int rank = read_dims(dims, sizes);
         part = read_tensor(type, "", rank, dims);
         proto_message(&attribute, ATTRIBUTE_T, &part);
         proto_int(&attribute, ATTRIBUTE_TYPE, 4);
@@ -269,17 +302,21 @@ static struct proto read_node(void)
     return node;
 }
 
-/* "float[2] x" as a value, or with "= {...}" as an initializer, up to `end`. */
+/* "float[2] x" as a value, or with "= {...}" as an initializer or an input that has a value, up to
+ * `end`. */
 static void read_values(struct proto *graph, int field, const char *end)
 {
-    int64_t dims[8];
+    int64_t dims[8], sizes[8];
     char name[64];
     while (!take(end)) {
         const int type = take_type();
         ck_assert_msg(type >= 0, "expected a type before: %.60s", at);
-        const int rank = read_dims(dims);
+        const int rank = read_dims(dims, sizes);
         read_name(name);
-        if (take("=")) {
+        const bool given = take("=");
+        if (given && field == GRAPH_INPUT)
+            read_input(type, name, rank, sizes);
+        if (given && field != GRAPH_INPUT) {
             struct proto tensor = read_tensor(type, name, rank, dims);
             proto_message(graph, GRAPH_INITIALIZER, &tensor);
         } else {
@@ -318,6 +355,14 @@ struct proto onnx_text(int64_t opset, const char *text)
 
 struct ulp_model *onnx_text_load(int64_t opset, const char *text)
 {
+    return onnx_text_given(opset, text, NULL);
+}
+
+struct ulp_model *onnx_text_given(int64_t opset, const char *text, struct ulp_tensor_set *given)
+{
+    if (given)
+        *given = (struct ulp_tensor_set){0};
+    inputs = given;
     struct proto bytes = onnx_text(opset, text);
     struct ulp_model *model = NULL;
     ck_ok(ulp_model_load_bytes("text.onnx", bytes.data, bytes.count, NULL, &model, &why));
