@@ -1,11 +1,8 @@
 /* A saved report as tables, lines and data of other tools. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/measure/figure.h"
 #include "base/error.h"
-#include "base/text/shown.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/export.h"
 #include "analysis/writing/csv.h"
@@ -50,105 +47,6 @@ void ulp_export_csv(const struct ulp_exporting *e)
         ulp_text_add(e->out, "\n");
     }
     e->out->failed |= name.failed;
-}
-
-/* ---- jsonl ---- */
-
-/* {"arithmetic", "node" (null: the graph), "op", "output", "ref_rms", "entire_rms", ...} */
-static void add_line(const struct ulp_exporting *e, const json_t *lane, const json_t *node,
-                     const json_t *output)
-{
-    json_t *line =
-        ulp_json_object("model", ulp_json_text(ulp_saved_text(e->saved->root, "model_path")),
-                        "arithmetic", ulp_json_text(ulp_saved_text(lane, "name")), "node",
-                        node ? ulp_json_text(ulp_saved_text(node, "name")) : json_null(), "op",
-                        node ? ulp_json_text(ulp_saved_text(node, "op")) : json_null(), "output",
-                        ulp_json_text(ulp_saved_text(output, "name")), NULL);
-    char key[64];
-    if (node)
-        ulp_json_set(&line, "share", ulp_json_number(ulp_saved_number(node, "share")));
-    const json_t *range = json_object_get(output, "range");
-    ulp_json_set(&line, "ref_rms", ulp_json_number(ulp_saved_number(range, "ref_rms")));
-    ulp_json_set(&line, "headroom_bits", ulp_json_number(ulp_saved_number(range, "headroom_bits")));
-    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
-        const json_t *view = json_object_get(output, ulp_view_names[v]);
-        for (int f = 0; f < ULP_FIGURE_COUNT; f++) {
-            snprintf(key, sizeof key, "%s_%s", ulp_view_names[v], ulp_figure_rows[f].name);
-            ulp_json_set(&line, key,
-                         ulp_json_number(ulp_saved_number(view, ulp_figure_rows[f].name)));
-        }
-        snprintf(key, sizeof key, "%s_nonfinite", ulp_view_names[v]);
-        ulp_json_set(&line, key, ulp_json_number(ulp_saved_number(view, "nonfinite")));
-    }
-    ULP_SCOPED(ulp_scoped_free) char *text = line ? ulp_json_dump(line, JSON_COMPACT) : NULL;
-    json_decref(line);
-    if (text)
-        ulp_json_put_escaped(e->out, text, strlen(text), false);
-    ulp_text_put(e->out, "\n", 1);
-    e->out->failed |= !text;
-}
-
-void ulp_export_jsonl(const struct ulp_exporting *e)
-{
-    const json_t *lane, *node, *output;
-    size_t l, n, o;
-    json_array_foreach(e->saved->lanes, l, lane)
-    {
-        json_array_foreach(json_object_get(lane, "outputs"), o, output)
-            add_line(e, lane, NULL, output);
-        json_array_foreach(json_object_get(lane, "nodes"), n, node)
-            json_array_foreach(json_object_get(node, "outputs"), o, output)
-                add_line(e, lane, node, output);
-    }
-}
-
-/* ---- prometheus ---- */
-
-/* The exposition format: a label's value has \\, \" and \n for these; other characters that are not
- * visible are shown as everywhere. */
-static void add_label(struct ulp_text *out, const char *name, const char *value)
-{
-    ulp_text_add(out, "%s=\"", name);
-    for (const char *end = value + strlen(value); value < end;) {
-        struct ulp_shown shown;
-        value = ulp_show_character(&shown, value, end);
-        for (const char *c = shown.text; *c; c++)
-            ulp_text_add(out, *c == '\\' ? "\\\\" : *c == '"' ? "\\\"" : "%c", *c);
-    }
-    ulp_text_add(out, "\"");
-}
-
-void ulp_export_prometheus(const struct ulp_exporting *e)
-{
-    static const struct {
-        const char *key, *name, *help;
-    } rows[] = {{"sqnr_db", "ulpscope_output_sqnr_db", "signal to error of an output in decibels"},
-                {"rms", "ulpscope_output_error_rms", "root mean square of an output's error"},
-                {"max_abs", "ulpscope_output_error_max", "largest error of an output"},
-                {"nonfinite", "ulpscope_output_nonfinite",
-                 "elements of an output that are not finite where the reference is"}};
-    const char *model = ulp_saved_text(e->saved->root, "model_path");
-    const json_t *lane, *output;
-    size_t l, o;
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        ulp_text_add(e->out, "# HELP %s %s\n# TYPE %s gauge\n", rows[r].name, rows[r].help,
-                     rows[r].name);
-        json_array_foreach(e->saved->lanes, l, lane)
-            json_array_foreach(json_object_get(lane, "outputs"), o, output)
-        {
-            const json_t *entire = json_object_get(output, "entire");
-            const double value = ulp_saved_number(entire, rows[r].key);
-            const bool exact =
-                strcmp(rows[r].key, "sqnr_db") == 0 && ulp_saved_true(entire, "exact");
-            ulp_text_add(e->out, "%s{", rows[r].name);
-            add_label(e->out, "model", model);
-            ulp_text_add(e->out, ",");
-            add_label(e->out, "arithmetic", ulp_saved_text(lane, "name"));
-            ulp_text_add(e->out, ",");
-            add_label(e->out, "output", ulp_saved_text(output, "name"));
-            ulp_text_add(e->out, exact ? "} +Inf\n" : isnan(value) ? "} NaN\n" : "} %.9g\n", value);
-        }
-    }
 }
 
 /* ---- Model Explorer ---- */

@@ -11,6 +11,4 @@ struct ulp_exporting {
 };
 
 void ulp_export_csv(const struct ulp_exporting *e);
-void ulp_export_jsonl(const struct ulp_exporting *e);
-void ulp_export_prometheus(const struct ulp_exporting *e);
 void ulp_export_model_explorer(const struct ulp_exporting *e);

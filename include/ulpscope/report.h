@@ -21,18 +21,15 @@ ULP_API enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, cons
 ULP_API enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
                                         char **out, struct ulp_error *error);
 
-/* Arithmetics of one audit that differ by a choice, such as fuse=none and fuse=reduce. */
+/* Arithmetics of one audit that differ by a choice, such as FP16 and FP32 accumulators. */
 struct ulp_choice {
     const char *title;
     size_t count;
     const size_t *lanes;      /* indexes of the audit's lanes; the first is what was assumed */
-    const char *const *words; /* what each is called, in at most 12 columns */
-    bool nodes;               /* nodes and overflows, too, not the outputs alone */
+    const char *const *words; /* what each is called */
 };
-/* What the choice changes, as text: a sentence about the worst output; the error of every output in
- * each lane; of nodes whose value is stored in all lanes those where errors differ most; which
- * overflows of the first lane vanish in others, and which appear. Free *out with free(); width and
- * colour as in ulp_report_text. */
+/* What the choice between the first lane and the last makes of the worst output, as text. Free *out
+ * with free(); width and colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_report_choice(const struct ulp_audit *audit,
                                           const struct ulp_choice *choice, int width, bool colour,
                                           char **out, struct ulp_error *error);

@@ -364,9 +364,8 @@ ULP_API const char *ulp_search_file_name(size_t index);
 /* Write plan.json (doc/plan.md), which ulp_precision_plan_read takes; the
  * allocation as options and scripts for TensorRT's tools, where these have its formats
  * (trtexec.txt, npps.py, autocast.txt, strongly_typed.txt); the same nodes as other tools' options
- * take them (exclude.txt); and of a frontier frontier.csv and
- * frontier.svg beside it in a folder. Those of these files that an earlier
- * result left there, and this one has not, are removed, as ulp_search_run does with mixed.onnx and
+ * take them (exclude.txt) beside it in a folder. Those of these files that an earlier result left
+ * there, and this one has not, are removed, as ulp_search_run does with mixed.onnx and
  * quantised.onnx. */
 ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, enum ulp_output_kind as,
                                          const char *path, struct ulp_error *error);

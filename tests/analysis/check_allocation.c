@@ -264,10 +264,6 @@ TEST_LOOP(an_allocation_is_read_back, 0, 3)
 {
     struct ulp_model *model = text_load(written[_i]);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    static const char *const contents[][2] = {{"plan.json", "\"verdict\": \"Of "},
-                                              {"frontier.csv",
-                                               "tolerance,error,bits,uniform_bits,cost\n"},
-                                              {"frontier.svg", "</svg>"}};
     for (double limit = 20; limit < 80; limit += 25) {
         struct ulp_precision_plan read;
         struct ulp_search bits;
@@ -276,11 +272,7 @@ TEST_LOOP(an_allocation_is_read_back, 0, 3)
         ck_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1, &bits, &why));
         ck_assert(bits.met && bits.minimal && bits.layer_count > 0);
         ck_ok(ulp_search_write(&bits, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
-        for (size_t f = 0; f < sizeof contents / sizeof *contents; f++) {
-            char path[512];
-            snprintf(path, sizeof path, "%s/%s", test_folder("out"), contents[f][0]);
-            ck_assert_msg(oracle_file_has(path, contents[f][1]), "%s", path);
-        }
+        ck_assert(oracle_file_has(test_folder("out/plan.json"), "\"verdict\": \"Of "));
         ck_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &why));
         /* the same nodes in the same formats: the same figure, but for the doubles' sums */
         ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read), bits.samples[0].value,

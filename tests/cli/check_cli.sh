@@ -100,7 +100,7 @@ done
 layer=$(printf '{"Name": "%s", "LayerType": "gemm", "Inputs": [{"Name": "i", "Dimensions": [1], "Format/Datatype": "Half"}], "Outputs": [{"Name": "o", "Dimensions": [1], "Format/Datatype": "Half"}], "TacticName": "sm80_xmma_gemm_f16f16_f16f16_f16_nn_n_tensor16x8x16"}' embed/MatMul)
 echo "{\"Layers\": [$layer]}" >layers.json
 expect 0 "a runtime beside its engine" "$program" audit "$model" -i "$inputs" --for trt --engine layers.json -q --no-attribute
-shows out "adds in FP16 adds in FP32   the engine" "a runtime beside its engine"
+shows out "times as large with the engine as with adds in FP16" "a runtime beside its engine"
 (echo "[11/20/2026-10:00:00] [I] Set layer embed/MatMul to precision fp32"; cat layers.json) >build.log
 expect 1 "a layer that was set and ran otherwise" "$program" engine "$model" build.log --fail-on disobeyed
 shows out "not obeyed" "a layer that was set and ran otherwise"
@@ -123,14 +123,6 @@ expect 2 "a plan for a target and an arithmetic" "$program" plan "$model" -i "$i
 expect 0 "a plan for a target" "$program" plan "$model" -i "$inputs" --for torch@a100 --tolerance sqnr_db=30 -q
 shows out "torch:fp16@a100 then meets" "a plan for a target"
 expect 2 "a runtime and arithmetics" "$program" audit "$model" --for trt -a fp16
-# Node by node the normalisation of this network overflows, in one kernel it does not.
-expect 0 "fusion compared" "$program" audit "$model" -i "$inputs" --fuse-compare -a torch:fp16 -q
-shows out "          none    pointwise       reduce  output" "fusion compared"
-shows out "times as large with reduce as with none" "fusion compared"
-shows out "have a stored value in all" "fusion compared"
-shows out "reduce: " "fusion compared"
-expect 2 "fusion of two" "$program" audit "$model" --fuse-compare -a fp16,bf16
-expect 2 "fusion of what rounds every step" "$program" audit "$model" --fuse-compare -a fp32
 expect 0 "a target explained" "$program" list trt
 shows out "  product     TensorRT 11; the newest: also called trt." "a target explained"
 shows out "  documented  batchnorm=folded (onnx-tensorrt" "a target explained"
@@ -365,7 +357,7 @@ shows err no.json "a plan without an arithmetic"
 expect 0 "a plan is found" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --frontier --out found -q --validate "$inputs"
 fields found/plan.json 'r["met"] and r["kept"] and [t["held_count"] for t in r["targets"]] == [50] and 0 < r["kept_macs"] < r["macs"] and 0 < r["kept_bytes"] < r["bytes"]' "a plan is found"
 fields found/plan.json 'r["validated_met"] == 1 and len(r["casts"]) == r["mixed"]["cast_count"] > 0' "held-out samples, and Casts"
-for file in plan.json frontier.csv frontier.svg; do [ -s found/$file ] || fail "found/$file is not there"; done
+fields found/plan.json 'len(r["frontier"]) > 1' "a frontier"
 expect 0 "a found plan is audited" "$program" audit "$model" -i "$inputs" --plan found/plan.json --fail-above sqnr_db=60 -q
 expect 0 "nothing to keep" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=1 -q --out none
 fields none/plan.json 'r["met"] and not r["kept"]' "nothing to keep"
@@ -377,7 +369,7 @@ fields later/plan.json 'not r.get("met")' "no plan"
 [ "$(LC_ALL=C ls later | tr '\n' ' ')" = "autocast.txt exclude.txt npps.py plan.json strongly_typed.txt trtexec.txt " ] ||
     fail "beside a plan without files stand $(ls later)"
 expect 0 "a plan with files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 -q --out later
-[ -s later/mixed.onnx ] && [ ! -e later/frontier.csv ] || fail "a plan with files wrote $(ls later)"
+[ -s later/mixed.onnx ] && [ ! -e later/modelopt.yaml ] || fail "a plan with files wrote $(ls later)"
 echo '{"arithmetic": "fp16", "keep": [{"nodes": "*", "arithmetic": "fp32"}]}' >all.json
 "$program" plan "$model" -i "$inputs" --apply all.json -o later -q >out 2>err
 [ ! -e later/mixed.onnx ] || fail "an applied plan of no types leaves an earlier mixed.onnx"
@@ -406,7 +398,7 @@ expect 2 "a pattern of no node" "$program" plan "$model" -i "$inputs" --toleranc
 list=fp8-e4m3,bf16,fp16,tf32,fp32
 expect 0 "a list" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --cost macs --frontier --out list -q --validate "$inputs"
 fields list/plan.json 'r["met"] and r["validated_met"] == 1 and {l["format"] for l in r["layers"]} <= set("'$list'".split(","))' "a list"
-[ -s list/frontier.csv ] || fail "list/frontier.csv is not there"
+fields list/plan.json 'len(r["frontier"]) > 1' "a frontier of formats"
 expect 0 "an allocation is audited" "$program" audit "$model" -i "$inputs" --plan list/plan.json --fail-above sqnr_db=40 -q
 expect 0 "little time" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --stop-after 0.001 -q --json late.json
 fields late.json 'r["timed_out"]' "little time"

@@ -249,7 +249,7 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     given=(${pair/ / -i })
     plain "$program" audit "${given[@]}" -a fp16 -o figures
     plain "$program" show figures
-    for format in csv jsonl prometheus model-explorer; do
+    for format in csv model-explorer; do
         plain "$program" show figures --to $format
     done
     plain "$program" diff figures figures

@@ -36,10 +36,7 @@ def check(path):
             raise ValueError('holds %r near %r' % (c, text[max(0, text.index(c) - 40):][:80]))
     if path.endswith(('.json', '.sarif')):
         json.loads(text)
-    if path.endswith('.jsonl'):
-        for line in text.splitlines():
-            json.loads(line)
-    if path.endswith(('.xml', '.svg')):
+    if path.endswith('.xml'):
         tree.fromstring(text)
     if path.endswith('.py'):
         compile(text, path, 'exec')
@@ -92,7 +89,7 @@ for kind in utf8 bytes; do
     walk "$kind: diff" "0 1" "$program" diff made/report made/kept
     for format in $("$program" show --list | cut -d" " -f1); do
         extension=${format/model-explorer/json}
-        walk "$kind: report to $format" "0 2 3" "$program" show made/report --to "$format" -o "made/handed.${extension/prometheus/prom}"
+        walk "$kind: report to $format" "0 2 3" "$program" show made/report --to "$format" -o "made/handed.$extension"
     done
     walk "$kind: a checkpoint" 0 "$program" audit $m -a fp16 -q --shard 1/1 --checkpoint made/parts
     walk "$kind: merge" 0 "$program" audit --merge made/parts -o made/merged

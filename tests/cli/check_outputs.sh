@@ -152,7 +152,7 @@ for name in report plan overflow compare engine proof lint; do
     [ -f report/$name.json ] || { echo '{}' >report/$name.json && added=yes; }
     spared report/$name.json show report --html report/$name.json
     spared report/$name.json show report --to csv -o report/$name.json
-    spared report/$name.json show report --to jsonl -o report/$name.json
+    spared report/$name.json show report --to model-explorer -o report/$name.json
     [ $name = report ] || rm report/$name.json
 done
 

@@ -6,14 +6,6 @@
 
 #include "base/text/text.h"
 
-/* ---- picture.c: the frontier, the least error seen for each cost ---- */
-
-enum ulp_status ulp_frontier_csv(const struct ulp_search *found, struct ulp_text *out,
-                                 struct ulp_error *error);
-/* Both axes are labelled; the error's is logarithmic, with the tolerance as a line. */
-enum ulp_status ulp_frontier_svg(const struct ulp_search *found, struct ulp_text *out,
-                                 struct ulp_error *error);
-
 /* ---- trt_files.c: an allocation as options and scripts of TensorRT's tools ---- */
 
 /* search_say.c: the target that the arithmetic is named after, as "qnn:fp16"; NULL: none. */
@@ -36,7 +28,8 @@ enum ulp_status ulp_trt_autocast(const struct ulp_search *found, struct ulp_text
 enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ulp_text *out,
                                        struct ulp_error *error);
 
-/* ---- exclude.c: products that are not quantised, nodes that stay in FP32, as other tools' options take them ---- */
+/* ---- exclude.c: products that are not quantised, nodes that stay in FP32, as other tools' options
+ * take them ---- */
 
 bool ulp_exclude_has_any(const struct ulp_search *found);
 enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_text *out,

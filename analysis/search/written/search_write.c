@@ -182,18 +182,11 @@ static bool is_any(const struct ulp_search *found)
     return true;
 }
 
-static bool has_points(const struct ulp_search *found)
-{
-    return found->point_count > 0;
-}
-
 static const struct {
     const char *name;
     bool (*applies)(const struct ulp_search *);
     enum ulp_status (*write)(const struct ulp_search *, struct ulp_text *, struct ulp_error *);
 } files[] = {{"plan.json", is_any, write_json},
-             {"frontier.csv", has_points, ulp_frontier_csv},
-             {"frontier.svg", has_points, ulp_frontier_svg},
              {"exclude.txt", ulp_exclude_has_any, ulp_exclude_write},
              {"modelopt.yaml", ulp_modelopt_has_modules, ulp_modelopt_write},
              {"trtexec.txt", ulp_trt_has_formats, ulp_trt_trtexec},

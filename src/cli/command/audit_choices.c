@@ -1,4 +1,4 @@
-/* `audit --for` and `--fuse-compare`: which arithmetics they audit, and what is said of them. */
+/* `audit --for`: which arithmetics it audits, and what is said of them. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -91,33 +91,6 @@ static void add_engine(struct audit_choices *out)
     }
 }
 
-static enum ulp_status choose_fusion(struct audit_choices *out, const char *list,
-                                     struct ulp_error *error)
-{
-    static const char *const words[] = {"none", "pointwise", "reduce"};
-    struct ulp_arithmetic *listed, changed;
-    size_t count;
-    ULP_TRY(parse_arithmetics(list, &listed, &count, error));
-    struct audit_choice *choice = &out->items[out->count++];
-    *choice = (struct audit_choice){.question = "fusion: which nodes one kernel computes",
-                                    .count = 3,
-                                    .nodes = true};
-    enum ulp_status status = ULP_OK;
-    if (count > 1)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "--fuse-compare is of one arithmetic, and %zu are given", count);
-    for (size_t i = 0; i < 3 && status == ULP_OK; i++) {
-        char part[32];
-        snprintf(part, sizeof part, "fuse=%s", words[i]);
-        choice->words[i] = words[i];
-        status = ulp_arithmetic_change(&changed, &listed[0], part, error);
-        if (status == ULP_OK)
-            choice->lanes[i] = add_lane_once(out, changed.name, "", "");
-    }
-    free(listed);
-    return ulp_fail_at(error, status, "--fuse-compare");
-}
-
 enum ulp_status choose_arithmetics(const struct audit_options *options,
                                    const struct ulp_model *model, struct audit_choices *out,
                                    struct ulp_error *error)
@@ -128,8 +101,6 @@ enum ulp_status choose_arithmetics(const struct audit_options *options,
         ULP_TRY(choose_target(out, options->target, model, error));
     if (options->target && options->engine)
         add_engine(out);
-    if (!options->target && options->fuse_compare)
-        ULP_TRY(choose_fusion(out, options->arithmetics ? options->arithmetics : "fp16", error));
     for (size_t l = 0; l < out->lane_count; l++)
         ulp_text_add(&list, "%s%s", l ? "," : "", out->lanes[l]);
     if (!out->lane_count)
@@ -263,8 +234,7 @@ enum ulp_status print_choices(const struct audit_choices *choices, const struct 
 {
     for (size_t c = 0; c < choices->count; c++) {
         const struct audit_choice *item = &choices->items[c];
-        const struct ulp_choice choice = {item->question, item->count, item->lanes, item->words,
-                                          item->nodes};
+        const struct ulp_choice choice = {item->question, item->count, item->lanes, item->words};
         ULP_SCOPED(ulp_scoped_free) char *text = NULL;
         ULP_TRY(ulp_report_choice(audit, &choice, terminal_width(STDOUT_FILENO),
                                   use_colour(STDOUT_FILENO), &text, error));

@@ -77,7 +77,7 @@ const struct command command_audit = {
         "differ\n"
         "  ulpscope audit model.onnx --for trt@a100\n"
         "      as TensorRT computes it on an A100, and what that rests on\n"
-        "  ulpscope audit model.onnx --arith fp16 --fuse-compare\n"
+        "  ulpscope audit model.onnx --arith fp16,fuse=none,fp16,fuse=reduce\n"
         "      what changes when a compiler puts nodes into one kernel\n"
         "  ulpscope audit model.onnx --arith fp32,fp32,qdq=integer\n"
         "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two first "

@@ -21,11 +21,11 @@ struct audit_options {
     size_t limit_count;
     const char *engine; /* description of an engine, which is computed, too; NULL: none */
     struct ulp_engine_map_options built;
-    const char *target; /* --for; NULL: not given */
-    char *between; /* "A,B", whose given tokens are compared instead; NULL: not given */
+    const char *target;   /* --for; NULL: not given */
+    char *between;        /* "A,B", whose given tokens are compared instead; NULL: not given */
     const char *kv_cache; /* a format of caches beside one arithmetic; NULL: not given */
-    const char *tokens; /* these, in a file; NULL: the inputs' next ones */
-    bool fuse_compare, all;
+    const char *tokens;   /* these, in a file; NULL: the inputs' next ones */
+    bool all;
     /* many samples: folders of finished ones, the first of which takes new ones */
     char **checkpoints;
     size_t checkpoint_count;
@@ -33,7 +33,7 @@ struct audit_options {
     bool merge;                /* every sample is finished: --merge */
 };
 
-/* audit_choices.c: what --for and --fuse-compare ask of an audit. */
+/* audit_choices.c: what --for asks of an audit. */
 enum { AUDIT_CHOICES_MAX = 8 };
 struct audit_choices {
     char *list; /* of arithmetics, freed by the caller; NULL: the default's */
@@ -41,7 +41,6 @@ struct audit_choices {
     struct audit_choice {
         const char *question, *words[3];
         size_t lanes[3], count; /* indexes of the audit's */
-        bool nodes;
     } items[AUDIT_CHOICES_MAX];
     char lanes[2 * AUDIT_CHOICES_MAX + 2][320];
     /* Of a target that leaves FP32 as it is, and a graph that declares nothing else: the lane of

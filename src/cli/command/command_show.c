@@ -99,7 +99,6 @@ const struct command command_show = {
         "      a page with the verdict, the graph, every node and how each number was obtained\n"
         "  ulpscope show report/ --to csv -o nodes.csv\n"
         "      pandas.read_csv('nodes.csv'): a line for each node\n"
-        "  ulpscope show report/ --to prometheus -o /var/lib/node_exporter/ulpscope.prom\n"
         "  ulpscope show report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
         "      colours the nodes in Model Explorer: --node_data_paths=headroom.json\n"
         "  ulpscope show report/ --to junit --fail-above sqnr_db=40 -o limits.xml\n"

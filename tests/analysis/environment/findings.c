@@ -113,7 +113,6 @@ void digest_plan(struct digest *digest)
     CALL(ulp_search_write(&found, ULP_OUTPUT_HTML, test_folder("plan/page.html"), e));
     add_file(digest, test_folder("plan/page.html"));
     add_file(digest, test_folder("plan/plan.json"));
-    add_file(digest, test_folder("plan/frontier.svg"));
     free(text);
     ulp_search_free(&found);
 }

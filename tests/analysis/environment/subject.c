@@ -166,7 +166,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     free(crossings.items);
     CALL(ulp_report_text(audit, 100, false, &summary, e));
     const struct ulp_choice choice = {"first", 2, (const size_t[]){0, 0},
-                                      (const char *const[]){"a", "b"}, true};
+                                      (const char *const[]){"a", "b"}};
     char *text;
     CALL(ulp_report_choice(audit, &choice, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
