@@ -263,7 +263,10 @@ enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributo
     ULP_TRY(rectify(attributor, from, &job, own->count, error));
     *done = !job.differs;
     if (*done)
-        *kept = (struct ulp_attributed_bytes){.bytes = from->bytes, .rectifies = from};
+        *kept =
+            (struct ulp_attributed_bytes){.bytes = from->bytes,
+                                          /* a second Relu changes nothing */
+                                          .rectifies = from->rectifies ? from->rectifies : from};
     return ULP_OK;
 }
 

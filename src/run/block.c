@@ -1,5 +1,6 @@
 /* Running one step, and running a whole body in one lane for If, Loop and Scan. */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
@@ -47,13 +48,31 @@ static uint32_t list_constants(const struct ulp_step *step, const struct ulp_lan
     return constants;
 }
 
+/* Naming an arithmetic takes longer than many a step, and steps next to each other have one. */
+static enum ulp_status find_again(const char *name, struct ulp_arithmetic *out,
+                                  struct ulp_error *error)
+{
+    static _Thread_local struct {
+        char name[32];
+        struct ulp_arithmetic found;
+    } last;
+    if (strcmp(last.name, name) == 0) {
+        *out = last.found;
+        return ULP_OK;
+    }
+    ULP_TRY(ulp_arithmetic_find(name, out, error));
+    last.found = *out;
+    snprintf(last.name, sizeof last.name, "%s", name);
+    return ULP_OK;
+}
+
 /* "model": the arithmetic of a float type. A processor has no matrix unit. */
 static enum ulp_status find_of_type(const struct ulp_arithmetic *lane, enum ulp_type type,
                                     struct ulp_arithmetic *out, struct ulp_error *error)
 {
     const char *format = ulp_type_format(lane, type);
     const bool half = strcmp(format, "fp16") == 0 && lane->steps == ULP_STEPS_ORT_CPU;
-    return ulp_arithmetic_find(half ? "fp16,unit=none" : format, out, error);
+    return find_again(half ? "fp16,unit=none" : format, out, error);
 }
 
 /* By the step's own rule (steps=). */
@@ -93,7 +112,7 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
         if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) ||
             ulp_type_rows[inputs[i]->type].file_bits <= 8)
             continue;
-        ULP_TRY(steps ? ulp_arithmetic_find(steps, out, error)
+        ULP_TRY(steps ? find_again(steps, out, error)
                       : find_of_type(lane, inputs[i]->type, out, error));
         out->as_declared = true;
         out->half_as_float = lane->half_as_float;

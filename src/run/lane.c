@@ -130,6 +130,13 @@ void ulp_lane_clear(struct ulp_lane *lane)
             drop_slot(lane, (int)v);
 }
 
+void ulp_lane_clear_inputs(struct ulp_lane *lane, const struct ulp_step *step)
+{
+    for (size_t i = 0; i < step->input_count; i++)
+        if (step->inputs[i] >= 0 && !stays(lane, step->inputs[i]))
+            drop_slot(lane, step->inputs[i]);
+}
+
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step)
 {
     for (size_t i = 0; i < step->dead_count; i++)

@@ -47,6 +47,8 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
 void ulp_lane_free(struct ulp_lane *lane);
 /* Free every value but the constants of keeps_constants: the block will run again. */
 void ulp_lane_clear(struct ulp_lane *lane);
+/* The same of what one step reads: of a lane in which single steps run. */
+void ulp_lane_clear_inputs(struct ulp_lane *lane, const struct ulp_step *step);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 

@@ -191,7 +191,7 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
         if (step->outputs[o] >= 0)
             status = ulp_enclose_give_symbols(w, &w->values[step->outputs[o]], error);
-    ulp_lane_clear(&w->names);
+    ulp_lane_clear_inputs(&w->names, step);
     for (size_t d = 0; d < step->dead_count; d++)
         if (!w->keep[step->dead[d]])
             ulp_bounds_free(&w->values[step->dead[d]]);

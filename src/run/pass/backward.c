@@ -236,7 +236,7 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
     for (size_t o = 0; named && outputs && o < step->output_count; o++)
         ulp_tensor_free(&outputs[o]);
     ulp_trace_clear(course->trace);
-    ulp_lane_clear(&course->lane);
+    ulp_lane_clear_inputs(&course->lane, step);
     ulp_arena_free(arena);
     return status;
 }
