@@ -14,13 +14,14 @@
 static int find_axis(const struct ulp_block *block, int slot)
 {
     const int rank = block->slots[slot].shape.rank;
-    for (size_t s = 0; s < block->step_count; s++) {
-        const struct ulp_step *reader = &block->steps[s];
-        const struct ulp_attribute *transposed = ulp_node_attribute(reader->bound.node, "transB");
-        if (reader->own_input_count >= 2 && reader->inputs[1] == slot)
-            return ulp_output_channels(reader->bound.op->name, rank,
-                                       transposed && transposed->i != 0);
-    }
+    const struct ulp_reading *all;
+    const size_t count = ulp_block_readings(block, slot, &all);
+    for (size_t r = 0; r < count && all[r].step >= 0; r++)
+        if (all[r].input == 1) {
+            const struct ulp_bound *bound = &block->steps[all[r].step].bound;
+            return ulp_output_channels(bound->op->name, rank,
+                                       ulp_node_int(bound->node, "transB", 0));
+        }
     return -1;
 }
 

@@ -9,16 +9,10 @@
 /* The only step that reads the slot, and by which input; NULL: none, or several. */
 static const struct ulp_step *find_reader(const struct ulp_block *block, int slot, size_t *input)
 {
-    const struct ulp_step *only = NULL;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++) {
-            if (block->steps[s].inputs[i] != slot)
-                continue;
-            if (only)
-                return NULL;
-            only = &block->steps[s];
-            *input = i;
-        }
+    const struct ulp_reading *all;
+    const struct ulp_step *only = ulp_block_only_reader(block, slot);
+    if (only && ulp_block_readings(block, slot, &all))
+        *input = (size_t)all->input;
     return only;
 }
 

@@ -23,9 +23,6 @@ enum { DEPTH_MAX = 16, LINKS_MAX = 64 };
 struct finding {
     struct ulp_links *links;
     size_t start;
-    /* by slot of the main graph: the steps that read it */
-    size_t *readers, *first_reader;
-    bool *is_output;
     size_t path[DEPTH_MAX];
     size_t made; /* from the current node */
     enum ulp_status status;
@@ -75,19 +72,16 @@ static void follow(struct finding *finding, const struct ulp_step *step, double 
                    size_t depth)
 {
     const struct ulp_block *block = finding->links->search->emulation.program->main;
+    const struct ulp_reading *all;
     size_t ways = 0;
     for (size_t o = 0; o < step->output_count; o++)
-        if (step->outputs[o] >= 0)
-            ways += finding->first_reader[step->outputs[o] + 1] -
-                    finding->first_reader[step->outputs[o]] + finding->is_output[step->outputs[o]];
+        ways += ulp_block_readings(block, step->outputs[o], &all);
     for (size_t o = 0; o < step->output_count; o++) {
-        const int slot = step->outputs[o];
-        if (slot < 0)
-            continue;
-        if (finding->is_output[slot])
+        const size_t count = ulp_block_readings(block, step->outputs[o], &all);
+        if (count && all[count - 1].step < 0)
             add_link(finding, weight / (double)ways, depth);
-        for (size_t r = finding->first_reader[slot]; r < finding->first_reader[slot + 1]; r++) {
-            const struct ulp_step *reader = &block->steps[finding->readers[r]];
+        for (size_t r = 0; r < count && all[r].step >= 0; r++) {
+            const struct ulp_step *reader = &block->steps[all[r].step];
             finding->path[depth] = reader->number;
             if (depth + 1 < DEPTH_MAX && finding->made < LINKS_MAX &&
                 finding->links->search->nodes.passes[reader->number])
@@ -97,40 +91,6 @@ static void follow(struct finding *finding, const struct ulp_step *step, double 
             finding->made++;
         }
     }
-}
-
-static enum ulp_status find_readers(struct finding *finding, struct ulp_arena *arena)
-{
-    const struct ulp_block *block = finding->links->search->emulation.program->main;
-    size_t *first = ulp_arena_take(arena, block->slot_count + 2, sizeof *first), total = 0;
-    finding->is_output = ulp_arena_take(arena, block->slot_count + 1, sizeof *finding->is_output);
-    ULP_TRY(ulp_taken(first && finding->is_output, finding->error));
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t s = 0; s < block->step_count; s++) {
-            const struct ulp_step *step = &block->steps[s];
-            for (size_t i = 0; i < step->input_count && !step->folded; i++) {
-                if (step->inputs[i] < 0)
-                    continue;
-                if (pass == 0)
-                    first[step->inputs[i] + 1]++, total++;
-                else
-                    finding->readers[first[step->inputs[i]]++] = s;
-            }
-        }
-        if (pass == 0) {
-            for (size_t v = 0; v < block->slot_count; v++)
-                first[v + 1] += first[v];
-            finding->readers = ulp_arena_take(arena, total + 1, sizeof *finding->readers);
-            ULP_TRY(ulp_taken(finding->readers, finding->error));
-        } else { /* each begin has moved to the next one's */
-            memmove(first + 1, first, block->slot_count * sizeof *first);
-            first[0] = 0;
-        }
-    }
-    finding->first_reader = first;
-    for (size_t i = 0; i < block->output_count; i++)
-        finding->is_output[block->outputs[i]] = true;
-    return ULP_OK;
 }
 
 static void find_links(struct finding *finding)
@@ -160,11 +120,8 @@ enum ulp_status ulp_links_open(struct ulp_links *links, const struct ulp_searche
                                size_t start, struct ulp_error *error)
 {
     struct finding finding = {.links = links, .start = start, .error = error};
-    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     *links = (struct ulp_links){.search = search,
                                 .budget = ulp_model_budget(search->emulation.program->model)};
-    ULP_TRY(ulp_arena_create(&arena, links->budget, error));
-    ULP_TRY(find_readers(&finding, arena));
     find_links(&finding);
     return finding.status;
 }

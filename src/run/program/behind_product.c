@@ -1,7 +1,6 @@
 /* Steps behind a product by constant weights, with nothing between them but what its kernel takes
  * in: what a runtime's compiler makes one kernel of, which computes functions otherwise
  * (steps.def). */
-#include <limits.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
@@ -11,46 +10,13 @@
 #define DEPTH_MAX 6 /* nodes between them; recorded were up to three */
 #define ROWS_FEW 64 /* of a product that a Tanh behind it is computed with */
 
-/* Who reads each slot: those of slot s are all[first[s]] up to all[first[s + 1]]. */
-struct readers {
-    size_t *first;
-    struct reading {
-        const struct ulp_step *step;
-        size_t input;
-    } * all;
-};
-
 struct path {
     const struct ulp_block *block;
-    const struct readers *readers;
     const struct ulp_step *end;
     bool reshaped;
     int moved; /* Transposes between the product and the Reshape */
     int depth;
 };
-
-static enum ulp_status find_readers(struct readers *out, const struct ulp_block *block,
-                                    struct ulp_arena *arena, struct ulp_error *error)
-{
-    size_t count = 0;
-    ULP_TAKE(out->first, arena, block->slot_count + 2, error);
-    /* first[s + 2] counts those of slot s, then first[s + 1] is where its next one goes */
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            if (block->steps[s].inputs[i] >= 0) {
-                out->first[block->steps[s].inputs[i] + 2]++;
-                count++;
-            }
-    for (size_t s = 0; s < block->slot_count; s++)
-        out->first[s + 2] += out->first[s + 1];
-    ULP_TAKE(out->all, arena, count + 1, error);
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            if (block->steps[s].inputs[i] >= 0)
-                out->all[out->first[block->steps[s].inputs[i] + 1]++] =
-                    (struct reading){&block->steps[s], i};
-    return ULP_OK;
-}
 
 static bool is_constant(const struct ulp_block *block, int slot)
 {
@@ -59,7 +25,7 @@ static bool is_constant(const struct ulp_block *block, int slot)
 }
 
 /* Is the value also a factor of what the function ends in: x sigmoid(x), or x (1 + erf(x / a))? */
-static bool is_gated(const struct path *path, const struct ulp_step *step, size_t i)
+static bool is_gated(const struct path *path, const struct ulp_step *step, int i)
 {
     return strcmp(step->bound.op->name, "Mul") == 0 &&
            (strcmp(path->end->bound.op->name, "Erf") == 0 ||
@@ -70,14 +36,17 @@ static bool is_gated(const struct path *path, const struct ulp_step *step, size_
 /* Is it read on the path alone? *gated: apart from that. */
 static bool is_inner(const struct path *path, int slot, bool *gated)
 {
-    const struct readers *readers = path->readers;
+    const struct ulp_reading *all;
+    const size_t count = ulp_block_readings(path->block, slot, &all);
     size_t others = 0;
-    for (size_t r = readers->first[slot]; r < readers->first[slot + 1]; r++) {
-        const bool mul = is_gated(path, readers->all[r].step, readers->all[r].input);
+    for (size_t r = 0; r < count; r++) {
+        if (all[r].step < 0)
+            return false;
+        const bool mul = is_gated(path, &path->block->steps[all[r].step], all[r].input);
         *gated |= mul;
         others += !mul;
     }
-    return others <= 1 && path->block->slots[slot].last_use != INT_MAX;
+    return others <= 1;
 }
 
 /* A Conv has channels and places, a product of matrices columns and rows. Depthwise ones are
@@ -134,21 +103,15 @@ static enum ulp_behind find_product(struct path path, int slot)
     return gated && found < ULP_BEHIND_FEW ? ULP_BEHIND_NONE : found;
 }
 
-enum ulp_status ulp_program_find_behind(struct ulp_program *program, struct ulp_block *block,
-                                        struct ulp_error *error)
+void ulp_program_find_behind(struct ulp_block *block)
 {
-    struct readers readers = {NULL, NULL};
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         bool has = false;
         for (int v = ULP_VARIANT_HTP_FEW; v < ULP_VARIANT_HTP; v++)
             has |= step->bound.variants[v] != NULL;
-        if (!has || step->folded)
-            continue;
-        if (!readers.first)
-            ULP_TRY(find_readers(&readers, block, program->arena, error));
-        step->behind = find_product((struct path){.block = block, .readers = &readers, .end = step},
-                                    step->inputs[0]);
+        if (has && !step->folded)
+            step->behind =
+                find_product((struct path){.block = block, .end = step}, step->inputs[0]);
     }
-    return ULP_OK;
 }

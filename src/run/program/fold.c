@@ -381,8 +381,12 @@ static enum ulp_status fold_block(struct ulp_program *program, struct ulp_block 
     ULP_TRY(fold_block_steps(program, block, error));
     drop_constant_nodes(block);
     set_producers(block);
-    ULP_TRY(ulp_program_join_attention(program, block, error));
-    set_producers(block);
+    ULP_TRY(ulp_block_find_readers(program, block, error));
+    if (program->joins_attention) {
+        ULP_TRY(ulp_program_join_attention(program, block, error));
+        set_producers(block);
+        ULP_TRY(ulp_block_find_readers(program, block, error));
+    }
     ULP_TRY(ulp_program_integer_forms(program, block, error));
     ULP_TRY(ulp_program_ort_forms(program, block, error));
     ULP_TRY(ulp_program_fold_norms(program, block, error));

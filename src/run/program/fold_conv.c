@@ -45,7 +45,6 @@ static bool is_fixed(const struct ulp_block *block, int slot)
 static int find_conv(const struct ulp_block *block, const struct ulp_step *norm)
 {
     const struct ulp_step *conv = norm->norm ? ulp_block_producer(block, norm->inputs[0]) : NULL;
-    size_t readers = 0;
     if (!conv || !ulp_is_word(conv->bound.op->name, "Conv ConvTranspose") || conv->folded ||
         block->slots[norm->inputs[0]].constant)
         return -1;
@@ -55,17 +54,13 @@ static int find_conv(const struct ulp_block *block, const struct ulp_step *norm)
     for (int p = 1; p <= ULP_NORM_PARAMETERS; p++)
         if (!is_fixed(block, norm->inputs[p]))
             return -1;
-    for (size_t o = 0; o < block->output_count; o++)
-        readers += block->outputs[o] == norm->inputs[0];
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            readers += block->steps[s].inputs[i] == norm->inputs[0];
     const struct ulp_tensor *weights = block->slots[conv->inputs[1]].constant;
     const bool turned = conv->bound.op->name[4] == 'T';
     const int64_t channels = turned
                                  ? weights->dims[1] * ulp_bound_attribute(&conv->bound, "group")->i
                                  : weights->dims[0];
-    return readers == 1 && weights->rank > 2 && ulp_type_rows[weights->type].file_bits > 8 &&
+    return ulp_block_is_own(block, norm->inputs[0]) && weights->rank > 2 &&
+                   ulp_type_rows[weights->type].file_bits > 8 &&
                    channels == (int64_t)block->slots[norm->inputs[1]].constant->count
                ? (int)(conv - block->steps)
                : -1;

@@ -209,29 +209,6 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
                              count, error);
 }
 
-static bool is_read_once(const struct ulp_block *block, int slot)
-{
-    size_t readers = 0;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].own_input_count; i++)
-            readers += block->steps[s].inputs[i] == slot;
-    for (size_t o = 0; o < block->output_count; o++)
-        readers += block->outputs[o] == slot;
-    return readers == 1;
-}
-
-/* The step that alone reads the slot, once; NULL: there is none. */
-static const struct ulp_step *find_reader(const struct fuse *fuse, int slot)
-{
-    const struct ulp_step *found = NULL;
-    size_t readers = 0;
-    for (size_t s = 0; s < fuse->block->step_count; s++)
-        for (size_t i = 0; i < fuse->block->steps[s].own_input_count; i++)
-            if (fuse->block->steps[s].inputs[i] == slot && ++readers)
-                found = &fuse->block->steps[s];
-    return readers == 1 ? found : NULL;
-}
-
 /* A Clip's bound, as input or attribute; NAN: unknown. */
 static double clip_bound(const struct fuse *fuse, const struct ulp_step *clip, size_t input,
                          const char *name, double none)
@@ -266,14 +243,14 @@ static bool is_redundant(const struct fuse *fuse, const struct ulp_step *clip,
  * leaves the product as it is. */
 static int find_unclipped(const struct fuse *fuse, int slot)
 {
-    const struct ulp_step *clip = find_reader(fuse, slot);
+    const struct ulp_step *clip = ulp_block_only_reader(fuse->block, slot);
     if (!clip || !ulp_is_word(clip->bound.op->name, "Clip Relu"))
         return slot;
     const int behind = clip->outputs[0];
-    const struct ulp_step *next = find_reader(fuse, behind);
-    return !next || !is_read_once(fuse->block, behind) ? slot
-           : is_redundant(fuse, clip, next)            ? behind
-                                                       : -1;
+    const struct ulp_step *next = ulp_block_only_reader(fuse->block, behind);
+    return !next || !ulp_block_is_own(fuse->block, behind) ? slot
+           : is_redundant(fuse, clip, next)                ? behind
+                                                           : -1;
 }
 
 /* A MatMul, Gemm or Conv of two dequantised factors. */
@@ -319,7 +296,8 @@ static int64_t find_blocks(const struct fuse *fuse, const struct ulp_step *w, in
     int64_t axis = ulp_node_int(w->bound.node, "axis", 1);
     if (!codes || !scale || codes->rank != 2 || ulp_element_is_float(codes->element) ||
         ulp_type_rows[codes->type].file_bits > 8 || (zero >= 0 && !known_value(fuse, zero)) ||
-        fuse->block->slots[w->outputs[0]].of_default || !is_read_once(fuse->block, w->outputs[0]))
+        fuse->block->slots[w->outputs[0]].of_default ||
+        !ulp_block_is_own(fuse->block, w->outputs[0]))
         return 0;
     axis += axis < 0 ? 2 : 0;
     if (block)
@@ -337,8 +315,8 @@ static int64_t find_weight_blocks(const struct fuse *fuse, int slot, bool gemm)
     const struct ulp_step *turned = gemm ? NULL : find_producer(fuse, slot, "Transpose"),
                           *w = find_producer(fuse, turned ? turned->inputs[0] : slot,
                                              "DequantizeLinear");
-    if (!w || (turned &&
-               (!is_read_once(fuse->block, slot) || ulp_node_int(w->bound.node, "block_size", 0))))
+    if (!w || (turned && (!ulp_block_is_own(fuse->block, slot) ||
+                          ulp_node_int(w->bound.node, "block_size", 0))))
         return 0;
     return find_blocks(fuse, w, !turned);
 }
@@ -346,11 +324,12 @@ static int64_t find_weight_blocks(const struct fuse *fuse, int slot, bool gemm)
 /* Is the slot quantised again, to bytes, or to any integers in FP16? */
 static bool is_requantised(const struct fuse *fuse, int slot, bool half)
 {
+    const struct ulp_reading *all;
+    const size_t count = ulp_block_readings(fuse->block, slot, &all);
     bool is = false;
-    for (size_t s = 0; s < fuse->block->step_count; s++) {
-        const struct ulp_step *reader = &fuse->block->steps[s];
-        if (reader->own_input_count && reader->inputs[0] == slot &&
-            strcmp(reader->bound.op->name, "QuantizeLinear") == 0)
+    for (size_t r = 0; r < count && all[r].step >= 0; r++) {
+        const struct ulp_step *reader = &fuse->block->steps[all[r].step];
+        if (all[r].input == 0 && strcmp(reader->bound.op->name, "QuantizeLinear") == 0)
             is |= half || is_byte(fuse->block->slots[reader->outputs[0]].shape.type);
     }
     return is;
@@ -437,7 +416,7 @@ static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step
             lanes = own[i].lanes & (relu ? ULP_INTEGER_FIXED : ULP_INTEGER_LANES);
         }
     if (!op || !is_quantising(fuse, step) || !is_byte(type) ||
-        !is_read_once(fuse->block, step->inputs[0]) || !is_read_once(fuse->block, made) ||
+        !ulp_block_is_own(fuse->block, step->inputs[0]) || !ulp_block_is_own(fuse->block, made) ||
         ulp_node_attribute(of->bound.node, "dilations"))
         return ULP_OK;
     for (size_t i = 0; i < of->own_input_count; i++) {

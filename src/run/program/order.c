@@ -296,7 +296,9 @@ enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block 
         block->cost += step->cost;
     }
     ULP_TRY(set_last_uses(program, block, error));
-    return ulp_program_find_behind(program, block, error);
+    ULP_TRY(ulp_block_find_readers(program, block, error));
+    ulp_program_find_behind(block);
+    return ULP_OK;
 }
 
 /* ---- numbers ---- */

@@ -15,13 +15,7 @@ static int find_index(const struct ulp_block *block, const struct ulp_step *step
 static const struct ulp_step *find_own(const struct ulp_block *block, int slot, const char *name)
 {
     const struct ulp_step *step = ulp_block_producer(block, slot);
-    size_t readers = 0;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].own_input_count; i++)
-            readers += block->steps[s].inputs[i] == slot;
-    for (size_t o = 0; o < block->output_count; o++)
-        readers += 2 * (block->outputs[o] == slot);
-    return step && ulp_step_is(step, name) && readers == 1 ? step : NULL;
+    return step && ulp_step_is(step, name) && ulp_block_is_own(block, slot) ? step : NULL;
 }
 
 /* A Mul of a value by a number: the value's slot; -1: it is none. */
@@ -67,11 +61,11 @@ static enum ulp_status find_quick_gelu(struct ulp_program *program, struct ulp_b
 /* A constant that is added behind makes a Gemm of the product first. */
 static bool becomes_gemm(const struct ulp_block *block, int slot)
 {
+    const struct ulp_reading *all;
     bool is = false;
-    for (size_t s = 0; s < block->step_count; s++) {
-        const struct ulp_step *add = &block->steps[s];
-        for (size_t i = 0; ulp_step_is(add, "Add") && i < 2; i++)
-            is |= ulp_step_input(add, i) == slot && ulp_slot_known(block, ulp_step_input(add, !i));
+    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && !is;) {
+        const struct ulp_step *add = all[r].step < 0 ? NULL : &block->steps[all[r].step];
+        is = add && ulp_step_is(add, "Add") && ulp_slot_known(block, add->inputs[!all[r].input]);
     }
     return is;
 }

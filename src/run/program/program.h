@@ -113,6 +113,18 @@ struct ulp_step {
     size_t number; /* among all nodes of the plan: what it is reported under */
 };
 
+/* A step's input that is a slot, or one of the block's outputs: step -1. */
+struct ulp_reading {
+    int step, input;
+};
+/* By slot, once the block is folded: all[first[v]] up to all[first[v + 1]], steps ascending and
+ * outputs last. */
+struct ulp_readers {
+    size_t slot_count;
+    const size_t *first;
+    const struct ulp_reading *all;
+};
+
 struct ulp_block {
     const char *name;
     struct ulp_block *parent;
@@ -131,6 +143,7 @@ struct ulp_block {
     const struct ulp_block *inlined_in;
     double cost; /* of its steps */
     bool folded; /* steps are final, those of inlined branches included */
+    struct ulp_readers readers;
 };
 
 /* The same in every lane; NULL: nothing happens. */
@@ -158,6 +171,29 @@ static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *
                ? &block->steps[block->slots[slot].producer]
                : NULL;
 }
+
+/* Who reads the slot, captured values and what only integer forms read included. */
+static inline size_t ulp_block_readings(const struct ulp_block *block, int slot,
+                                        const struct ulp_reading **out)
+{
+    const struct ulp_readers *readers = &block->readers;
+    if (slot < 0 || (size_t)slot >= readers->slot_count)
+        return 0;
+    *out = readers->all + readers->first[slot];
+    return readers->first[slot + 1] - readers->first[slot];
+}
+
+/* Is it read once, and by no output? */
+static inline bool ulp_block_is_own(const struct ulp_block *block, int slot)
+{
+    const struct ulp_reading *all;
+    return ulp_block_readings(block, slot, &all) == 1 && all->step >= 0;
+}
+
+/* The only step that reads the slot, and once, whether outputs do or not; NULL: there is none. */
+const struct ulp_step *ulp_block_only_reader(const struct ulp_block *block, int slot);
+enum ulp_status ulp_block_find_readers(struct ulp_program *program, struct ulp_block *block,
+                                       struct ulp_error *error);
 
 /* Does a node compute the slot in a run? A constant or an input that is an output has no figure. */
 static inline bool ulp_block_computes(const struct ulp_block *block, int slot)
@@ -534,8 +570,7 @@ enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block 
                                   struct ulp_error *error);
 enum ulp_status ulp_program_number(struct ulp_program *program, struct ulp_error *error);
 /* behind_product.c: the products that steps follow; sizes are known. */
-enum ulp_status ulp_program_find_behind(struct ulp_program *program, struct ulp_block *block,
-                                        struct ulp_error *error);
+void ulp_program_find_behind(struct ulp_block *block);
 /* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
 enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
                                  struct ulp_mix *mix, struct ulp_error *error);

@@ -1,6 +1,5 @@
 #include "run/program/stored_values.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -10,19 +9,14 @@
 /* The step that alone reads the slot; NULL: several, or none. False: it leaves the graph. */
 static bool find_reader(const struct ulp_block *block, int slot, const struct ulp_step **out)
 {
-    size_t count = 0;
+    const struct ulp_reading *all;
+    const size_t count = ulp_block_readings(block, slot, &all);
     *out = NULL;
-    if (block->slots[slot].last_use == INT_MAX)
-        return false;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            if (block->steps[s].inputs[i] == slot) {
-                if (i >= block->steps[s].own_input_count)
-                    return false;
-                *out = &block->steps[s];
-                count++;
-            }
-    *out = count == 1 ? *out : NULL;
+    for (size_t r = 0; r < count; r++) {
+        if (all[r].step < 0 || all[r].input >= (int)block->steps[all[r].step].own_input_count)
+            return false;
+        *out = count == 1 ? &block->steps[all[r].step] : NULL;
+    }
     return count > 0;
 }
 

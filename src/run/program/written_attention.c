@@ -23,14 +23,11 @@ static bool is_inside(const struct ulp_idiom *idiom, int step)
 /* Is the slot read by the idiom's own steps alone? */
 static bool is_own(const struct ulp_block *block, const struct ulp_idiom *idiom, int slot)
 {
-    for (size_t o = 0; o < block->output_count; o++)
-        if (block->outputs[o] == slot)
-            return false;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            if (block->steps[s].inputs[i] == slot && !is_inside(idiom, (int)s))
-                return false;
-    return true;
+    const struct ulp_reading *all;
+    bool own = true;
+    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && own;)
+        own = all[r].step >= 0 && is_inside(idiom, all[r].step);
+    return own;
 }
 
 /* A mask broadcasts to [batch, heads, queries, keys]. */
@@ -160,15 +157,18 @@ static enum ulp_status drop_joined(struct ulp_program *program, struct ulp_block
 /* A Softmax before a product of computed values that is of no attention above. */
 static bool is_strange(const struct ulp_block *block, int softmax, const bool *known, int *product)
 {
+    const struct ulp_reading *all;
     if (known[softmax] || !ulp_step_is(&block->steps[softmax], "Softmax"))
         return false;
-    for (size_t s = 0; s < block->step_count; s++)
-        if (ulp_step_is(&block->steps[s], "MatMul") &&
-            block->steps[s].inputs[0] == block->steps[softmax].outputs[0] &&
-            !ulp_slot_known(block, block->steps[s].inputs[1])) {
-            *product = (int)s;
+    const size_t count = ulp_block_readings(block, block->steps[softmax].outputs[0], &all);
+    for (size_t r = 0; r < count && all[r].step >= 0; r++) {
+        const struct ulp_step *reader = &block->steps[all[r].step];
+        if (ulp_step_is(reader, "MatMul") && all[r].input == 0 &&
+            !ulp_slot_known(block, reader->inputs[1])) {
+            *product = all[r].step;
             return true;
         }
+    }
     return false;
 }
 
@@ -233,8 +233,6 @@ enum ulp_status ulp_program_join_attention(struct ulp_program *program, struct u
                                            struct ulp_error *error)
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
-    if (!program->joins_attention)
-        return ULP_OK;
     ULP_TRY(ulp_arena_create(&memory, &program->budget, error));
     ULP_TRY(join_all(program, block, memory, error));
     return check_lanes(program, error);

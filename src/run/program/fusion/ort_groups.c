@@ -2,7 +2,6 @@
  * fuse=ort. The graphs that it saved of 38 networks (lab/record_ort_cuda.py) have these where it is
  * so; others that it makes compute what the nodes did: a Conv's or Gemm's bias,
  * SkipLayerNormalization. */
-#include <limits.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -26,20 +25,17 @@ static bool is_free(const struct finding *f, const struct ulp_step *step)
     return !step->folded && f->group[step->number] == 0;
 }
 
-/* Is the slot read by one step of the block alone, of those at `readers`? */
+/* Is the slot read by those steps of the block alone? */
 static bool is_read_by(const struct ulp_block *block, int slot, const int *readers, size_t count)
 {
-    if (slot < 0 || block->slots[slot].last_use == INT_MAX)
-        return false;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++) {
-            bool known = block->steps[s].inputs[i] != slot;
-            for (size_t r = 0; r < count && !known; r++)
-                known = readers[r] == (int)s;
-            if (!known)
-                return false;
-        }
-    return true;
+    const struct ulp_reading *all;
+    bool known = slot >= 0;
+    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && known;) {
+        known = false;
+        for (size_t i = 0; i < count && !known; i++)
+            known = readers[i] == all[r].step;
+    }
+    return known;
 }
 
 static void add_group(struct finding *f, const int *steps, size_t count)
@@ -149,7 +145,8 @@ static void find_scaled(struct finding *f, int step)
         return;
     for (size_t i = 0; i < 2; i++) {
         const int product = find_before(f, step, i, "MatMul");
-        if (product >= 0 && !ulp_step_integer(f->mix, f->block, &f->block->steps[product]) && (i == 0 || ulp_step_is(scale, "Mul")) &&
+        if (product >= 0 && !ulp_step_integer(f->mix, f->block, &f->block->steps[product]) &&
+            (i == 0 || ulp_step_is(scale, "Mul")) &&
             ulp_slot_is_scalar(f->block, ulp_step_input(scale, 1 - i), &number)) {
             add_group(f, (int[]){product, step}, 2);
             return;
