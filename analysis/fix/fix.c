@@ -319,8 +319,7 @@ static enum ulp_status propose_smooth(struct ulp_fixing *x, struct ulp_error *er
     for (size_t i = 0; i < smooths.count; i++) {
         const struct ulp_smooth *smooth = &smooths.items[i];
         for (size_t n = 0; n < lint->node_count; n++)
-            if (lint->places[n].node == smooth->node &&
-                !ulp_lint_is_edited(&x->proposals, smooth->node))
+            if (lint->places[n].node == smooth->node && !x->proposals.covered[n])
                 ulp_lint_propose_edit(&x->proposals, &smooth->edit, "outlier-channel",
                                       lint->places[n], true, true,
                                       "its channels are divided by powers of two that its weights "

@@ -10,6 +10,10 @@ void ulp_lint_propose_more(struct ulp_lint_proposals *p, const struct ulp_edit *
         return;
     }
     p->edits[p->edit_count++] = *edit;
+    for (size_t g = 0; edit->node && p->covered && g < p->lint.graph_count; g++)
+        if (p->lint.graphs[g].graph == edit->graph)
+            p->covered[ulp_lint_number((struct ulp_lint_place){&p->lint.graphs[g], edit->node})] =
+                true;
     p->items[p->count - 1].edit_count++;
 }
 
@@ -67,14 +71,6 @@ void ulp_lint_leave(struct ulp_lint_proposals *p, const char *rule, struct ulp_l
     added->tried = tried;
     added->said.reason = ulp_lint_say(p, "right at some sizes alone: %s", why);
     p->lint.failed |= !added->said.reason;
-}
-
-bool ulp_lint_is_edited(const struct ulp_lint_proposals *p, const struct ulp_node *node)
-{
-    bool is = false;
-    for (size_t e = 0; e < p->edit_count; e++)
-        is |= p->edits[e].node == node;
-    return is;
 }
 
 struct ulp_tensor *ulp_build_tensor(struct ulp_building *b, enum ulp_type type, int rank,

@@ -88,6 +88,10 @@ struct ulp_lint {
             size_t count;
         } * idioms; /* operators written out as several nodes */
         size_t block_count;
+        struct ulp_lint_step {
+            const struct ulp_block *block;
+            const struct ulp_step *step; /* NULL: it is not there, or in a call */
+        } * steps;                       /* by place */
     } * planned;
     size_t planned_count;      /* in which an edit must be right; behind them: ulp_lint_holds */
     struct ulp_sizes *sizes;   /* those given; behind them those of the first draw */

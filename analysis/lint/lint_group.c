@@ -143,7 +143,7 @@ void ulp_lint_join_groups(struct ulp_lint_proposals *p)
         const struct ulp_lint_place place = p->lint.places[n];
         if (!place.graph->function && ulp_lint_is(place, "Add") && ulp_lint_opset(place) >= OPSET &&
             ulp_lint_in_half(&p->lint, ulp_lint_type(place.graph, ulp_lint_output(place, 0))) &&
-            !ulp_lint_is_edited(p, place.node))
+            !p->covered[n])
             join(p, place);
     }
 }

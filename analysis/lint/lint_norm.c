@@ -141,8 +141,7 @@ void ulp_lint_fold_norms(struct ulp_lint_proposals *p)
     const unsigned targets = p->lint.options->targets;
     for (size_t n = 0; n < p->lint.node_count && (!targets || targets & ~FOLDING); n++) {
         const struct ulp_lint_place place = p->lint.places[n];
-        if (!place.graph->function && ulp_lint_is(place, "BatchNormalization") &&
-            !ulp_lint_is_edited(p, place.node))
+        if (!place.graph->function && ulp_lint_is(place, "BatchNormalization") && !p->covered[n])
             fold_norm(p, place);
     }
 }

@@ -15,10 +15,20 @@ enum { DRAWS = 2, ALONE = 16, PLANS = 1 + DRAWS + ALONE };
 
 /* ---- the plans ---- */
 
-static enum ulp_status find_idioms(struct ulp_lint *lint, struct ulp_lint_planned *planned,
-                                   struct ulp_error *error)
+/* Where the nodes of graphs and bodies are computed, and what idioms they make. */
+static enum ulp_status look_through(struct ulp_lint *lint, struct ulp_lint_planned *planned,
+                                    struct ulp_error *error)
 {
     ULP_TAKE(planned->idioms, lint->arena, planned->program->block_count + 1, error);
+    ULP_TAKE(planned->steps, lint->arena, lint->node_count + 1, error);
+    for (size_t b = 0; b < planned->program->block_count; b++)
+        for (size_t s = 0; s < planned->program->blocks[b]->step_count; s++) {
+            const struct ulp_block *block = planned->program->blocks[b];
+            const struct ulp_lint_place place = ulp_lint_place_of(lint, &block->steps[s]);
+            struct ulp_lint_step *at = place.node ? &planned->steps[ulp_lint_number(place)] : NULL;
+            if (at && !at->step && !block->steps[s].call)
+                *at = (struct ulp_lint_step){block, &block->steps[s]};
+        }
     for (size_t b = 0; b < planned->program->block_count; b++) {
         struct ulp_lint_idioms *found = &planned->idioms[planned->block_count];
         found->block = planned->program->blocks[b];
@@ -49,7 +59,7 @@ static void plan_at(struct ulp_lint *lint, size_t at, const struct ulp_sizes *si
     enum ulp_status status =
         ulp_program_open(lint->model, sizes, NULL, lint->overriding, &planned->program, &error);
     if (status == ULP_OK)
-        status = find_idioms(lint, planned, &error);
+        status = look_through(lint, planned, &error);
     lint->failed |= status == ULP_ERROR_MEMORY;
 }
 
@@ -101,7 +111,7 @@ void ulp_lint_plan(struct ulp_lint *lint)
     if (status != ULP_OK)
         lint->unplanned = ulp_arena_copy(lint->arena, error.message);
     else
-        status = find_idioms(lint, &lint->planned[0], &error);
+        status = look_through(lint, &lint->planned[0], &error);
     lint->failed |= status == ULP_ERROR_MEMORY || (!lint->planned[0].program && !lint->unplanned);
 }
 
@@ -169,12 +179,6 @@ struct ulp_lint_place ulp_lint_place_of(const struct ulp_lint *lint, const struc
     return (struct ulp_lint_place){0};
 }
 
-static bool is_in(const struct ulp_lint *lint, const struct ulp_step *step,
-                  const struct ulp_lint_graph *graph)
-{
-    return !step->call && ulp_lint_place_of(lint, step).graph == graph;
-}
-
 /* The one that stands where the other has `what`; -1: it has it nowhere. */
 static int beside(const int *has, size_t count, int what, const int *other, size_t other_count)
 {
@@ -184,44 +188,54 @@ static int beside(const int *has, size_t count, int what, const int *other, size
     return -1;
 }
 
+/* Of a value that the node reads or gives; NULL: it does not, or is not known. */
+static const struct ulp_tensor *find_shape(const struct ulp_lint_planned *planned,
+                                           struct ulp_lint_place place, int value)
+{
+    const struct ulp_lint_step *at = &planned->steps[ulp_lint_number(place)];
+    const struct ulp_node *node = at->step ? at->step->bound.node : NULL;
+    int slot = -1;
+    if (node)
+        slot = beside(node->inputs, node->input_count, value, at->step->inputs,
+                      at->step->own_input_count);
+    if (node && slot < 0)
+        slot = beside(node->outputs, node->output_count, value, at->step->outputs,
+                      at->step->output_count);
+    return slot < 0 || at->block->slots[slot].shape.type == ULP_TYPE_UNDEFINED
+               ? NULL
+               : &at->block->slots[slot].shape;
+}
+
 const struct ulp_tensor *ulp_lint_shape_of(const struct ulp_lint *lint, size_t at,
                                            const struct ulp_lint_graph *graph, int value)
 {
-    const struct ulp_program *program = lint->planned ? lint->planned[at].program : NULL;
-    for (size_t b = 0; program && value >= 0 && b < program->block_count; b++) {
-        const struct ulp_block *block = program->blocks[b];
-        for (size_t s = 0; s < block->step_count; s++) {
-            const struct ulp_step *step = &block->steps[s];
-            const struct ulp_node *node = step->bound.node;
-            if (!is_in(lint, step, graph))
-                continue;
-            int slot =
-                beside(node->inputs, node->input_count, value, step->inputs, step->own_input_count);
-            if (slot < 0)
-                slot = beside(node->outputs, node->output_count, value, step->outputs,
-                              step->output_count);
-            if (slot >= 0)
-                return block->slots[slot].shape.type == ULP_TYPE_UNDEFINED
-                           ? NULL
-                           : &block->slots[slot].shape;
-        }
-    }
-    return NULL;
+    const struct ulp_lint_planned *planned = lint->planned ? &lint->planned[at] : NULL;
+    const struct ulp_tensor *shape = NULL;
+    if (!planned || !planned->steps || value < 0)
+        return NULL;
+    const struct ulp_lint_place producer = ulp_lint_producer(graph, value);
+    if (producer.node && producer.graph == graph)
+        shape = find_shape(planned, producer, value);
+    for (size_t i = 0; i < ulp_lint_reader_count(graph, value) && !shape; i++)
+        shape = find_shape(planned, ulp_lint_reader(graph, value, i), value);
+    return shape;
 }
 
 int ulp_lint_value_in(const struct ulp_lint *lint, const struct ulp_lint_graph *graph,
                       const struct ulp_block *block, int slot)
 {
+    const struct ulp_step *step = ulp_block_producer(block, slot);
+    const struct ulp_reading *all;
+    const size_t count = ulp_block_readings(block, slot, &all);
     int value = -1;
-    for (size_t s = 0; slot >= 0 && value < 0 && s < block->step_count; s++) {
-        const struct ulp_step *step = &block->steps[s];
-        const struct ulp_node *node = step->bound.node;
-        if (!is_in(lint, step, graph))
-            continue;
-        value = beside(step->inputs, step->own_input_count, slot, node->inputs, node->input_count);
-        if (value < 0)
-            value =
-                beside(step->outputs, step->output_count, slot, node->outputs, node->output_count);
+    if (step && !step->call && ulp_lint_place_of(lint, step).graph == graph)
+        value = beside(step->outputs, step->output_count, slot, step->bound.node->outputs,
+                       step->bound.node->output_count);
+    for (size_t r = 0; r < count && all[r].step >= 0 && value < 0; r++) {
+        step = &block->steps[all[r].step];
+        if (!step->call && all[r].input < (int)step->own_input_count &&
+            ulp_lint_place_of(lint, step).graph == graph)
+            value = step->bound.node->inputs[all[r].input];
     }
     return value;
 }

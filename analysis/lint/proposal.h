@@ -16,7 +16,7 @@ struct ulp_lint_proposals {
     struct ulp_edit *edits;
     size_t edit_count, edit_capacity;
     double epsilon; /* in the place of those that vanish */
-    bool *covered;  /* by place: it is part of an operator that is put together */
+    bool *covered;  /* by place: an edit replaces it, or it is part of an operator put together */
 };
 
 /* Everything that could be done, in graph order by kind; free *out with ulp_lint_proposals_free,
@@ -43,8 +43,6 @@ const char *ulp_lint_say(struct ulp_lint_proposals *proposals, const char *forma
     ULP_PRINTF(2, 3);
 /* One more edit of the last one. */
 void ulp_lint_propose_more(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit);
-/* Does a proposal replace the node? */
-bool ulp_lint_is_edited(const struct ulp_lint_proposals *proposals, const struct ulp_node *node);
 /* New nodes, one after another. */
 #define ULP_BUILDING_MAX 64
 struct ulp_building {

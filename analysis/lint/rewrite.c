@@ -451,7 +451,7 @@ void ulp_lint_rewrite(struct ulp_lint_proposals *p)
             !ulp_lint_in_half(&p->lint, ulp_lint_type(place.graph, ulp_lint_output(place, 0))))
             continue;
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-            if (!p->covered[n] && !ulp_lint_is_edited(p, place.node))
+            if (!p->covered[n])
                 try_row(p, place, &rows[r]);
     }
 }

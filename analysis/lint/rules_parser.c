@@ -101,29 +101,31 @@ static bool is_missing(const struct ulp_lint *lint, struct ulp_lint_place place,
 static void find_operators(struct ulp_lint *lint, bool missing)
 {
     const struct parser *parser = find_parser(lint);
-    for (size_t n = 0; parser && n < lint->node_count; n++) {
+    struct ulp_names first = {.budget = ulp_arena_budget(lint->arena)};
+    size_t *counts = ulp_arena_take(lint->arena, lint->node_count + 1, sizeof *counts);
+    lint->failed |= !counts;
+    for (size_t n = 0; counts && n < lint->node_count; n++) {
+        const char *op = lint->places[n].node->op_type;
+        const int at = ulp_names_find(&first, op);
+        counts[at < 0 ? n : (size_t)at]++;
+        lint->failed |= at < 0 && !ulp_names_add(&first, op, (int)n);
+    }
+    for (size_t n = 0; parser && !lint->failed && n < lint->node_count; n++) {
         const struct ulp_lint_place place = lint->places[n];
-        size_t count = 0, before = 0;
         int since;
-        if (!is_missing(lint, place, parser->bit, &since) ||
+        if (!counts[n] || !is_missing(lint, place, parser->bit, &since) ||
             (missing ? since && since <= parser->last
                      : since <= parser->first || since > parser->last))
             continue;
-        for (size_t i = 0; i < lint->node_count; i++) {
-            const bool same = strcmp(lint->places[i].node->op_type, place.node->op_type) == 0;
-            count += same;
-            before += same && i < n;
-        }
-        if (before)
-            continue;
-        const char *nodes = count == 1 ? "" : "s";
+        const char *nodes = counts[n] == 1 ? "" : "s";
         if (since)
             ulp_lint_add(lint, place, NULL, "TensorRT has %s (%zu node%s) from %d.%d on",
-                         place.node->op_type, count, nodes, since / MINOR, since % MINOR);
+                         place.node->op_type, counts[n], nodes, since / MINOR, since % MINOR);
         else
             ulp_lint_add(lint, place, NULL, "%s's parser does not have %s (%zu node%s)",
-                         parser->name, place.node->op_type, count, nodes);
+                         parser->name, place.node->op_type, counts[n], nodes);
     }
+    ulp_names_free(&first);
 }
 
 void ulp_lint_operator_missing(struct ulp_lint *lint)

@@ -25,6 +25,7 @@ struct search {
     const struct ulp_block *block;
     struct ulp_idiom_formula *formulas; /* by row */
     uint32_t *taken;                    /* by step: the families whose idioms it is in */
+    uint8_t *far; /* by step: steps back to one that every idiom has one of; that many: none */
     struct ulp_idiom *found;
     size_t count, capacity;
     struct ulp_arena *arena;
@@ -85,6 +86,22 @@ static bool keeps_ranks(const struct ulp_block *block, const struct ulp_idiom *o
     return true;
 }
 
+/* Sums and products of a long chain match in so many ways that each would be tried to the end. */
+static void find_far(struct search *search)
+{
+    static const char needed[] = "ReduceMean ReduceSum Erf Tanh Sigmoid Exp Softmax";
+    for (size_t s = 0; s < search->block->step_count; s++) {
+        const struct ulp_step *step = &search->block->steps[s];
+        unsigned far = ulp_is_word(step->bound.op->name, needed) ? 0 : ULP_IDIOM_STEPS_MAX;
+        for (size_t i = 0; i < step->own_input_count; i++) {
+            const struct ulp_step *from = ulp_block_producer(search->block, step->inputs[i]);
+            const unsigned one = from ? search->far[from - search->block->steps] + 1u : far;
+            far = one < far ? one : far;
+        }
+        search->far[s] = (uint8_t)far;
+    }
+}
+
 static bool find_at(struct search *search, int step)
 {
     for (int r = 0; r < ROWS; r++) {
@@ -103,15 +120,17 @@ enum ulp_status ulp_idioms_find(const struct ulp_block *block, struct ulp_arena 
     struct search search = {.block = block,
                             .arena = arena,
                             .formulas = ulp_arena_take(arena, ROWS, sizeof *search.formulas),
-                            .taken =
-                                ulp_arena_take(arena, block->step_count + 1, sizeof(uint32_t))};
+                            .taken = ulp_arena_take(arena, block->step_count + 1, sizeof(uint32_t)),
+                            .far = ulp_arena_take(arena, block->step_count + 1, 1)};
     *out = NULL;
     *count = 0;
-    ULP_TRY(ulp_taken(search.formulas && search.taken, error));
+    ULP_TRY(ulp_taken(search.formulas && search.taken && search.far, error));
     for (int r = 0; r < ROWS; r++)
         ULP_TRY(ulp_idiom_parse(rows[r].formula, &search.formulas[r], error));
+    find_far(&search);
     for (size_t s = block->step_count; s-- > 0;)
-        if (!block->steps[s].folded && !find_at(&search, (int)s))
+        if (!block->steps[s].folded && search.far[s] < ULP_IDIOM_STEPS_MAX &&
+            !find_at(&search, (int)s))
             return ulp_out_of_memory(error);
     for (size_t i = 0; i < search.count / 2; i++) { /* found from the last on */
         const struct ulp_idiom last = search.found[search.count - 1 - i];
