@@ -266,7 +266,8 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
     }
     ULP_TRY(plan_types(job, error));
     ULP_TRY(report_nodes(job, out, error));
-    if (!out->low_count && !out->other_count && !job->types.differs)
+    const bool is_wide = !out->low_count && !out->other_count && !job->types.differs;
+    if (is_wide && (out->widened_count || !job->options->lower_io))
         return explain_wide(job, out, error);
     return make_files(job, folder, out, error);
 }

@@ -145,6 +145,8 @@ def lower(
             judged = loaded.audit(samples, [target, f"{target},fuse=none"], keep=keep, task=task, attribute=False, entire_only=True, threads=threads, progress=progress)
             if judged.fine:
                 log.info("%s", said(judged))
+                if len(keep) == len(judged.lanes[0].nodes) and not lower_io:
+                    return as_given(as_file(model, folder), model)
                 return as_given(write_mixed(loaded, samples, target, keep, lower_io, folder, threads), model)
         found = loaded.plan(
             samples, tolerance, targets=[target], always=[node for node in kept if node not in lowered], never=lowered,
@@ -152,6 +154,8 @@ def lower(
         )  # fmt: skip
         log.info("%s", said(found))
         path = mixed_file(found, folder)
+        if not found.met and found.mixed and not found.mixed.low_count:
+            raise UnsupportedError(f"the plan keeps every node in FLOAT: {said(found)}")
         if not found.met or found.timed_out:
             warnings.warn(said(found), stacklevel=3)
         if found.tf32_forbidden_by:

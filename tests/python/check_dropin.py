@@ -112,6 +112,13 @@ class Protos(unittest.TestCase):
         self.assertGreaterEqual(decibels(float16.convert_float_to_float16_model_path(MODEL, keep_io_types=True, inputs=FILE)), 40)
         self.assertGreaterEqual(decibels(autocast.convert_to_f16(onnx.load(MODEL), inputs=INPUTS, op_block_list=["Softmax"])), 40)
 
+    def test_all_blocked(self):
+        """As the originals: FP32 throughout, inputs and outputs in FLOAT16 between Casts."""
+        ops = {node.op_type for node in onnx.load(MODEL).graph.node}
+        for keep, kind in ((True, onnx.TensorProto.FLOAT), (False, onnx.TensorProto.FLOAT16)):
+            made, ends = types(float16.convert_float_to_float16(onnx.load(MODEL), keep_io_types=keep, op_block_list=ops, inputs=INPUTS))
+            self.assertEqual((set(made.values()) - {onnx.TensorProto.FLOAT16}, set(ends)), ({onnx.TensorProto.FLOAT}, {kind}))
+
     def test_validated(self):
         """What passes is decided by the caller's function, and by numpy."""
         calls = []
