@@ -348,6 +348,12 @@ enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t fil
                                      const struct ulp_suspects *suspects, struct ulp_cause *cause,
                                      struct ulp_error *error);
 
+/* cause/cause_reading.c: whether a node among the suspects, or integers of an input, read as
+ * runtimes are known to read them, explain the tensor; else cause->text stays NULL. */
+enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                    const struct ulp_suspects *suspects, struct ulp_cause *cause,
+                                    struct ulp_error *error);
+
 /* comparison_text.c: all in words but tables; what is said first of a recording: what it is, why,
  * and what to do; its output that is worst by what it is for, NULL: none. */
 struct ulp_headline;

@@ -231,8 +231,8 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
     if (file->cause.text && *file->cause.text)
         ulp_text_show(&head->why, "%s At '%s' ", file->cause.text, tensor->name);
     add_measure(&head->why, comparison, &tensor->values[f]);
-    ulp_text_add(&head->todo, "%s%s", todo[file->cause.kind],
-                 file->cause.kind == ULP_CAUSE_FORMAT ? file->cause.arithmetic : "");
+    ulp_text_show(&head->todo, "%s%s", file->cause.todo ? file->cause.todo : todo[file->cause.kind],
+                  file->cause.kind == ULP_CAUSE_FORMAT ? file->cause.arithmetic : "");
 }
 
 /* "; outputs: broken (logits, classify by name: 1 of 3 first choices change)": of the worst. */

@@ -294,10 +294,12 @@ void ulp_doctor_find_recording(struct ulp_doctoring *x)
             continue;
         const struct ulp_compared_tensor *tensor =
             file->first_unexplained >= 0 ? &comparison->tensors[file->first_unexplained] : NULL;
+        ptrdiff_t index = tensor ? tensor->index : -1;
+        for (size_t n = 0; n < x->lane->node_count && file->cause.todo; n++)
+            if (strcmp(x->lane->nodes[n].name, file->cause.nodes[0]) == 0)
+                index = (ptrdiff_t)n;
         const struct ulp_audit_node *node =
-            tensor && tensor->index >= 0 && (size_t)tensor->index < x->lane->node_count
-                ? &x->lane->nodes[tensor->index]
-                : NULL;
+            index >= 0 && (size_t)index < x->lane->node_count ? &x->lane->nodes[index] : NULL;
         struct ulp_headline head = {0};
         struct ulp_text text = {0};
         const struct ulp_page page = {.out = &text};

@@ -101,6 +101,7 @@ struct ulp_cause {
     char *text;       /* sentences for a reader; never NULL */
     char *input;      /* of PREPROCESSING and INPUTS: name of the graph's input; NULL: not known */
     char *arithmetic; /* of FORMAT */
+    char *todo;       /* of NODE, what to do about it; NULL: nothing more is known */
     size_t node_count;
     char **nodes; /* of NODE, in graph order; the last computes the first unexplained tensor */
 };

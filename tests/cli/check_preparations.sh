@@ -52,4 +52,5 @@ expect 1 "twice as many rows" "$program" compare list.onnx -i list.npz twice.npz
 expect 1 "rows of another input" "$program" compare list.onnx -i list.npz wrong.npz -a fp16 -q
 rm out
 python3 "$source/tests/cli/planted_preparations.py" "$program" "$work" || fail "wrong preparations are explained, or right ones are not"
+PYTHONPATH=$source/examples python3 "$source/tests/cli/planted_readings.py" "$program" || fail "a node that is read otherwise"
 exit "$failed"

@@ -28,28 +28,8 @@ static const char *find_hint(const char *op)
     static const struct {
         const char *op, *hint;
     } hints[] = {
-        {"LayerNormalization", "its epsilon, axis, scale and bias"},
-        {"BatchNormalization", "its epsilon, and mean and variance"},
-        {"InstanceNormalization", "its epsilon, scale and bias"},
-        {"GroupNormalization", "its epsilon, and the number of groups"},
-        {"Gelu", "whether it is computed by erf or by tanh (approximate)"},
-        {"Erf", "how it is approximated"},
-        {"Tanh", "how it is approximated"},
-        {"Resize", "coordinate_transformation_mode (align_corners), mode and nearest_mode"},
-        {"Upsample", "its scales and mode"},
-        {"Conv", "its padding, strides and dilations, its weights and their layout"},
-        {"ConvTranspose", "its padding and output_padding, its weights and their layout"},
-        {"AveragePool", "count_include_pad, ceil_mode and padding"},
-        {"MaxPool", "ceil_mode and padding"},
-        {"Softmax", "its axis"},
-        {"LogSoftmax", "its axis"},
-        {"Gemm", "its weights, transA and transB, alpha and beta"},
-        {"MatMul", "its weights and whether they are transposed"},
-        {"Pad", "its mode and value"},
-        {"Add", "its constants (an epsilon, a bias)"},
-        {"Mul", "its constants (a scale)"},
-        {"QuantizeLinear", "its scale and zero point"},
-        {"DequantizeLinear", "its scale and zero point"},
+#define HINT(op, words) {op, words},
+#include "analysis/compare/cause/reading.def"
     };
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (strcmp(op, hints[i].op) == 0)
@@ -116,11 +96,12 @@ static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *tex
                       suspects->nodes[n], suspects->ops[n]);
 }
 
-/* The input that was most likely prepared: of those that hold floats the largest. */
+/* The input that was most likely prepared: of those that hold floats the largest; NULL: none does.
+ */
 static const char *find_prepared(const struct ulp_comparing *comparing,
                                  const struct ulp_suspects *suspects)
 {
-    const char *best = suspects->inputs[0];
+    const char *best = NULL;
     size_t most = 0;
     for (size_t i = 0; i < suspects->input_count; i++) {
         const struct ulp_tensor *given =
@@ -140,7 +121,8 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     const struct ulp_compared_value *value = &target->values[file];
     const double off = value->truth.rms / target->range.ref_rms;
-    const bool inputs = suspects->input_count > 0 && !(off < INPUTS_MIN);
+    const char *input = find_prepared(comparing, suspects);
+    const bool inputs = input && !(off < INPUTS_MIN);
     struct ulp_text text = {0};
     if (inputs) {
         ulp_text_show(&text, "the inputs differ, most likely: '%s' is ", target->name);
@@ -155,8 +137,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
             ulp_text_show(
                 &text, "it comes from the input at once (or its node, %s, is wrong: look at %s). ",
                 target->node, find_hint(target->op));
-        ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.",
-                      find_prepared(comparing, suspects));
+        ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.", input);
     } else if (suspects->count == 1) {
         ulp_text_show(&text,
                       "node %s (%s) computes something else than the graph says: what it reads is "
@@ -166,7 +147,9 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
         ulp_text_show(&text, "one of %zu nodes computes something else than the graph says: %s",
                       suspects->count, suspects->count > NODES_SHOWN ? "... " : "");
         list_nodes(suspects, &text);
-        ulp_text_show(&text, ". Record the tensors between them to learn which.");
+        ulp_text_show(&text,
+                      ". Record what they give to learn which, first that of the middle one, %s.",
+                      suspects->nodes[suspects->count / 2]);
     }
     if (value->truth.nonfinite)
         ulp_text_show(&text,
@@ -174,7 +157,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
     ULP_TRY(ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
-                          inputs ? find_prepared(comparing, suspects) : NULL, error));
+                          inputs ? input : NULL, error));
     return keep_nodes(comparing, cause, suspects, error);
 }
 
@@ -192,6 +175,8 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
         ULP_TRY(ulp_explain_constant(comparing, file, tensor, &suspects, cause, error));
     if (!cause->text && !(off < PREPROCESSING_MIN))
         ULP_TRY(guess(comparing, file, tensor, &suspects, cause, error));
+    if (!cause->text)
+        ULP_TRY(ulp_explain_reading(comparing, file, tensor, &suspects, cause, error));
     if (!cause->text)
         ULP_TRY(ulp_explain_format(comparing, file, tensor, false, cause, error));
     if (!cause->text)

@@ -1,7 +1,7 @@
-/* Constants that the runtime, or the graph, has otherwise: quantised weights whose signs are lost,
- * whose codes are read in another type or whose scales lie along another axis, a bias that is
- * another one in some channels. Each is put
- * in the constant's place, and the run goes on to the tensor that is not explained. */
+/* Constants that the runtime, or the graph, has otherwise and that no reading of a node gives
+ * (reading.def): quantised weights whose signs are lost or whose codes are read in another type, a
+ * bias that is another one in some channels. Each is put in the constant's place, and the run goes
+ * on to the tensor that is not explained. */
 #include <math.h>
 #include <string.h>
 
@@ -21,28 +21,12 @@
 /* Constants looked at: those nearest to the tensor. */
 #define CONSTANTS_MAX 8
 
-enum change {
-    NO_NEGATIVE,
-    NO_POSITIVE,
-    UNSIGNED,
-    SIGNED,
-    OTHER_AXIS,
-    ONE_SCALE,
-    NO_ZERO,
-    TURNED,
-    OFFSETS,
-    CHANGES
-};
-static const char *const said[CHANGES] = {
-    "the negative ones of its weights '%s' as 0",
-    "the positive ones of its weights '%s' as 0",
-    "the codes of its weights '%s' read as unsigned",
-    "the codes of its weights '%s' read as signed",
-    "the scales of its weights '%s' laid along another axis",
-    "the first scale of its weights '%s' for all of them",
-    "the codes of its weights '%s' read without their zero point",
-    "its weights '%s' transposed",
-    "another bias than '%s' in %zu of %zu channels"};
+enum change { NO_NEGATIVE, NO_POSITIVE, UNSIGNED, SIGNED, OFFSETS, CHANGES };
+static const char *const said[CHANGES] = {"the negative ones of its weights '%s' as 0",
+                                          "the positive ones of its weights '%s' as 0",
+                                          "the codes of its weights '%s' read as unsigned",
+                                          "the codes of its weights '%s' read as signed",
+                                          "another bias than '%s' in %zu of %zu channels"};
 
 struct trying {
     struct ulp_comparing *comparing;
@@ -51,11 +35,10 @@ struct trying {
     const struct ulp_step *step; /* the DequantizeLinear */
     const struct ulp_tensor *codes, *zero;
     struct ulp_stored stored;
-    struct ulp_stored laid; /* the same with scales along another axis */
-    double low, high;       /* of the codes' type */
-    double largest;         /* of OFFSETS: the largest one, */
-    size_t changed;         /* and the channels that have another bias */
-    size_t cut;             /* codes at an end of the type among the changed */
+    double low, high; /* of the codes' type */
+    double largest;   /* of OFFSETS: the largest one, */
+    size_t changed;   /* and the channels that have another bias */
+    size_t cut;       /* codes at an end of the type among the changed */
 };
 
 static const struct ulp_program_slot *find_slot(const struct trying *trying, int slot)
@@ -117,66 +100,27 @@ static bool find_offsets(struct trying *trying, double *offsets)
     return true;
 }
 
-/* Can scales, one for each index of an axis, lie along another one? */
-static bool lay_otherwise(struct trying *trying)
+static bool is_possible(const struct trying *trying, enum change change)
 {
-    const struct ulp_tensor *codes = trying->codes;
-    const int own = trying->stored.axis;
-    trying->laid = trying->stored;
-    for (int axis = 0; axis < codes->rank && !trying->stored.blocked && own >= 0; axis++)
-        if (axis != own && codes->dims[axis] == codes->dims[own]) {
-            ulp_stored_lay(&trying->laid, axis, 1);
-            return true;
-        }
-    return false;
-}
-
-/* Element i of a tensor whose first two axes, of one length, are exchanged. */
-static size_t turn(const struct ulp_tensor *codes, size_t i)
-{
-    const size_t side = (size_t)codes->dims[0], each = codes->count / (side * side);
-    return (i / each % side * side + i / each / side) * each + i % each;
-}
-
-static bool is_possible(struct trying *trying, enum change change)
-{
-    const struct ulp_tensor *codes = trying->codes;
-    switch (change) {
-    case UNSIGNED: return trying->low < 0;
-    case SIGNED: return trying->low == 0;
-    case OTHER_AXIS: return lay_otherwise(trying);
-    case ONE_SCALE: return trying->stored.axis >= 0;
-    case NO_ZERO: return trying->zero != NULL;
-    case TURNED: return codes->rank >= 2 && codes->count && codes->dims[0] == codes->dims[1];
-    default: return true;
-    }
+    return change == UNSIGNED ? trying->low < 0 : change != SIGNED || trying->low == 0;
 }
 
 static double change_element(struct trying *trying, enum change change, const double *offsets,
                              size_t i)
 {
-    if (change == TURNED)
-        i = turn(trying->codes, i);
-    const size_t scale =
-        change == ONE_SCALE
-            ? 0
-            : ulp_stored_find(change == OTHER_AXIS ? &trying->laid : &trying->stored, i);
+    const size_t scale = ulp_stored_find(&trying->stored, i);
     const double zero = !trying->zero
                             ? 0
                             : ulp_tensor_get(trying->zero, trying->zero->count == 1 ? 0 : scale),
                  width = ulp_stored_scale(&trying->stored, scale),
                  range = trying->high - trying->low + 1;
-    double code = ulp_tensor_get(trying->codes, i);
+    const double code = ulp_tensor_get(trying->codes, i);
     const double value = (code - zero) * width;
     switch (change) {
     case NO_NEGATIVE: return value > 0 ? value : 0;
     case NO_POSITIVE: return value < 0 ? value : 0;
     case UNSIGNED: return (code - zero + (code < 0 ? range : 0)) * width;
     case SIGNED: return (code - zero - (code > trying->high / 2 ? range : 0)) * width;
-    case NO_ZERO: return code * width;
-    case OTHER_AXIS:
-    case ONE_SCALE:
-    case TURNED: return value;
     default:
         if (fabs(offsets[i]) > ulp_math_max(fabs(width), SAME * trying->largest)) {
             trying->changed++;

@@ -1,0 +1,346 @@
+/* Cause "node", where what a runtime makes of an operator is known: each reading of reading.def is
+ * given to all nodes that it is of, to those at like places, as in all layers, then to each, and
+ * the model so read is run and judged as the model itself would be. Integers that were counted
+ * otherwise are tried with them. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/compare/cause/reread.h"
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "base/text/text.h"
+#include "tensor/tensor.h"
+
+/* A reading must leave no more of the error than this, with all that was recorded explained, ... */
+#define CLOSER 0.2
+/* ... or than this. */
+#define MUCH_CLOSER 0.01
+/* Runs: as many as such a cost of all allows, estimated as a step's is, within these. */
+#define COST_MAX 2e10
+#define TRIED_MIN 48
+#define TRIED_MAX 600
+
+struct reading {
+    const char *ops, *change, *words;
+};
+static const struct reading readings[] = {
+#define READING(operators, change, words) {operators, change, words},
+#include "analysis/compare/cause/reading.def"
+};
+#define READINGS (sizeof readings / sizeof *readings)
+
+/* What integers of an input may have been instead. */
+enum counted { COUNTED_ON, COUNTED_ONES, COUNTED_ZEROS, COUNTED_TURNED, COUNTED };
+static const char *const counted_words[COUNTED] = {"counted from 0 along its last axis", "all 1",
+                                                   "all 0", "in reverse along its last axis"};
+
+/* One trial: a reading of all its nodes, or of one; or an input counted otherwise. */
+struct trial {
+    const struct reading *reading; /* NULL: of an input */
+    size_t only;                   /* a node; SIZE_MAX: several */
+    unsigned long long place;      /* those of them that have this place; 0: all */
+    const char *input;
+    enum counted counted;
+    size_t changed, first; /* nodes, and the first of them */
+    double distance;
+};
+
+struct trying {
+    struct ulp_comparing *comparing;
+    size_t file, tensor, tried, tried_max;
+    const bool *suspects;             /* by node */
+    const unsigned long long *places; /* by node */
+    const struct ulp_suspects *all;
+    struct ulp_arithmetic arithmetic;
+    struct trial best;
+};
+
+static const struct ulp_graph *graph_of(const struct trying *trying)
+{
+    return trying->comparing->model->graph;
+}
+
+/* What stands around a node: nodes at the same place of each layer have the same. */
+static unsigned long long find_place(const struct ulp_graph *graph, const struct ulp_node *node)
+{
+    unsigned long long place = ulp_hash(node->op_type, strlen(node->op_type));
+    for (size_t i = 0; i < node->input_count; i++) {
+        const struct ulp_node *from = ulp_value_producer(graph, node->inputs[i]);
+        place = place * 31 + (from ? ulp_hash(from->op_type, strlen(from->op_type)) : 1);
+    }
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (size_t i = 0; i < graph->nodes[n].input_count; i++)
+            if (graph->nodes[n].inputs[i] == node->outputs[0])
+                place += 7 * ulp_hash(graph->nodes[n].op_type, strlen(graph->nodes[n].op_type));
+    return place ? place : 1;
+}
+
+static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
+{
+    const struct ulp_graph *graph = graph_of(trying);
+    unsigned long long *places;
+    bool *suspects;
+    ULP_TAKE(places, trying->comparing->arena, graph->node_count + 1, error);
+    ULP_TAKE(suspects, trying->comparing->arena, graph->node_count + 1, error);
+    for (size_t n = 0; n < graph->node_count; n++) {
+        for (size_t s = 0; s < trying->all->count && !suspects[n]; s++)
+            suspects[n] = strcmp(trying->all->nodes[s], graph->nodes[n].name) == 0;
+        places[n] = suspects[n] ? find_place(graph, &graph->nodes[n]) : 0;
+    }
+    trying->places = places;
+    trying->suspects = suspects;
+    const double runs = COST_MAX / (trying->comparing->program->main->cost + 1);
+    trying->tried_max = runs < TRIED_MIN ? TRIED_MIN : runs > TRIED_MAX ? TRIED_MAX : (size_t)runs;
+    return ULP_OK;
+}
+
+static bool is_read(const struct trying *trying, const struct trial *trial, size_t n)
+{
+    return trying->suspects[n] && (trial->only == SIZE_MAX || trial->only == n) &&
+           (!trial->place || trial->place == trying->places[n]) &&
+           ulp_is_word(graph_of(trying)->nodes[n].op_type, trial->reading->ops);
+}
+
+static enum ulp_status count_input(const struct trial *trial, const struct ulp_tensor *given,
+                                   struct ulp_tensor *out, struct ulp_error *error)
+{
+    const size_t last = given->rank ? (size_t)given->dims[given->rank - 1] : 1;
+    ULP_TRY(
+        ulp_tensor_create(out, given->type, given->element, 0, given->rank, given->dims, error));
+    for (size_t i = 0; i < out->count; i++)
+        ulp_tensor_set_int(out, i,
+                           trial->counted == COUNTED_ON     ? (int64_t)(i % last)
+                           : trial->counted == COUNTED_ONES ? 1
+                           : trial->counted == COUNTED_ZEROS
+                               ? 0
+                               : ulp_tensor_get_int(given, i - i % last + (last - 1 - i % last)));
+    return ULP_OK;
+}
+
+static enum ulp_status take_inputs(const struct trying *trying, const struct trial *trial,
+                                   struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    const struct ulp_tensor_set *inputs = trying->comparing->inputs;
+    for (size_t i = 0; i < inputs->count; i++) {
+        ULP_SCOPED(ulp_tensor_free)
+        struct ulp_tensor one = ulp_tensor_view(&inputs->items[i].tensor);
+        if (trial->input && strcmp(trial->input, inputs->items[i].name) == 0)
+            ULP_TRY(count_input(trial, &inputs->items[i].tensor, &one, error));
+        ULP_TRY(ulp_tensor_set_add(out, inputs->items[i].name, &one, error));
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status reread(const struct trying *trying, struct trial *trial,
+                              struct ulp_reread *out, struct ulp_error *error)
+{
+    const struct ulp_graph *graph = graph_of(trying);
+    ULP_TRY(ulp_reread_open(trying->comparing->program, out, error));
+    trial->changed = 0;
+    for (size_t n = graph->node_count; n-- > 0 && trial->reading;) {
+        bool changed = false;
+        if (!is_read(trying, trial, n))
+            continue;
+        ULP_TRY(ulp_reread_node(out, n, trial->reading->change, &changed, error));
+        trial->changed += changed;
+        trial->first = changed ? n : trial->first;
+    }
+    out->model.graph = &out->graph;
+    return ULP_OK;
+}
+
+static bool is_ours(enum ulp_status status)
+{
+    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
+}
+
+/* How far the tensor is from what was recorded then. */
+static enum ulp_status measure(struct trying *trying, struct trial *trial, struct ulp_error *error)
+{
+    struct ulp_program *program = NULL;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    const struct ulp_program_options options = {.inputs = &inputs};
+    struct ulp_comparing *comparing = trying->comparing;
+    struct ulp_reread read = {0};
+    trial->distance = INFINITY;
+    enum ulp_status status = reread(trying, trial, &read, error);
+    if (status == ULP_OK && (trial->changed || trial->input)) {
+        trying->tried++;
+        status = take_inputs(trying, trial, &inputs, error);
+        if (status == ULP_OK)
+            status =
+                ulp_program_create(&read.model, &trying->arithmetic, 1, &options, &program, error);
+        if (status == ULP_OK)
+            status =
+                ulp_guess_distance(comparing, program, &inputs, NULL,
+                                   comparing->out->tensors[trying->tensor].name,
+                                   ulp_recorded(&comparing->work[trying->tensor], trying->file),
+                                   &trial->distance, error);
+        if (!is_ours(status))
+            status = ULP_OK; /* nobody can have read it so */
+    }
+    ulp_program_free(program);
+    ulp_arena_free(read.arena);
+    return status;
+}
+
+static enum ulp_status try_one(struct trying *trying, struct trial trial, struct ulp_error *error)
+{
+    if (trying->tried >= trying->tried_max)
+        return ULP_OK;
+    ULP_TRY(measure(trying, &trial, error));
+    if (trial.distance < trying->best.distance)
+        trying->best = trial;
+    return ULP_OK;
+}
+
+static enum ulp_status try_inputs(struct trying *trying, struct ulp_error *error)
+{
+    for (size_t i = 0; i < trying->all->input_count; i++) {
+        const char *name = trying->all->inputs[i];
+        const struct ulp_tensor *given = ulp_tensor_set_find(trying->comparing->inputs, name);
+        const bool integers = given && ulp_is_word(ulp_type_name(given->type), "INT64 INT32");
+        for (int c = 0; c < COUNTED && integers && given->count > 1; c++)
+            ULP_TRY(
+                try_one(trying, (struct trial){.input = name, .counted = (enum counted)c}, error));
+    }
+    return ULP_OK;
+}
+
+enum extent { ALL, PLACES, NODES, EXTENTS };
+
+/* Is there a node before n that this extent tries it with? */
+static bool is_tried(const struct trying *trying, struct trial trial, enum extent extent, size_t n)
+{
+    bool is = false;
+    trial.only = SIZE_MAX;
+    trial.place = extent == ALL ? 0 : trying->places[n];
+    for (size_t other = 0; other < n && !is && extent != NODES; other++)
+        is = is_read(trying, &trial, other);
+    return is;
+}
+
+static enum ulp_status try_readings(struct trying *trying, enum extent extent,
+                                    struct ulp_error *error)
+{
+    for (size_t r = 0; r < READINGS; r++)
+        for (size_t n = 0; n < graph_of(trying)->node_count; n++) {
+            struct trial trial = {.reading = &readings[r], .only = SIZE_MAX};
+            if (!is_read(trying, &trial, n) || is_tried(trying, trial, extent, n))
+                continue;
+            trial.only = extent == NODES ? n : SIZE_MAX;
+            trial.place = extent == PLACES ? trying->places[n] : 0;
+            ULP_TRY(try_one(trying, trial, error));
+        }
+    return ULP_OK;
+}
+
+/* Is everything that was recorded explained by the model read so? */
+static enum ulp_status verify(struct trying *trying, bool *sure, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
+    struct ulp_comparing changed = *trying->comparing;
+    struct ulp_reread read = {0};
+    enum ulp_status status = reread(trying, &trying->best, &read, error);
+    changed.model = &read.model;
+    if (status == ULP_OK)
+        status = take_inputs(trying, &trying->best, &inputs, error);
+    if (status == ULP_OK)
+        status = ulp_compare_again(&changed, &inputs, trying->file,
+                                   trying->comparing->options->arithmetics,
+                                   trying->comparing->asked, &again, error);
+    *sure = status == ULP_OK && again.files[0].explained;
+    ulp_arena_free(read.arena);
+    return is_ours(status) ? status : ULP_OK;
+}
+
+static void say_reading(const struct reading *reading, struct ulp_text *text)
+{
+    if (reading->words)
+        ulp_text_add(text, "%s", reading->words);
+    else if (strncmp(reading->change, "@left", 5) == 0)
+        ulp_text_add(text, "by handing on its input %s, as if it were left out",
+                     reading->change + 6);
+    else if (strncmp(reading->change, "@op=", 4) == 0)
+        ulp_text_add(text, "as %s", reading->change + 4);
+    else
+        ulp_text_add(text, "with %s", reading->change);
+}
+
+static enum ulp_status tell_input(struct trying *trying, bool sure, struct ulp_cause *cause,
+                                  struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_text_show(&text, "the input '%s' was %s in place of what was given: with that %s.",
+                  trying->best.input, counted_words[trying->best.counted],
+                  sure ? "everything that was recorded is explained"
+                       : "the outputs are near, though not all explained");
+    return ulp_cause_set(trying->comparing, cause, ULP_CAUSE_PREPROCESSING, &text,
+                         trying->best.input, error);
+}
+
+static enum ulp_status tell(struct trying *trying, bool sure, struct ulp_cause *cause,
+                            struct ulp_error *error)
+{
+    struct ulp_text text = {0}, todo = {0};
+    if (trying->best.input)
+        return tell_input(trying, sure, cause, error);
+    const struct ulp_node *node = &graph_of(trying)->nodes[trying->best.first];
+    const bool attribute = *trying->best.reading->change != '@';
+    ulp_text_show(&text, "node %s (%s)", node->name, node->op_type);
+    if (trying->best.changed > 1)
+        ulp_text_add(&text, " and %zu more %s", trying->best.changed - 1,
+                     trying->best.place ? "at like places" : "of its kind");
+    ulp_text_add(&text, " %s computed ", trying->best.changed > 1 ? "were" : "was");
+    say_reading(trying->best.reading, &text);
+    ulp_text_add(&text, ": with that %s.",
+                 sure ? "everything that was recorded is explained"
+                      : "it is near, though not explained, so more differs");
+    ulp_text_show(&todo,
+                  "where the recording is right, %s %s; where the graph is, mend it in the "
+                  "runtime or write the node in other operators there",
+                  attribute ? "give the node" : "change the graph at",
+                  attribute ? trying->best.reading->change : node->name);
+    ULP_TRY(ulp_cause_set(trying->comparing, cause, ULP_CAUSE_NODE, &text, NULL, error));
+    cause->todo = todo.failed ? NULL : ulp_comparing_text(trying->comparing, todo.data);
+    ulp_text_free(&todo);
+    ULP_TAKE(cause->nodes, trying->comparing->out->memory, 1, error);
+    cause->nodes[cause->node_count++] = ulp_comparing_text(trying->comparing, node->name);
+    return ulp_taken(cause->todo && cause->nodes[0], error);
+}
+
+/* Is the best one so good that it can be told? */
+static enum ulp_status tell_best(struct trying *trying, struct ulp_cause *cause,
+                                 struct ulp_error *error)
+{
+    const struct ulp_compared_value *value =
+        &trying->comparing->out->tensors[trying->tensor].values[trying->file];
+    const double whole = trying->comparing->work[trying->tensor].chosen ? value->matched
+                                                                        : value->truth.rms,
+                 left = trying->best.distance / whole;
+    bool sure;
+    if (!(left <= CLOSER))
+        return ULP_OK;
+    ULP_TRY(verify(trying, &sure, error));
+    return sure || left <= MUCH_CLOSER ? tell(trying, sure, cause, error) : ULP_OK;
+}
+
+enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                    const struct ulp_suspects *suspects, struct ulp_cause *cause,
+                                    struct ulp_error *error)
+{
+    struct trying trying = {.comparing = comparing,
+                            .file = file,
+                            .tensor = tensor,
+                            .all = suspects,
+                            .arithmetic = comparing->options->arithmetics[0],
+                            .best.distance = INFINITY};
+    ULP_TRY(prepare(&trying, error));
+    ULP_TRY(try_inputs(&trying, error));
+    for (int extent = 0; extent < EXTENTS && !cause->text; extent++) {
+        ULP_TRY(try_readings(&trying, (enum extent)extent, error));
+        ULP_TRY(tell_best(&trying, cause, error));
+    }
+    return ULP_OK;
+}

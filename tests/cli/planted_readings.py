@@ -1,0 +1,106 @@
+"""Nodes that a runtime reads otherwise: `compare` names the node and the reading from outputs alone; of what is no reading it names none.
+
+    planted_readings.py PROGRAM
+
+The recording is what the program gives (equal bits to ONNX Runtime and numpy: tests of run) for a graph with the other reading written out.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+from onnx_writer import INT64, node, write_model  # noqa: E402
+
+random = np.random.default_rng(57)
+CONV = dict(kernel_shape=[3, 3], pads=[1] * 4)
+
+
+def drawn(*shape, scale=1):
+    return (scale * random.standard_normal(shape) / np.sqrt(max(1, np.prod(shape[1:])))).astype("f4")
+
+
+def image(*middle):
+    """A convolution of a picture, nodes from a to b, a convolution."""
+    return [node("Conv", "x stem.w", "s", "stem", **CONV), node("Relu", "s", "a"), *middle, node("Conv", "b last.w", "y", "last", **CONV)]
+
+
+def attend(sink):
+    """Two layers of attention with a sink, behind a Concat of another kind."""
+    nodes, reads = [node("Concat", "x x", "xx", axis=-1), node("MatMul", "xx half", "h")], "h"
+    for i in "01":
+        nodes += [node("MatMul", f"{reads} k{i}", f"s{i}")] + [node("Concat", f"s{i} sink", f"c{i}", f"sinks{i}", axis=-1)] * sink
+        nodes += [node("Softmax", f"{'c' if sink else 's'}{i}", f"p{i}", axis=-1)] + [node("Slice", f"p{i} from to last", f"q{i}")] * sink
+        nodes += [node("MatMul", f"{'q' if sink else 'p'}{i} v{i}", f"o{i}"), node("Add", f"{reads} o{i}", f"h{i}")]
+        reads = f"h{i}"
+    return [*nodes, node("Identity", reads, "y")]
+
+
+def mask(window):
+    apart = np.arange(12)[:, None] - np.arange(12)
+    return {"mask": np.where((apart >= 0) & (apart < window), 0, -1e4).astype("f4")[None]}
+
+
+def turned(data, order):
+    """Cells' weights with their gates of 8 in another order."""
+    def turn(a):
+        blocks = a.reshape(-1, len(order), 8 * a[0, 0].size)
+        return blocks[:, order].reshape(a.shape)
+    return {k: turn(data[k]) for k in "wrb"}
+
+
+def cell(op, **attributes):
+    return [node(op, "x w r b", "h", "cell", hidden_size=8, **attributes), node("MatMul", "h out", "y")]
+
+
+def cases():
+    """Name, nodes, data and inputs of the graph, what the runtime has otherwise of these three, the node and words of the answer."""
+    pool, resize = dict(kernel_shape=[3, 3], strides=[2, 2]), dict(mode="linear")
+    picture, steps, tokens = {"x": drawn(1, 3, 14, 14, scale=8)}, {"x": drawn(12, 1, 16, scale=4)}, {"x": drawn(1, 12, 16, scale=4)}
+    convs = {"stem.w": drawn(6, 3, 3, 3), "last.w": drawn(5, 6, 3, 3)}
+    lstm, gru = ({"w": drawn(1, g * 8, 16), "r": drawn(1, g * 8, 8), "b": drawn(1, 2 * g * 8), "out": drawn(8, 4)} for g in (4, 3))
+    flat = {**convs, "w": drawn(14 * 14 * 6, 4)}
+    scores = {"k0": drawn(16, 12, scale=3), "k1": drawn(16, 12, scale=3), "v0": drawn(12, 16), "v1": drawn(12, 16), "sink": np.full((1, 12, 1), 1.5, "f4"), "half": drawn(32, 16),
+              "from": np.array([0]), "to": np.array([12]), "last": np.array([-1])}
+    angles = np.outer(np.arange(12), 10.0 ** -np.arange(8)).astype("f4")
+    out, place = {"out": drawn(16, 4)}, np.maximum(np.arange(12) - 4, 0)[None]
+    windowed = [node("MatMul", "x k0", "s"), node("Add", "s mask", "m", "masked"), node("Softmax", "m", "p", axis=-1), node("MatMul", "p v0", "y")]
+    placed = [node("Gather", "table place", "p"), node("Add", "x p", "s"), node("MatMul", "s out", "y")]
+    flatten = [*image()[:1], node("Flatten", "s", "f", "flat"), node("MatMul", "f w", "y")]
+    last = [*image()[:1], node("Transpose", "s", "t", perm=[0, 2, 3, 1]), node("Flatten", "t", "f", "flat"), node("MatMul", "f w", "y")]
+    up = {**convs, "scales": np.float32([1, 1, 1.4, 1.4]), "sizes": np.array([1, 6, 19, 19])}
+    pooled = image(node("AveragePool", "a", "b", "pool", ceil_mode=1, **pool))
+    yield "gru", cell("GRU"), gru, steps, cell("GRU", linear_before_reset=1), {}, {}, "cell", "linear_before_reset=1"
+    yield "lstm", cell("LSTM"), lstm, steps, None, turned(lstm, [0, 2, 3, 1]), {}, "cell", "in the order i, f, c, o"
+    yield ("resize", image(node("Resize", "a - scales", "b", "up", **resize)), up, picture, image(node("Resize", "a - - sizes", "b", "up", **resize)), {}, {}, "up",
+           "by the ratio of sizes")
+    yield ("pool", pooled, convs, picture, image(node("AveragePool", "a", "b", "pool", count_include_pad=1, pads=[0, 0, 1, 1], **pool)), {}, {}, "pool", "the whole window beyond")
+    yield "layout", flatten, flat, picture, last, {}, {}, "flat", "channels last"
+    yield "sinks", attend(True), scores, tokens, attend(False), {}, {}, "sinks0", "1 more at like places were computed by handing on its input 0"
+    yield "window", windowed, {**scores, **mask(4)}, tokens, None, mask(5), {}, "masked", "one wider"
+    yield ("pairs", [node("Mul", "x cos", "r", "rope"), node("MatMul", "r out", "y")], {**out, "cos": np.cos(np.concatenate([angles, angles], -1))}, tokens, None,
+           {"cos": np.cos(np.repeat(angles, 2, -1))}, {}, "rope", "in the order of pairs")
+    yield "positions", placed, {**out, "table": drawn(16, 16, scale=4)}, {**tokens, "place": place}, None, {}, {"place": np.arange(12)[None]}, "place", "counted from 0"
+    yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
+
+
+def write(name, nodes, data, inputs):
+    write_model(name + ".onnx", nodes, {k: v.shape for k, v in inputs.items()}, ["y"], data, opset=17, types={k: INT64 for k, v in inputs.items() if v.dtype == "i8"})
+    np.savez(name + ".npz", **inputs)
+
+
+def main(program):
+    for name, nodes, data, inputs, other, otherwise, given, where, words in cases():
+        write("right", nodes, data, inputs)
+        write("wrong", other or nodes, {**data, **otherwise}, {**inputs, **given})
+        subprocess.run([program, "run", "wrong.onnx", "-i", "wrong.npz", "-a", "fp32", "-q", "-o", "recorded.npz"], check=True)
+        subprocess.run([program, "compare", "right.onnx", "-i", "right.npz", "recorded.npz", "-a", "fp32", "-q", "--json", "said.json"], stdout=subprocess.DEVNULL)
+        cause = json.load(open("said.json"))["files"][0]["cause"]
+        named = (cause.get("nodes") or [cause.get("input")])[0]
+        assert (named == where and words in cause["text"]) if where else not cause.get("todo"), (name, cause)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
