@@ -247,19 +247,31 @@ static void add_borders(const struct ulp_course *course, double *const *seeds)
     }
 }
 
-/* What rounding the model's inputs makes of the error. */
-static double sum_inputs(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
-                         double *const *cotangents)
+static const struct ulp_step *find_first_reader(const struct ulp_block *block, int slot)
 {
-    const struct ulp_block *block = attributor->program->main;
-    double sum = 0;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++)
+            if (block->steps[s].inputs[i] == slot)
+                return &block->steps[s];
+    return NULL;
+}
+
+/* What rounding the model's inputs makes of the error, by the nodes that read them first. */
+static void sum_inputs(struct ulp_course *course, double *const *cotangents)
+{
+    const struct ulp_block *block = course->attributor->program->main;
+    const struct ulp_attributed *lane = course->lane;
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const double *owed = cotangents[slot], *e = lane->errors[slot];
+        const struct ulp_step *reader = owed && e ? find_first_reader(block, slot) : NULL;
+        double sum = 0;
         for (size_t k = 0; owed && e && k < lane->values[slot].count; k++)
             sum += owed[k] * e[k];
+        course->inputs += sum;
+        if (reader)
+            course->given[reader->number] += sum;
     }
-    return sum;
 }
 
 /* A decision that shows. */
@@ -285,6 +297,7 @@ static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *c
     to->decision += course->decision[n];
     to->shows += course->shows[n];
     to->missing += course->missing[n];
+    to->given += course->given[n];
     for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
         to->causes[c] += course->causes[n][c];
     to->condition += sqrt(course->condition[n]) * course->scale;
@@ -361,9 +374,9 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
 static bool take_course(struct ulp_course *course, struct ulp_arena *arena)
 {
     const size_t nodes = course->attributor->program->node_count + 1;
-    double **const figures[] = {&course->share,  &course->gain,     &course->condition,
-                                &course->passes, &course->decision, &course->shows,
-                                &course->missing};
+    double **const figures[] = {&course->share,   &course->gain,     &course->condition,
+                                &course->passes,  &course->decision, &course->shows,
+                                &course->missing, &course->given};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         if (!(*figures[i] = ulp_arena_take(arena, nodes, sizeof **figures[i])))
             return false;
@@ -410,7 +423,6 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
 static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
                                      struct ulp_arena *arena, struct ulp_error *error)
 {
-    const struct ulp_attributor *attributor = courses->attributor;
     struct ulp_reverse *sweeps = ulp_arena_take(arena, count, sizeof *sweeps);
     size_t swept = 0;
     enum ulp_status status = ulp_taken(sweeps, error);
@@ -424,7 +436,7 @@ static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
         struct ulp_course *course = sweeps[s].context;
         if (!course || !sweeps[s].cotangents) /* memory ended before it was opened */
             continue;
-        course->inputs = sum_inputs(attributor, course->lane, sweeps[s].cotangents);
+        sum_inputs(course, sweeps[s].cotangents);
         free_cotangents(&sweeps[s]);
     }
     return status;

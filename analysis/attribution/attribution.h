@@ -113,7 +113,7 @@ struct ulp_course {
     size_t erring;                    /* targets that have an error */
     double *share, *gain, *condition; /* condition: a sum of squares */
     double *passes;
-    double *decision, *shows, *missing; /* shows: of the decisions, what is followed back */
+    double *decision, *shows, *missing, *given; /* shows: of the decisions, what is followed back */
     double (*causes)[ULP_SHARE_CAUSES];
     bool *stopped, *passed;
 };
@@ -159,7 +159,8 @@ struct ulp_attributor {
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
     bool causes;                         /* shares are taken apart */
     const struct ulp_tensor_set *beside; /* the truth of values, by name; NULL: the reference's */
-    const double *weights; /* of the one target's elements; NULL: they are weighed by their errors */
+    const double
+        *weights; /* of the one target's elements; NULL: they are weighed by their errors */
 };
 
 /* How many groups of targets there are. */
@@ -290,7 +291,8 @@ enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const ch
  * first sample. */
 void ulp_attributor_causes(struct ulp_attributor *attributor, bool every);
 /* The next sweep explains, in every lane, the sum of the output's errors times these weights, which
- * stay the caller's; shares are then parts of that sum, not of 1. Of an attributor of one output. */
+ * stay the caller's; shares are then parts of that sum, not of 1. Of an attributor of one output.
+ */
 void ulp_attributor_weigh(struct ulp_attributor *attributor, const double *weights);
 /* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
  * random ones, each in runs of its own (struct ulp_verified). */

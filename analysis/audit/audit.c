@@ -57,7 +57,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->source = node->zeroed_by = node->zero_from = node->faint_by = -1;
         node->grew = node->first_error = node->last_error = NAN;
         node->share = node->gain = node->condition = node->share_worst = node->passes =
-            node->decision = node->shows = node->missing = NAN;
+            node->decision = node->shows = node->missing = node->given = NAN;
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
         node->state = is_state(program, n);

@@ -74,6 +74,7 @@ void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count)
         node->decision /= count;
         node->shows /= count;
         node->missing /= count;
+        node->given /= count;
         node->condition /= count;
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
             node->causes[c] /= count;
@@ -88,6 +89,7 @@ static void sum_node_shares(struct ulp_node_shares *to, const struct ulp_node_sh
     to->decision += from->decision;
     to->shows += from->shows;
     to->missing += from->missing;
+    to->given += from->given;
     to->condition += from->condition;
     for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
         to->causes[c] += from->causes[c];
@@ -125,6 +127,7 @@ struct ulp_node_shares ulp_shares_of(const struct ulp_audit_node *node)
                                   .decision = node->decision,
                                   .shows = node->shows,
                                   .missing = node->missing,
+                                  .given = node->given,
                                   .stops = node->stops};
     memcpy(out.causes, node->causes, sizeof out.causes);
     return out;
@@ -140,6 +143,7 @@ void ulp_shares_give(struct ulp_audit_node *node, struct ulp_node_shares shares)
     node->decision = shares.decision;
     node->shows = shares.shows;
     node->missing = shares.missing;
+    node->given = shares.given;
     node->stops = shares.stops;
     memcpy(node->causes, shares.causes, sizeof node->causes);
 }

@@ -523,13 +523,17 @@ static bool may_plan(const struct ulp_doctoring *x)
             reason == ULP_DOCTOR_DECISION || reason == ULP_DOCTOR_ERROR);
 }
 
+/* Once, though causes may share readers. */
 static void add_keep(struct ulp_text *out, const char *node)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text keep = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text keep = {0}, word = {0};
     ulp_text_add(&keep, "%s=fp32", node);
-    ulp_text_add(out, " --keep");
-    ulp_word_add(out, keep.data ? keep.data : "");
-    out->failed |= keep.failed;
+    ulp_text_add(&word, " --keep");
+    ulp_word_add(&word, keep.data ? keep.data : "");
+    out->failed |= keep.failed || word.failed;
+    const char *at = word.failed || out->failed ? NULL : strstr(out->data, word.data);
+    if (!at || (at[word.length] && at[word.length] != ' '))
+        ulp_text_add(out, "%s", word.data ? word.data : "");
 }
 
 /* What is left of the error with the nodes that are named in FP32, where that is what they lack,

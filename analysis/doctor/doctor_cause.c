@@ -141,24 +141,47 @@ static void add_fate(struct ulp_text *text, const struct ulp_audit_lane *lane,
     }
 }
 
-static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *node)
+/* What is only moved is too large already where it was made, which a fused kernel need not store.
+ */
+static const struct ulp_audit_node *find_origin(const struct ulp_doctoring *x,
+                                                const struct ulp_audit_node *node)
+{
+    const struct ulp_audit *audit = x->doctor->audit;
+    const struct ulp_format format = ulp_audit_node_format(x->lane, node);
+    while (node->types.moves && audit->places[node->index].input_count) {
+        const ptrdiff_t from = audit->places[node->index].inputs[0].node;
+        if (from < 0 || !x->lane->nodes[from].output_count ||
+            !(x->lane->nodes[from].outputs[0].range.ref_max > format.max_finite))
+            break;
+        node = &x->lane->nodes[from];
+    }
+    return node;
+}
+
+static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *stores)
 {
     const struct ulp_audit_lane *lane = x->lane;
-    const struct ulp_audit_overflow *overflow = ulp_audit_overflow_root(lane, node->overflow);
+    const struct ulp_audit_node *node = find_origin(x, stores);
+    const struct ulp_audit_overflow *overflow = ulp_audit_overflow_root(lane, stores->overflow);
     const struct ulp_audit_constant *constant =
         overflow && overflow->constant >= 0 ? &lane->constants[overflow->constant] : NULL;
     const struct ulp_overflow_output *forecast = find_forecast(x, node);
-    const struct ulp_format format = ulp_audit_node_format(lane, node);
+    const struct ulp_format format = ulp_audit_node_format(lane, stores);
     double most = 0;
     bool fits = true;
     for (size_t o = 0; o < node->output_count; o++) {
         most = ulp_math_max(most, node->outputs[o].range.ref_max);
-        fits &= !(node->outputs[o].range.headroom_bits < 0);
+        fits &= node == stores && !(node->outputs[o].range.headroom_bits < 0);
     }
     struct ulp_text text = {0};
     const char *value = constant ? constant->name : forecast ? forecast->culprit : NULL;
     add_node(&text, node);
-    if (!fits)
+    if (node != stores) {
+        ulp_text_add(&text, " overflows where ");
+        add_node(&text, stores);
+        ulp_text_show(&text, " stores it: its exact values reach %s, and the largest %s is %.6g",
+                      ULP_REACH(most), format.name, format.max_finite);
+    } else if (!fits)
         ulp_text_show(&text, " overflows: its exact values reach %s, and the largest %s is %.6g",
                       ULP_REACH(most), format.name, format.max_finite);
     else if (forecast &&
@@ -174,7 +197,7 @@ static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *n
     if (constant)
         ulp_text_show(&text, ", by constant %s, which reaches %.3g", constant->name,
                       constant->largest);
-    else if (value && forecast->cause != ULP_OVERFLOW_HIDDEN &&
+    else if (value && node == stores && forecast->cause != ULP_OVERFLOW_HIDDEN &&
              forecast->cause != ULP_OVERFLOW_SUM) {
         ulp_text_add(&text, ", ");
         ulp_overflow_say_cause(&text, forecast->cause, value);
@@ -194,6 +217,11 @@ void ulp_doctor_find_overflows(struct ulp_doctoring *x)
             count_reason(x, ULP_DOCTOR_OVERFLOW) < CAUSES_EACH)
             add_overflow(x, node);
     }
+    static const char *const becomes[] = {[ULP_CONSTANTS_SATURATED] = "that is what it becomes",
+                                          [ULP_CONSTANTS_IEEE] = "it becomes infinite",
+                                          [ULP_CONSTANTS_TENSORRT] = "that is what it becomes",
+                                          [ULP_CONSTANTS_ONNXCONVERTER] =
+                                              "the converter makes it 10000"};
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
         const struct ulp_audit_constant *constant = ulp_audit_spoiling(lane, node);
@@ -202,10 +230,10 @@ void ulp_doctor_find_overflows(struct ulp_doctoring *x)
             continue;
         add_node(&text, node);
         ulp_text_show(&text,
-                      " reads constant %s, which reaches %.3g: the largest %s is %.6g, and that is "
-                      "what it becomes",
+                      " reads constant %s, which reaches %.3g: the largest %s is %.6g, and %s",
                       constant->name, constant->largest, ulp_audit_node_format(lane, node).name,
-                      ulp_audit_node_format(lane, node).max_finite);
+                      ulp_audit_node_format(lane, node).max_finite,
+                      becomes[ulp_audit_node_arithmetic(lane, node)->constants]);
         ulp_doctor_add(x, ULP_DOCTOR_OVERFLOW, node, constant->name, &text);
     }
 }
@@ -412,6 +440,21 @@ static bool find_jump(struct ulp_doctoring *x)
     return true;
 }
 
+/* An input of the model that is rounded as it is stored. */
+static void find_rounded(struct ulp_doctoring *x, const char *output)
+{
+    const struct ulp_audit_node *reader = ulp_report_find_reader(x->lane);
+    struct ulp_text text = {0};
+    struct ulp_magnified magnified = {0};
+    if (!reader || is_named(x, reader))
+        return;
+    ulp_report_reads(&text, x->doctor->audit, x->lane, reader, output);
+    ulp_report_magnifier(x->doctor->audit, x->lane, reader, &magnified);
+    x->failed |= magnified.failed;
+    ulp_doctor_add(x, ULP_DOCTOR_ERROR, reader, NULL, &text);
+    keep_through(x, &magnified);
+}
+
 void ulp_doctor_find_errors(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -424,6 +467,8 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
                    lane->attribution.kept_sqnr_db < ulp_doctor_tolerance(x))))
         return;
     find_saturation(x);
+    if (!kept)
+        find_rounded(x, worst ? worst->name : "");
     for (int c = 0; c < CAUSES_EACH; c++) {
         const struct ulp_audit_node *most = NULL;
         const bool any = !x->doctor->cause_count;

@@ -60,6 +60,12 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
 void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause,
                       const char *output, const char *what);
+/* The node that first reads the input of the model whose rounding makes most of the error, more
+ * than any node does; NULL: none. "the rounding of input t to bf16 causes 66 % of it; node ...". */
+const struct ulp_audit_node *ulp_report_find_reader(const struct ulp_audit_lane *lane);
+void ulp_report_reads(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *reader,
+                      const char *output);
 /* magnify.c. The node behind the cause through which half of the error passes and that makes it
  * count for most; false: none does. leads: no rounding before it makes half of the error, so that
  * it is named first. As a clause, and what to do. */

@@ -309,28 +309,42 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
     ulp_report_shows(out, audit, lane, cause);
 }
 
-/* Does rounding the model's inputs cause most of it? */
-static bool rounds_inputs(const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause)
+const struct ulp_audit_node *ulp_report_find_reader(const struct ulp_audit_lane *lane)
 {
-    const double inputs = lane->attribution.inputs;
-    return lane->attribution.given && inputs >= CAUSE_OF_ALL &&
-           inputs > (cause ? ulp_report_part(lane, cause) : 0);
+    const struct ulp_audit_node *most = NULL, *cause = ulp_report_find_cause(lane);
+    for (size_t n = 0; n < lane->node_count && lane->attribution.given; n++)
+        if (lane->nodes[n].given >= CAUSE_NAMED && (!most || lane->nodes[n].given > most->given))
+            most = &lane->nodes[n];
+    return most && !(cause && most->given <= ulp_report_part(lane, cause)) ? most : NULL;
 }
 
-/* The model's input, where nodes read one alone. */
-static const char *find_only_input(const struct ulp_audit *audit)
+/* Those of the model that the node reads. */
+static void add_inputs(struct ulp_text *out, const struct ulp_place *place)
 {
-    const char *only = NULL;
-    for (size_t p = 0; p < audit->place_count; p++)
-        for (size_t i = 0; i < audit->places[p].input_count; i++) {
-            const struct ulp_link *link = &audit->places[p].inputs[i];
-            if (link->constant || link->node >= 0)
-                continue;
-            if (only && strcmp(only, link->name) != 0)
-                return NULL;
-            only = link->name;
+    const char *between = " ";
+    for (size_t i = 0; i < place->input_count; i++)
+        if (!place->inputs[i].constant && place->inputs[i].node < 0) {
+            ulp_text_show(out, "%s%s", between, place->inputs[i].name);
+            between = ", ";
         }
-    return only;
+}
+
+void ulp_report_reads(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *reader,
+                      const char *output)
+{
+    struct ulp_magnified magnified = {0};
+    ulp_text_add(out, "the rounding of input");
+    add_inputs(out, &audit->places[reader->index]);
+    ulp_text_show(out, " to %s causes %.0f %% of ", lane->arithmetic.storage.name,
+                  100 * ulp_math_min(reader->given, 1));
+    add_explained(out, lane, output, "the error");
+    if (ulp_report_magnifier(audit, lane, reader, &magnified)) {
+        ulp_text_add(out, "; ");
+        ulp_report_magnified(out, audit, lane, &magnified);
+    }
+    out->failed |= magnified.failed;
+    ulp_report_shows(out, audit, lane, NULL);
 }
 
 void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
@@ -338,19 +352,15 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
 {
     double most;
     const char *output = worst ? worst->name : "";
-    const char *only = find_only_input(audit);
     struct ulp_magnified jump;
     const struct ulp_audit_node *cause = ulp_report_find_cause(lane),
-                                *source = find_source(lane, &most);
+                                *source = find_source(lane, &most),
+                                *reader = ulp_report_find_reader(lane);
     if (ulp_report_pair(out, audit, lane))
         return;
-    if (rounds_inputs(lane, cause)) {
-        ulp_text_show(out, "; the rounding of %s%s to %s causes %.0f %% of ",
-                      only ? "input " : "the model's inputs", only ? only : "",
-                      lane->arithmetic.storage.name,
-                      100 * ulp_math_min(lane->attribution.inputs, 1));
-        add_explained(out, lane, output, "the error");
-        ulp_report_shows(out, audit, lane, NULL);
+    if (reader) {
+        ulp_text_add(out, "; ");
+        ulp_report_reads(out, audit, lane, reader, output);
     } else if (cause) {
         ulp_text_add(out, "; ");
         ulp_report_cause(out, audit, lane, cause, output, "the error");

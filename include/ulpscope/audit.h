@@ -247,6 +247,8 @@ struct ulp_audit_node {
     /* the same where nothing is decided: its inputs' errors are too large for its derivatives. What
      * the sum of shares and decisions lacks is the sum of these */
     double missing;
+    /* what rounding makes of the error in the model's inputs that are read here first */
+    double given;
     /* derivatives stop here, and nodes before it have no share through it, in some sample */
     bool stops;
     /* Its results are not finite, though exact ones fit the storage, because this input has become
@@ -295,7 +297,7 @@ struct ulp_attribution {
         double sum, worst, inputs, decisions; /* likewise */
         size_t node_count;                    /* [apart] */
         struct ulp_node_shares {
-            double share, gain, condition, share_worst, passes, decision, shows, missing;
+            double share, gain, condition, share_worst, passes, decision, shows, missing, given;
             double causes[ULP_SHARE_CAUSES]; /* [by ulp_share_cause] */
             bool stops;
         } * nodes; /* by node, as in struct ulp_audit_node [apart] */

@@ -27,6 +27,34 @@ for name in fp32 fp16; do
     expect 0 "offset, $name, mended" "$program" doctor offset_mended.onnx -i x.npz -a $name --task signal --no-plan -q
     expect 0 "offset, $name, audit" "$program" audit offset_$name.onnx -i x.npz -a $name --task signal -q --json $name.json
 done
+# an input of the model, of two, whose rounding makes most: its reader is named, by a share that numpy computes
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+far, side = np.load("x.npz")["x"] + np.float32(200), np.load("x.npz")["x"] / np.float32(3)
+np.savez("given.npz", side=side, far=far)
+nodes = [node("Mul", "side third", "small", "scaled"), node("Sub", "far high", "near", "down"), node("Add", "near small", "y", "both")]
+write_model("given.onnx", nodes, {"side": side.shape, "far": far.shape}, ["y"], {"third": np.float32(1 / 3), "high": np.float32(200)}, opset=17)
+END
+expect 1 "an input is rounded" "$program" doctor given.onnx -i given.npz -a fp16 --task signal --no-plan -q --json said.json
+says said.json down "the rounding of input far to fp16 causes"
+expect 0 "an input is rounded" "$program" audit given.onnx -i given.npz -a fp16 --task signal -q --json said.json
+python3 - <<'END' || fail "the share of an input"
+import json
+import numpy as np
+given = np.load("given.npz")
+far, side, third = given["far"].astype("f8"), given["side"].astype("f8"), float(np.float32(1 / 3))
+half = lambda x: x.astype("f2").astype("f8")
+small = half(half(side) * float(np.float16(third)))
+error = half(half(half(far) - 200) + small) - (far - 200 + side * third)
+shares = [np.sum(error * part) / np.sum(error**2) for part in ((half(side) - side) * float(np.float16(third)), half(far) - far)]
+lane = json.load(open("said.json"))["lanes"][0]
+found = [next(node["given"] for node in lane["nodes"] if node["name"] == name) for name in ("scaled", "down")]
+assert np.allclose(found, shares, rtol=0, atol=1e-3), (found, shares)
+assert abs(sum(found) - lane["attribution"]["inputs"]) < 1e-12, found
+END
+
 # where keeping in FP32 changes nothing, FP64 does, and the command at next says so
 expect 1 "next" "$program" doctor offset_fp32.onnx -i x.npz -a fp32 --task signal --no-plan -q
 next=$(sed -n 's/^  next *ulpscope //p' out)
