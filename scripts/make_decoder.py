@@ -14,6 +14,8 @@ from network_files import BF16, DRAWN, INT4, TYPES, Graph
 
 MODELS = {  # hidden, layers, heads, heads of keys and values, head size, inner size of the MLP, vocabulary, base of the angles, biases
     "tiny": (64, 2, 4, 2, 16, 128, 320, 10000.0, True),
+    "smollm-135m": (576, 30, 9, 3, 64, 1536, 49152, 10000.0, False),
+    "qwen2.5-1.5b": (1536, 28, 12, 2, 128, 8960, 151936, 1000000.0, True),
     "llama-3.2-1b": (2048, 16, 32, 8, 64, 8192, 128256, 500000.0, False),
     "qwen2.5-7b": (3584, 28, 28, 4, 128, 18944, 152064, 1000000.0, True),
 }

@@ -48,6 +48,37 @@ static bool is_suppressed(const struct ulp_block *block, int slot, const struct 
     return any && truth->rank > 1 && truth->dims[truth->rank - 1] == 4;
 }
 
+/* Is one of the step's inputs an integer input of the model, as it is? */
+static bool takes_integers(const struct ulp_block *block, const struct ulp_step *step)
+{
+    bool any = false;
+    for (size_t i = 0; i < step->own_input_count && !any; i++) {
+        const int origin = step->inputs[i] < 0 ? -1 : find_origin(block, step->inputs[i]);
+        any = origin >= 0 && block->slots[origin].given &&
+              !ulp_type_is_float(block->slots[origin].info->type);
+    }
+    return any;
+}
+
+/* Does a row of it have a score for each token: as many elements as the table has rows that an
+ * integer input chooses from? Where those are as long, they may be features. */
+static enum ulp_vocabulary find_vocabulary(const struct ulp_block *block,
+                                           const struct ulp_tensor *truth)
+{
+    enum ulp_vocabulary found = ULP_VOCABULARY_NONE;
+    const int64_t length = truth->rank > 1 ? truth->dims[truth->rank - 1] : 0;
+    for (size_t s = 0; s < block->step_count && length >= ULP_VOCABULARY_MIN; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        for (size_t i = 0; i < step->own_input_count && found != ULP_VOCABULARY_SURE; i++) {
+            const int slot = step->inputs[i] < 0 ? -1 : find_origin(block, step->inputs[i]);
+            const struct ulp_tensor *table = slot < 0 ? NULL : block->slots[slot].constant;
+            if (table && table->rank > 1 && table->dims[0] == length && takes_integers(block, step))
+                found = table->dims[1] == length ? ULP_VOCABULARY_PERHAPS : ULP_VOCABULARY_SURE;
+        }
+    }
+    return found;
+}
+
 struct ulp_purpose ulp_audit_purpose(const struct ulp_program *program, size_t output,
                                      enum ulp_task asked, const struct ulp_tensor *truth)
 {
@@ -65,7 +96,8 @@ struct ulp_purpose ulp_audit_purpose(const struct ulp_program *program, size_t o
     return is_suppressed(block, block->outputs[output], truth)
                ? (struct ulp_purpose){ULP_TASK_DETECT, ULP_BASIS_NON_MAX_SUPPRESSION}
                : ulp_task_recognise(truth, ulp_model_output(program->model, output).name,
-                                    step ? step->bound.op->name : "");
+                                    step ? step->bound.op->name : "",
+                                    find_vocabulary(block, truth));
 }
 
 /* Which output of the graph it is; -1: none. */

@@ -98,8 +98,9 @@ enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                    struct ulp_error *error);
 
-/* audit_verdict.c: what an output of the graph is for, as asked (UNKNOWN: not) or by the table.
- * Integers are a signal where that is asked or they are amounts. */
+/* audit_verdict.c: what an output of the graph is for, as asked (UNKNOWN: not), by the table, or by
+ * the tokens that the model reads. Integers are a signal where that is asked or they are amounts.
+ */
 struct ulp_purpose ulp_audit_purpose(const struct ulp_program *program, size_t output,
                                      enum ulp_task asked, const struct ulp_tensor *truth);
 /* Is output o of the event's node one of the graph's, of which it is said that it is a signal? */

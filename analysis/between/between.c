@@ -53,11 +53,7 @@ static void add_figures(struct ulp_betweening *b, const struct compared *c,
                         const struct ulp_tensor_set *inputs)
 {
     struct ulp_between *out = b->out;
-    const struct ulp_tensor *rows = rows_of(b, c, 0);
-    const bool last = c->given.length > 1 || (rows->rank > 2 && rows->dims[rows->rank - 1] == 1);
-    const int axis = rows->rank - (last ? 2 : 1);
-    const size_t positions = axis >= 0 && rows->dims[axis] > 0 ? (size_t)rows->dims[axis] : 1,
-                 past = past_of(inputs, positions);
+    const size_t positions = c->given.positions, past = past_of(inputs, positions);
     for (size_t r = 0; r < c->given.rows; r++) {
         const double reference = c->logs[0][r], first = c->logs[FIRST][r],
                      second = c->logs[SECOND][r], d = second - first;
@@ -208,7 +204,7 @@ static enum ulp_status find_output(struct ulp_betweening *b, struct ulp_error *e
     ULP_TRY(ulp_program_create(b->model, lanes, 1, &planned, &program, error));
     enum ulp_status status = ulp_program_run(program, inputs, &run, NULL, 0, &outputs, NULL, error);
     if (status == ULP_OK)
-        status = ulp_between_find_output(b, &outputs, error);
+        status = ulp_between_find_output(b, program, &outputs, error);
     if (status == ULP_OK) {
         const char *name = outputs.items[b->output].name;
         b->out->output = ulp_arena_copy(b->out->memory, name);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/audit/auditor.h"
 #include "analysis/between/betweening.h"
 #include "analysis/measure/difference.h"
 #include "analysis/measure/judged.h"
@@ -9,33 +10,32 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-/* A vocabulary has no fewer. */
-enum { VOCABULARY_MIN = 16 };
-
 /* ---- the output ---- */
 
-static bool can_score(const struct ulp_betweening *b, const struct ulp_named_tensor *output)
+static bool can_score(const struct ulp_betweening *b, const struct ulp_named_tensor *output,
+                      enum ulp_task task)
 {
     const struct ulp_tensor *t = &output->tensor;
     if (!ulp_element_is_float(t->element) || !t->count)
         return false;
     if (b->options->output)
         return strcmp(b->options->output, output->name) == 0;
-    if (ulp_task_recognise(t, output->name, "").task == ULP_TASK_TOKENS)
+    if (task == ULP_TASK_TOKENS || task == ULP_TASK_TEXT)
         return true;
-    return t->rank == 3 && t->dims[2] >= VOCABULARY_MIN && strncmp(output->name, "present", 7) != 0;
+    return t->rank == 3 && t->dims[2] >= ULP_VOCABULARY_MIN &&
+           strncmp(output->name, "present", 7) != 0;
 }
 
-enum ulp_status ulp_between_find_output(struct ulp_betweening *b,
+enum ulp_status ulp_between_find_output(struct ulp_betweening *b, const struct ulp_program *program,
                                         const struct ulp_tensor_set *outputs,
                                         struct ulp_error *error)
 {
     int found = -1, count = 0, texts = 0;
     for (size_t o = 0; o < outputs->count; o++) {
-        if (!can_score(b, &outputs->items[o]))
-            continue;
         const enum ulp_task task =
-            ulp_task_recognise(&outputs->items[o].tensor, outputs->items[o].name, "").task;
+            ulp_audit_purpose(program, o, ULP_TASK_UNKNOWN, &outputs->items[o].tensor).task;
+        if (!can_score(b, &outputs->items[o], task))
+            continue;
         const bool text = task == ULP_TASK_TEXT || task == ULP_TASK_TOKENS;
         found = found < 0 || (text && !texts) ? (int)o : found;
         texts += text;
@@ -79,9 +79,9 @@ static bool has_rows(const struct ulp_tensor *output, const struct ulp_tensor *g
                      const struct ulp_tensor_set *inputs)
 {
     if (output->rank != 2)
-        return output->rank > 2 && output->dims[output->rank - 1] >= VOCABULARY_MIN;
+        return output->rank > 2 && output->dims[output->rank - 1] >= ULP_VOCABULARY_MIN;
     const size_t rows = (size_t)output->dims[0];
-    return output->dims[1] >= VOCABULARY_MIN &&
+    return output->dims[1] >= ULP_VOCABULARY_MIN &&
            (given ? given->count < output->count && given->count % rows == 0
                   : find_ids(inputs, rows) != NULL);
 }
@@ -103,7 +103,15 @@ enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,
     *out = (struct ulp_given_tokens){.length = scored ? (size_t)rows->dims[rows->rank - 1] : 1};
     out->rows = rows->count / out->length;
     ULP_TAKE(out->tokens, memory, out->rows, error);
-    const struct ulp_named_tensor *ids = given || !scored ? NULL : find_ids(inputs, out->rows);
+    const struct ulp_named_tensor *texts = find_ids(inputs, out->rows),
+                                  *ids = given || !scored ? NULL : texts;
+    /* without such an input the last axis of rows that is longer than one has the positions */
+    int axis = rows->rank - 1 - scored;
+    while (axis > 0 && rows->dims[axis] == 1)
+        axis--;
+    out->positions = texts      ? (size_t)texts->tensor.dims[1]
+                     : axis < 0 ? 1
+                                : (size_t)rows->dims[axis];
     const char *from = given ? b->options->tokens_name ? b->options->tokens_name : "the given ones"
                        : ids ? ids->name
                              : "the output itself";

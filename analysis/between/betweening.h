@@ -9,6 +9,7 @@
 /* The rows of one sample's output, and the token given for each. */
 struct ulp_given_tokens {
     size_t rows, length; /* length 1: an element is its token's log-probability */
+    size_t positions;    /* of one text, not 0: rows that follow each other */
     int64_t *tokens;     /* by row; -1: the row does not count */
     size_t count;        /* of rows that count */
 };
@@ -32,7 +33,7 @@ struct ulp_betweening {
 
 /* between_tokens.c: which output holds the rows (of the reference's values), and the sample's
  * tokens, which the arena holds. */
-enum ulp_status ulp_between_find_output(struct ulp_betweening *b,
+enum ulp_status ulp_between_find_output(struct ulp_betweening *b, const struct ulp_program *program,
                                         const struct ulp_tensor_set *outputs,
                                         struct ulp_error *error);
 enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,

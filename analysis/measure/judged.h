@@ -34,10 +34,14 @@ struct ulp_purpose {
     enum ulp_task task;
     enum ulp_basis basis;
 };
+/* A vocabulary has no fewer tokens. Do an output's rows have an element for each token that the
+ * model reads? Perhaps: features of tokens are as many. */
+enum { ULP_VOCABULARY_MIN = 16 };
+enum ulp_vocabulary { ULP_VOCABULARY_NONE, ULP_VOCABULARY_PERHAPS, ULP_VOCABULARY_SURE };
 /* Of the reference's values of a float output of that name, whose last operator that computes is
  * `op`. */
 struct ulp_purpose ulp_task_recognise(const struct ulp_tensor *output, const char *name,
-                                      const char *op);
+                                      const char *op, enum ulp_vocabulary vocabulary);
 /* Axes, without those behind the second where all of them are 1. */
 int ulp_judged_rank(const struct ulp_tensor *output);
 

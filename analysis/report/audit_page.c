@@ -3,6 +3,7 @@
 
 #include "analysis/html/html.h"
 #include "analysis/report/report_json.h"
+#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -38,24 +39,15 @@ enum ulp_status ulp_report_markdown(const struct ulp_audit *audit, const char *p
 
 /* ---- of files ---- */
 
-/* The files in a folder, in the order of the page; a report is of the kind whose member it has. */
-static const struct {
-    const char *kind, *file /* NULL: the next kind's */, *member;
-} known[] = {{"doctor", "doctor.json", "causes"},
-             {"audit", "report.json", "peak_bytes"},
-             {"formats", NULL, "uniforms"}, /* a plan, too, and of layers */
-             {"plan", "plan.json", "keep"},
-             {"overflow", "overflow.json", "scanned_count"},
-             {"scales", "scales.json", "choices"}, /* tensors, too */
-             {"compare", "compare.json", "tensors"},
-             {"engine", "engine.json", "layers"},
-             {"proof", "proof.json", "hidden_unproven"},
-             {"lint", "lint.json", "findings"}};
-enum { KNOWN = sizeof known / sizeof *known };
+/* The files in a folder, in the order of the page. */
+static const char *const files[] = {"doctor.json",   "report.json", "plan.json",
+                                    "overflow.json", "scales.json", "compare.json",
+                                    "engine.json",   "proof.json",  "lint.json"};
+enum { FILES = sizeof files / sizeof *files };
 
 struct reading {
-    struct ulp_html_report reports[KNOWN];
-    size_t charged[KNOWN]; /* for the documents, until the page is written */
+    struct ulp_html_report reports[FILES];
+    size_t charged[FILES]; /* for the documents, until the page is written */
     size_t count;
 };
 
@@ -64,13 +56,12 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
 {
     struct stat info = {0};
     json_t *root;
-    size_t k = 0, charged;
+    size_t charged;
     ULP_TRY(ulp_json_file_load(path, budget, &root, &charged, error));
     enum ulp_status status = ulp_json_check_schema(root, error);
     ulp_fail_at(error, status, "%s", path);
-    while (k < KNOWN && !json_object_get(root, known[k].member))
-        k++;
-    if (k == KNOWN && status == ULP_OK)
+    const char *kind = ulp_document_kind(root);
+    if (!kind && status == ULP_OK)
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope", path);
     if (status != ULP_OK) {
         ulp_json_file_free(root, budget, charged);
@@ -78,7 +69,7 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
     }
     stat(path, &info);
     reading->reports[reading->count] =
-        (struct ulp_html_report){.kind = known[k].kind,
+        (struct ulp_html_report){.kind = kind,
                                  .saved = info.st_mtime ? info.st_mtime : 1,
                                  .root = root};
     reading->charged[reading->count++] = charged;
@@ -88,12 +79,10 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
 static enum ulp_status read_folder(struct reading *reading, const char *folder,
                                    struct ulp_budget *budget, struct ulp_error *error)
 {
-    for (size_t k = 0; k < KNOWN; k++) {
-        if (!known[k].file)
-            continue;
+    for (size_t f = 0; f < FILES; f++) {
         ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
         struct stat info;
-        ulp_text_add(&path, "%s/%s", folder, known[k].file);
+        ulp_text_add(&path, "%s/%s", folder, files[f]);
         ULP_TRY(ulp_taken(!path.failed, error));
         if (stat(path.data, &info) == 0)
             ULP_TRY(read_one(reading, path.data, budget, error));

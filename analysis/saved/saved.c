@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/writing/document.h"
+#include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "data/json_file.h"
@@ -62,19 +64,62 @@ const char *ulp_saved_remark(const json_t *node)
                                               : "";
 }
 
+/* Another reference to a member; null where there is none. */
+static json_t *copy_member(const json_t *object, const char *key)
+{
+    json_t *member = json_object_get(object, key);
+    return member ? json_incref(member) : json_null();
+}
+
+/* Two arithmetics are a lane, whose output is what the given tokens' log-probabilities differ by.
+ */
+static json_t *make_lanes(const json_t *between)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0}, output = {0};
+    json_t *lanes = json_array(), *outputs = json_array();
+    ulp_text_show(&name, "%s beside %s", ulp_saved_text(between, "second"),
+                  ulp_saved_text(between, "first"));
+    ulp_text_show(&output, "log-probabilities of %s", ulp_saved_text(between, "output"));
+    json_t *entire =
+        ulp_json_object("count", copy_member(between, "token_count"), "nonfinite",
+                        copy_member(between, "nonfinite"), "rms", copy_member(between, "rms"),
+                        "mean", copy_member(between, "mean"), "max_abs",
+                        copy_member(between, "most"), NULL);
+    ulp_json_append(&outputs, ulp_json_object("name", ulp_json_text(output.data ? output.data : ""),
+                                              "entire", entire, NULL));
+    ulp_json_append(&lanes,
+                    ulp_json_object("name", ulp_json_text(name.data ? name.data : ""), "outputs",
+                                    outputs, "nodes", copy_member(between, "nodes"), NULL));
+    return lanes;
+}
+
 static enum ulp_status check_report(struct ulp_saved *saved, struct ulp_error *error)
 {
     const enum ulp_status status = ulp_json_check_schema(saved->root, error);
     const json_t *lane;
     size_t l;
-    saved->lanes = json_object_get(saved->root, "lanes");
-    bool whole = json_is_array(saved->lanes) && json_array_size(saved->lanes) > 0;
+    saved->kind = ulp_document_kind(saved->root);
+    if (saved->kind && strcmp(saved->kind, "between") == 0)
+        ulp_json_set(&saved->root, "lanes", make_lanes(saved->root));
+    const bool lanes =
+        !saved->kind || strcmp(saved->kind, "audit") == 0 || strcmp(saved->kind, "between") == 0;
+    saved->lanes = lanes ? json_object_get(saved->root, "lanes") : NULL;
+    bool whole = !lanes || (json_is_array(saved->lanes) && json_array_size(saved->lanes) > 0);
     json_array_foreach(saved->lanes, l, lane) whole &= json_is_object(lane);
+    saved->kind = saved->kind ? saved->kind : "audit";
     ULP_TRY(ulp_fail_at(error, status, "%s", saved->path));
     return whole && json_object_get(saved->root, "schema")
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope audit",
-                          saved->path);
+               : ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope", saved->path);
+}
+
+enum ulp_status ulp_saved_check_lanes(const struct ulp_saved *saved, struct ulp_error *error)
+{
+    return saved->lanes ? ULP_OK
+                        : ulp_fail(error, ULP_ERROR_INPUT,
+                                   "%s: is a %s, and no report of ulpscope audit: ulpscope show "
+                                   "shows it whole",
+                                   saved->path, saved->kind);
 }
 
 static char *find_file(const char *path)

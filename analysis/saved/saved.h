@@ -11,13 +11,17 @@
 
 struct ulp_saved {
     json_t *root;
-    const json_t *lanes; /* a list of objects */
+    const char *kind;    /* of document.def */
+    const json_t *lanes; /* of an audit, or what is one of two arithmetics: a list of objects */
     char *path;
     struct ulp_budget *budget;
     size_t charged;          /* for root */
     struct ulp_arena *arena; /* of audit; NULL: not asked for yet */
     const struct ulp_audit *audit;
 };
+
+/* Fails for a report that has no lanes. */
+enum ulp_status ulp_saved_check_lanes(const struct ulp_saved *saved, struct ulp_error *error);
 
 double ulp_saved_number(const json_t *object, const char *key);
 const char *ulp_saved_text(const json_t *object, const char *key);

@@ -65,6 +65,7 @@ enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit 
                                 struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
+    ULP_TRY(ulp_saved_check_lanes(saved, error));
     if (!saved->arena)
         ULP_TRY(ulp_arena_create(&saved->arena, saved->budget, error));
     if (!saved->audit) {

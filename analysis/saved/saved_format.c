@@ -77,6 +77,7 @@ static enum ulp_status find_requested(const struct ulp_saved *saved,
                                       const struct row **row, size_t *lane, struct ulp_error *error)
 {
     size_t chosen = 0, figure;
+    ULP_TRY(ulp_saved_check_lanes(saved, error));
     ULP_TRY(choose_word("format", request->format, ROW_COUNT, name_format, NULL, &chosen, error));
     *lane = 0;
     *row = &rows[chosen < ROW_COUNT ? chosen : 0];

@@ -31,7 +31,9 @@ static void add_exponent(struct ulp_text *out, double value)
 
 static void add_whole(const struct ulp_page *page, const struct ulp_saved *saved)
 {
-    ulp_page_document(page, "audit", json_incref(saved->root), ROWS_SHOWN);
+    ulp_page_document(page, saved->kind, json_incref(saved->root), ROWS_SHOWN);
+    if (!saved->lanes)
+        return;
     ulp_text_add(page->out,
                  "\n%zu nodes; ulpscope show REPORT NODE shows one: a name with * and "
                  "?, #12 or op:Softmax\n",
@@ -121,6 +123,8 @@ static void show_node(const struct ulp_page *page, const struct ulp_saved *saved
     size_t o, l;
     ulp_text_show(page->out, "%snode %.0f %s (%s)%s\n", page->bold, ulp_saved_number(node, "index"),
                   ulp_saved_text(node, "name"), ulp_saved_text(node, "op"), page->off);
+    if (!json_object_get(node, "outputs")) /* of two arithmetics there are shares alone */
+        ulp_text_add(page->out, "  share %.3g %%\n", 100 * ulp_saved_number(node, "share"));
     json_array_foreach(json_object_get(node, "outputs"), o, output)
     {
         const json_t *range = json_object_get(output, "range");
@@ -160,6 +164,7 @@ static enum ulp_status show_nodes(const struct ulp_page *page, const struct ulp_
 {
     const json_t *nodes = json_object_get(json_array_get(saved->lanes, 0), "nodes"), *node;
     size_t n, found = 0;
+    ULP_TRY(ulp_saved_check_lanes(saved, error));
     json_array_foreach(nodes, n, node)
     {
         if (!is_chosen(node, pattern))
@@ -212,9 +217,12 @@ enum ulp_status ulp_saved_show_as(const struct ulp_saved *saved, const char *pat
                                   struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    json_t *root = json_copy(saved->root), *lanes = json_array();
     const json_t *lane;
     size_t l, found = 0;
+    if (!saved->lanes && !pattern)
+        return ulp_html_write_as(saved->kind, as, json_incref(saved->root), path, error);
+    ULP_TRY(ulp_saved_check_lanes(saved, error));
+    json_t *root = json_copy(saved->root), *lanes = json_array();
     json_array_foreach(saved->lanes, l, lane)
         ulp_json_append(&lanes, copy_lane(lane, pattern, &found));
     ulp_json_set(&root, "lanes", lanes);
@@ -223,5 +231,5 @@ enum ulp_status ulp_saved_show_as(const struct ulp_saved *saved, const char *pat
         return fail_to_find(saved, json_object_get(json_array_get(saved->lanes, 0), "nodes"),
                             pattern, error);
     }
-    return ulp_html_write_as("audit", as, root, path, error);
+    return ulp_html_write_as(saved->kind, as, root, path, error);
 }

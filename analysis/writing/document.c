@@ -329,6 +329,15 @@ enum ulp_status ulp_document_make(const char *kind, const json_t *root, struct u
     return status;
 }
 
+const char *ulp_document_kind(const json_t *root)
+{
+    const char *kind = NULL;
+    for (const struct row *row = rows; row->kind != ROW_END; row++)
+        if (row->kind == ROW_KIND && json_object_get(root, row->text[4]))
+            kind = row->text[0];
+    return kind;
+}
+
 void ulp_document_free(struct ulp_document *document)
 {
     ulp_arena_free(document->memory);

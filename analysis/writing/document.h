@@ -73,6 +73,8 @@ struct ulp_document {
 enum ulp_status ulp_document_make(const char *kind, const json_t *root, struct ulp_document *out,
                                   struct ulp_error *error);
 void ulp_document_free(struct ulp_document *document);
+/* The kind of result that a file has, by its members; NULL: none that is known. */
+const char *ulp_document_kind(const json_t *root);
 
 /* {title, model, blocks} for the page's script. NULL: out of memory. */
 json_t *ulp_document_page(const struct ulp_document *document);

@@ -101,6 +101,7 @@ enum ulp_basis {
     ULP_BASIS_LOG_SOFTMAX,
     ULP_BASIS_LP_NORMALIZATION,
     ULP_BASIS_NON_MAX_SUPPRESSION,
+    ULP_BASIS_VOCABULARY, /* as many scores as tokens that the model knows */
     ULP_BASIS_COUNT
 };
 /* "by name", "by Softmax"; "" of ULP_BASIS_NONE. Static storage. */

@@ -13,9 +13,14 @@ body = [node("Gather", "e ids", "x", "embed"), node("MatMul", "x a", "p", "first
 held = {"e": e, "a": a, "b": b, "h": h}
 for name, tail, output in (("plain", [], "logits"), ("probabilities", [node("Softmax", "logits", "y", "soft", axis=-1)], "y"), ("logarithms", [node("LogSoftmax", "logits", "y", "soft", axis=-1)], "y"),
                            ("thin", [node("LogSoftmax", "logits", "all", "soft", axis=-1), node("GatherElements", "all labels", "logprob", axis=2)], "logprob"),
+                           ("tall", [node("LogSoftmax", "logits", "all", "soft", axis=-1), node("GatherElements", "all labels", "one", axis=2), node("Reshape", "one column", "logprob", "chosen")], "logprob"),
                            ("given", [node("LogSoftmax", "logits", "all", "soft", axis=-1), node("GatherElements", "all labels", "one", axis=2), node("Squeeze", "one last", "logprobs", "chosen")], "logprobs")):
-    more = {"labels": (2, positions, 1)} if name in ("given", "thin") else {}
-    write_model(f"{name}.onnx", body + tail, {"ids": (2, positions), **more}, [output], {**held, "last": np.array([2])} if more else held, opset=17, types={"ids": 7, "labels": 7})
+    more = {"labels": (2, positions, 1)} if name in ("given", "thin", "tall") else {}
+    write_model(f"{name}.onnx", body + tail, {"ids": (2, positions), **more}, [output], {**held, "last": np.array([2]), "column": np.array([-1, 1])} if more else held, opset=17, types={"ids": 7, "labels": 7})
+# what is for a text is known by its vocabulary: as many scores as the tokens' table has rows; a row as long as the table's own may be features, and one of another length or that no table is read for is none
+for name, of, rows, length in (("vocabulary", "ids", 40, 40), ("square", "ids", 32, 32), ("other", "ids", 41, 40), ("floats", "x", 40, 40)):
+    head = [node("Gather", "table ids", "x"), node("MatMul", "x h", "y")] if of == "ids" else [node("MatMul", "x h", "y")]
+    write_model(f"{name}.onnx", head, {of: (2, 24, 32) if of == "x" else (2, 24)}, ["y"], {"table": turn.standard_normal((rows, 32)).astype("f4"), "h": turn.standard_normal((32, length)).astype("f4")}, opset=17, types={"ids": 7})
 text = turn.integers(0, words, (2, positions))
 # keys with a channel that stands out: feature 3 of head 1 has a bias
 bias = np.zeros(wide, "f4")
@@ -33,9 +38,9 @@ END
 for a in fp16 bf16 fp64; do "$program" run plain.onnx -i text.npz -a $a -q -o $a.npz || fail "run in $a"; done
 "$program" audit plain.onnx -i text.npz --between fp16,bf16 -q --json next.json >/dev/null || fail "the next tokens"
 "$program" audit plain.onnx -i text.npz --between fp16,bf16 --tokens own.npy -q --json own.json >/dev/null || fail "tokens of a file"
-for name in probabilities logarithms given thin; do
-    of=text.npz 
-    case $name in given | thin) of=labelled.npz ;; esac
+for name in probabilities logarithms given thin tall; do
+    of=text.npz
+    case $name in given | thin | tall) of=labelled.npz ;; esac
     "$program" audit $name.onnx -i $of --between fp16,bf16 -q --keep 'soft=fp64' --json $name.json >/dev/null || fail "$name"
 done
 expect 0 "log-probabilities of tokens" "$program" audit given.onnx -i labelled.npz -a bf16 -q --no-attribute --keep 'soft=fp64' --keep 'chosen=fp64' --keep 'op:GatherElements=fp64' --json tokens.json
@@ -88,15 +93,27 @@ judged = json.load(open("tokens.json"))["lanes"][0]["outputs"][0]["judged"]
 bad += judged["task"] != "tokens"
 check("logprob", judged["logprob"], np.abs(l["bf16"] - l["fp64"]).max(), 1e-6)
 # a last node that is exact in both leaves as much, but for what rounding its inputs and results makes: 0.4 % of their size in bf16
-for name in ("probabilities", "logarithms", "given", "thin"):
+for name in ("probabilities", "logarithms", "given", "thin", "tall"):
     r = json.load(open(f"{name}.json"))
     next_ones = json.load(open("next.json"))
-    counted = 48 if name in ("given", "thin") else 46
+    counted = 48 if name in ("given", "thin", "tall") else 46
     check(f"{name}: tokens", r["token_count"], counted)
     bad += sum(c["tokens"] for c in r["contexts"]) != counted or len(r["contexts"]) != 5
     bad += not 0 < r["nats"] < 0.1 or not abs(r["explained"] - 1) < 0.02
 sys.exit(bad > 0)
 END
+for task in vocabulary:text square:signal other:signal floats:signal; do
+    expect 0 "what it is for" "$program" audit ${task%:*}.onnx -a bf16 -q --no-attribute --json task.json
+    fields task.json "r['lanes'][0]['outputs'][0]['judged']['task'] == '${task#*:}'" "what $task is for"
+done
+# read again: the same screen, a node's share, a worse one
+expect 0 "shown again" "$program" show own.json
+shows out "nats a token (mean of" "shown again"
+expect 0 "a node shown again" "$program" show own.json second
+shows out "share" "a node shown again"
+"$program" audit plain.onnx -i text.npz --between fp16,fp8-e4m3 --tokens own.npy -q --json far.json >/dev/null || fail "farther"
+expect 1 "worse" "$program" diff own.json far.json --fail-if-worse --json diff.json
+fields diff.json '(r["worse"], r["arithmetics"][0]["outputs"][0]["change"]) == (1, "worse")' "worse"
 # planted: of two arithmetics that differ at one node it has the whole share, and is what closes the difference; of two that differ in a part that part does
 expect 0 "a node" "$program" audit plain.onnx -i text.npz --between fp16 --keep 'second=bf16' -q --json node.json
 fields node.json 'r["nodes"][0]["name"] == "second" and abs(r["nodes"][0]["share"] - 1) < 0.05 and r["nodes"][0].get("own") and r["own_count"] == 1 and r["changes"][0]["closes"] == 1 and "second" in r["changes"][0]["what"]' "a node"
