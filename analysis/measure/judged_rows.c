@@ -7,13 +7,14 @@
 
 #include "analysis/measure/difference.h"
 #include "base/error.h"
+#include "number/function/function.h"
 #include "number/function/math.h"
 
 /* Probabilities below this are as good as none: FP16's least number is 6e-8. */
 #define UNLIKELY 1e-12
 /* Choices that are nearer, of the row's rms, are as good as equal. */
 #define CLEAR 0.01
-enum { FIRST = 5 };
+enum { FIRST = 5, STRIP = 256 };
 
 struct judging {
     const struct ulp_tensor *value, *base;
@@ -106,22 +107,36 @@ bool ulp_judged_logs(double *row, size_t length)
             row[i] = ulp_math_log(ulp_math_max(row[i], UNLIKELY));
         return true;
     }
+    for (size_t i = 0; i < length; i += STRIP) {
+        double strip[STRIP];
+        const size_t count = length - i < STRIP ? length - i : STRIP;
+        for (size_t k = 0; k < count; k++)
+            strip[k] = row[i + k] - most;
+        ulp_function_binary64(ULP_PRIMITIVE_EXP, strip, strip, NULL, count);
+        for (size_t k = 0; k < count; k++)
+            exps += strip[k];
+    }
+    const double log = most + ulp_math_log(exps);
     for (size_t i = 0; i < length; i++)
-        exps += ulp_math_exp(row[i] - most);
-    for (size_t i = 0; i < length; i++)
-        row[i] -= most + ulp_math_log(exps);
+        row[i] -= log;
     return false;
 }
 
 static void judge_tokens(struct judging *j)
 {
     const size_t first = ulp_first_choice(j->b, j->length);
+    const double unlikely = ulp_math_log(UNLIKELY);
     double kl = 0;
     ulp_judged_logs(j->v, j->length);
     ulp_judged_logs(j->b, j->length);
-    for (size_t i = 0; i < j->length; i++)
-        if (j->b[i] > ulp_math_log(UNLIKELY))
-            kl += ulp_math_exp(j->b[i]) * (j->b[i] - ulp_math_max(j->v[i], ulp_math_log(UNLIKELY)));
+    for (size_t i = 0; i < j->length; i += STRIP) {
+        double exps[STRIP];
+        const size_t count = j->length - i < STRIP ? j->length - i : STRIP;
+        ulp_function_binary64(ULP_PRIMITIVE_EXP, exps, j->b + i, NULL, count);
+        for (size_t k = 0; k < count; k++)
+            if (j->b[i + k] > unlikely)
+                kl += exps[k] * (j->b[i + k] - ulp_math_max(j->v[i + k], unlikely));
+    }
     j->kl_sum += kl;
     const double error = fabs(j->v[first] - j->b[first]);
     j->out->logprob = isnan(j->out->logprob) ? error : ulp_math_max(j->out->logprob, error);
@@ -302,7 +317,6 @@ static void judge_rows(struct judging *j, enum ulp_task task)
 
 static void judge_places(struct judging *j)
 {
-    enum { STRIP = 256 };
     double v[STRIP], b[STRIP], best_v[STRIP], best_b[STRIP];
     size_t first_v[STRIP], first_b[STRIP];
     const size_t plane = j->rows_each * j->length, images = j->rows / (j->channels * j->rows_each);
