@@ -492,6 +492,9 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
                          kept ? "what is left with the nodes that overflow in FP32"
                               : "the error of its output");
         add_small(&text, lane, most);
+        ulp_scaled_remedy(&fix, x->doctor->audit, lane, most->name);
+        if (!fix.length)
+            ulp_scaled_quantiser(&text, &fix, lane, most);
         if (most->share >= most->decision)
             ulp_report_magnifier(x->doctor->audit, lane, most, &magnified);
         x->failed |= magnified.failed;
@@ -499,7 +502,6 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
                        ulp_report_find_shows(lane, most) ? ULP_DOCTOR_DECISION : ULP_DOCTOR_ERROR,
                        magnified.leads ? magnified.at : most, NULL, &text);
         keep_through(x, &magnified);
-        ulp_scaled_remedy(&fix, x->doctor->audit, lane, most->name);
         x->failed |= fix.failed;
         if (fix.length && !x->failed)
             x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, fix.data);

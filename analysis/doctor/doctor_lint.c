@@ -61,7 +61,43 @@ static const struct ulp_audit_node *find_node(const struct ulp_doctoring *x, con
     return NULL;
 }
 
-void ulp_doctor_find_graph(struct ulp_doctoring *x)
+/* Does a result of the node have the original's values, but for a tenth of them? */
+static bool is_original(const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_output *output = node->output_count ? node->outputs : NULL;
+    return output && !output->unpaired && !output->entire.diverged &&
+           output->entire.rms < 0.1 * output->range.ref_rms;
+}
+
+static bool gives(const struct ulp_audit_node *node, const char *value)
+{
+    bool is = false;
+    for (size_t o = 0; o < node->output_count; o++)
+        is |= strcmp(node->outputs[o].name, value) == 0;
+    return is;
+}
+
+/* Is everything that follows from the node the original's again, as where scales are moved from one
+ * constant into the next? */
+static bool is_made_up_for(struct ulp_doctoring *x, const struct ulp_audit_node *node)
+{
+    const struct ulp_audit *audit = x->doctor->audit;
+    bool *open = calloc(audit->place_count + 1, sizeof *open), ends = false;
+    x->failed |= !open;
+    for (size_t n = node->index; open && n < audit->place_count && n < x->lane->node_count; n++) {
+        bool follows = n == node->index;
+        for (size_t i = 0; i < audit->places[n].input_count; i++)
+            follows |=
+                audit->places[n].inputs[i].node >= 0 && open[audit->places[n].inputs[i].node];
+        open[n] = follows && !is_original(&x->lane->nodes[n]);
+        for (size_t o = 0; open[n] && o < x->lane->outputs.output_count; o++)
+            ends |= gives(&x->lane->nodes[n], x->lane->outputs.outputs[o].name);
+    }
+    free(open);
+    return !ends;
+}
+
+static void name_graph(struct ulp_doctoring *x, bool made_up_for)
 {
     const struct ulp_lint_result *lint = x->doctor->lint;
     size_t named = 0;
@@ -73,9 +109,10 @@ void ulp_doctor_find_graph(struct ulp_doctoring *x)
         /* where the outputs are the original's, something makes up for it */
         const bool beside = is_wrong_beside(finding->rule) && x->options->original &&
                             x->doctor->grade != ULP_GRADE_FINE;
-        if ((!is_wrong_anyway(finding->rule) && !refused && !beside) || is_found(x, finding))
-            continue;
         const struct ulp_audit_node *node = find_node(x, finding->node);
+        if ((!is_wrong_anyway(finding->rule) && !refused && !beside) || is_found(x, finding) ||
+            (beside && node && is_made_up_for(x, node)) != made_up_for)
+            continue;
         if (node)
             ulp_text_show(&text, "node %zu %s (%s): ", node->index, node->name, node->op);
         else if (finding->node)
@@ -92,6 +129,14 @@ void ulp_doctor_find_graph(struct ulp_doctoring *x)
             cause->node = ulp_doctor_copy(x, finding->node);
         named++;
     }
+}
+
+void ulp_doctor_find_graph(struct ulp_doctoring *x)
+{
+    const size_t before = x->doctor->cause_count;
+    name_graph(x, false);
+    if (x->doctor->cause_count == before && !x->failed)
+        name_graph(x, true); /* of little weight, but all there is */
 }
 
 /* ---- rules beside causes ---- */

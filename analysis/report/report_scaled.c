@@ -14,6 +14,7 @@
 #define OUTLIER_DB 1
 #define ZEROS_MATTER 0.1
 #define POOR_DB 20.0
+#define FAIR_DB 40.0
 
 static bool quantises(const struct ulp_scaled_tensor *tensor)
 {
@@ -93,6 +94,38 @@ void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit *audit,
     }
     if (found)
         add_remedy(out, audit, lane, found);
+}
+
+/* A part of a quantiser's error that is its reason. */
+#define MOST 0.5
+
+void ulp_scaled_quantiser(struct ulp_text *out, struct ulp_text *fix,
+                          const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    const char *before = node->source < 0 ? "" : lane->nodes[node->source].name;
+    const struct ulp_scaled_tensor *t = NULL;
+    for (size_t i = 0; i < lane->scaled_count && !t; i++)
+        if (quantises(&lane->scaled[i]) && (strcmp(lane->scaled[i].node, node->name) == 0 ||
+                                            strcmp(lane->scaled[i].node, before) == 0))
+            t = &lane->scaled[i];
+    if (!t || !(t->sqnr_db < FAIR_DB))
+        return;
+    ulp_text_show(out, "; %s leaves '%s' at %.1f dB in the first sample, ", t->node, t->name,
+                  t->sqnr_db);
+    ulp_text_show(fix, "give %s ", t->node);
+    if (t->clipping >= MOST) {
+        ulp_text_add(out, "%.0f %% of it by clipping %zu of %zu values", 100 * t->clipping,
+                     t->clipped, t->elements);
+        ulp_text_add(fix, "a larger scale");
+    } else if (t->scaling >= MOST) {
+        ulp_text_add(out, "%.0f %% of it by its scale: %zu of %zu values become 0",
+                     100 * t->scaling, t->zeros, t->elements);
+        ulp_text_add(fix, "the scale that its largest value asks for");
+    } else {
+        ulp_text_show(out, "by the few bits of %s", t->format);
+        ulp_text_add(fix, "a scale for each channel or a type of more bits");
+    }
+    ulp_text_add(fix, ", or leave it and its DequantizeLinear out");
 }
 
 /* Of the graph's own quantisation: the one that clips most, and the one that loses most to 0. */

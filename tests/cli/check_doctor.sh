@@ -288,6 +288,15 @@ for name, axis, held, step, zero in (("along", 0, square, steps, 7), ("across", 
                                      ("plainer", 0, square, steps, 0), ("turned", 1, square.T, steps, 7)):
     write_model(f"{name}.onnx", [node("DequantizeLinear", "c s z", "v", "weights", axis=axis), node("MatMul", "x v", "y", "product")], {"x": (8, 64)}, ["y"],
                 {"c": held, "s": step.astype("f4"), "z": np.full(64, zero, "u1")}, opset=17)
+s = np.exp(random.standard_normal(64)).astype("f4")  # scales moved from a constant into the next; the second time the next was forgotten
+moved = {"g": np.ones(64, "f4"), "u": w @ w.T, "h": np.ones(64, "f4"), "v": w}
+for name, data in ("unmoved", moved), ("moved", {**moved, "g": 1 / s, "u": s[:, None] * moved["u"]}), ("forgotten", {**moved, "g": 1 / s, "u": s[:, None] * moved["u"], "h": 1 / s}):
+    write_model(f"{name}.onnx", [node("Mul", "x g", "a", "first"), node("MatMul", "a u", "b", "product"), node("Mul", "b h", "c", "second"), node("MatMul", "c v", "y", "last")],
+                {"x": (8, 64)}, ["y"], data, opset=17)
+for name, step in ("coarse", 0.5), ("dense", 1 / 255):  # probabilities of 1 / 64 by steps of 1 / 2
+    write_model(f"{name}.onnx", [node("Softmax", "x", "p"), node("QuantizeLinear", "p s z", "q", "quantiser"), node("DequantizeLinear", "q s z", "d", "dequantiser"),
+                                 node("MatMul", "d w", "y", "product")], {"x": (8, 64)}, ["y"], {"s": np.float32(step), "z": np.uint8(0), "w": w}, opset=17)
+write_model("plain_softmax.onnx", [node("Softmax", "x", "p"), node("MatMul", "p w", "y", "product")], {"x": (8, 64)}, ["y"], {"w": w}, opset=17)
 np.savez("x64.npz", x=random.standard_normal((8, 64)).astype("f4"))
 END
 named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements, and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
@@ -317,6 +326,12 @@ said along single "computed with its first scale for all: with that everything"
 said along plainer "computed with its codes read without their zero point"
 said along turned "computed with its weights transposed"
 said cut float "in 1 of 4 channels, y is explained. Of these codes 1 are an end of INT32: the graphs bias was cut"
+
+expect 0 "moved" "$program" doctor moved.onnx -i x64.npz -a fp32 --task signal --reference-model unmoved.onnx -q --no-plan
+expect 1 "forgotten" "$program" doctor forgotten.onnx -i x64.npz -a fp32 --task signal --reference-model unmoved.onnx -q --no-plan --json said.json
+fields said.json '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "second")]' "what the next constant makes up for is not named"
+expect 1 "coarse" "$program" doctor coarse.onnx -i x64.npz -a fp32 --task signal --reference-model plain_softmax.onnx -q --no-plan --json said.json
+fields said.json 'r["causes"][0]["node"] in ("quantiser", "dequantiser") and "of it by its scale" in r["causes"][0]["text"] and r["causes"][0]["fix"].startswith("give quantiser the scale that its largest value asks for")' "a scale that is too large"
 
 expect 0 "packed" "$program" lint packed.onnx --reference-model plain.onnx --fail-on warning -q
 expect 1 "packed otherwise" "$program" lint packed_signed.onnx --reference-model plain.onnx --fail-on warning -q --json said.json
