@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 
-enum { OPSET_EQUAL = 11 }; /* from which on Equal takes floats */
-
 struct guarding {
     struct ulp_fix_looking looking;
     bool *taken; /* by node, later by proposal */
@@ -35,27 +33,6 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     return ULP_OK;
 }
 
-/* a / b becomes a / (b is 0 ? 1 : b). */
-static void guard(struct ulp_lint_proposals *p, struct ulp_lint_place place)
-{
-    struct ulp_building b = {.p = p};
-    const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
-    struct ulp_tensor *numbers[2];
-    for (int i = 0; i < 2; i++)
-        if ((numbers[i] = ulp_build_tensor(&b, type, 0, 1)))
-            *(float *)numbers[i]->data = (float)i;
-    const struct ulp_edit_input divisor = {.number = ulp_lint_input(place, 1)},
-                                zero = {.kind = ULP_EDIT_TENSOR, .tensor = numbers[0]},
-                                one = {.kind = ULP_EDIT_TENSOR, .tensor = numbers[1]};
-    struct ulp_edit_input is, other, result;
-    ulp_build_part(&b, "Equal", (const struct ulp_edit_input[]){divisor, zero}, 2, &is);
-    ulp_build_part(&b, "Where", (const struct ulp_edit_input[]){is, one, divisor}, 3, &other);
-    const struct ulp_edit_input last[] = {{.number = ulp_lint_input(place, 0)}, other};
-    ulp_build_part(&b, "Div", last, 2, &result);
-    ulp_build_propose(&b, place, ULP_GUARD_RULE, true,
-                      "0 / 0 is 0: its divisor is 1 where it is 0");
-}
-
 static enum ulp_status make(struct ulp_fixing *x, struct guarding *g, struct ulp_error *error)
 {
     struct ulp_lint_proposals *p = &g->looking.p;
@@ -65,8 +42,9 @@ static enum ulp_status make(struct ulp_fixing *x, struct guarding *g, struct ulp
     ULP_TAKE(g->taken, p->lint.arena, graph->node_count + 1, error);
     ULP_TRY(ulp_fix_look_run(x, &g->looking, &x->options->reference, 1, &looking, error));
     for (size_t n = 0; n < graph->node_count; n++)
-        if (g->taken[n] && ulp_model_opset(x->model, "") >= OPSET_EQUAL)
-            guard(p, (struct ulp_lint_place){&p->lint.graphs[0], &graph->nodes[n]});
+        if (g->taken[n])
+            ulp_lint_rewrite_by(p, (struct ulp_lint_place){&p->lint.graphs[0], &graph->nodes[n]},
+                                ULP_GUARD_RULE);
     ULP_TRY(ulp_taken(!p->lint.failed, error));
     for (size_t i = 0; i < p->count; i++)
         g->taken[i] = true;

@@ -91,8 +91,10 @@ int64_t ulp_lint_opset(struct ulp_lint_place place)
     return ulp_opset_find(place.graph->opsets, place.graph->opset_count, place.node->domain);
 }
 
-bool ulp_lint_may_raise(const struct ulp_lint *lint, int64_t opset)
+bool ulp_lint_may_raise(struct ulp_lint *lint, int64_t opset)
 {
+    if (lint->raised == opset)
+        return lint->may_raise;
     static const char grown[] = "Reshape Shape LSTM GRU RNN ScatterElements ScatterND";
     bool may = !lint->model->function_count && ulp_model_opset(lint->model, "") < opset;
     for (size_t n = 0; n < lint->node_count && may; n++) {
@@ -104,7 +106,8 @@ bool ulp_lint_may_raise(const struct ulp_lint *lint, int64_t opset)
             (row && (row == ulp_operator_find("", op, opset) || ulp_lint_is_any(place, grown) ||
                      (ulp_lint_is(place, "BatchNormalization") && place.node->output_count == 1)));
     }
-    return may;
+    lint->raised = opset;
+    return lint->may_raise = may;
 }
 
 int64_t ulp_lint_int(struct ulp_lint_place place, const char *attribute, int64_t fallback)

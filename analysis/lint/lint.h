@@ -91,7 +91,10 @@ struct ulp_lint {
         struct ulp_lint_step {
             const struct ulp_block *block;
             const struct ulp_step *step; /* NULL: it is not there, or in a call */
-        } * steps;                       /* by place */
+            /* those whose last step it is begin with item `first`; NULL: there are none */
+            const struct ulp_lint_idioms *idioms;
+            size_t first;
+        } * steps; /* by place */
     } * planned;
     size_t planned_count;      /* in which an edit must be right; behind them: ulp_lint_holds */
     struct ulp_sizes *sizes;   /* those given; behind them those of the first draw */
@@ -99,6 +102,8 @@ struct ulp_lint {
     struct ulp_finding common; /* to all findings of the rule that runs */
     struct ulp_finding *findings;
     size_t finding_count, finding_capacity;
+    int64_t raised; /* the last answer of ulp_lint_may_raise, and of which opset */
+    bool may_raise;
     bool failed; /* out of memory */
 };
 
@@ -178,7 +183,7 @@ int64_t ulp_lint_opset(struct ulp_lint_place place);
 /* Has the model an older opset than that, and would it mean the same with it? Where every operator
  * has the row that it has now, or one that only adds inputs, outputs or attributes which no older
  * model has. */
-bool ulp_lint_may_raise(const struct ulp_lint *lint, int64_t opset);
+bool ulp_lint_may_raise(struct ulp_lint *lint, int64_t opset);
 int64_t ulp_lint_int(struct ulp_lint_place place, const char *attribute, int64_t fallback);
 /* Whether the operator only moves elements, by the operator table. */
 bool ulp_lint_moves(struct ulp_lint_place place);

@@ -2,13 +2,11 @@
  * the operator that they are, and constants by such as FP16 holds: in the main graph and in bodies,
  * not in functions, whose calls may differ. */
 #include <math.h>
-#include <stdio.h>
 
 #include "analysis/lint/proposal.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
-#include "run/idiom/idiom.h"
 
 /* What stands for a mask from now on, and (of lint --fix) for an epsilon: FP16's least normal
  * number. */
@@ -17,13 +15,10 @@
 
 const char *ulp_lint_edit_rule(size_t index)
 {
-    static const char *const rules[] = {"decomposed-layernorm", "decomposed-rmsnorm",
-                                        "decomposed-gelu",      "decomposed-softmax",
-                                        "constant-beyond-fp16", "eps-zero",
-                                        "length-in-float",      "decomposed-attention",
-                                        "outlier-channel",      ULP_LINT_NORM_APART,
-                                        "bytes-saturate",       ULP_POWERS_RULE,
-                                        ULP_GUARD_RULE,         ULP_GROUP_RULE};
+    static const char *const rules[] = {"constant-beyond-fp16", "eps-zero",
+                                        "length-in-float",      "outlier-channel",
+                                        ULP_LINT_NORM_APART,    "bytes-saturate",
+                                        ULP_POWERS_RULE};
     const size_t count = sizeof rules / sizeof *rules;
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }
@@ -35,138 +30,6 @@ bool ulp_lint_has_edit(const char *found)
         if (strcmp(rule, found) == 0)
             return true;
     return false;
-}
-
-/* ---- operators written out as several nodes ---- */
-
-/* Scale and bias of a normalisation are of the normalised axes alone. */
-static bool fits(const struct ulp_lint *lint, const struct ulp_lint_graph *graph,
-                 const struct ulp_block *block, const struct ulp_idiom *idiom, int hole)
-{
-    const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
-    if (idiom->holes[hole] < 0)
-        return true;
-    const struct ulp_tensor *parameter =
-        ulp_lint_constant(graph, ulp_lint_value_in(lint, graph, block,
-                                                   idiom->holes[hole])); /* behind Identity, too */
-    return parameter && parameter->rank <= x->rank - idiom->axis && parameter->type == x->type;
-}
-
-static bool normalises_last(const struct ulp_lint *lint, const struct ulp_lint_graph *graph,
-                            const struct ulp_block *block, const struct ulp_idiom *idiom)
-{
-    const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
-    const uint32_t all = (UINT32_C(1) << x->rank) - 1, before = (UINT32_C(1) << idiom->axis) - 1;
-    return idiom->axes == (all & ~before) && idiom->holes[ULP_IDIOM_GAMMA] >= 0 &&
-           fits(lint, graph, block, idiom, ULP_IDIOM_GAMMA) &&
-           fits(lint, graph, block, idiom, ULP_IDIOM_BETA);
-}
-
-/* The operators that idioms are, and what the graph must have for them; from which opset on fix may
- * raise it (13: reductions and the like are still what they are at 17; 0: it may not). */
-static const struct operator_row {
-    enum ulp_idiom_kind kind;
-    const char *rule, *op, *approximate;
-    int opset, from;
-    bool normalises, axis;
-} operator_rows[] = {
-    {ULP_IDIOM_LAYER_NORM, "decomposed-layernorm", "LayerNormalization", NULL, 17, 13, true, true},
-    {ULP_IDIOM_RMS_NORM, "decomposed-rmsnorm", "RMSNormalization", NULL, 23, 0, true, true},
-    {ULP_IDIOM_GELU_ERF, "decomposed-gelu", "Gelu", NULL, 20, 0, false, false},
-    {ULP_IDIOM_GELU_TANH, "decomposed-gelu", "Gelu", "tanh", 20, 0, false, false},
-    {ULP_IDIOM_SOFTMAX, "decomposed-softmax", "Softmax", NULL, 13, 0, false, true},
-};
-
-struct replacing {
-    struct ulp_lint_place place;
-    const struct ulp_block *block;
-    const struct ulp_idiom *idiom;
-    const struct operator_row *row;
-};
-
-/* Is it that operator, with the same shape behind it as before? */
-static bool is_operator(const struct ulp_lint *lint, size_t at, const void *of)
-{
-    const struct replacing *given = of;
-    const struct operator_row *row = given->row;
-    const struct ulp_block *block;
-    const struct ulp_idiom *idiom = ulp_lint_idiom_at(lint, at, given->block, given->idiom, &block);
-    if (!idiom)
-        return false;
-    const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape,
-                            *y = &block->slots[block->steps[idiom->root].outputs[0]].shape;
-    return x->type != ULP_TYPE_UNDEFINED && x->type == y->type && ulp_tensor_same_shape(x, y) &&
-           !(row->axis && idiom->axis < 0) &&
-           !(row->normalises && !normalises_last(lint, given->place.graph, block, idiom)) &&
-           !(row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis);
-}
-
-static void cover(struct ulp_lint_proposals *p, const struct ulp_block *block,
-                  const struct ulp_idiom *idiom)
-{
-    for (size_t i = 0; i < idiom->step_count; i++) {
-        const struct ulp_lint_place inner =
-            ulp_lint_place_of(&p->lint, &block->steps[idiom->steps[i]]);
-        if (inner.node)
-            p->covered[ulp_lint_number(inner)] = true;
-    }
-}
-
-static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *block,
-                          const struct ulp_idiom *idiom, const struct operator_row *row)
-{
-    static const int holes[] = {ULP_IDIOM_X, ULP_IDIOM_GAMMA, ULP_IDIOM_BETA};
-    const struct ulp_step *root = &block->steps[idiom->root];
-    const struct replacing of = {ulp_lint_place_of(&p->lint, root), block, idiom, row};
-    const struct ulp_lint_place place = of.place;
-    struct ulp_building b = {.p = p};
-    struct ulp_edit_input inputs[3] = {{0}}, result;
-    size_t count = 0;
-    const int64_t opset = ulp_model_opset(p->lint.model, "");
-    const bool raises = opset < row->opset;
-    const char *why;
-    if (root->call || !place.node || place.graph->function || idiom->step_count < 2 ||
-        (raises && !(row->from && opset >= row->from && ulp_lint_may_raise(&p->lint, row->opset))))
-        return;
-    if (!ulp_lint_holds(&p->lint, is_operator, &of, &why)) {
-        if (why)
-            ulp_lint_leave(p, row->rule, place, raises, why, "%zu nodes are one %s",
-                           idiom->step_count, row->op);
-        return;
-    }
-    for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
-        inputs[count++].number =
-            ulp_lint_value_in(&p->lint, place.graph, block, idiom->holes[holes[i]]);
-        if (inputs[i].number < 0)
-            return;
-    }
-    struct ulp_edit_part *part = ulp_build_part(&b, row->op, inputs, count, &result);
-    if (!part)
-        return;
-    if (row->axis)
-        ulp_build_attribute(part, "axis", ULP_ATTRIBUTE_INT)->i = idiom->axis;
-    if (row->normalises)
-        ulp_build_attribute(part, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->epsilon;
-    if (row->approximate)
-        ulp_build_attribute(part, "approximate", ULP_ATTRIBUTE_STRING)->s = row->approximate;
-    b.opset = raises ? row->opset : 0;
-    char text[100], older[40] = "";
-    if (raises)
-        snprintf(older, sizeof older, "; the opset is %d instead of %d", row->opset, (int)opset);
-    snprintf(text, sizeof text, "%zu nodes are one %s%s", idiom->step_count, row->op, older);
-    cover(p, block, idiom);
-    ulp_build_propose(&b, place, row->rule, raises, text);
-}
-
-static void replace_idioms(struct ulp_lint_proposals *p)
-{
-    const struct ulp_lint_planned *given = p->lint.planned;
-    for (size_t b = 0; b < given->block_count; b++)
-        for (size_t i = 0; i < given->idioms[b].count; i++)
-            for (size_t r = 0; r < sizeof operator_rows / sizeof *operator_rows; r++)
-                if (given->idioms[b].items[i].kind == operator_rows[r].kind)
-                    replace_idiom(p, given->idioms[b].block, &given->idioms[b].items[i],
-                                  &operator_rows[r]);
 }
 
 /* ---- nodes and constants ---- */
@@ -332,13 +195,12 @@ static void look_for_proposals(struct ulp_lint_proposals *p)
     for (size_t n = 0; n < p->lint.node_count; n++)
         if (!p->lint.places[n].graph->function)
             replace_variance(p, p->lint.places[n]);
-    replace_idioms(p);
-    ulp_lint_join_attention(p);
-    ulp_lint_join_groups(p);
+    for (enum ulp_rewrite_turn turn = 0; turn < ULP_REWRITE_NODES; turn++)
+        ulp_lint_rewrite(p, turn);
     ulp_lint_fold_norms(p);
     ulp_lint_whole_numbers(p);
     ulp_lint_unsign_weights(p);
-    ulp_lint_rewrite(p);
+    ulp_lint_rewrite(p, ULP_REWRITE_NODES);
     for (size_t g = 0; g < p->lint.graph_count; g++)
         for (size_t v = 0; v < p->lint.graphs[g].graph->value_count; v++)
             if (!p->lint.graphs[g].function && is_stored(&p->lint.graphs[g], (int)v))

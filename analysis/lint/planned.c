@@ -27,7 +27,7 @@ static enum ulp_status look_through(struct ulp_lint *lint, struct ulp_lint_plann
             const struct ulp_lint_place place = ulp_lint_place_of(lint, &block->steps[s]);
             struct ulp_lint_step *at = place.node ? &planned->steps[ulp_lint_number(place)] : NULL;
             if (at && !at->step && !block->steps[s].call)
-                *at = (struct ulp_lint_step){block, &block->steps[s]};
+                *at = (struct ulp_lint_step){.block = block, .step = &block->steps[s]};
         }
     for (size_t b = 0; b < planned->program->block_count; b++) {
         struct ulp_lint_idioms *found = &planned->idioms[planned->block_count];
@@ -36,6 +36,15 @@ static enum ulp_status look_through(struct ulp_lint *lint, struct ulp_lint_plann
             continue;
         ULP_TRY(ulp_idioms_find(found->block, lint->arena, &found->items, &found->count, error));
         planned->block_count++;
+        for (size_t i = found->count; i-- > 0;) {
+            const struct ulp_step *root = &found->block->steps[found->items[i].root];
+            const struct ulp_lint_place place = ulp_lint_place_of(lint, root);
+            struct ulp_lint_step *at = place.node ? &planned->steps[ulp_lint_number(place)] : NULL;
+            if (at && at->step == root) {
+                at->idioms = found;
+                at->first = i;
+            }
+        }
     }
     return ULP_OK;
 }

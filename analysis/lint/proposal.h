@@ -66,11 +66,6 @@ struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
                        bool tried, const char *text);
 
-/* lint_attention.c: what is written out as products and a Softmax. */
-void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);
-/* lint_group.c: GroupNormalization written out. */
-#define ULP_GROUP_RULE "decomposed-groupnorm"
-void ulp_lint_join_groups(struct ulp_lint_proposals *proposals);
 /* lint_norm.c: normalisations that go into the weights of the product before them. */
 #define ULP_LINT_NORM_APART "batchnorm-apart"
 void ulp_lint_fold_norms(struct ulp_lint_proposals *proposals);
@@ -81,8 +76,18 @@ void ulp_lint_fold_norms(struct ulp_lint_proposals *proposals);
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
 /* lint_bytes.c: weights of INT8 as UINT8. */
 void ulp_lint_unsign_weights(struct ulp_lint_proposals *proposals);
-/* rewrite.c: those of rewrite.def, of nodes that nothing replaces yet. */
-void ulp_lint_rewrite(struct ulp_lint_proposals *proposals);
+/* rewrite.c: those of rewrite.def, of nodes that nothing replaces yet, in the turn's rows; and of
+ * one node, by the rows of a rule that is only made where it is asked for. */
+enum ulp_rewrite_turn {
+    ULP_REWRITE_OPERATORS,
+    ULP_REWRITE_ATTENTION,
+    ULP_REWRITE_GROUPS,
+    ULP_REWRITE_NODES,
+    ULP_REWRITE_ASKED
+};
+void ulp_lint_rewrite(struct ulp_lint_proposals *proposals, enum ulp_rewrite_turn turn);
+void ulp_lint_rewrite_by(struct ulp_lint_proposals *proposals, struct ulp_lint_place place,
+                         const char *rule);
 
 /* The model with those that are taken; none: no file. */
 enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,

@@ -116,7 +116,7 @@ broken=w/15-min-max-epsilon given="-i w/15-min-max-epsilon/inputs.npz --for torc
 expect 0 "only" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q -o only.onnx --json only.json --only log-of-softmax
 fields only.json 'r["kept"] and not r["made_count"] and "left out" in [e["done"] for e in r["edits"]]' "only"
 expect 2 "a rule that is none" "$program" fix $broken/broken.onnx $given -o none.onnx --without eps-zeros
-shows err "no edit answers a rule 'eps-zeros': expected decomposed-layernorm," "a rule that is none"
+shows err "no edit answers a rule 'eps-zeros': expected constant-beyond-fp16," "a rule that is none"
 expect 2 "onto itself" "$program" fix $broken/broken.onnx $given -o $broken/broken.onnx
 expect 2 "no name" "$program" fix $broken/broken.onnx $given
 expect 1 "beyond FP32" "$program" fix $broken/broken.onnx $given --tolerance sqnr_db=200 -o none.onnx --json none.json
