@@ -276,8 +276,6 @@ void ulp_attributor_free(struct ulp_attributor *attributor);
 /* Of the next sample: its run is given these values (ulp_run_options.given), which are the truth.
  * Shares are not taken apart then. */
 void ulp_attributor_beside(struct ulp_attributor *attributor, const struct ulp_tensor_set *values);
-/* Does the observer read an event's `moved` (ulp_run_options)? */
-bool ulp_attributor_reads_moved(const struct ulp_attributor *attributor);
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
 enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error);

@@ -16,11 +16,10 @@ const char ulp_attribution_parted[] = "a value has another shape than the refere
 
 struct difference {
     const struct ulp_tensor *a, *b;
-    const struct ulp_tensor *moved; /* b is more by these doubles; NULL: it is not */
-    float *out;                     /* a - b, NULL: not wanted */
-    double *exact;                  /* the same in FP64; NULL: not wanted */
-    float *value;                   /* a, b where only that is finite; NULL: not wanted */
-    _Atomic bool unequal;           /* only one of them is finite */
+    float *out;           /* a - b, NULL: not wanted */
+    double *exact;        /* the same in FP64; NULL: not wanted */
+    float *value;         /* a, b where only that is finite; NULL: not wanted */
+    _Atomic bool unequal; /* only one of them is finite */
 };
 
 /* Where not all are finite. */
@@ -39,17 +38,14 @@ static void subtract_strip(struct difference *job, double *difference, double *a
 ULP_WORK(subtract_range)
 {
     struct difference *job = context;
-    struct ulp_metrics_side sides[3];
-    const int base = job->moved ? 2 : 1;
-    double difference[ULP_METRICS_STRIP], *a = sides[0].nearest, *b = sides[base].nearest;
+    struct ulp_metrics_side sides[2];
+    double difference[ULP_METRICS_STRIP], *a = sides[0].nearest, *b = sides[1].nearest;
     for (size_t at = first, count; at < last; at += count) {
         size_t others = 0;
         count = ulp_size_min(last - at, ULP_METRICS_STRIP);
         ulp_side_open(&sides[0], job->a, at, count);
         ulp_side_open(&sides[1], job->b, at, count);
-        if (job->moved)
-            ulp_side_move(&sides[2], &sides[1], job->moved);
-        ulp_sides_subtract(difference, &sides[0], &sides[base]);
+        ulp_sides_subtract(difference, &sides[0], &sides[1]);
         for (size_t i = 0; i < count; i++)
             others += !(fabs(a[i]) <= DBL_MAX) | !(fabs(b[i]) <= DBL_MAX);
         if (others)
@@ -233,30 +229,14 @@ static bool is_directed(enum ulp_rounding rounding)
            rounding == ULP_ROUND_DOWN;
 }
 
-/* Errors alone are formed of R(p) - R(r); what rounds R(p) itself needs records. */
-bool ulp_attributor_reads_moved(const struct ulp_attributor *attributor)
-{
-    const struct ulp_program *program = attributor->program;
-    for (size_t l = 1; l < program->lane_count; l++)
-        for (size_t i = 0; i < program->mixes[l].count; i++) {
-            const struct ulp_arithmetic *arithmetic = &program->mixes[l].items[i];
-            if (arithmetic->storage.carrier != ULP_CARRIER_FLOAT || arithmetic->as_declared ||
-                is_directed(arithmetic->rounding))
-                return false;
-        }
-    return true;
-}
-
-/* P(p) - R(p), and (both) P(p) - R(p) rounded to what P stores. moved: here is R(r), and R(p) more
- * by these, in lanes of floats (ulp_attributor_reads_moved). */
+/* P(p) - R(p), and (both) P(p) - R(p) rounded to what P stores. */
 static enum ulp_status form_introduced(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane, size_t node,
                                        const struct ulp_tensor *own, const struct ulp_tensor *here,
-                                       const struct ulp_tensor *moved, bool both, float *out,
-                                       struct ulp_error *error)
+                                       bool both, float *out, struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = ulp_attribution_holder(attributor, lane, node);
-    struct difference job = {.a = own, .b = here, .moved = moved, .out = out};
+    struct difference job = {.a = own, .b = here, .out = out};
     struct ulp_format format;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor stored = {0};
     ULP_TRY(form_difference(attributor, &job, error));
@@ -322,7 +302,6 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
 {
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
     const struct ulp_program_node *node = &attributor->program->nodes[event->index];
-    const bool moved = event->moved && event->moved[l];
     const bool both = attributor->beside || node->block != attributor->program->main ||
                       value->held->element != ULP_ELEMENT_F32 ||
                       is_directed(ulp_attribution_holder(attributor, lane, event->index)->rounding);
@@ -346,9 +325,8 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     if (!known)
         status = ulp_attribution_room(attributor, lane, count, bytes, &kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
-        status = form_introduced(attributor, lane, event->index, value->held,
-                                 moved ? event->values[o].entire : value->here,
-                                 moved ? value->here : NULL, both, kept->data, error);
+        status = form_introduced(attributor, lane, event->index, value->held, value->here, both,
+                                 kept->data, error);
     if (status == ULP_OK && !lane->reason && attributor->beside)
         status = add_graph(attributor, lane, event->values[o].entire,
                            find_beside(attributor, node, event, o), kept->data, error);

@@ -197,8 +197,7 @@ static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct 
         struct looked *looked = &out->looked[l * event->output_count + o];
         status = look_at_value(event, l, o, truth, looked, error);
         out->viewed[l] =
-            (struct ulp_viewed){looked->value, &looked->round.format, looked->round.views,
-                                event->moved && event->moved[l + 1]};
+            (struct ulp_viewed){looked->value, &looked->round.format, looked->round.views};
     }
     struct ulp_settled settled = {out->viewed, lane_count, &out->ranges[o], &counts};
     if (status == ULP_OK && !(truth == own && ulp_settled_recall(auditor, event, o, &settled))) {

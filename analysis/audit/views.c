@@ -37,10 +37,6 @@ static struct viewing look_at_lane(const struct ulp_viewed *lane, const struct u
             [ULP_VIEW_CARRIED] = {value->here, truth, lane->format,
                                   .out = &views[ULP_VIEW_CARRIED]},
         }};
-    for (int i = 0; i < ULP_VIEW_COUNT && lane->moved; i++) {
-        v.pairs[i].moved = value->here;
-        v.pairs[i].from = own;
-    }
     for (int i = 0; i < ULP_VIEW_COUNT; i++) {
         const struct ulp_metrics_pair *pair = &v.pairs[i];
         views[i] = ulp_metrics_undefined();
@@ -49,7 +45,7 @@ static struct viewing look_at_lane(const struct ulp_viewed *lane, const struct u
             if (v.pairs[j].value == pair->value && v.pairs[j].base == pair->base)
                 v.first[i] = j;
     }
-    v.waits = v.first[ULP_VIEW_CARRIED] == ULP_VIEW_CARRIED && value->entire && !lane->moved &&
+    v.waits = v.first[ULP_VIEW_CARRIED] == ULP_VIEW_CARRIED && value->entire &&
               ulp_sides_begin_equal(value->entire, value->here);
     return v;
 }

@@ -10,7 +10,6 @@ struct ulp_viewed {
     const struct ulp_lane_value *value;
     const struct ulp_format *format; /* whose ulps are meant */
     struct ulp_metrics *views;       /* ULP_VIEW_COUNT of them, found */
-    bool moved;                      /* the value's `here` is R(p) - R(r), in doubles */
 };
 
 /* single is of the model's own reference, the others of the truth. A view of what a run without

@@ -64,17 +64,6 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
     }
 }
 
-void ulp_side_move(struct ulp_metrics_side *side, const struct ulp_metrics_side *from,
-                   const struct ulp_tensor *doubles)
-{
-    side->tensor = NULL;
-    side->first = from->first;
-    side->count = from->count;
-    side->plain = false;
-    ulp_metrics_code_find()->move(side, from, (const double *)doubles->data + from->first,
-                                  from->count);
-}
-
 /* A plain one as if it had been wide. */
 static void widen(struct ulp_metrics_side *out, const struct ulp_metrics_side *side)
 {

@@ -16,10 +16,6 @@ void ulp_difference_read(double *difference, double *value_out, double *base_out
  * `first` on, and value less base of the same elements of two tensors. */
 void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
                    size_t count);
-/* Of sums of the elements of an open side of wide ones, none of which is hard, and doubles: exact
- * but for a rounding of the parts below their first 53 bits. */
-void ulp_side_move(struct ulp_metrics_side *side, const struct ulp_metrics_side *from,
-                   const struct ulp_tensor *doubles);
 void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value,
                         const struct ulp_metrics_side *base);
 /* Whether the first elements of two tensors are equal: those of a node that only moves values. */

@@ -34,7 +34,6 @@ struct pair {
 /* Each tensor is read once for all pairs. */
 struct measuring {
     const struct ulp_tensor *tensors[3 * ULP_METRICS_PAIRS];
-    ptrdiff_t from[3 * ULP_METRICS_PAIRS]; /* the tensor that it is added to, before it; -1: none */
     struct pair pairs[ULP_METRICS_PAIRS];
     size_t tensor_count, pair_count;
     size_t count; /* of every tensor's elements */
@@ -103,10 +102,7 @@ static void measure_chunk(struct measuring *m, size_t chunk, int worker)
     for (size_t first = begin, count; first < end; first += count) {
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
         for (size_t t = 0; t < m->tensor_count; t++)
-            if (m->from[t] >= 0)
-                ulp_side_move(&desk.sides[t], &desk.sides[m->from[t]], m->tensors[t]);
-            else
-                ulp_side_open(&desk.sides[t], m->tensors[t], first, count);
+            ulp_side_open(&desk.sides[t], m->tensors[t], first, count);
         for (size_t p = 0; p < m->pair_count; p++)
             if (!m->pairs[p].done)
                 measure_strip(&m->pairs[p], &m->pairs[p].partials[chunk], &desk, &desk.pairs[p],
@@ -175,18 +171,13 @@ static size_t find_sample_stride(size_t chunk_count)
                : chunk_count / ulp_size_min(chunk_count / SAMPLE_PART, SAMPLE_COUNT_MAX);
 }
 
-static size_t find_tensor(struct measuring *m, const struct ulp_tensor *tensor,
-                          const struct ulp_metrics_pair *pair)
+static size_t find_tensor(struct measuring *m, const struct ulp_tensor *tensor)
 {
-    const bool moved = pair && tensor == pair->moved;
-    const ptrdiff_t before = moved ? (ptrdiff_t)find_tensor(m, pair->from, NULL) : -1;
     size_t t = 0;
     while (t < m->tensor_count && m->tensors[t] != tensor)
         t++;
-    if (t == m->tensor_count) {
-        m->from[t] = before;
+    if (t == m->tensor_count)
         m->tensors[m->tensor_count++] = tensor;
-    }
     return t;
 }
 
@@ -195,8 +186,8 @@ static void add_pair(struct measuring *m, const struct ulp_metrics_pair *pair)
     const bool integers = !ulp_element_is_float(pair->value->element);
     const struct ulp_format *format = pair->format;
     m->pairs[m->pair_count++] =
-        (struct pair){.value = find_tensor(m, pair->value, pair),
-                      .base = find_tensor(m, pair->base, pair),
+        (struct pair){.value = find_tensor(m, pair->value),
+                      .base = find_tensor(m, pair->base),
                       .rule = {.code = ulp_metrics_code_find(),
                                .format = format,
                                .integers = integers,

@@ -19,9 +19,6 @@ struct ulp_metrics_pair {
     const struct ulp_tensor *value, *base;
     const struct ulp_format *format; /* whose ulps are meant */
     struct ulp_metrics *out;
-    /* NULL, or value or base: doubles that stand for their sums with the elements of `from`, a wide
-     * tensor */
-    const struct ulp_tensor *moved, *from;
 };
 /* The same of several pairs, which are reordered: a tensor in neighbours among them is read once.
  */

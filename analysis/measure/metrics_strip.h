@@ -78,9 +78,6 @@ struct ulp_metrics_code {
      * and lowered to the finite ones, *min to those that are not 0. */
     size_t (*magnitudes)(double *x, size_t count, int64_t *max, int64_t *min);
     void (*widen)(double *out, const float *x, size_t count);
-    /* See ulp_side_move. */
-    void (*move)(struct ulp_metrics_side *side, const struct ulp_metrics_side *from,
-                 const double *by, size_t count);
 };
 
 /* The lanes added in pairs. */

@@ -204,21 +204,6 @@ static TARGET void SUFFIX(widen)(double *restrict out, const float *restrict x, 
         out[i] = (double)x[i];
 }
 
-/* The higher parts are added exactly (Knuth's two-sum). */
-static TARGET void SUFFIX(move)(struct ulp_metrics_side *restrict side,
-                                const struct ulp_metrics_side *restrict from,
-                                const double *restrict by, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const double x = from->high[i], y = by[i], sum = x + y, back = sum - x,
-                     rest = (x - (sum - back)) + (y - back), middle = rest + from->middle[i];
-        side->high[i] = sum;
-        side->middle[i] = middle;
-        side->nearest[i] = sum + middle;
-        side->hard[i] = 0;
-    }
-}
-
 #undef TARGET
 #undef WIDTH
 #undef SUFFIX

@@ -179,14 +179,9 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
                                   size_t count, struct ulp_error *error)
 {
     const struct ulp_session *session = one->session;
-    const struct ulp_observer *progress = one->options->progress;
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = !one->options->entire_only,
-                                        .departure = one->departure,
-                                        .moved = (!one->attributor ||
-                                                  ulp_attributor_reads_moved(one->attributor)) &&
-                                                 !session->observer &&
-                                                 (!progress || progress->values_unused)};
+                                        .departure = one->departure};
     ULP_SCOPED(ulp_scoped_free)
     struct ulp_tensor_set *outputs =
         session->ends ? calloc(session->programs->lane_count, sizeof *outputs) : NULL;

@@ -328,8 +328,6 @@ struct ulp_event {
      * others of the program in the same arithmetics, show the same values in every lane; NULL: they
      * may differ. */
     const void *settled;
-    /* private: by lane: `here` is R(p) - R(r), in doubles; NULL: of none, as options did not ask */
-    const bool *moved;
 };
 
 /* Callbacks of a run; each may be NULL. They are called on the thread that called ulp_program_run.
@@ -364,7 +362,6 @@ struct ulp_run_options {
      * sends rows to the reference's experts */
     bool follow;
     struct ulp_departure *departure; /* private: NULL */
-    bool moved;                      /* private: observers read the event's `moved` */
 };
 
 /* Time and memory of a run. */

@@ -149,10 +149,6 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
     const char **output_names = NULL;
     int *positions = NULL;
     struct ulp_lane_value *values = NULL;
-    bool *moved = NULL;
-    if (walk->options->moved) {
-        ULP_TAKE(moved, arena, lanes, error);
-    }
     if (shown) {
         ULP_TAKE(output_names, arena, shown, error);
         ULP_TAKE(positions, arena, shown, error);
@@ -172,8 +168,6 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
             walk->arithmetics[l] = *holds;
         walk->shown[l] = holds;
         walk->seconds[l] = evaluations[l].seconds;
-        if (moved)
-            moved[l] = evaluations[l].here_is_moved;
     }
     ULP_TRY(walk->unseen ? ULP_OK : round_leaving(walk, frame, step, evaluations, arena, error));
     for (size_t l = 0; l < lanes; l++)
@@ -200,7 +194,6 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .lane_seconds = walk->seconds,
         .progress = walk->program->main->cost > 0 ? walk->cost_done / walk->program->main->cost : 1,
         .settled = walk->unseen ? NULL : find_mark(walk, frame, step),
-        .moved = moved,
     };
     return tell(walk, &event, error);
 }

@@ -209,12 +209,8 @@ static enum ulp_status evaluate_views(const struct views *views,
                           is_exact(step, lane, views->reference, own, out->entire);
     if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
-        const struct ulp_linear from = {views->foreign, theirs, views->results, lane};
-        bool done = false;
         status = foreign_inputs(views, false, error);
-        if (status == ULP_OK && options->moved)
-            status = ulp_evaluate_linear(views->reference, step, &from, out, &done, error);
-        if (status == ULP_OK && !done)
+        if (status == ULP_OK)
             status = ulp_step_run(step, views->reference, views->foreign, out->here, error);
         free_temporaries(views);
         out->seconds.reference = ulp_seconds_now() - started;

@@ -65,7 +65,6 @@ struct ulp_evaluation {
     bool single_is_entire, here_is_reference; /* views of others: inputs were equal */
     bool here_is_entire;                      /* the node rounds nothing */
     bool skipped;                             /* nothing was computed */
-    bool here_is_moved;                       /* `here` is R(p) - R(r), in doubles */
     struct ulp_lane_seconds seconds;
 };
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
@@ -85,16 +84,6 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
                              const struct ulp_tensor *const *reference_inputs,
                              const struct ulp_tensor *results, struct ulp_evaluation *out,
                              struct ulp_arena *arena, struct ulp_error *error);
-/* run_linear.c. What the node makes of p - r, where that is linear and exact enough to stand for
- * R(p) - R(r); *done false: it is not known. */
-struct ulp_linear {
-    const struct ulp_tensor *const *inputs, *const *reference_inputs; /* p, as R reads it, and r */
-    const struct ulp_tensor *results;                                 /* R(r) */
-    const struct ulp_lane *lane;                                      /* of p */
-};
-enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
-                                    const struct ulp_linear *from, struct ulp_evaluation *out,
-                                    bool *done, struct ulp_error *error);
 /* It may decide inside, and gives floats. */
 static inline bool ulp_decides_inside(const struct ulp_step *step)
 {

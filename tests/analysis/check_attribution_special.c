@@ -274,56 +274,6 @@ static void expect_equal(const struct ulp_audit *one, const struct ulp_audit *ot
     }
 }
 
-/* A node's results as a run shows them that hands on R(p) - R(r) in doubles. */
-static enum ulp_status collect_moved(void *attributor, const struct ulp_event *event,
-                                     struct ulp_error *error)
-{
-    struct ulp_lane_value values[LANES];
-    double doubles[LANES][64], unused[64];
-    struct ulp_tensor here[LANES];
-    bool moved[LANES] = {false};
-    const struct ulp_tensor *r = event->values[0].entire;
-    struct ulp_event shown = *event;
-    ck_assert(event->output_count == 1 && r->count <= 64);
-    for (size_t l = 0; l < LANES; l++) {
-        values[l] = event->values[l];
-        if (!l || values[l].here == values[l].held || r->element != ULP_ELEMENT_PAIR)
-            continue;
-        ulp_difference_read(doubles[l], unused, unused, values[l].here, r, 0, r->count);
-        ck_ulp_ok(ulp_tensor_describe(&here[l], r->type, ULP_ELEMENT_F64, 0, r->rank, r->dims,
-                                      error),
-                  *error);
-        here[l].data = doubles[l];
-        values[l].here = &here[l];
-        moved[l] = true;
-    }
-    shown.values = values;
-    shown.moved = moved;
-    return ulp_attribution_collect(attributor, &shown, error);
-}
-
-/* It is known to 53 bits, so that what a node introduces is the same within its 24, and so are
- * shares; gains, but where rounding turns within that. */
-TEST(moved_results_have_the_same_shares)
-{
-    struct ulp_audit records, doubles;
-    ck_ok(attribute(&unrolled, NULL, 0, 2, 0, &records, &why));
-    collects = collect_moved;
-    ck_ok(attribute(&unrolled, NULL, 0, 2, 0, &doubles, &why));
-    collects = NULL;
-    for (size_t l = 0; l < records.lane_count; l++) {
-        ck_assert(doubles.lanes[l].attribution.given);
-        for (size_t n = 0; n < records.lanes[l].node_count; n++) {
-            const struct ulp_audit_node *a = &records.lanes[l].nodes[n],
-                                        *b = &doubles.lanes[l].nodes[n];
-            ck_assert_double_eq_tol(a->share, b->share, 0x1p-20);
-            ck_assert_double_eq_tol(a->gain, b->gain, 0x1p-20);
-        }
-    }
-    ulp_audit_free(&records);
-    ulp_audit_free(&doubles);
-}
-
 /* What the Relu gives is made again of what it reads, for each node that reads it. */
 static const struct text_graph rectifies = {"x",
                                             "y",
