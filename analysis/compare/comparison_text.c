@@ -203,7 +203,7 @@ static void say_explained(struct ulp_headline *head, const struct ulp_comparison
 static const char *const todo[] = {
     [ULP_CAUSE_NONE] = "record inner tensors, too: the first that differs leads to the cause",
     [ULP_CAUSE_PREPROCESSING] = "prepare the input as the reference's is, and record again",
-    [ULP_CAUSE_INPUTS] = "mend what prepares the input; --recorded-inputs takes what it was",
+    [ULP_CAUSE_INPUTS] = "record what is named; --recorded-inputs takes the inputs that were given",
     [ULP_CAUSE_FORMAT] = "where that arithmetic is meant, ask about it: --arith ",
     [ULP_CAUSE_NODE] = "look at what the runtime makes of these nodes: weights, fusions",
     [ULP_CAUSE_SHAPE] = "record the tensor as the graph computes it",

@@ -125,18 +125,21 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     const bool inputs = input && !(off < INPUTS_MIN);
     struct ulp_text text = {0};
     if (inputs) {
-        ulp_text_show(&text, "the inputs differ, most likely: '%s' is ", target->name);
+        ulp_text_show(&text, "an input or a node differs, and not in a usual way: '%s' is ",
+                      target->name);
         if (isfinite(off))
             ulp_text_add(&text, "%.2g %% off, and ", 100 * off);
         else
             ulp_text_add(&text, "off where it or the reference is no finite number, and ");
         if (suspects->count > 1)
-            ulp_text_show(&text, "nothing before it was recorded (or one of %zu nodes is wrong). ",
-                          suspects->count);
+            ulp_text_show(&text,
+                          "nothing before it was recorded; what the middle one of %zu nodes gives, "
+                          "%s, tells in which half. ",
+                          suspects->count, suspects->nodes[suspects->count / 2]);
         else
-            ulp_text_show(
-                &text, "it comes from the input at once (or its node, %s, is wrong: look at %s). ",
-                target->node, find_hint(target->op));
+            ulp_text_show(&text,
+                          "it comes from the input at once (or of its node, %s, %s differ). ",
+                          target->node, find_hint(target->op));
         ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.", input);
     } else if (suspects->count == 1) {
         ulp_text_show(&text,

@@ -41,6 +41,8 @@ struct trial {
     unsigned long long place;      /* those of them that have this place; 0: all */
     const char *input;
     enum counted counted;
+    size_t wired;          /* of a node alone: which of its inputs is another value */
+    int value;             /* which; reading NULL and only a node */
     size_t changed, first; /* nodes, and the first of them */
     double distance;
 };
@@ -137,6 +139,11 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
     const struct ulp_graph *graph = graph_of(trying);
     ULP_TRY(ulp_reread_open(trying->comparing->program, out, error));
     trial->changed = 0;
+    if (!trial->reading && !trial->input) {
+        trial->changed = 1;
+        trial->first = trial->only;
+        ULP_TRY(ulp_reread_wire(out, trial->only, trial->wired, trial->value, error));
+    }
     for (size_t n = graph->node_count; n-- > 0 && trial->reading;) {
         bool changed = false;
         if (!is_read(trying, trial, n))
@@ -235,6 +242,43 @@ static enum ulp_status try_readings(struct trying *trying, enum extent extent,
     return ULP_OK;
 }
 
+/* By value: its shape; NULL: it is a constant, or its shape is not known. */
+static enum ulp_status list_shapes(const struct trying *trying, const struct ulp_tensor ***out,
+                                   struct ulp_error *error)
+{
+    const struct ulp_graph *graph = graph_of(trying);
+    const struct ulp_block *block = trying->comparing->program->main;
+    ULP_TAKE(*out, trying->comparing->arena, graph->value_count + 1, error);
+    for (size_t v = 0; v < graph->value_count; v++)
+        for (size_t s = 0; s < block->slot_count && graph->values[v].name; s++)
+            if (block->slots[s].name && !block->slots[s].constant &&
+                block->slots[s].shape.type != ULP_TYPE_UNDEFINED &&
+                strcmp(block->slots[s].name, graph->values[v].name) == 0)
+                (*out)[v] = &block->slots[s].shape;
+    return ULP_OK;
+}
+
+/* A node with several inputs that reads another value of the same shape, as of a buffer that is not
+ * what it is taken for. */
+static enum ulp_status try_wires(struct trying *trying, struct ulp_error *error)
+{
+    const struct ulp_graph *graph = graph_of(trying);
+    const struct ulp_tensor **shapes;
+    ULP_TRY(list_shapes(trying, &shapes, error));
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (size_t i = 0; i < graph->nodes[n].input_count; i++) {
+            const int own = graph->nodes[n].inputs[i];
+            const size_t values = graph->value_count;
+            for (size_t v = 0; v < values && trying->suspects[n] && own >= 0 && shapes[own]; v++)
+                if (graph->nodes[n].input_count > 1 && (int)v != own && shapes[v] &&
+                    graph->values[v].producer < (int)n && shapes[v]->type == shapes[own]->type &&
+                    ulp_tensor_same_shape(shapes[v], shapes[own]))
+                    ULP_TRY(try_one(trying, (struct trial){.only = n, .wired = i, .value = (int)v},
+                                    error));
+        }
+    return ULP_OK;
+}
+
 /* Is everything that was recorded explained by the model read so? */
 static enum ulp_status verify(struct trying *trying, bool *sure, struct ulp_error *error)
 {
@@ -255,8 +299,17 @@ static enum ulp_status verify(struct trying *trying, bool *sure, struct ulp_erro
     return is_ours(status) ? status : ULP_OK;
 }
 
-static void say_reading(const struct reading *reading, struct ulp_text *text)
+static void say_reading(const struct trying *trying, struct ulp_text *text)
 {
+    const struct reading *reading = trying->best.reading;
+    const struct ulp_graph *graph = graph_of(trying);
+    if (!reading) {
+        const struct ulp_node *node = &graph->nodes[trying->best.only];
+        ulp_text_show(text, "with '%s' in place of its input '%s'",
+                      graph->values[trying->best.value].name,
+                      graph->values[node->inputs[trying->best.wired]].name);
+        return;
+    }
     if (reading->words)
         ulp_text_add(text, "%s", reading->words);
     else if (strncmp(reading->change, "@left", 5) == 0)
@@ -287,13 +340,13 @@ static enum ulp_status tell(struct trying *trying, bool sure, struct ulp_cause *
     if (trying->best.input)
         return tell_input(trying, sure, cause, error);
     const struct ulp_node *node = &graph_of(trying)->nodes[trying->best.first];
-    const bool attribute = *trying->best.reading->change != '@';
+    const bool attribute = trying->best.reading && *trying->best.reading->change != '@';
     ulp_text_show(&text, "node %s (%s)", node->name, node->op_type);
     if (trying->best.changed > 1)
         ulp_text_add(&text, " and %zu more %s", trying->best.changed - 1,
                      trying->best.place ? "at like places" : "of its kind");
     ulp_text_add(&text, " %s computed ", trying->best.changed > 1 ? "were" : "was");
-    say_reading(trying->best.reading, &text);
+    say_reading(trying, &text);
     ulp_text_add(&text, ": with that %s.",
                  sure ? "everything that was recorded is explained"
                       : "it is near, though not explained, so more differs");
@@ -338,8 +391,9 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
                             .best.distance = INFINITY};
     ULP_TRY(prepare(&trying, error));
     ULP_TRY(try_inputs(&trying, error));
-    for (int extent = 0; extent < EXTENTS && !cause->text; extent++) {
-        ULP_TRY(try_readings(&trying, (enum extent)extent, error));
+    for (int extent = 0; extent <= EXTENTS && !cause->text; extent++) {
+        ULP_TRY(extent < EXTENTS ? try_readings(&trying, (enum extent)extent, error)
+                                 : try_wires(&trying, error));
         ULP_TRY(tell_best(&trying, cause, error));
     }
     return ULP_OK;

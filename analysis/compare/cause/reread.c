@@ -316,7 +316,34 @@ static enum ulp_status fix_scale(struct ulp_reread *reread, struct ulp_node *nod
     return fill_constant(reread, node, 2, &to, numbers, error);
 }
 
-/* A Transpose in front: node n is then node n + 1. */
+/* A node in front of an input of node n, which is node n + 1 then. */
+static enum ulp_status put_before(struct ulp_reread *reread, size_t n, size_t input, const char *op,
+                                  struct ulp_error *error)
+{
+    struct ulp_value *value = add_value(reread, reread->nodes[n].name);
+    int *ends;
+    ULP_TRY(ulp_taken(value, error));
+    ULP_TAKE(ends, reread->arena, 2, error);
+    memmove(&reread->nodes[n + 1], &reread->nodes[n],
+            (reread->graph.node_count++ - n) * sizeof *reread->nodes);
+    for (size_t v = 0; v < reread->graph.value_count; v++)
+        reread->graph.values[v].producer += reread->graph.values[v].producer >= (int)n;
+    for (size_t i = n + 1; i < reread->graph.node_count; i++)
+        reread->nodes[i].index++;
+    ends[0] = reread->nodes[n + 1].inputs[input];
+    ends[1] = (int)(value - reread->graph.values);
+    value->producer = (int)n;
+    struct ulp_node *node = &reread->nodes[n];
+    node->name = value->name;
+    node->op_type = op;
+    node->domain = "";
+    node->inputs = &ends[0];
+    node->outputs = &ends[1];
+    node->input_count = node->output_count = 1;
+    node->attribute_count = 0;
+    return set_input(reread, &reread->nodes[n + 1], input, ends[1], error);
+}
+
 static enum ulp_status turn_input(struct ulp_reread *reread, size_t n, size_t input,
                                   const char *order, bool *changed, struct ulp_error *error)
 {
@@ -324,33 +351,73 @@ static enum ulp_status turn_input(struct ulp_reread *reread, size_t n, size_t in
                             *out = find_shape(reread, &reread->nodes[n], -1);
     const size_t rank = strlen(order);
     int64_t axes[ULP_RANK_MAX];
-    int *ends;
     if (!in || !out || (size_t)in->rank != rank || out->rank >= in->rank)
         return ULP_OK;
-    struct ulp_value *value = add_value(reread, reread->nodes[n].name);
-    ULP_TRY(ulp_taken(value, error));
-    memmove(&reread->nodes[n + 1], &reread->nodes[n],
-            (reread->graph.node_count++ - n) * sizeof *reread->nodes);
-    for (size_t v = 0; v < reread->graph.value_count; v++)
-        reread->graph.values[v].producer += reread->graph.values[v].producer >= (int)n;
-    for (size_t i = n + 1; i < reread->graph.node_count; i++)
-        reread->nodes[i].index++;
     for (size_t d = 0; d < rank; d++)
         axes[d] = order[d] - '0';
-    ULP_TAKE(ends, reread->arena, 2, error);
-    ends[0] = reread->nodes[n + 1].inputs[input];
-    ends[1] = (int)(value - reread->graph.values);
-    value->producer = (int)n;
-    reread->nodes[n].name = value->name;
-    reread->nodes[n].op_type = "Transpose";
-    reread->nodes[n].domain = "";
-    reread->nodes[n].inputs = &ends[0];
-    reread->nodes[n].outputs = &ends[1];
-    reread->nodes[n].input_count = reread->nodes[n].output_count = 1;
-    reread->nodes[n].attribute_count = 0;
-    ULP_TRY(set_ints(reread, &reread->nodes[n], "perm", axes, rank, error));
     *changed = true;
-    return set_input(reread, &reread->nodes[n + 1], input, ends[1], error);
+    ULP_TRY(put_before(reread, n, input, "Transpose", error));
+    return set_ints(reread, &reread->nodes[n], "perm", axes, rank, error);
+}
+
+/* The factor by which `change` has the input multiplied; 0: by none. */
+static double find_factor(const struct ulp_reread *reread, const struct ulp_node *node,
+                          size_t input, const char *change)
+{
+    const struct ulp_tensor *in = find_shape(reread, node, 0);
+    const struct ulp_node *other = ulp_value_producer(&reread->graph, node->inputs[!input]);
+    const double length =
+        in && in->rank && in->dims[in->rank - 1] > 1 ? (double)in->dims[in->rank - 1] : 0;
+    if (strcmp(change, "@scaled") != 0)
+        return strcmp(change, "@rooted") == 0 && length > 0 ? 1 / sqrt(length) : sqrt(length);
+    for (size_t i = 0; other && i < other->input_count; i++) {
+        const struct ulp_tensor *scale = ulp_value_constant(&reread->graph, other->inputs[i]);
+        if (scale && scale->count == 1 && strcmp(other->op_type, "Mul") == 0)
+            return ulp_tensor_get(scale, 0);
+        if (scale && scale->count == 1 && strcmp(other->op_type, "Div") == 0 && i)
+            return 1 / ulp_tensor_get(scale, 0);
+    }
+    return 0;
+}
+
+static enum ulp_status scale_input(struct ulp_reread *reread, size_t n, size_t input,
+                                   const char *change, bool *changed, struct ulp_error *error)
+{
+    const struct ulp_node *node = &reread->nodes[n];
+    const struct ulp_tensor *in =
+        input < node->input_count ? find_shape(reread, node, (int)input) : NULL;
+    const double factor =
+        in && node->input_count > 1 ? find_factor(reread, node, input, change) : 0;
+    struct ulp_tensor to;
+    double *numbers;
+    if (factor == 0)
+        return ULP_OK;
+    *changed = true;
+    ULP_TRY(put_before(reread, n, input, "Mul", error));
+    ULP_TRY(make_constant(reread, in, 0, NULL, &to, &numbers, error));
+    numbers[0] = factor;
+    return fill_constant(reread, &reread->nodes[n], 1, &to, numbers, error);
+}
+
+/* A constant of one axis, along the last one in place of the first. */
+static enum ulp_status move_axis(struct ulp_reread *reread, struct ulp_node *node, size_t input,
+                                 bool *changed, struct ulp_error *error)
+{
+    const struct ulp_tensor *from =
+        input < node->input_count ? ulp_value_constant(&reread->graph, node->inputs[input]) : NULL;
+    if (!from || from->rank < 2 || from->count < 2 || from->count != (size_t)from->dims[0])
+        return ULP_OK;
+    struct ulp_tensor to = ulp_tensor_view(from);
+    to.dims[0] = 1;
+    to.dims[to.rank - 1] = from->dims[0];
+    *changed = true;
+    return set_constant(reread, node, input, &to, error);
+}
+
+enum ulp_status ulp_reread_wire(struct ulp_reread *reread, size_t n, size_t input, int value,
+                                struct ulp_error *error)
+{
+    return set_input(reread, &reread->nodes[n], input, value, error);
 }
 
 /* ---- one word of a change ---- */
@@ -409,6 +476,10 @@ static enum ulp_status change_word(struct ulp_reread *reread, size_t n, char *wo
         return order_gates(reread, node, input, colon, changed, error);
     if (strcmp(word, "@layout") == 0)
         return turn_input(reread, n, input, colon, changed, error);
+    if (ulp_is_word(word, "@rooted @unrooted @scaled"))
+        return scale_input(reread, n, input, word, changed, error);
+    if (strcmp(word, "@moved") == 0)
+        return move_axis(reread, node, input, changed, error);
     if (strcmp(word, "@none") == 0)
         return give_zeros(reread, node, input, changed, error);
     if (strcmp(word, "@sizes") == 0)

@@ -19,6 +19,9 @@ enum ulp_status ulp_reread_open(const struct ulp_program *program, struct ulp_re
  * several nodes the last first, since a change may put a node in front. */
 enum ulp_status ulp_reread_node(struct ulp_reread *reread, size_t n, const char *change,
                                 bool *changed, struct ulp_error *error);
+/* Node n reads that value as its input. */
+enum ulp_status ulp_reread_wire(struct ulp_reread *reread, size_t n, size_t input, int value,
+                                struct ulp_error *error);
 
 /* reread_map.c: element i of a constant by the map of that name; NULL: there is none, or it changes
  * nothing that such a constant is read for. */
