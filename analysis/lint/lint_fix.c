@@ -15,10 +15,8 @@
 
 const char *ulp_lint_edit_rule(size_t index)
 {
-    static const char *const rules[] = {"constant-beyond-fp16", "eps-zero",
-                                        "length-in-float",      "outlier-channel",
-                                        ULP_LINT_NORM_APART,    "bytes-saturate",
-                                        ULP_POWERS_RULE};
+    static const char *const rules[] = {"constant-beyond-fp16", "eps-zero",       "length-in-float",
+                                        "outlier-channel",      "bytes-saturate", ULP_POWERS_RULE};
     const size_t count = sizeof rules / sizeof *rules;
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }
@@ -197,7 +195,6 @@ static void look_for_proposals(struct ulp_lint_proposals *p)
             replace_variance(p, p->lint.places[n]);
     for (enum ulp_rewrite_turn turn = 0; turn < ULP_REWRITE_NODES; turn++)
         ulp_lint_rewrite(p, turn);
-    ulp_lint_fold_norms(p);
     ulp_lint_whole_numbers(p);
     ulp_lint_unsign_weights(p);
     ulp_lint_rewrite(p, ULP_REWRITE_NODES);

@@ -66,9 +66,6 @@ struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
                        bool tried, const char *text);
 
-/* lint_norm.c: normalisations that go into the weights of the product before them. */
-#define ULP_LINT_NORM_APART "batchnorm-apart"
-void ulp_lint_fold_norms(struct ulp_lint_proposals *proposals);
 /* Of fix, which runs the model: values that leave the format times a power of two. */
 #define ULP_POWERS_RULE "out-of-range"
 #define ULP_GUARD_RULE "zero-by-zero" /* 0 / 0 is 0 */

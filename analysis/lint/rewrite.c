@@ -117,6 +117,38 @@ static bool constant_axis(struct ulp_terms *r)
     return ulp_term_axes(ulp_term_node(r, "r"), axes, &count) && count == 1;
 }
 
+/* Targets whose arithmetics fold it by themselves (batchnorm=folded). */
+#define FOLDING                                                                   \
+    (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11 | ULP_TARGET_TRT_RTX | \
+     ULP_TARGET_OPENVINO_CPU)
+
+/* A normalisation behind a product that only it reads, all of constants in FP32, one number for
+ * each output channel (a file's FLOAT16 is FP32 in memory, but what takes its place is FLOAT). */
+static bool is_apart(struct ulp_terms *r)
+{
+    static const char *const names[] = {"kscale", "kshift", "kmean", "kvariance", "kadded"};
+    const unsigned targets = r->p->lint.options->targets;
+    const struct ulp_lint_place product = ulp_term_node(r, "c");
+    const struct ulp_attribute *beta = ulp_node_attribute(product.node, "beta");
+    const bool gemm = ulp_lint_is(product, "Gemm");
+    const struct ulp_tensor *weights = ulp_term_constant(r, "kw");
+    if ((ulp_lint_input(product, 2) < 0) != (ulp_term_value(r, "kadded") < 0) ||
+        (targets && !(targets & ~FOLDING)) || r->root.node->output_count != 1 ||
+        ulp_lint_int(r->root, "training_mode", 0) || (gemm && beta && beta->f != 1) ||
+        ulp_lint_only_reader(product).node != r->root.node || weights->rank < 2 ||
+        weights->element != ULP_ELEMENT_F32 || weights->type != ULP_TYPE_FLOAT)
+        return false;
+    const int64_t channels = weights->dims[gemm && !ulp_lint_int(product, "transB", 0)];
+    bool is = channels > 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && is; i++) {
+        const struct ulp_tensor *x = ulp_term_constant(r, names[i]);
+        is = x ? x->type == ULP_TYPE_FLOAT && x->element == ULP_ELEMENT_F32 && x->rank == 1 &&
+                     x->dims[0] == channels
+               : ulp_term_value(r, names[i]) < 0;
+    }
+    return is;
+}
+
 /* ---- operators that are written out ---- */
 
 /* Scale and bias of a normalisation are of the normalised axes alone. */

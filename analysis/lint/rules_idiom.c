@@ -120,27 +120,21 @@ static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_id
         }
 }
 
-void ulp_lint_layer_norm(struct ulp_lint *lint)
+void ulp_lint_written(struct ulp_lint *lint)
 {
-    report(lint, ULP_IDIOM_LAYER_NORM, ULP_IDIOM_LAYER_NORM, "one LayerNormalization");
-}
-
-void ulp_lint_rms_norm(struct ulp_lint *lint)
-{
-    report(lint, ULP_IDIOM_RMS_NORM, ULP_IDIOM_RMS_NORM, "one RMSNormalization");
-}
-
-void ulp_lint_gelu(struct ulp_lint *lint)
-{
-    report(lint, ULP_IDIOM_GELU_ERF, ULP_IDIOM_GELU_TANH, "one Gelu");
-}
-
-void ulp_lint_softmax_nodes(struct ulp_lint *lint)
-{
-    report(lint, ULP_IDIOM_SOFTMAX, ULP_IDIOM_SOFTMAX, "one Softmax");
-}
-
-void ulp_lint_attention(struct ulp_lint *lint)
-{
-    report(lint, ULP_IDIOM_ATTENTION, ULP_IDIOM_ATTENTION, "one Attention");
+    static const struct {
+        const char *rule;
+        enum ulp_idiom_kind first, last;
+        const char *what;
+    } rows[] = {{"decomposed-layernorm", ULP_IDIOM_LAYER_NORM, ULP_IDIOM_LAYER_NORM,
+                 "one LayerNormalization"},
+                {"decomposed-rmsnorm", ULP_IDIOM_RMS_NORM, ULP_IDIOM_RMS_NORM,
+                 "one RMSNormalization"},
+                {"decomposed-gelu", ULP_IDIOM_GELU_ERF, ULP_IDIOM_GELU_TANH, "one Gelu"},
+                {"decomposed-softmax", ULP_IDIOM_SOFTMAX, ULP_IDIOM_SOFTMAX, "one Softmax"},
+                {"decomposed-attention", ULP_IDIOM_ATTENTION, ULP_IDIOM_ATTENTION,
+                 "one Attention"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        if (strcmp(rows[r].rule, lint->common.rule) == 0)
+            report(lint, rows[r].first, rows[r].last, rows[r].what);
 }

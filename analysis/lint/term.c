@@ -2,6 +2,7 @@
 #include "analysis/lint/term.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- texts ---- */
@@ -58,6 +59,7 @@ static int read_term(struct ulp_terms *r)
         term.kind = *r->at == '(' ? ULP_TERM_NODE : ULP_TERM_NAME;
         if (term.kind == ULP_TERM_NAME)
             term.name = find_name(r, term.op);
+        r->at += strncmp(r->at, "()", 2) == 0;
         while (term.kind == ULP_TERM_NODE && *r->at != ')') {
             r->at++; /* ( or , */
             const int argument = read_term(r);
@@ -291,7 +293,7 @@ static void be_like(struct ulp_terms *r, struct ulp_edit_part *part, struct ulp_
         part->inputs[part->input_count++].number = like.node->inputs[i];
     for (size_t a = 0; a < like.node->attribute_count; a++) {
         const struct ulp_attribute *from = &like.node->attributes[a];
-        if (from->kind != ULP_ATTRIBUTE_INT || part->attribute_count == ULP_EDIT_ATTRIBUTES_MAX)
+        if (from->reference || part->attribute_count == ULP_EDIT_ATTRIBUTES_MAX)
             r->building.failed = true;
         else
             part->attributes[part->attribute_count++] = *from;
@@ -339,6 +341,49 @@ static struct ulp_edit_input turned(struct ulp_terms *r, struct ulp_edit_input i
     return same ? in : out;
 }
 
+/* ---- a normalisation of channels in a product's weights ---- */
+
+/* What the channel is multiplied by, and what is added then. */
+static double find_line(const struct ulp_terms *r, size_t channel, double *shift)
+{
+    static const char *const names[] = {"kscale", "kshift", "kmean", "kvariance"};
+    const struct ulp_attribute *epsilon = ulp_node_attribute(r->root.node, "epsilon");
+    double x[4];
+    for (int i = 0; i < 4; i++)
+        x[i] = ulp_tensor_get(ulp_term_constant(r, names[i]), channel);
+    const double factor = x[0] / sqrt(x[3] + (double)(epsilon ? epsilon->f : 1e-5F));
+    *shift = x[1] - x[2] * factor;
+    return factor;
+}
+
+/* What is added to the product (number -1: nothing yet), and its weights. */
+static struct ulp_edit_input normed(struct ulp_terms *r, struct ulp_edit_input in, bool weights)
+{
+    const struct ulp_lint_place product = ulp_term_node(r, "c");
+    const struct ulp_tensor *of = ulp_lint_constant(r->root.graph, in.number),
+                            *scale = ulp_term_constant(r, "kscale"), *like = weights ? of : scale;
+    const bool columns = ulp_lint_is(product, "Gemm") && !ulp_lint_int(product, "transB", 0);
+    const size_t inner = weights && !columns ? of->count / scale->count : 1;
+    struct ulp_tensor *to = ulp_build_tensor(&r->building, ULP_TYPE_FLOAT, like->rank, like->count);
+    for (size_t i = 0; to && i < to->count; i++) {
+        double shift, factor = find_line(r, i / inner % scale->count, &shift),
+                      x = of ? ulp_tensor_get(of, i) : 0;
+        float *out = (float *)to->data + i;
+        *out = (float)(weights ? x * factor : x * factor + shift);
+        r->building.failed |= !isfinite(*out);
+    }
+    if (to)
+        memcpy(to->dims, like->dims, sizeof to->dims);
+    return (struct ulp_edit_input){.kind = ULP_EDIT_TENSOR, .tensor = to};
+}
+
+static struct ulp_edit_input call(struct ulp_terms *r, const char *name, struct ulp_edit_input in)
+{
+    return strcmp(name, "flat") == 0     ? flat(r, in)
+           : strcmp(name, "turned") == 0 ? turned(r, in)
+                                         : normed(r, in, strcmp(name, "weights") == 0);
+}
+
 /* By what has matched: an idiom, or the node `n`. */
 static void give_attributes(struct ulp_terms *r, struct ulp_edit_part *part, const char *given)
 {
@@ -378,7 +423,7 @@ static struct ulp_edit_input build(struct ulp_terms *r, int index)
     for (int i = 0; i < term->count; i++)
         inputs[i] = build(r, term->arguments[i]);
     if (islower((unsigned char)*term->op))
-        return strcmp(term->op, "flat") == 0 ? flat(r, inputs[0]) : turned(r, inputs[0]);
+        return call(r, term->op, term->count ? inputs[0] : none);
     struct ulp_edit_input result;
     struct ulp_edit_part *part =
         ulp_build_part(&r->building, term->op, inputs, (size_t)term->count, &result);
