@@ -108,29 +108,29 @@ static bool match_hole(struct match *m, enum ulp_idiom_hole hole, int slot, cons
     return false;
 }
 
-/* Functions that are one operator, by its inputs. */
+/* Functions that are an operator by its inputs, a reduction, or a Pow. */
 static const struct function {
     const char *name, *op;
-} functions[] = {{"sqrt", "Sqrt"},       {"erf", "Erf"},    {"tanh", "Tanh"},
-                 {"sigmoid", "Sigmoid"}, {"exp", "Exp"},    {"matmul", "MatMul"},
-                 {"softmax", "Softmax"}, {"where", "Where"}};
-/* Functions that are a Pow, too. */
-static const struct power {
-    const char *name;
     double exponent;
-} powers[] = {{"square", 2}, {"cube", 3}, {"sqrt", 0.5}};
-static const struct function reductions[] = {{"mean", "ReduceMean"},
-                                             {"sum", "ReduceSum"},
-                                             {"max", "ReduceMax"}};
+} functions[] = {{"sqrt", "Sqrt", 0.5},     {"erf", "Erf", 0},         {"tanh", "Tanh", 0},
+                 {"sigmoid", "Sigmoid", 0}, {"exp", "Exp", 0},         {"matmul", "MatMul", 0},
+                 {"softmax", "Softmax", 0}, {"where", "Where", 0},     {"square", "", 2},
+                 {"cube", "", 3},           {"mean", "ReduceMean", 0}, {"sum", "ReduceSum", 0},
+                 {"max", "ReduceMax", 0},   {"relu", "Relu", 0}};
 
-static bool match_function(struct match *m, const struct ulp_idiom_part *part,
-                           const struct ulp_step *step, const struct goal *next)
+static const struct function *find_function(const struct ulp_idiom_part *part)
 {
-    struct goal goals[ULP_IDIOM_ARGUMENTS];
     const struct function *f = functions, *end = f + sizeof functions / sizeof *functions;
     while (f < end && strcmp(f->name, part->name) != 0)
         f++;
-    if (f == end || !ulp_step_is(step, f->op))
+    return f < end ? f : NULL;
+}
+
+static bool match_function(struct match *m, const struct ulp_idiom_part *part, const char *op,
+                           const struct ulp_step *step, const struct goal *next)
+{
+    struct goal goals[ULP_IDIOM_ARGUMENTS];
+    if (!ulp_step_is(step, op))
         return false;
     for (int i = part->count; i-- > 0;) {
         goals[i] = (struct goal){.kind = MATCH_PART,
@@ -144,27 +144,22 @@ static bool match_function(struct match *m, const struct ulp_idiom_part *part,
 }
 
 /* Pow(a, e), and a * a for square(a). */
-static bool match_power(struct match *m, const struct ulp_idiom_part *part,
+static bool match_power(struct match *m, const struct ulp_idiom_part *part, double power,
                         const struct ulp_step *step, const struct goal *next)
 {
-    const struct power *p = powers, *end = p + sizeof powers / sizeof *powers;
     double exponent;
-    while (p < end && strcmp(p->name, part->name) != 0)
-        p++;
-    if (p == end)
-        return false;
     struct goal base = {.kind = MATCH_PART,
                         .part = part->arguments[0],
                         .slot = ulp_step_input(step, 0),
                         .next = next};
     if (ulp_step_is(step, "Pow"))
         return ulp_slot_is_scalar(m->block, ulp_step_input(step, 1), &exponent) &&
-               exponent == p->exponent && try_goal(m, step, &base, NULL);
+               exponent == power && try_goal(m, step, &base, NULL);
     const struct goal first = {.kind = MATCH_PART,
                                .part = part->arguments[0],
                                .slot = ulp_step_input(step, 1),
                                .next = &base};
-    return ulp_step_is(step, "Mul") && p->exponent == 2 && try_goal(m, step, &first, NULL);
+    return ulp_step_is(step, "Mul") && power == 2 && try_goal(m, step, &first, NULL);
 }
 
 static bool set_axes(struct match *m, uint32_t axes, const struct ulp_tensor *shape)
@@ -192,20 +187,17 @@ static bool has_reshape(const struct match *m)
 
 /* A reduction over the same axes as the others of the formula; its result has their rank, by
  * keepdims, an Unsqueeze behind it, or a Reshape later (keeps_ranks in idiom_find.c). */
-static bool match_reduction(struct match *m, const struct ulp_idiom_part *part, int slot,
-                            const struct goal *next)
+static bool match_reduction(struct match *m, const struct ulp_idiom_part *part, const char *op,
+                            int slot, const struct goal *next)
 {
     const struct ulp_step *step = producer(m, slot), *unsqueeze = NULL;
-    const struct function *f = reductions, *end = f + sizeof reductions / sizeof *reductions;
-    while (f < end && strcmp(f->name, part->name) != 0)
-        f++;
-    if (f == end || !step)
+    if (!step)
         return false;
     if (ulp_step_is(step, "Unsqueeze")) {
         unsqueeze = step;
         step = producer(m, ulp_step_input(step, 0));
     }
-    if (!step || !ulp_step_is(step, f->op) ||
+    if (!step || !ulp_step_is(step, op) ||
         (unsqueeze ? ulp_step_keeps_dims(step) : !ulp_step_keeps_dims(step) && !has_reshape(m)))
         return false;
     const struct ulp_tensor *shape = &m->block->slots[ulp_step_input(step, 0)].shape;
@@ -239,13 +231,10 @@ static bool match_mean(struct match *m, const struct ulp_idiom_part *part, int s
             continue;
         mean = divides ? 1 / constant : constant;
         const struct goal check = {.kind = CHECK_MEAN, .constant = &mean, .next = next};
-        const struct ulp_idiom_part sum = {.kind = ULP_IDIOM_CALL,
-                                           .name = "sum",
-                                           .count = 1,
-                                           .arguments = {part->arguments[0]}};
         const struct ulp_idiom saved = *m->out;
         if (add_step(m, step) &&
-            match_reduction(m, &sum, strip_slot(m, ulp_step_input(step, (size_t)side)), &check))
+            match_reduction(m, part, "ReduceSum", strip_slot(m, ulp_step_input(step, (size_t)side)),
+                            &check))
             return true;
         *m->out = saved;
     }
@@ -265,19 +254,17 @@ static bool match_softmax_axis(struct match *m, const struct ulp_step *step)
     return set_axes(m, UINT32_C(1) << axis, shape);
 }
 
-/* relu(a): Relu, or Max of a and 0. */
+/* relu(a) as Max of a and 0. */
 static bool match_relu(struct match *m, const struct ulp_idiom_part *part,
                        const struct ulp_step *step, const struct goal *next)
 {
-    const bool max = ulp_step_is(step, "Max") && step->own_input_count == 2;
     double zero;
-    for (size_t i = 0; i < (max ? 2u : 1u); i++) {
+    for (size_t i = 0; i < 2 && ulp_step_is(step, "Max") && step->own_input_count == 2; i++) {
         const struct goal inner = {.kind = MATCH_PART,
                                    .part = part->arguments[0],
                                    .slot = ulp_step_input(step, i),
                                    .next = next};
-        if (max ? ulp_slot_is_scalar(m->block, ulp_step_input(step, 1 - i), &zero) && zero == 0
-                : ulp_step_is(step, "Relu"))
+        if (ulp_slot_is_scalar(m->block, ulp_step_input(step, 1 - i), &zero) && zero == 0)
             return try_goal(m, step, &inner, NULL);
     }
     return false;
@@ -287,14 +274,16 @@ static bool match_call(struct match *m, const struct ulp_idiom_part *part, int s
                        const struct goal *next)
 {
     const struct ulp_step *step = producer(m, slot);
+    const struct function *f = find_function(part);
     const struct ulp_idiom saved = *m->out;
-    if (!step)
+    if (!step || !f)
         return false;
     if (strcmp(part->name, "softmax") == 0 && ulp_step_is(step, "Softmax") &&
         !match_softmax_axis(m, step))
         return false;
-    if (match_function(m, part, step, next) || match_power(m, part, step, next) ||
-        match_reduction(m, part, slot, next) ||
+    if ((strncmp(f->op, "Reduce", 6) == 0 ? match_reduction(m, part, f->op, slot, next)
+                                          : match_function(m, part, f->op, step, next)) ||
+        (f->exponent != 0 && match_power(m, part, f->exponent, step, next)) ||
         (strcmp(part->name, "relu") == 0 && match_relu(m, part, step, next)) ||
         (strcmp(part->name, "mean") == 0 && match_mean(m, part, slot, next)))
         return true;

@@ -11,6 +11,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "ops/product/quantize_rows.h"
+#include "run/idiom/idiom_read.h"
 #include "run/program/program.h"
 
 struct fuse {
@@ -34,22 +35,10 @@ enum {
     INPUT_COUNT
 };
 
-static int input_slot(const struct ulp_step *step, size_t i)
-{
-    return i < step->own_input_count ? step->inputs[i] : -1;
-}
-
 static const struct ulp_step *find_producer(const struct fuse *fuse, int slot, const char *op)
 {
     const struct ulp_step *step = ulp_block_producer(fuse->block, slot);
     return step && strcmp(step->bound.op->name, op) == 0 ? step : NULL;
-}
-
-/* What compiling knows of a slot's value: a weight, a scale, a zero point; NULL: nothing. */
-static const struct ulp_tensor *known_value(const struct fuse *fuse, int slot)
-{
-    const struct ulp_program_slot *s = slot >= 0 ? &fuse->block->slots[slot] : NULL;
-    return !s ? NULL : s->constant ? s->constant : s->known;
 }
 
 static bool is_byte(enum ulp_type type)
@@ -70,11 +59,11 @@ static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequant
     if (!dequantize || ulp_node_int(dequantize->bound.node, "block_size", 0) ||
         ulp_node_int(dequantize->bound.node, "output_dtype", 0))
         return false;
-    const struct ulp_tensor *scale = known_value(fuse, input_slot(dequantize, 1)),
-                            *zero = known_value(fuse, input_slot(dequantize, 2));
-    const struct ulp_tensor *x = &fuse->block->slots[input_slot(dequantize, 0)].shape;
+    const struct ulp_tensor *scale = ulp_slot_known(fuse->block, ulp_step_input(dequantize, 1)),
+                            *zero = ulp_slot_known(fuse->block, ulp_step_input(dequantize, 2));
+    const struct ulp_tensor *x = &fuse->block->slots[ulp_step_input(dequantize, 0)].shape;
     if (!scale || scale->type != ULP_TYPE_FLOAT || (!is_byte(x->type) && x->type != other) ||
-        (input_slot(dequantize, 2) >= 0 && !zero))
+        (ulp_step_input(dequantize, 2) >= 0 && !zero))
         return false;
     if (scale->count == 1)
         return !zero || zero->count == 1;
@@ -96,7 +85,7 @@ static int output_axis(const struct fuse *fuse, const struct ulp_step *step)
     const struct ulp_attribute *alpha = ulp_node_attribute(step->bound.node, "alpha"),
                                *beta = ulp_node_attribute(step->bound.node, "beta");
     if (ulp_node_int(step->bound.node, "transA", 0) || (alpha && alpha->f != 1) ||
-        (beta && beta->f != 1 && input_slot(step, 2) >= 0))
+        (beta && beta->f != 1 && ulp_step_input(step, 2) >= 0))
         return -1;
     return ulp_output_channels(op, rank, ulp_node_int(step->bound.node, "transB", 0));
 }
@@ -107,17 +96,17 @@ static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
                         const int slots[INPUT_COUNT])
 {
     const struct ulp_step *dequantize =
-        find_producer(fuse, input_slot(step, 2), "DequantizeLinear");
+        find_producer(fuse, ulp_step_input(step, 2), "DequantizeLinear");
     const struct ulp_tensor *scale =
-        dequantize ? known_value(fuse, input_slot(dequantize, 1)) : NULL;
+        dequantize ? ulp_slot_known(fuse->block, ulp_step_input(dequantize, 1)) : NULL;
     const struct ulp_tensor *bias =
-        dequantize ? &fuse->block->slots[input_slot(dequantize, 0)].shape : NULL;
+        dequantize ? &fuse->block->slots[ulp_step_input(dequantize, 0)].shape : NULL;
     const struct ulp_tensor *zero =
-        dequantize ? known_value(fuse, input_slot(dequantize, 2)) : NULL;
-    const struct ulp_tensor *x = known_value(fuse, slots[X_SCALE]),
-                            *w = known_value(fuse, slots[W_SCALE]);
+        dequantize ? ulp_slot_known(fuse->block, ulp_step_input(dequantize, 2)) : NULL;
+    const struct ulp_tensor *x = ulp_slot_known(fuse->block, slots[X_SCALE]),
+                            *w = ulp_slot_known(fuse->block, slots[W_SCALE]);
     if (!scale || bias->type != ULP_TYPE_INT32 || bias->rank != 1 ||
-        (input_slot(dequantize, 2) >= 0 && !zero) ||
+        (ulp_step_input(dequantize, 2) >= 0 && !zero) ||
         (scale->count != 1 && scale->count != (size_t)bias->dims[0]))
         return -1;
     for (size_t i = 0; zero && i < zero->count; i++)
@@ -130,7 +119,7 @@ static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
               0x1p-22 * fabs(product)))
             return -1;
     }
-    return input_slot(dequantize, 0);
+    return ulp_step_input(dequantize, 0);
 }
 
 static struct ulp_attribute integer_attribute(const char *name, int64_t value)
@@ -214,11 +203,11 @@ static double clip_bound(const struct fuse *fuse, const struct ulp_step *clip, s
                          const char *name, double none)
 {
     const struct ulp_attribute *given = ulp_node_attribute(clip->bound.node, name);
-    const struct ulp_tensor *known = known_value(fuse, input_slot(clip, input));
-    return given                         ? given->f
-           : input_slot(clip, input) < 0 ? none
-           : known                       ? ulp_tensor_get(known, 0)
-                                         : NAN;
+    const struct ulp_tensor *known = ulp_slot_known(fuse->block, ulp_step_input(clip, input));
+    return given                             ? given->f
+           : ulp_step_input(clip, input) < 0 ? none
+           : known                           ? ulp_tensor_get(known, 0)
+                                             : NAN;
 }
 
 /* Has the Relu or Clip no effect before that step, since it quantises to a narrower range? */
@@ -226,8 +215,8 @@ static bool is_redundant(const struct fuse *fuse, const struct ulp_step *clip,
                          const struct ulp_step *next)
 {
     const bool relu = strcmp(clip->bound.op->name, "Relu") == 0;
-    const struct ulp_tensor *scale = known_value(fuse, input_slot(next, 1)),
-                            *zero = known_value(fuse, input_slot(next, 2));
+    const struct ulp_tensor *scale = ulp_slot_known(fuse->block, ulp_step_input(next, 1)),
+                            *zero = ulp_slot_known(fuse->block, ulp_step_input(next, 2));
     double low, high;
     if (strcmp(next->bound.op->name, "QuantizeLinear") != 0 || !scale || scale->count != 1 ||
         !zero || zero->count != 1 || ulp_element_is_float(zero->element))
@@ -261,25 +250,25 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
     if ((step->bound.op->domain && *step->bound.op->domain) ||
         !ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT))
         return ULP_OK;
-    const struct ulp_step *x = find_producer(fuse, input_slot(step, 0), "DequantizeLinear");
-    const struct ulp_step *w = find_producer(fuse, input_slot(step, 1), "DequantizeLinear");
+    const struct ulp_step *x = find_producer(fuse, ulp_step_input(step, 0), "DequantizeLinear");
+    const struct ulp_step *w = find_producer(fuse, ulp_step_input(step, 1), "DequantizeLinear");
     const int axis = w ? output_axis(fuse, step) : -1;
     if (axis < 0 || !is_quantised(fuse, x, -1, ULP_TYPE_INT16) ||
         !is_quantised(fuse, w, axis, ULP_TYPE_INT4))
         return ULP_OK;
     /* other kernels of INT16 and of INT4 are not known */
     unsigned lanes =
-        is_byte(type_of(fuse, input_slot(x, 0))) && is_byte(type_of(fuse, input_slot(w, 0)))
+        is_byte(type_of(fuse, ulp_step_input(x, 0))) && is_byte(type_of(fuse, ulp_step_input(w, 0)))
             ? ULP_INTEGER_LANES
             : ULP_INTEGER_FIXED;
     if (find_unclipped(fuse, step->outputs[0]) < 0)
         lanes &= ~(unsigned)ULP_INTEGER_ORT;
     for (size_t i = 0; i < 3; i++) {
-        slots[X + i] = input_slot(x, i);
-        slots[W + i] = input_slot(w, i);
+        slots[X + i] = ulp_step_input(x, i);
+        slots[W + i] = ulp_step_input(w, i);
     }
     slots[INTEGER_BIAS] = integer_bias(fuse, step, slots);
-    slots[BIAS] = slots[INTEGER_BIAS] < 0 ? input_slot(step, 2) : -1;
+    slots[BIAS] = slots[INTEGER_BIAS] < 0 ? ulp_step_input(step, 2) : -1;
     return add_form(fuse, step, step, ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT),
                     NULL, lanes, slots, FACTOR_COUNT, error);
 }
@@ -289,13 +278,14 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
 static int64_t find_blocks(const struct fuse *fuse, const struct ulp_step *w, int64_t columns)
 {
     enum { USUAL = 32, LEAST = 16 };
-    const struct ulp_tensor *codes = known_value(fuse, input_slot(w, 0)),
-                            *scale = known_value(fuse, input_slot(w, 1));
+    const struct ulp_tensor *codes = ulp_slot_known(fuse->block, ulp_step_input(w, 0)),
+                            *scale = ulp_slot_known(fuse->block, ulp_step_input(w, 1));
     const int64_t block = ulp_node_int(w->bound.node, "block_size", 0);
-    const int zero = input_slot(w, 2);
+    const int zero = ulp_step_input(w, 2);
     int64_t axis = ulp_node_int(w->bound.node, "axis", 1);
     if (!codes || !scale || codes->rank != 2 || ulp_element_is_float(codes->element) ||
-        ulp_type_rows[codes->type].file_bits > 8 || (zero >= 0 && !known_value(fuse, zero)) ||
+        ulp_type_rows[codes->type].file_bits > 8 ||
+        (zero >= 0 && !ulp_slot_known(fuse->block, zero)) ||
         fuse->block->slots[w->outputs[0]].of_default ||
         !ulp_block_is_own(fuse->block, w->outputs[0]))
         return 0;
@@ -349,7 +339,7 @@ int64_t ulp_step_coded_block(struct ulp_program *program, const struct ulp_block
     const enum ulp_type from = x ? block->slots[x->inputs[0]].shape.type : ULP_TYPE_UINT16;
     const bool half = block->slots[step->inputs[0]].shape.type == ULP_TYPE_FLOAT16;
     const struct ulp_tensor *bias =
-        input_slot(step, 2) < 0 ? NULL : &block->slots[input_slot(step, 2)].shape;
+        ulp_step_input(step, 2) < 0 ? NULL : &block->slots[ulp_step_input(step, 2)].shape;
     const int64_t found = find_weight_blocks(fuse, step->inputs[1], gemm);
     const int result = found ? find_unclipped(fuse, step->outputs[0]) : -1;
     if (result < 0 || (half && x) || (from != ULP_TYPE_INT16 && from != ULP_TYPE_UINT16) ||
@@ -366,7 +356,7 @@ static enum ulp_status fuse_weights(const struct fuse *fuse, struct ulp_step *st
     const struct ulp_own_operator own = {.op = "DequantizedMatMul",
                                          .count = 1,
                                          .attributes = {integer_attribute("block_size", block)}};
-    const int slots[] = {step->inputs[0], step->inputs[1], input_slot(step, 2)};
+    const int slots[] = {step->inputs[0], step->inputs[1], ulp_step_input(step, 2)};
     return block ? add_form(fuse, step, step, NULL, &own, ULP_INTEGER_ORT, slots,
                             slots[2] < 0 ? 2 : 3, error)
                  : ULP_OK;
@@ -377,11 +367,11 @@ static bool is_quantising(const struct fuse *fuse, const struct ulp_step *step)
 {
     if (strcmp(step->bound.op->name, "QuantizeLinear") != 0)
         return false;
-    const struct ulp_tensor *scale = known_value(fuse, input_slot(step, 1)),
-                            *zero = known_value(fuse, input_slot(step, 2));
+    const struct ulp_tensor *scale = ulp_slot_known(fuse->block, ulp_step_input(step, 1)),
+                            *zero = ulp_slot_known(fuse->block, ulp_step_input(step, 2));
     const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
     return scale && scale->count == 1 && scale->type == ULP_TYPE_FLOAT &&
-           (input_slot(step, 2) < 0 || (zero && zero->count == 1)) &&
+           (ulp_step_input(step, 2) < 0 || (zero && zero->count == 1)) &&
            !ulp_node_int(step->bound.node, "block_size", 0) &&
            !ulp_node_int(step->bound.node, "output_dtype", 0) &&
            (is_byte(type) || type == ULP_TYPE_INT16);
@@ -426,10 +416,10 @@ static enum ulp_status fuse_bytes(const struct fuse *fuse, struct ulp_step *step
         if (type == ULP_TYPE_INT8 && fuse->block->slots[x->inputs[0]].constant)
             lanes &= ULP_INTEGER_FIXED;
         for (size_t k = 0; k < 3; k++)
-            slots[count++] = input_slot(x, k);
+            slots[count++] = ulp_step_input(x, k);
     }
-    slots[count++] = input_slot(step, 1);
-    slots[count++] = input_slot(step, 2);
+    slots[count++] = ulp_step_input(step, 1);
+    slots[count++] = ulp_step_input(step, 2);
     struct ulp_own_operator own_form = {.op = op, .keeps = true, .count = 1};
     own_form.attributes[0] = (struct ulp_attribute){.name = "raise",
                                                     .kind = ULP_ATTRIBUTE_FLOAT,
@@ -459,8 +449,8 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
         return ULP_OK;
     for (size_t i = 0; i < FACTOR_COUNT; i++)
         slots[i] = form->from[i] < 0 ? -1 : product->inputs[form->from[i]];
-    slots[Y_SCALE] = input_slot(step, 1);
-    slots[Y_ZERO] = input_slot(step, 2);
+    slots[Y_SCALE] = ulp_step_input(step, 1);
+    slots[Y_ZERO] = ulp_step_input(step, 2);
     return add_form(fuse, step, product,
                     ulp_operator_integer(product->bound.op->name,
                                          relu ? ULP_INTEGER_RELU : ULP_INTEGER_QUANTIZED),

@@ -146,25 +146,20 @@ static bool is_apart(const struct ulp_kernels *kernels, const struct ulp_step *s
 static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_error *error)
 {
     const struct ulp_block *block = kernels->block;
-    const size_t steps = block->step_count;
-    ULP_TAKE(kernels->first_reader, kernels->memory, steps + 2, error);
-    for (int fill = 0; fill < 2; fill++) {
-        for (size_t s = 0; s < steps; s++)
-            for (size_t i = 0; i < block->steps[s].input_count && !block->steps[s].folded; i++) {
-                const struct ulp_step *from = ulp_block_producer(block, block->steps[s].inputs[i]);
-                if (!from || from->folded)
-                    continue;
-                const size_t at = (size_t)(from - block->steps);
-                if (fill)
-                    kernels->readers[kernels->first_reader[at + 1]++] = (int)s;
-                else
-                    kernels->first_reader[at + 2]++;
-            }
-        for (size_t s = 0; s < steps && !fill; s++)
-            kernels->first_reader[s + 2] += kernels->first_reader[s + 1];
-        if (!fill)
-            ULP_TAKE(kernels->readers, kernels->memory, kernels->first_reader[steps + 1] + 1,
-                     error);
+    const struct ulp_reading *all;
+    size_t count = 0;
+    ULP_TAKE(kernels->first_reader, kernels->memory, block->step_count + 1, error);
+    ULP_TAKE(kernels->readers, kernels->memory, block->readers.first[block->readers.slot_count] + 1,
+             error);
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        for (size_t o = 0; o < step->output_count && !step->folded; o++) {
+            const size_t readings = ulp_block_readings(block, step->outputs[o], &all);
+            for (size_t r = 0; r < readings && all[r].step >= 0; r++)
+                if (!block->steps[all[r].step].folded)
+                    kernels->readers[count++] = all[r].step;
+        }
+        kernels->first_reader[s + 1] = count;
     }
     return ULP_OK;
 }
