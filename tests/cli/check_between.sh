@@ -123,6 +123,9 @@ expect 0 "a GPU" "$program" audit plain.onnx -i text.npz --between fp16@v100,fp1
 fields gpu.json 'r["nats"] == 0 or any("@v100" in c["what"] and c["closes"] == 1 for c in r["changes"])' "a GPU"
 expect 0 "equal ones" "$program" audit plain.onnx -i text.npz --between fp64,mpfr:60 -q --json equal.json
 fields equal.json 'r["nats"] < 1e-12' "equal ones"
+# what a causal order hides is 0 for certain: no row of probabilities is left to MPFR
+expect 0 "hidden keys" "$program" audit cached.onnx -i text.npz -a fp64 -q --no-attribute
+shows out "(106 bits); 0 of" "hidden keys"
 # formats of caches: as --between says them, and the channel that stands out is named; a scale of a channel closes what it costs
 expect 0 "caches" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8 -q --json kv.json
 expect 0 "as between" "$program" audit cached.onnx -i text.npz --between fp64,written-attention=kernel,fp64,kv=int8-row -q --json as.json

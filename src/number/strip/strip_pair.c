@@ -264,6 +264,9 @@ static void compute_function(struct chunk *c)
     ulp_function_pairs(c->primitive, c->z.high, c->z.low, c->z.error, c->x.high, c->x.low,
                        c->y.high, c->y.low, c->n);
     leave_doubles(&c->z, c->n);
+    for (size_t i = 0; c->primitive == ULP_PRIMITIVE_EXP && i < c->n; i++)
+        if (c->x.high[i] == -INFINITY) /* of what a mask hides */
+            c->z.high[i] = c->z.low[i] = c->z.error[i] = 0;
     const bool errors = c->k->look(c->x.error, c->n) | c->k->look(c->y.error, c->n);
     for (size_t i = 0; errors && i < c->n; i++) {
         const struct ulp_strip_pair u = at(&c->x, i), v = at(&c->y, i);

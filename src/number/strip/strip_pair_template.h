@@ -29,10 +29,13 @@ KERNEL(add)
         const double v = ulp_pair_join(s, se + t, &vl);
         const double w = te + vl, h = ulp_pair_join(v, w, &zl);
         const bool exact = te == 0 && (se == 0 || t == 0);
-        const double own = exact ? 0 : 0x1.9p-105 * fabs(h);
-        z->high[i] = h == 0 && s == 0 ? s : h; /* -0 - 0 */
-        z->low[i] = zl;
-        z->error[i] = s - s == 0 ? (x->error[i] + y->error[i] + own) * SLACK : NAN;
+        const double own = exact ? 0 : 0x1.9p-105 * fabs(h), errors = x->error[i] + y->error[i];
+        /* an infinite operand is the sum, as what a mask hides; an infinite sum of others is not */
+        const bool infinite = fabs(s) == INFINITY && errors < INFINITY &&
+                              (fabs(x->high[i]) == INFINITY || fabs(y->high[i]) == INFINITY);
+        z->high[i] = infinite || (h == 0 && s == 0) ? s : h; /* -0 - 0 */
+        z->low[i] = infinite ? 0 : zl;
+        z->error[i] = infinite ? 0 : s - s == 0 ? (errors + own) * SLACK : NAN;
     }
 }
 
@@ -49,12 +52,13 @@ KERNEL(mul)
         const bool zero = a == 0 || b == 0,
                    fits = fabs(a) <= ULP_PAIR_MOST && fabs(b) <= ULP_PAIR_MOST &&
                           (zero || (size >= ULP_PAIR_LEAST && size <= ULP_PAIR_MOST)),
-                   exact = zero || (al == 0 && bl == 0);
+                   exact = zero || (al == 0 && bl == 0),
+                   certain = (a == 0 && ea == 0) || (b == 0 && eb == 0); /* zero, whatever else */
         const double own = exact ? 0 : 0x1.cp-104 * size;
         z->high[i] = zero ? p : h;
         z->low[i] = zero ? 0 : l;
         z->error[i] = fits ? ((fabs(a) + ea) * eb * SLACK + fabs(b) * ea * SLACK + own) * SLACK +
-                                 (ea + eb > 0 ? TINY : 0)
+                                 (ea + eb > 0 && !certain ? TINY : 0)
                            : NAN;
     }
 }
@@ -82,7 +86,7 @@ KERNEL(div)
         z->low[i] = zero ? 0 : l;
         z->error[i] = fits
                           ? ((ea / (wide - eb) + size * (eb / (wide - eb))) * SLACK + own) * SLACK +
-                                (ea + eb > 0 ? TINY : 0)
+                                (ea > 0 || (eb > 0 && !zero) ? TINY : 0)
                           : NAN;
     }
 }
