@@ -14,18 +14,6 @@
 #include "base/memory/alloc.h"
 #include "run/program/program.h"
 
-static void add_more(const struct ulp_page *page, size_t listed, size_t shown)
-{
-    if (shown && listed > shown)
-        ulp_text_add(page->out, "  ... and %zu more (--show 0 lists all)\n", listed - shown);
-}
-
-/* May one more line be shown? */
-static bool take_line(size_t *listed, size_t shown)
-{
-    return ++*listed <= shown || shown == 0;
-}
-
 /* ---- the head ---- */
 
 static void say_read(struct ulp_text *out, const struct ulp_engine_map *built)
@@ -66,8 +54,6 @@ void ulp_engine_headline(const struct ulp_engine_map *built, const struct ulp_wi
                            : "what that costs at the outputs");
 }
 
-/* ---- wishes ---- */
-
 bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes)
 {
     const size_t *counts = wishes->counts;
@@ -87,89 +73,43 @@ bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes)
     return well;
 }
 
-static void add_wish(const struct ulp_page *page, const struct ulp_engine_map *built,
-                     const struct ulp_wish *wish)
-{
-    ulp_text_show(page->out, "  %s:%s: %s", wish->pattern, wish->type,
-                  ulp_wish_verdict_name(wish->verdict));
-    if (wish->verdict == ULP_WISH_OBEYED && *wish->ran && strcmp(wish->ran, wish->type) != 0)
-        ulp_text_add(page->out, " (as %s)", wish->ran);
-    if (wish->node >= 0) {
-        ulp_text_show(page->out, ": %s ran in %s",
-                      ulp_program_node_name(built->program, (size_t)wish->node), wish->ran);
-        ulp_text_show(page->out, ", in layer %s", built->layers[wish->layer].layer->name);
-        if (wish->disobeyed > 1)
-            ulp_text_add(page->out, "; so did %zu more", wish->disobeyed - 1);
-    }
-    if (wish->unknown && wish->verdict != ULP_WISH_OBEYED)
-        ulp_text_add(page->out, "; of %zu node%s nothing is told", wish->unknown,
-                     wish->unknown == 1 ? "" : "s");
-    if (*wish->hint)
-        ulp_text_show(page->out, ": %s", wish->hint);
-    ulp_text_add(page->out, "\n");
-}
+/* ---- beside the tables ---- */
 
-static void add_wishes(const struct ulp_page *page, const struct ulp_engine_map *built,
-                       const struct ulp_wishes *wishes, size_t shown)
+static json_t *make_notes(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
 {
-    static const enum ulp_wish_verdict order[] = {ULP_WISH_DISOBEYED, ULP_WISH_PARTLY,
-                                                  ULP_WISH_NO_MATCH, ULP_WISH_UNKNOWABLE,
-                                                  ULP_WISH_OBEYED};
-    size_t listed = 0, disobeyed = 0, quantised = 0;
-    ulp_text_add(page->out, "\n%sconstraints%s\n", page->bold, page->off);
-    for (size_t v = 0; v < sizeof order / sizeof *order; v++)
-        for (size_t w = 0; w < wishes->count; w++)
-            if (wishes->items[w].verdict == order[v] && take_line(&listed, shown))
-                add_wish(page, built, &wishes->items[w]);
-    add_more(page, listed, shown);
-    for (size_t w = 0; w < wishes->count; w++)
+    struct ulp_text kinds = {0};
+    size_t disobeyed = 0, quantised = 0;
+    json_t *notes = json_array();
+    for (int k = 0; k <= ULP_BUILT_LOST; k++)
+        if (built->kinds[k])
+            ulp_text_add(&kinds, "%s%zu %s", kinds.length ? ", " : "", built->kinds[k],
+                         ulp_engine_map_kind_name((enum ulp_engine_map_kind)k));
+    ulp_note_text(&notes, "nodes", &kinds);
+    for (size_t w = 0; wishes && w < wishes->count; w++)
         if (wishes->items[w].disobeyed)
             ++*(strcmp(wishes->items[w].ran, "int8") == 0 ? &quantised : &disobeyed);
     if (quantised)
-        ulp_text_add(page->out,
-                     "  nodes between Q/DQ run in INT8: take QuantizeLinear and "
-                     "DequantizeLinear away, of the values that\n  they read and of their "
-                     "weights, where another type is wanted\n");
+        ulp_note_add(&notes, "quantised",
+                     "nodes between Q/DQ run in INT8: take QuantizeLinear and DequantizeLinear "
+                     "away, of the values that they read and of their weights, where another type "
+                     "is wanted");
     if (disobeyed)
-        ulp_page_wrapped(
-            page,
-            "  trtexec takes constraints for hints without "
-            "--precisionConstraints=obey, and a node needs both --layerPrecisions and "
-            "--layerOutputTypes; or put the types into the graph (ulpscope plan writes "
-            "it)",
-            2, 0);
-}
-
-/* ---- what ran, and what became of the nodes ---- */
-
-static void add_kinds(const struct ulp_page *page, const struct ulp_engine_map *built)
-{
-    ulp_text_add(page->out, "  nodes");
-    for (int k = 0; k <= ULP_BUILT_LOST; k++)
-        if (built->kinds[k])
-            ulp_text_add(page->out, "  %zu %s", built->kinds[k],
-                         ulp_engine_map_kind_name((enum ulp_engine_map_kind)k));
-    ulp_text_add(page->out, "\n");
-}
-
-static void add_assumed(const struct ulp_page *page, const struct ulp_engine_map *built)
-{
-    bool any = false;
+        ulp_note_add(&notes, "obeying",
+                     "trtexec takes constraints for hints without --precisionConstraints=obey, "
+                     "and a node needs both --layerPrecisions and --layerOutputTypes; or put the "
+                     "types into the graph (ulpscope plan writes it)");
     for (size_t l = 0; l < built->layer_count; l++) {
         const char *assumed = built->layers[l].assumed;
         size_t count = 0, first = 0;
         while (first < l && strcmp(built->layers[first].assumed, assumed) != 0)
             first++;
-        if (!*assumed || first < l)
-            continue;
         for (size_t k = l; k < built->layer_count; k++)
             count += strcmp(built->layers[k].assumed, assumed) == 0;
-        if (!any)
-            ulp_text_add(page->out, "\n%semulated otherwise, or assumed%s\n", page->bold,
-                         page->off);
-        any = true;
-        ulp_text_add(page->out, "  %zu layer%s: %s\n", count, count == 1 ? "" : "s", assumed);
+        if (*assumed && first == l)
+            ulp_note_add(&notes, "assumed", "or emulated otherwise, %zu layer%s: %s", count,
+                         count == 1 ? "" : "s", assumed);
     }
+    return notes;
 }
 
 /* ---- engine.json: doc/fields.md has its schema ---- */
@@ -210,6 +150,25 @@ static const char *name_node(const void *context, size_t index)
     return ((const struct document *)context)->built->nodes[index].name;
 }
 
+static void add_layer(struct ulp_json_writer *writer, const struct ulp_engine_map *built,
+                      ptrdiff_t layer)
+{
+    if (layer >= 0)
+        ulp_json_put(writer, "in_layer", ulp_json_text(built->layers[layer].layer->name));
+}
+
+static void add_wish(struct ulp_json_writer *writer, const void *wish, const void *context)
+{
+    const struct ulp_wish *it = wish;
+    add_layer(writer, ((const struct document *)context)->built, it->node >= 0 ? it->layer : -1);
+}
+
+static void add_change(struct ulp_json_writer *writer, const void *change, const void *context)
+{
+    add_layer(writer, ((const struct document *)context)->built,
+              (ptrdiff_t)((const struct ulp_engine_map_change *)change)->layer);
+}
+
 /* Of two engines the file of the first, too. */
 static void add_first(struct ulp_json_writer *writer, const void *changes, const void *context)
 {
@@ -242,11 +201,16 @@ static json_t *make_tiles(const struct ulp_engine_map *built, const struct ulp_w
 static void add_rest(struct ulp_json_writer *writer, const void *built, const void *context)
 {
     const struct document *d = context;
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map_changes, add_first, NULL}};
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_wish, add_wish, NULL},
+                                                 {&ulp_struct_engine_map_change, add_change, NULL},
+                                                 {&ulp_struct_engine_map_changes, add_first, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, context, name_node};
     struct ulp_headline head = {0};
     ulp_engine_headline(built, d->wishes, &head);
+    if (d->changes)
+        ulp_engine_changes_say(&head, d->changes);
     ulp_tiles_put(writer, &head, make_tiles(built, d->wishes));
+    ulp_json_put(writer, "notes", make_notes(built, d->wishes));
     if (d->wishes)
         ulp_json_struct(writer, "wishes", &ulp_struct_wishes, d->wishes, &how);
     if (d->changes)
@@ -267,24 +231,13 @@ static json_t *make_engine_document(const struct ulp_engine_map *built,
 /* ---- all of it ---- */
 
 enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
-                                    const struct ulp_wishes *wishes, size_t shown, int width,
-                                    bool colour, char **out, struct ulp_error *error)
+                                    const struct ulp_wishes *wishes,
+                                    const struct ulp_engine_map_changes *changes, size_t shown,
+                                    int width, bool colour, char **out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    struct ulp_headline head = {0};
-    const bool bad = ulp_engine_false_claim(built) ||
-                     (wishes && wishes->counts[ULP_WISH_OBEYED] < wishes->count);
-    ulp_engine_headline(built, wishes, &head);
-    ulp_page_headline(&page, bad ? page.red : "", &head);
-    ulp_headline_free(&page, &head);
-    add_kinds(&page, built);
-    if (wishes && wishes->count)
-        add_wishes(&page, built, wishes, shown);
-    add_assumed(&page, built);
-    ulp_page_tables(&page, "engine", make_engine_document(built, NULL, NULL), shown);
-    return ulp_page_take(&text, ULP_OK, out, error);
+    return ulp_document_text("engine", make_engine_document(built, wishes, changes), shown, width,
+                             colour, out, error);
 }
 
 enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,

@@ -233,7 +233,7 @@ static enum ulp_status add_how(struct making *making, const struct row *row,
     const char *term = ulp_expand(making, of, row->text[1], ", "),
                *text = ulp_expand(making, of, row->text[2],
                                   row->kind == ROW_NOTE || strchr(row->text[2], ' ') ? ", " : "\n");
-    if (!term || !text || making->status != ULP_OK)
+    if (!term || !text || !*text || making->status != ULP_OK)
         return making->status;
     struct ulp_document_block *block =
         add_block(making, row->kind == ROW_NOTE ? ULP_BLOCK_NOTE : ULP_BLOCK_HOW);

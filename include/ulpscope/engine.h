@@ -315,15 +315,14 @@ ULP_API enum ulp_status ulp_engine_map_costs_text(const struct ulp_engine_map *b
                                                   size_t shown, int width, bool colour, char **out,
                                                   struct ulp_error *error);
 
-/* The verdict first, in a sentence; then what ran, layer by layer, and what became of the nodes.
- * wishes may be NULL. shown: rows of each table; 0: all. Free *out with free(). */
+/* The verdict first, in a sentence (of two engines what differs); then what ran, layer by layer,
+ * and what became of the nodes. wishes and changes may be NULL. shown: rows of each table; 0: all.
+ * Free *out with free(). */
 ULP_API enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
-                                            const struct ulp_wishes *wishes, size_t shown,
-                                            int width, bool colour, char **out,
+                                            const struct ulp_wishes *wishes,
+                                            const struct ulp_engine_map_changes *changes,
+                                            size_t shown, int width, bool colour, char **out,
                                             struct ulp_error *error);
-ULP_API enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes *changes,
-                                                    size_t shown, int width, bool colour,
-                                                    char **out, struct ulp_error *error);
 /* Write engine.json (doc/fields.md). wishes and changes may be NULL. */
 ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                              const struct ulp_wishes *wishes,

@@ -161,7 +161,7 @@ TEST(two_engines)
     ck_assert_double_eq_tol(changes.second, output_error(&second, &truth), 1e-14);
     ck_assert(change->without == changes.first);
     ck_assert(changes.second != changes.first);
-    ck_ok(ulp_engine_map_changes_text(&changes, 0, 0, false, &summary, &why));
+    ck_ok(ulp_engine_map_text(&bad.built, NULL, &changes, 0, 0, false, &summary, &why));
     ck_assert_ptr_nonnull(strstr(summary, "fp16 into fp16"));
     free(summary);
     ck_ok(ulp_engine_map_write(&bad.built, NULL, &changes, ULP_OUTPUT_FOLDER, test_folder("out"),

@@ -100,7 +100,7 @@ TEST(plans)
             ck_assert_msg(wishes.counts[v] == cases[c].counts[v], "case %zu: %zu %s", c,
                           wishes.counts[v], ulp_wish_verdict_name((enum ulp_wish_verdict)v));
         check_wish(&wishes.items[0], cases[c].verdict, cases[c].ran, cases[c].hint);
-        ck_ok(ulp_engine_map_text(&subject.built, &wishes, 0, 0, false, &summary, &why));
+        ck_ok(ulp_engine_map_text(&subject.built, &wishes, NULL, 0, 0, false, &summary, &why));
         ck_assert_ptr_nonnull(strstr(summary, cases[c].verdict_text));
         free(summary);
         check_written(&subject, &wishes, cases[c].verdict_text);

@@ -106,13 +106,12 @@ static enum ulp_status write_engine(const void *of, enum ulp_output_kind as, con
 static enum ulp_status say_engine(const struct session *session, struct ulp_error *error)
 {
     const struct engine_options *options = session->options;
-    const int width = terminal_width(STDOUT_FILENO);
-    const bool colour = use_colour(STDOUT_FILENO);
+    const size_t last = options->paths[1] != NULL;
     char *text = NULL;
-    ULP_TRY(options->paths[1] ? ulp_engine_map_changes_text(&session->changes, options->shown,
-                                                            width, colour, &text, error)
-                              : ulp_engine_map_text(&session->built[0], &session->wishes,
-                                                    options->shown, width, colour, &text, error));
+    ULP_TRY(ulp_engine_map_text(&session->built[last], &session->wishes,
+                                last ? &session->changes : NULL, options->shown,
+                                terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
+                                error));
     const struct result result = {.of = session,
                                   .text = text,
                                   .write = write_engine,
