@@ -1,6 +1,8 @@
 /* ulp_quantise_run: ranges of the samples, then the search with them. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <ulpscope/quantise.h>
 #include <ulpscope/target.h>
 
@@ -54,70 +56,122 @@ static const struct ulp_scales_rule rules[] = {{ULP_CALIBRATOR_MAX, 0},
                                                {ULP_CALIBRATOR_PERCENTILE, 99.9}};
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* Of the lists the first with which the worst output of all samples is best. */
-static enum ulp_status choose_list(const struct ulp_model *model,
+/* Noise over signal of the worst output with each of the lists, as decibels of the mean over
+ * samples: one sample's worst output is as much chance as merit. judges: of those alone that chose
+ * no weights. */
+static enum ulp_status judge_lists(const struct ulp_model *model,
                                    const struct ulp_calibration_options *options,
-                                   const struct ulp_range_list *lists, size_t count,
+                                   const struct ulp_factor_ranges *lists, size_t count,
                                    const struct ulp_sample *samples, size_t sample_count,
-                                   size_t *best, struct ulp_error *error)
+                                   bool judges, double *db, struct ulp_error *error)
 {
     const struct ulp_scales_options run = {.thread_count = options->thread_count,
                                            .progress = options->progress};
     struct ulp_arithmetic lanes[RULES];
-    double worst[RULES], now[RULES];
+    double noise[RULES] = {0}, now[RULES], judged = 0;
     for (size_t l = 0; l < count; l++) {
         ULP_TRY(ulp_arithmetic_change(&lanes[l], &options->arithmetic, "scales=static", error));
-        lanes[l].ranges = &lists[l].ranges;
-        worst[l] = INFINITY;
+        lanes[l].ranges = &lists[l];
     }
     for (size_t s = 0; s < sample_count; s++) {
+        if (judges && !ulp_calibrate_judges(s, sample_count))
+            continue;
         ULP_TRY(ulp_scales_judge(model, samples[s].inputs, &run, lanes, count, now, error));
         for (size_t l = 0; l < count; l++)
-            worst[l] = ulp_math_min(worst[l], now[l]);
+            noise[l] += ulp_math_exp2(-now[l] / 10 * ulp_math_log2(10));
+        judged++;
     }
-    *best = 0;
-    for (size_t l = 1; l < count; l++)
-        *best = worst[l] > worst[*best] ? l : *best;
+    for (size_t l = 0; l < count; l++)
+        db[l] = noise[l] > 0 ? -10 * ulp_math_log10(noise[l] / judged) : INFINITY;
+    return ULP_OK;
+}
+
+/* Ranges and weights in one list. */
+static enum ulp_status join_lists(const struct ulp_factor_ranges *ranges,
+                                  const struct ulp_factor_ranges *weights, struct ulp_arena *memory,
+                                  struct ulp_factor_ranges *out, struct ulp_error *error)
+{
+    struct ulp_factor_range *items;
+    *out = *ranges;
+    ULP_TAKE(items, memory, ranges->count + weights->count + 1, error);
+    memcpy(items, ranges->items, ranges->count * sizeof *items);
+    memcpy(items + ranges->count, weights->items, weights->count * sizeof *items);
+    out->items = items;
+    out->count += weights->count;
+    qsort(items, out->count, sizeof *items, ulp_factor_range_order);
+    return ULP_OK;
+}
+
+/* What was found in the samples before the search; of `memory`. */
+struct prepared {
+    struct ulp_arena *memory;
+    struct ulp_factor_ranges ranges;
+    struct ulp_stretched_list stretched;
+    struct ulp_search_remedy weights; /* what: NULL: not tried */
+};
+
+/* Weights rounded by what the samples multiply them with stay where samples that did not choose
+ * them are better for it. */
+static enum ulp_status try_weights(const struct ulp_model *model,
+                                   const struct ulp_calibration_options *options,
+                                   const struct ulp_factor_ranges *weights,
+                                   const struct ulp_sample *samples, size_t count,
+                                   struct prepared *out, struct ulp_error *error)
+{
+    static char what[] = "weights rounded by the errors of their sums";
+    struct ulp_factor_ranges both[2] = {out->ranges, out->ranges};
+    double db[2];
+    if (!weights->count)
+        return ULP_OK;
+    ULP_TRY(join_lists(&out->ranges, weights, out->memory, &both[1], error));
+    ULP_TRY(judge_lists(model, options, both, 2, samples, count, true, db, error));
+    out->weights = (struct ulp_search_remedy){what, db[0], db[1], db[1] > db[0]};
+    out->ranges = both[out->weights.kept];
     return ULP_OK;
 }
 
 /* The ranges of the samples by the calibrator that is asked for, or by the best. */
-static enum ulp_status find_ranges(const struct ulp_model *model,
-                                   const struct ulp_quantise_options *options,
-                                   const struct formats *formats, const char *results,
-                                   const struct ulp_sample *samples, size_t count,
-                                   struct ulp_range_list *out, struct ulp_arena *memory,
-                                   struct ulp_stretched_list *stretched, struct ulp_error *error)
+static enum ulp_status prepare_ranges(const struct ulp_model *model,
+                                      const struct ulp_quantise_options *options,
+                                      const struct formats *formats, const char *results,
+                                      const struct ulp_sample *samples, size_t count,
+                                      struct prepared *out, struct ulp_error *error)
 {
     const struct ulp_search_options *search = &options->search;
     const struct ulp_scales_rule asked = {options->calibrator, options->percentile};
-    const size_t lists = options->best_calibrator ? RULES : 1;
+    const size_t list_count = options->best_calibrator ? RULES : 1;
     struct ulp_calibration_options calibration = {.allow_nonfinite_inputs =
                                                       search->allow_nonfinite_inputs,
                                                   .thread_count = search->thread_count,
                                                   .progress = search->progress};
-    struct ulp_range_list all[RULES] = {{{0}, NULL}};
+    struct ulp_factor_ranges lists[RULES], weights;
+    double db[RULES];
     size_t best = 0;
     char text[96];
     snprintf(text, sizeof text, "%s,factor=%s,unit=none", formats->plain, formats->calibrated);
     ULP_TRY(ulp_arithmetic_find(text, &calibration.arithmetic, error));
-    enum ulp_status status = ulp_scales_calibrate(model, samples, count, &calibration, results,
-                                                  options->best_calibrator ? rules : &asked, lists,
-                                                  all, memory, stretched, error);
-    if (status == ULP_OK && lists > 1)
-        status = choose_list(model, &calibration, all, lists, samples, count, &best, error);
-    if (status == ULP_OK) {
-        *out = all[best];
-        all[best] = (struct ulp_range_list){0};
-    }
-    for (size_t l = 0; l < lists; l++)
-        ulp_range_list_free(&all[l]);
-    return status;
+    ULP_TRY(ulp_scales_calibrate(model, samples, count, &calibration, results,
+                                 options->best_calibrator ? rules : &asked, list_count, lists,
+                                 out->memory, &out->stretched, &weights, error));
+    if (list_count > 1)
+        ULP_TRY(
+            judge_lists(model, &calibration, lists, list_count, samples, count, false, db, error));
+    for (size_t l = 1; l < list_count; l++)
+        best = db[l] > db[best] ? l : best;
+    out->ranges = lists[best];
+    return try_weights(model, &calibration, &weights, samples, count, out, error);
 }
 
-static enum ulp_status report_stretched(const struct ulp_stretched_list *list,
-                                        struct ulp_search *out, struct ulp_error *error)
+static enum ulp_status report_prepared(const struct prepared *prepared, struct ulp_search *out,
+                                       struct ulp_error *error)
 {
+    const struct ulp_stretched_list *list = &prepared->stretched;
+    ULP_TAKE(out->remedies, out->memory, 1, error);
+    if (prepared->weights.what) {
+        out->remedies[out->remedy_count++] = prepared->weights;
+        out->remedies->what = ulp_arena_copy(out->memory, prepared->weights.what);
+        ULP_TRY(ulp_taken(out->remedies->what, error));
+    }
     ULP_TAKE(out->stretched, out->memory, list->count + 1, error);
     for (size_t i = 0; i < list->count; i++) {
         const struct ulp_stretched *from = &list->items[i];
@@ -146,14 +200,14 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     struct ulp_quantise_options wanted = *options;
     struct formats found;
     struct ulp_target_name target;
-    ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
-    struct ulp_stretched_list stretched = {0};
+    struct prepared prepared = {0};
     if (search.target_count && !ulp_target_read(search.targets[0], &target))
         return ulp_target_refuse(search.targets[0], error);
     if (!(options->share >= 0 && options->share <= 1))
         return ulp_fail(error, ULP_ERROR_USAGE, "share: %g: expected 0 to 1", options->share);
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
+    prepared.memory = memory;
     const struct ulp_target_integers *integers =
         search.target_count ? ulp_target_integers(target.target) : NULL;
     const char *formats[] = {integers ? integers->format : "int8", "fp32"};
@@ -164,9 +218,9 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     ULP_TRY(look_at_formats(&search, &found, error));
     wanted.search = search;
     if (found.calibrated)
-        ULP_TRY(find_ranges(model, &wanted, &found, integers ? integers->results : "", samples,
-                            sample_count, &ranges, memory, &stretched, error));
-    search.ranges = found.calibrated ? &ranges.ranges : search.ranges;
+        ULP_TRY(prepare_ranges(model, &wanted, &found, integers ? integers->results : "", samples,
+                               sample_count, &prepared, error));
+    search.ranges = found.calibrated ? &prepared.ranges : search.ranges;
     search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;
     if (found.scaled && !search.cost)
@@ -178,7 +232,7 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
             found.most - (options->share > 0 ? options->share : 1) * (found.most - found.least);
     ULP_TRY(
         ulp_search_run(model, &search, samples, sample_count, held_out, held_count, out, error));
-    const enum ulp_status status = report_stretched(&stretched, out, error);
+    const enum ulp_status status = report_prepared(&prepared, out, error);
     if (status != ULP_OK)
         ulp_search_free(out);
     return status;

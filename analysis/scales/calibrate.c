@@ -127,8 +127,9 @@ static enum ulp_status run_delayed(struct ulp_calibrating *c, const struct ulp_s
     struct ulp_delayed_run *run = &c->runs[c->run_count];
     ULP_TAKE(items, c->memory, c->count + 1, error);
     for (size_t i = 0; i < c->count; i++)
-        items[i] = (struct ulp_factor_range){c->items[i]->node, c->items[i]->factor,
-                                             c->items[i]->range, 0};
+        items[i] = (struct ulp_factor_range){.node = c->items[i]->node,
+                                             .factor = c->items[i]->factor,
+                                             .largest = c->items[i]->range};
     qsort(items, c->count, sizeof *items, ulp_factor_range_order);
     const struct ulp_factor_ranges ranges = {c->count, items, NULL};
     ULP_TRY(ulp_arithmetic_change(&lanes[0], &c->options->arithmetic, "scales=static", error));
@@ -187,15 +188,12 @@ static enum ulp_status end_sample(struct ulp_calibrating *c, const char *sample,
     return ULP_OK;
 }
 
-/* By node and factor, of an arena of the list's own. */
+/* By node and factor, into memory. */
 static enum ulp_status list_ranges(const struct ulp_calibrating *c,
-                                   const struct ulp_scales_rule *rule, struct ulp_range_list *out,
-                                   struct ulp_error *error)
+                                   const struct ulp_scales_rule *rule, struct ulp_arena *memory,
+                                   struct ulp_factor_ranges *out, struct ulp_error *error)
 {
-    struct ulp_arena *memory;
     struct ulp_factor_range *items;
-    ULP_TRY(ulp_arena_create(&memory, ulp_arena_budget(c->memory), error));
-    *out = (struct ulp_range_list){.memory = memory};
     ULP_TAKE(items, memory, c->factor_count + 1, error);
     for (size_t s = 0; s < c->count; s++) {
         const struct ulp_seen *seen = c->items[s];
@@ -203,15 +201,17 @@ static enum ulp_status list_ranges(const struct ulp_calibrating *c,
         ULP_TRY(ulp_calibrate_range(c, seen, rule, &ends, error));
         for (size_t i = 0; i < c->factor_count; i++)
             if (c->factors[i].of == seen)
-                items[i] = (struct ulp_factor_range){ulp_arena_copy(memory, c->factors[i].node),
-                                                     c->factors[i].factor, ends.largest,
-                                                     seen->scaling.zero_point ? ends.least
-                                                                              : -ends.largest};
+                items[i] =
+                    (struct ulp_factor_range){.node = ulp_arena_copy(memory, c->factors[i].node),
+                                              .factor = c->factors[i].factor,
+                                              .largest = ends.largest,
+                                              .least = seen->scaling.zero_point ? ends.least
+                                                                                : -ends.largest};
     }
     for (size_t i = 0; i < c->factor_count; i++)
         ULP_TRY(ulp_taken(items[i].node, error));
     qsort(items, c->factor_count, sizeof *items, ulp_factor_range_order);
-    out->ranges = (struct ulp_factor_ranges){c->factor_count, items, "ranges"};
+    *out = (struct ulp_factor_ranges){c->factor_count, items, "ranges"};
     return ULP_OK;
 }
 
@@ -257,9 +257,11 @@ static enum ulp_status look_at_samples(struct ulp_calibrating *c, const struct u
     const struct ulp_scales_options looking = {.arithmetic = options->arithmetic,
                                                .thread_count = options->thread_count,
                                                .progress = options->progress};
-    const struct ulp_factor_taker taker = {add_factor, c, c->results ? c->results : ""};
+    const struct ulp_factor_taker taker = {add_factor, c->results ? ulp_calibrate_weight : NULL, c,
+                                           c->results ? c->results : ""};
     ULP_TAKE(c->runs, c->memory, c->sample_count + 1, error);
     for (size_t s = 0; s < c->sample_count; s++) {
+        c->fits_now = !ulp_calibrate_judges(s, c->sample_count);
         if (!options->allow_nonfinite_inputs)
             ULP_TRY(ulp_judge_inputs(samples[s].inputs, samples[s].name, error));
         ULP_TRY(ulp_scales_tell(c->model, samples[s].inputs, &looking, &taker, error));
@@ -278,9 +280,10 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      const struct ulp_sample *samples, size_t sample_count,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
-                                     size_t count, struct ulp_range_list *lists,
-                                     struct ulp_arena *stretched_memory,
-                                     struct ulp_stretched_list *stretched, struct ulp_error *error)
+                                     size_t count, struct ulp_factor_ranges *lists,
+                                     struct ulp_arena *results_memory,
+                                     struct ulp_stretched_list *stretched,
+                                     struct ulp_factor_ranges *weights, struct ulp_error *error)
 {
     struct ulp_calibrating c = {.model = model,
                                 .options = options,
@@ -298,8 +301,9 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
     }
     ULP_TRY(look_at_samples(&c, samples, error));
     for (size_t r = 0; r < count; r++)
-        ULP_TRY(list_ranges(&c, &rules[r], &lists[r], error));
-    return ulp_calibrate_stretched(&c, stretched_memory, stretched, error);
+        ULP_TRY(list_ranges(&c, &rules[r], results_memory, &lists[r], error));
+    ULP_TRY(ulp_calibrate_fit(&c, results_memory, weights, error));
+    return ulp_calibrate_stretched(&c, results_memory, stretched, error);
 }
 
 enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sample *samples,
@@ -313,7 +317,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
                                           .sample_count = sample_count};
     const struct ulp_scales_rule rule = {options->calibrator, options->percentile};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
-    ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
+    struct ulp_factor_ranges ranges;
     if (missed)
         *missed = NULL;
     ULP_TRY(check_calibration_options(options, error));
@@ -322,8 +326,8 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
     calibrating.counts =
         rule.calibrator != ULP_CALIBRATOR_MAX && !ulp_calibrates_delayed(&calibrating);
     ULP_TRY(look_at_samples(&calibrating, samples, error));
-    ULP_TRY(list_ranges(&calibrating, &rule, &ranges, error));
-    ULP_TRY(ulp_calibrate_write(&calibrating, &ranges.ranges, path, error));
+    ULP_TRY(list_ranges(&calibrating, &rule, memory, &ranges, error));
+    ULP_TRY(ulp_calibrate_write(&calibrating, &ranges, path, error));
     return missed && ulp_calibrates_delayed(&calibrating)
                ? ulp_calibrate_say_lost(&calibrating, missed, error)
                : ULP_OK;

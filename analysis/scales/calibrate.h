@@ -54,8 +54,12 @@ struct ulp_calibrating {
     } * factors;
     size_t factor_count, factor_capacity;
     size_t sample_count;
-    bool counts;         /* the ends of values are not enough */
-    const char *results; /* operators whose results have ranges, too; NULL: none */
+    bool counts;          /* the ends of values are not enough */
+    const char *results;  /* operators whose results have ranges, too; NULL: none */
+    struct ulp_fit *fits; /* calibrate_fit.c: weights */
+    size_t fit_count, fit_capacity;
+    bool fits_now; /* the sample's rows count */
+    double *fit_room;
     struct ulp_delayed_lost *lost;
     size_t lost_count, lost_capacity;
     struct ulp_delayed_run *runs; /* by sample */
@@ -78,6 +82,14 @@ struct ulp_ends {
 enum ulp_status ulp_calibrate_range(const struct ulp_calibrating *c, const struct ulp_seen *seen,
                                     const struct ulp_scales_rule *rule, struct ulp_ends *out,
                                     struct ulp_error *error);
+/* calibrate_fit.c: one product's rows (struct ulp_factor_taker); then the weights, as ranges of
+ * their own, into memory. */
+enum ulp_status ulp_calibrate_weight(void *calibrating, const char *node, const char *name,
+                                     const struct ulp_scaling *scaling,
+                                     const struct ulp_contraction *problem, int side,
+                                     struct ulp_error *error);
+enum ulp_status ulp_calibrate_fit(const struct ulp_calibrating *c, struct ulp_arena *memory,
+                                  struct ulp_factor_ranges *out, struct ulp_error *error);
 /* calibrate_stretched.c: ranges that few values, or one sample, stretch; into memory. */
 enum ulp_status ulp_calibrate_stretched(const struct ulp_calibrating *c, struct ulp_arena *memory,
                                         struct ulp_stretched_list *out, struct ulp_error *error);

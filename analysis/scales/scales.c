@@ -104,6 +104,23 @@ static const char *name_of_slot(const struct looking *looking, int slot)
     return looking->forward.program->main->slots[slot].name;
 }
 
+/* Is the factor all of a constant that nobody else reads, and no caller replaces? */
+static bool is_own_weight(const struct looking *looking, size_t input,
+                          const struct ulp_factor *factor)
+{
+    const struct ulp_block *block = looking->forward.program->main;
+    const struct ulp_tensor *whole = looking->inputs[input];
+    const struct ulp_node *node = looking->step->bound.node;
+    const int slot = looking->step->inputs[input];
+    size_t readers = 0;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++)
+            readers += block->steps[s].inputs[i] == slot;
+    return readers == 1 && factor->tensor->data == whole->data &&
+           factor->tensor->count == whole->count &&
+           !looking->forward.program->model->graph->values[node->inputs[input]].overridable;
+}
+
 static enum ulp_status look_at_factors(void *context, size_t node,
                                        const struct ulp_contraction *problem,
                                        struct ulp_error *error)
@@ -134,6 +151,12 @@ static enum ulp_status look_at_factors(void *context, size_t node,
         if (looking->taker) {
             const ptrdiff_t place = ulp_factor_place(looking->inputs, input_count, problem, side);
             const int slot = place >= 0 ? looking->step->inputs[place] : -1;
+            if (weight && looking->taker->weigh &&
+                is_own_weight(looking, (size_t)inputs[side], side ? &problem->b : &problem->a))
+                ULP_TRY(looking->taker->weigh(looking->taker->context, looking->step->name,
+                                              ulp_factor_name(looking->inputs, input_count, problem,
+                                                              side),
+                                              scaling, &own, side, error));
             if (!weight)
                 ULP_TRY(looking->taker->take(
                     looking->taker->context, looking->step->name,

@@ -46,6 +46,11 @@ struct ulp_factor_taker {
     enum ulp_status (*take)(void *context, const char *node, const char *name, const char *value,
                             const struct ulp_scaling *scaling, const struct ulp_factor *factor,
                             struct ulp_error *error);
+    /* of each weight of a node's own, where the factor is all of the input; NULL: not wanted */
+    enum ulp_status (*weigh)(void *context, const char *node, const char *name,
+                             const struct ulp_scaling *scaling,
+                             const struct ulp_contraction *problem, int side,
+                             struct ulp_error *error);
     void *context;
     const char *results; /* of these operators; "": of none */
 };
@@ -69,12 +74,18 @@ enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp
                                  const struct ulp_arithmetic *arithmetics, size_t count,
                                  double *sqnr_db, struct ulp_error *error);
 /* calibrate.c: the ranges of several calibrators, from one look at the samples; not DELAYED.
- * results: of products of these operators have ranges, too, as they are stored; "": none. Each list
- * is freed with ulp_range_list_free, also after a failure. */
+ * results: of products of these operators have ranges, too, as they are stored; "": none. Lists,
+ * stretched ranges, and weights as three of four samples round them, are of `memory`. */
 struct ulp_scales_rule {
     enum ulp_calibrator calibrator;
     double percentile; /* of that calibrator */
 };
+/* Does the sample judge weights that the others round? Too few: all of them, and none are rounded.
+ */
+static inline bool ulp_calibrate_judges(size_t sample, size_t count)
+{
+    return count < 4 || sample % 4 == 3;
+}
 struct ulp_stretched_list {
     size_t count;
     struct ulp_stretched {
@@ -89,9 +100,9 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      const struct ulp_sample *samples, size_t sample_count,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
-                                     size_t count, struct ulp_range_list *lists,
-                                     struct ulp_arena *stretched_memory,
-                                     struct ulp_stretched_list *stretched, struct ulp_error *error);
+                                     size_t count, struct ulp_factor_ranges *lists,
+                                     struct ulp_arena *memory, struct ulp_stretched_list *stretched,
+                                     struct ulp_factor_ranges *weights, struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,

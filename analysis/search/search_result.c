@@ -97,7 +97,10 @@ static enum ulp_status report_ranges(const struct ulp_searcher *search, struct u
     const size_t count = ranges ? ranges->count : 0;
     ULP_TAKE(out->ranges, out->memory, count + 1, error);
     for (size_t r = 0; r < count; r++) {
-        struct ulp_search_range *range = &out->ranges[out->range_count++];
+        struct ulp_search_range *range = &out->ranges[out->range_count];
+        if (ranges->items[r].elements) /* of a weight, which only quantised.onnx has */
+            continue;
+        out->range_count++;
         range->largest = (double)ranges->items[r].largest;
         range->least = (double)ranges->items[r].least;
         ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].node, &range->node, error));

@@ -276,6 +276,9 @@ struct ulp_factor_range {
     const char *factor;
     float largest;
     float least; /* at most 0; read where elements have a zero point */
+    /* of a weight, which needs no range: what is rounded in its place, in its order; else NULL */
+    const float *elements;
+    size_t element_count;
 };
 /* Those of a model. */
 struct ulp_factor_ranges {

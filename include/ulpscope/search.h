@@ -267,6 +267,14 @@ struct ulp_search {
         double largest, rest;
         double part; /* of the values that are no zeros; NaN: not counted */
     } * stretched;
+    /* of ulp_quantise_run: what was tried besides, and what the worst output has without and with
+     * it, as a mean over the samples that judge; kept where that is better */
+    size_t remedy_count;
+    struct ulp_search_remedy {
+        char *what;
+        double without_db, with_db;
+        bool kept;
+    } * remedies;
     /* of formats with scales: MatMul, Gemm and Conv of the main graph that stay as they are,
      * whoever left them; named: the file has the node by that name, and no other */
     size_t left_count;

@@ -71,7 +71,8 @@ struct ulp_contraction {
     bool is_matrices, turned;
     bool is_cudnn; /* of a convolution or a recurrence (matmul=scalar) */
     unsigned weights; /* bit 0: a, bit 1: b is a constant weight */
-    /* of a and b: what the scale of the tensor is of; NULL: its own values */
+    /* of a and b: what the scale of the tensor is of; NULL: its own values. Of a weight: what is
+     * rounded in its place */
     const struct ulp_factor_range *range[2];
     uint64_t node_key; /* of the node's stochastic stream */
     /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and

@@ -139,8 +139,8 @@ const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input
 #define ULP_FACTOR_RESULT "output 0"
 enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, const char *node,
                                       struct ulp_tensor *result, struct ulp_error *error);
-/* Set problem->range of its factors that are no weights from the arithmetic's ranges, where it has
- * static scales. problem->weights is set. */
+/* Set problem->range from the arithmetic's ranges, where it has static scales: of factors that are
+ * no weights, and of weights that others are rounded in place of. problem->weights is set. */
 enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic, const char *node,
                                         const struct ulp_tensor *const *inputs, size_t input_count,
                                         struct ulp_contraction *problem, struct ulp_error *error);

@@ -9,6 +9,7 @@
 #include "base/machine/cpu.h"
 #include "base/random.h"
 #include "kernels/contract.h"
+#include "kernels/operand/scaled_fit.h"
 #include "kernels/scaled_contract.h"
 #include "kernels/unit/fp4.h"
 #include "number/round/round.h"
@@ -605,6 +606,108 @@ TEST(cells_that_lines_share)
             ulp_tensor_free(&image);
             unmake(&p);
         }
+}
+
+/* ---- weights that are rounded by their sums ---- */
+
+enum { FIT_K = 40, FIT_LINES = 19 };
+
+/* out = the inverse of the matrix of the places in `left`, by Gauss and Jordan. */
+static void invert(const long double *h, const size_t *left, size_t n, long double *out)
+{
+    long double a[FIT_K][2 * FIT_K];
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            a[i][j] = h[left[i] * FIT_K + left[j]];
+            a[i][n + j] = i == j;
+        }
+    for (size_t c = 0; c < n; c++)
+        for (size_t r = 0; r < n; r++) { /* positive definite: no pivots are sought */
+            const long double x = r == c ? 1 - 1 / a[c][c] : a[r][c] / a[c][c];
+            for (size_t j = 0; j < 2 * n; j++)
+                a[r][j] -= x * a[c][j];
+        }
+    for (size_t i = 0; i < n; i++)
+        memcpy(out + i * n, a[i] + n, n * sizeof *out);
+}
+
+/* As GPTQ's paper has it: each weight is rounded, and the others that are left move by the inverse
+ * of their own pairs. Which comes next: the largest square. */
+static void fit_by_inverse(const struct ulp_scaling *scaling, const long double *h, float *line)
+{
+    const size_t block = scaling->k ? (size_t)scaling->k : FIT_K;
+    const double top = scaling->element.max_finite;
+    long double now[FIT_K], inverse[FIT_K * FIT_K];
+    size_t left[FIT_K];
+    float own[FIT_K];
+    memcpy(own, line, sizeof own);
+    for (size_t i = 0; i < FIT_K; i++) {
+        now[i] = (long double)line[i];
+        left[i] = i;
+    }
+    for (size_t n = FIT_K; n > 0; n--) {
+        size_t at = 0, most;
+        for (size_t i = 1; i < n; i++)
+            if (h[left[i] * FIT_K + left[i]] >= h[left[at] * FIT_K + left[at]])
+                at = i;
+        const size_t first = left[at] / block * block, me = left[at];
+        most = first;
+        for (size_t i = first; i < first + block && i < FIT_K; i++)
+            most = fabsf(own[i]) > fabsf(own[most]) ? i : most;
+        const float scale = fabsf(own[most]) / (float)top;
+        const double wanted = me == most ? (double)own[me] : (double)now[me],
+                     code = fmax(fmin(rint(wanted / (double)scale), top), -top);
+        line[me] = (float)(code * (double)scale);
+        invert(h, left, n, inverse);
+        const long double off =
+            (now[me] - (long double)(code * (double)scale)) / inverse[at * n + at];
+        for (size_t i = 0; i < n; i++)
+            now[left[i]] -= inverse[i * n + at] * off;
+        memmove(left + at, left + at + 1, (n - at - 1) * sizeof *left);
+    }
+}
+
+/* Values that go together, so that the pairs are far from independent. */
+TEST(weights_are_rounded_by_their_sums)
+{
+    static const char *const words[] = {"int8", "int4-32"};
+    static double gram[FIT_K * (FIT_K + 1) / 2], row[FIT_K];
+    static long double h[FIT_K * FIT_K];
+    uint64_t state = 11;
+    for (size_t turn = 0; turn < 8; turn++) {
+        struct ulp_scaling scaling[2];
+        float lines[FIT_LINES * FIT_K], expected[FIT_K];
+        long double mean = 0;
+        ck_assert(ulp_scaling_find_word(words[turn % 2], scaling) && ulp_scaled_fits(&scaling[1]));
+        memset(gram, 0, sizeof gram);
+        memset(h, 0, sizeof h);
+        for (size_t r = 0; r < (turn < 4 ? 3 * FIT_K : FIT_K / 4); r++) {
+            const double common = ulp_random_uniform(3, state++);
+            for (size_t i = 0; i < FIT_K; i++)
+                row[i] =
+                    i == 5 && turn == 3 ? 0 : common + ulp_random_uniform(4, state++) * (double)i;
+            ulp_gram_add(gram, FIT_K, row);
+            for (size_t i = 0; i < FIT_K; i++)
+                for (size_t j = 0; j < FIT_K; j++)
+                    h[i * FIT_K + j] += (long double)row[i] * row[j];
+        }
+        for (size_t i = 0; i < FIT_K; i++)
+            mean += h[i * FIT_K + i] / FIT_K;
+        for (size_t i = 0; i < FIT_K; i++)
+            h[i * FIT_K + i] += 0.01L * mean;
+        for (size_t i = 0; i < FIT_LINES * FIT_K; i++)
+            lines[i] = (float)(2 * ulp_random_uniform(5, state++) - 1);
+        float given[FIT_LINES * FIT_K];
+        memcpy(given, lines, sizeof given);
+        ck_ok(ulp_scaled_fit(&scaling[1], gram, FIT_K, lines, FIT_LINES, NULL, NULL, &why));
+        for (size_t l = 0; l < FIT_LINES; l++) {
+            memcpy(expected, given + l * FIT_K, sizeof expected);
+            fit_by_inverse(&scaling[1], h, expected);
+            for (size_t i = 0; i < FIT_K; i++)
+                ck_expect(expected[i] == lines[l * FIT_K + i], "turn %zu, line %zu, %zu: %a for %a",
+                          turn, l, i, (double)lines[l * FIT_K + i], (double)expected[i]);
+        }
+    }
 }
 
 TEST_SUITE("scaled", 60)

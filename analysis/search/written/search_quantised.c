@@ -42,9 +42,27 @@ static enum ulp_status give_reason(const struct quantised *q, const char *reason
 
 /* ---- factors ---- */
 
+static const struct ulp_factor_range *find_range(const struct ulp_arithmetic *arithmetic,
+                                                 const char *node, const char *factor)
+{
+    const struct ulp_factor_range wanted = {.node = node, .factor = factor};
+    const struct ulp_factor_ranges *ranges = arithmetic->ranges;
+    return ranges ? bsearch(&wanted, ranges->items, ranges->count, sizeof wanted,
+                            ulp_factor_range_order)
+                  : NULL;
+}
+
+static const struct ulp_factor_range *find_input(const struct ulp_arithmetic *arithmetic,
+                                                 const char *node, size_t input)
+{
+    char factor[16];
+    snprintf(factor, sizeof factor, "input %zu", input);
+    return find_range(arithmetic, node, factor);
+}
+
 /* As the plan stores it. */
 static enum ulp_status store_constant(struct quantised *q, const struct ulp_tensor *constant,
-                                      struct ulp_error *error)
+                                      const struct ulp_factor_range *range, struct ulp_error *error)
 {
     const struct ulp_arithmetic *plain = &q->search->choices[0].arithmetic;
     struct ulp_budget *budget = ulp_model_budget(q->search->emulation.given.model);
@@ -55,6 +73,8 @@ static enum ulp_status store_constant(struct quantised *q, const struct ulp_tens
     ULP_TRY(ulp_tensor_copy(stored, &lowered, budget, error));
     ULP_TRY(ulp_tensor_convert(stored, &lowered, &plain->storage, ULP_ROUND_NEAREST_EVEN, 0, NULL,
                                error));
+    if (range && range->elements) /* in FP32, as samples rounded them */
+        memcpy(stored->data, range->elements, range->element_count * sizeof *range->elements);
     q->items[q->count].constant = stored;
     return ULP_OK;
 }
@@ -66,27 +86,15 @@ static const struct ulp_value *value_of(const struct quantised *q, const struct 
     return &graph->values[item->node->inputs[item->input]];
 }
 
-static const struct ulp_factor_range *find_range(const struct ulp_arithmetic *arithmetic,
-                                                 const char *node, const char *factor)
-{
-    const struct ulp_factor_range wanted = {.node = node, .factor = factor};
-    const struct ulp_factor_ranges *ranges = arithmetic->ranges;
-    return ranges ? bsearch(&wanted, ranges->items, ranges->count, sizeof wanted,
-                            ulp_factor_range_order)
-                  : NULL;
-}
-
 /* The range that samples had of the factor, which its static scale is of. */
 static enum ulp_status take_range(struct ulp_quantised *item,
                                   const struct ulp_arithmetic *arithmetic, const char *node,
                                   struct ulp_error *error)
 {
-    char factor[16];
-    snprintf(factor, sizeof factor, "input %zu", item->input);
-    const struct ulp_factor_range *found = find_range(arithmetic, node, factor);
+    const struct ulp_factor_range *found = find_input(arithmetic, node, item->input);
     if (arithmetic->ranges && !found) /* with none it would be written with a scale of 1 */
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "there is no range of node '%s', %s", node,
-                        factor);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "there is no range of node '%s', input %zu",
+                        node, item->input);
     if (found) {
         item->largest = found->largest;
         item->least = found->least;
@@ -156,7 +164,9 @@ static enum ulp_status add_factor(struct quantised *q, size_t n, size_t input,
         .k = (size_t)slot->shape.dims[axis]};
     item->overridable = slot->constant && value_of(q, item)->overridable;
     if (slot->constant && (!item->overridable || ulp_scaling_is_integer(scaling)))
-        status = store_constant(q, slot->constant, error);
+        status =
+            store_constant(q, slot->constant,
+                           find_input(arithmetic, ulp_program_node_name(program, n), input), error);
     if (item->constant && second && ulp_scaling_is_integer(scaling) && !scaling->k)
         take_bias(q, item, node);
     else if (!item->constant && status == ULP_OK)

@@ -314,7 +314,17 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
                                 struct ulp_error *error)
 {
     const struct ulp_factor *factor = side ? &problem->b : &problem->a;
+    const struct ulp_factor_range *range = problem->range[side];
     const size_t k_count = problem->k;
+    struct ulp_factor instead = *factor;
+    struct ulp_tensor elements;
+    if (range && range->elements) { /* a weight's, as samples rounded them */
+        elements = ulp_tensor_list(ULP_TYPE_FLOAT, (float *)(uintptr_t)range->elements, 1,
+                                   range->element_count);
+        instead.tensor = &elements;
+        factor = &instead;
+        range = NULL;
+    }
     *out = (struct ulp_scaled){.scaling = scaling,
                                .group_count = count_groups(factor, problem->batch_count),
                                .line_count = side ? problem->n : problem->m};
@@ -337,7 +347,7 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
                       : ULP_TUNE_SCALED_CELLS_MIN + ULP_TUNE_SCALED_ELEMENTS / (run + 1);
     ULP_TRY(allocate(out, problem->batch_count, k_count, ulp_pool_scratch(pool), error));
     lay_cells(&making, problem->batch_count);
-    scale_tensor(&making, problem->range[side]);
+    scale_tensor(&making, range);
     return run ? round_all(&making, pool, error) : ULP_OK;
 }
 

@@ -60,9 +60,10 @@ enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic,
         return ULP_OK;
     for (int side = 0; side < 2; side++) {
         const char *name = ulp_factor_name(inputs, input_count, problem, side);
-        if (problem->weights >> side & 1)
-            continue;
+        const bool weight = problem->weights >> side & 1;
         const struct ulp_factor_range *found = find_range(arithmetic, node, name);
+        if (weight && (!found || !found->elements))
+            continue;
         if (!found)
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "scales=static: %s has no range of node '%s', %s; calibrate this model "
