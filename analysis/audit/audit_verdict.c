@@ -242,10 +242,26 @@ const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lan
     return worst;
 }
 
+bool ulp_audit_loses_score(const struct ulp_audit_lane *lane)
+{
+    return lane->score.sample_count && !(lane->score.lost <= lane->score.allowed);
+}
+
+void ulp_audit_say_score(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_score *score = &lane->score;
+    ulp_text_add(out, "by --metric %g, the reference %g", score->mean, score->reference);
+    if (score->sample_count > 1)
+        ulp_text_add(out, " (means of %zu samples)", score->sample_count);
+    ulp_text_add(out, "; at most %g less in one, of %g that may be",
+                 score->lost > 0 ? score->lost : 0.0, score->allowed);
+}
+
 static enum ulp_grade grade_lane(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
-    return !worst ? ULP_GRADE_NOT
+    return !worst                        ? ULP_GRADE_NOT
+           : ulp_audit_loses_score(lane) ? ULP_GRADE_BROKEN
            : worst->judged.grade == ULP_GRADE_FINE && (lane->first_born >= 0 || audit->birth_count)
                ? ULP_GRADE_BORDERLINE
                : worst->judged.grade;
@@ -302,6 +318,10 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
         out->output = worst->name;
         const double db = ulp_decibels(&worst->entire, worst->judged.sqnr_db);
         out->sqnr_db = isnan(db) ? (double)INFINITY : db;
+        if (ulp_audit_loses_score(&audit->lanes[index])) {
+            ulp_audit_say_score(&text, &audit->lanes[index]);
+            ulp_text_add(&text, "; ");
+        }
         ulp_text_show(&text, "output %s", worst->name);
         if (worst->judged.task != ULP_TASK_NONE && worst->judged.grade != ULP_GRADE_NOT) {
             ulp_text_add(&text, " (");
@@ -311,7 +331,7 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
         ulp_text_add(&text, ": %s", worst->judged.text);
         if (out->grade != ULP_GRADE_NOT)
             ulp_judged_say_whole(&text, worst->judged.text, out->sqnr_db);
-        if (out->grade != worst->judged.grade)
+        if (out->grade != worst->judged.grade && !ulp_audit_loses_score(&audit->lanes[index]))
             ulp_text_add(&text, ", and yet a node overflows");
     }
     out->text = text.failed ? NULL : text.data;

@@ -122,6 +122,9 @@ void ulp_audit_say_lost(struct ulp_text *out, const struct ulp_audit *audit);
 /* The birth behind outputs that are not broken: they hide it, and depend on it. NULL: none. */
 const struct ulp_birth *ulp_audit_hidden(const struct ulp_audit *audit,
                                          const struct ulp_audit_lane *lane);
+/* By its task's own figure: "by --metric 0.7, the reference 0.9; ..." */
+bool ulp_audit_loses_score(const struct ulp_audit_lane *lane);
+void ulp_audit_say_score(struct ulp_text *out, const struct ulp_audit_lane *lane);
 enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
                                     const struct ulp_audit_lane *lane);
 

@@ -116,6 +116,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
                                              .original = options->original,
                                              .no_pairs = true,
                                              .task = options->task,
+                                             .scorer = options->scorer,
                                              .allow_nonfinite_inputs =
                                                  options->allow_nonfinite_inputs,
                                              .thread_count = options->thread_count,

@@ -77,6 +77,7 @@ static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_s
                                       .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
                                       .thread_count = options->thread_count,
                                       .task = options->task,
+                                      .scorer = options->scorer,
                                       .progress = &observer,
                                       .seconds = SEARCHED * left};
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", ulp_doctor_tolerance(x));

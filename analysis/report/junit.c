@@ -5,6 +5,7 @@
 #include <ulpscope/limit.h>
 #include <ulpscope/report.h>
 
+#include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
 #include "analysis/report/report.h"
 #include "base/machine/environment.h"
@@ -100,6 +101,33 @@ static enum ulp_status add_case(struct ulp_text *out, const struct ulp_audit *au
     return ULP_OK;
 }
 
+/* Of each arithmetic its task's own figure. */
+static size_t add_scores(struct ulp_text *out, const struct ulp_audit *audit, size_t *failures)
+{
+    size_t count = 0;
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_audit_lane *lane = &audit->lanes[l];
+        ULP_SCOPED(ulp_text_free) struct ulp_text said = {0};
+        if (!lane->score.sample_count)
+            continue;
+        count++;
+        *failures += ulp_audit_loses_score(lane);
+        ulp_audit_say_score(&said, lane);
+        ulp_text_add(out, "  <testcase classname=\"");
+        add_escaped(out, audit->model_path);
+        ulp_text_add(out, "\" name=\"");
+        add_escaped(out, lane->name);
+        ulp_text_add(out, ":metric\"%s", ulp_audit_loses_score(lane) ? ">\n" : "/>\n");
+        if (ulp_audit_loses_score(lane)) {
+            ulp_text_add(out, "    <failure type=\"metric\" message=\"");
+            add_escaped(out, said.data ? said.data : "");
+            ulp_text_add(out, "\"/>\n  </testcase>\n");
+        }
+        out->failed |= said.failed;
+    }
+    return count;
+}
+
 /* The test cases into *out, and how many fail. */
 static enum ulp_status add_cases(struct ulp_text *out, const struct ulp_audit *audit,
                                  const char *const *limits, size_t limit_count,
@@ -127,6 +155,7 @@ enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const 
     size_t failures;
     ULP_TRY(
         add_cases(&cases, audit, limits, limit_count, allow_nonfinite_inputs, &failures, error));
+    limit_count += add_scores(&cases, audit, &failures);
     ulp_text_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
     add_escaped(out, audit->model_path);
     ulp_text_add(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n",

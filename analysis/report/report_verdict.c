@@ -255,6 +255,10 @@ static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_judged_say_task(out, &judged->judged);
         ulp_text_add(out, ")");
     }
+    if (ulp_audit_loses_score(lane)) {
+        ulp_text_add(&figure, "by --metric %g, the reference %g, ", lane->score.mean,
+                     lane->score.reference);
+    }
     add_figure(&figure, judged, worst, diverged);
     if (ulp_judged_tells(&judged->judged) && !judged->entire.nonfinite)
         ulp_text_show(&told, "%s%s%s", worst == judged ? "" : judged->name,

@@ -24,6 +24,7 @@ enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ul
                                                .allow_nonfinite_inputs =
                                                    wanted->allow_nonfinite_inputs,
                                                .task = wanted->task,
+                                               .scorer = wanted->scorer,
                                                .thread_count = wanted->thread_count,
                                                .progress = wanted->progress,
                                                .seconds = wanted->seconds};

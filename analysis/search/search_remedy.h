@@ -22,6 +22,7 @@ struct ulp_remedy {
     bool alone; /* nothing can be kept in FP32: the model is only judged in draws */
     bool allow_nonfinite_inputs;
     enum ulp_task task;
+    const struct ulp_scorer *scorer; /* NULL: none */
     int thread_count;
     const struct ulp_observer *progress;
     double seconds;

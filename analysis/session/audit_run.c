@@ -44,6 +44,7 @@ struct kept_truths {
     const struct ulp_samples *samples;
     const struct ulp_audit_options *options;
     size_t lane_count;
+    struct ulp_audit_score *scores; /* by lane without the reference; NULL: none are asked for */
     struct ulp_tensor_set items[OVERFLOWING_SAMPLES];
 };
 
@@ -58,22 +59,37 @@ static bool keeps_truths(const struct ulp_audit_options *options)
     return options->shares && !options->original;
 }
 
-static enum ulp_status show_outputs(const struct ulp_audit_options *options, size_t sample,
-                                    const struct ulp_tensor_set *outputs, struct ulp_error *error)
+static enum ulp_status add_scores(const struct kept_truths *truths,
+                                  const struct ulp_tensor_set *lanes, struct ulp_error *error)
 {
-    if (!options->outputs)
-        return ULP_OK;
-    struct ulp_environment *paused = ulp_environment_pause();
-    const enum ulp_status status = options->outputs(options->context, sample, outputs, error);
-    ulp_environment_resume(paused);
-    return status;
+    const struct ulp_scorer *scorer = truths->options->scorer;
+    double reference = 0;
+    for (size_t l = 0; scorer && l < truths->lane_count; l++) {
+        double own;
+        struct ulp_environment *paused = ulp_environment_pause();
+        const enum ulp_status status = scorer->score(scorer->context, &lanes[l], &own, error);
+        ulp_environment_resume(paused);
+        if (status != ULP_OK)
+            return status;
+        if (l == 0) {
+            reference = own;
+            continue;
+        }
+        struct ulp_audit_score *score = &truths->scores[l - 1];
+        score->lost =
+            score->sample_count++ && score->lost > reference - own ? score->lost : reference - own;
+        score->mean += (own - score->mean) / (double)score->sample_count;
+        score->reference += (reference - score->reference) / (double)score->sample_count;
+        score->allowed = scorer->loss;
+    }
+    return ULP_OK;
 }
 
 static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_tensor_set *outputs,
                                     struct ulp_error *error)
 {
     struct kept_truths *truths = context;
-    const enum ulp_status status = show_outputs(truths->options, sample, outputs, error);
+    const enum ulp_status status = add_scores(truths, outputs, error);
     for (size_t part = 0; keeps_truths(truths->options) && part < OVERFLOWING_SAMPLES; part++)
         if (part_begin(truths->samples, part) == sample &&
             part_begin(truths->samples, part + 1) > sample) {
@@ -202,16 +218,23 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                                   .options = options,
                                   .follows = true,
                                   .context = &truths,
-                                  .ends = keeps_truths(options) || options->outputs ? take_outputs
-                                                                                    : NULL};
+                                  .ends = keeps_truths(options) || options->scorer ? take_outputs
+                                                                                   : NULL};
     enum ulp_status status = ulp_options_read(&programs.options, sizeof programs.options,
                                               sizeof programs.options, options->plan, error);
     programs.options.spelled = options->original && !options->certify;
+    if (options->scorer) {
+        truths.scores = calloc(lane_count, sizeof *truths.scores);
+        ULP_TRY(ulp_taken(truths.scores, error));
+    }
     if (status == ULP_OK)
         status = check_audit_options(options, &lanes[0], error);
     if (status == ULP_OK)
         status = ulp_session_run(&session, out, error);
     out->nonfinite_inputs_meant = options->allow_nonfinite_inputs;
+    for (size_t l = 0; status == ULP_OK && truths.scores && l < out->lane_count; l++)
+        out->lanes[l].score = truths.scores[l];
+    free(truths.scores);
     if (status == ULP_OK && out->sample_count) {
         status = finish_audit(&session, &truths, out, error);
         if (status != ULP_OK)

@@ -435,12 +435,21 @@ struct ulp_audit_lane {
         size_t steps, count;
     } qdq_divergence;
     /* A task's own figure of the outputs, larger being better (struct ulp_scorer), where one was
-     * given: means over the samples of this arithmetic's and the reference's, and the most by which
-     * it is less in one */
+     * given: means over the samples of this arithmetic's and the reference's, the most by which it
+     * is less in one, and by which it may be: with more the arithmetic is broken */
     struct ulp_audit_score {
         size_t sample_count;
-        double mean, reference, lost;
+        double mean, reference, lost, allowed;
     } score; /* [whole] */
+};
+
+/* A task's own figure of a sample's outputs, larger being better: it may be less than that of the
+ * reference's outputs by `loss`. */
+struct ulp_scorer {
+    enum ulp_status (*score)(void *context, const struct ulp_tensor_set *outputs, double *out,
+                             struct ulp_error *error);
+    void *context;
+    double loss;
 };
 
 /* How much one contraction's result depends on the schedule of its sum. It is computed under a set
@@ -616,15 +625,6 @@ ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_
  * reference's rms: what is not finite, then the least sqnr_db. NULL: none can be compared. */
 ULP_API const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node);
 
-/* A task's own figure of a sample's outputs, larger being better: it may be less than that of the
- * reference's outputs by `loss`. */
-struct ulp_scorer {
-    enum ulp_status (*score)(void *context, const struct ulp_tensor_set *outputs, double *out,
-                             struct ulp_error *error);
-    void *context;
-    double loss;
-};
-
 /* ---- running an audit ---- */
 
 /* Samples, by index. Those without inputs are opened one at a time, or a few (at most 17), and
@@ -724,10 +724,9 @@ struct ulp_audit_options {
      * and carried have no figures (count 0), and the runs take a third to a half of the time.
      * Without `shares` and `certify` */
     bool entire_only;
-    /* with the outputs of every lane, the reference's first, of a sample that was run; they stay
-     * the audit's. Not of samples that a checkpoint has. What it returns ends the audit */
-    enum ulp_status (*outputs)(void *context, size_t sample, const struct ulp_tensor_set *lanes,
-                               struct ulp_error *error);
+    /* a task's own figure of the outputs of every lane; NULL: none. Not of samples that a
+     * checkpoint has */
+    const struct ulp_scorer *scorer;
     /* with original: what each pair of QuantizeLinear and DequantizeLinear costs is not tried,
      * which takes a run of each */
     bool no_pairs;

@@ -58,7 +58,8 @@ struct ulp_doctor_options {
     size_t dim_count;
     double tolerance;   /* the sqnr_db that a plan is searched for; 0: the bound of "fine" */
     enum ulp_task task; /* of the outputs; UNKNOWN: each is recognised */
-    bool no_plan;       /* do not search what to keep */
+    const struct ulp_scorer *scorer; /* as of an audit, and of the plan; NULL: none */
+    bool no_plan;                    /* do not search what to keep */
     const char
         *engine_arguments; /* of a command line: " --engine a.json"; NULL: " --engine LAYERS" */
     bool allow_nonfinite_inputs;

@@ -58,6 +58,16 @@ END2
 expect 0 "a loss that is allowed" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "$python -S -E near.py {outputs}" --metric-loss 1000
 expect 1 "a loss that is not allowed" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3
 grep -q '^bf16: broken by --metric' out || fail "no line: $(head -2 out)"
+# the verdict is the metric's, wherever one is said
+expect 1 "a verdict" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3 --task signal --json lost.json --markdown lost.md --html lost.html --fail-above sqnr_db=1 --junit lost.xml
+fields lost.json 'r["lanes"][0]["score"]["allowed"] == 1e-3 and r["lanes"][0]["verdict"].startswith("broken") and r["lanes"][0]["tiles"][0]["value"] == "broken" and "by --metric" in r["lanes"][0]["headline"]' "a verdict"
+grep -q 'bf16: broken.*by --metric' out || fail "no verdict: $(head -4 out)"
+grep -q 'broken' lost.md && grep -q 'failures="1"' lost.xml && grep -q 'by --metric' lost.xml || fail "no verdict in files: $(cat lost.xml)"
+expect 0 "shown again" "$program" show lost.json
+grep -q 'broken' out || fail "shown again: $(head -4 out)"
+expect 1 "doctor" "$program" doctor m.onnx -i 0.npz -a bf16 --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3 --json doctor.json --max-time 60
+fields doctor.json 'r["grade"] == "broken" and "by --metric" in r["reason"]' "doctor"
+expect 0 "doctor, a loss that is allowed" "$program" doctor m.onnx -i 0.npz -a bf16 --task score --metric "$python -S -E near.py {outputs}" --metric-loss 1000 --json doctor.json || true
 ls ./*-??????.npz >left 2>/dev/null && fail "files are left: $(cat left)"
 mkdir "a space"
 for quoted in '"{outputs}"' "'{outputs}'" '"./{outputs}"'; do
@@ -66,6 +76,8 @@ done
 expect 0 "a space" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "test -s {outputs} && echo 1"
 expect 6 "its time" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric 'exec sleep 3 # {outputs}'
 [ -z "$(ls "a space")" ] || fail "a file is left: $(ls "a space")"
+expect 6 "what it started" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric '(sleep 2; touch late) & wait # {outputs}'
+sleep 2.5; [ ! -e late ] || fail "what the metric started went on"
 for wrong in 'false {outputs}' 'echo {outputs}' 'echo nan; : {outputs}' 'echo 1 2; : {outputs}' ': {outputs}' 'echo; : {outputs}' 'printf %0300d 1; : {outputs}' 'printf "1\0002"; : {outputs}'; do
     expect 3 "$wrong" "$program" audit m.onnx -i 0.npz -a bf16 --metric "$wrong"
 done

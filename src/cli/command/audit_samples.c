@@ -16,8 +16,6 @@ struct running {
     const struct sample_list *samples;
     struct progress progress;
     struct ulp_scorer scorer;
-    struct ulp_audit_score *scores; /* by lane, sums over samples; NULL: none are asked for */
-    size_t lane_count;              /* the reference among them */
 };
 
 static enum ulp_status open_one(void *context, size_t index, const struct ulp_tensor_set **out,
@@ -35,30 +33,6 @@ static void close_one(void *context, size_t index)
     const struct running *running = context;
     if (index > 0)
         drop_sample(&running->samples->items[index]);
-}
-
-/* lanes: the reference's first. */
-static enum ulp_status add_scores(void *context, size_t sample, const struct ulp_tensor_set *lanes,
-                                  struct ulp_error *error)
-{
-    const struct running *running = context;
-    const struct ulp_scorer *scorer = &running->scorer;
-    double reference = 0;
-    (void)sample;
-    for (size_t l = 0; l < running->lane_count; l++) {
-        double own;
-        ULP_TRY(scorer->score(scorer->context, &lanes[l], &own, error));
-        if (l == 0) {
-            reference = own;
-            continue;
-        }
-        struct ulp_audit_score *score = &running->scores[l - 1];
-        score->lost =
-            score->sample_count++ && score->lost > reference - own ? score->lost : reference - own;
-        score->mean += (own - score->mean) / (double)score->sample_count;
-        score->reference += (reference - score->reference) / (double)score->sample_count;
-    }
-    return ULP_OK;
 }
 
 static enum ulp_status check_limits(void *context, const struct ulp_program *program,
@@ -226,12 +200,10 @@ static enum ulp_status run_samples(struct running *running, const struct lane_li
     wanted.compiled = check_limits;
     wanted.begins = begin_run;
     wanted.finished = tell_finished;
-    wanted.outputs = running->scores ? add_scores : NULL;
+    wanted.scorer = options->score.metric ? &running->scorer : NULL;
     const enum ulp_status status = ulp_audit_run(running->model, lanes->arithmetics, lanes->count,
                                                  &given->samples, &wanted, audit, error);
     progress_clear(&running->progress);
-    for (size_t l = 0; status == ULP_OK && running->scores && l < audit->lane_count; l++)
-        audit->lanes[l].score = running->scores[l];
     return status;
 }
 
@@ -253,11 +225,7 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
     struct running running = {.options = options, .model = model, .samples = samples};
     struct given given = {0};
     running.scorer = make_scorer(&options->score);
-    running.lane_count = lanes->count;
-    running.scores = options->score.metric ? calloc(lanes->count, sizeof *running.scores) : NULL;
-    enum ulp_status status = taken(running.scores || !options->score.metric, error);
-    if (status == ULP_OK)
-        status = prepare_given(&running, &given, error);
+    enum ulp_status status = prepare_given(&running, &given, error);
     if (status == ULP_OK)
         status = run_samples(&running, lanes, &given, audit, error);
     if (status == ULP_OK)
@@ -268,6 +236,5 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
     ulp_text_free(&given.names);
     free(given.pairs);
     free(given.items);
-    free(running.scores);
     return status;
 }

@@ -11,6 +11,7 @@ struct doctor_options {
     struct common_options common;
     struct ulp_engine_map_options built;
     struct ulp_doctor_options doctor;
+    struct score_options score;
     const char *engine, *reference_model, *out, *html;
     char **recorded;
     size_t recorded_count;
@@ -67,6 +68,8 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
     const struct doctor_options *options = making->options;
     struct ulp_doctor_options wanted = options->doctor;
     struct work *work = &making->work;
+    const struct ulp_scorer scorer = make_scorer(&options->score);
+    wanted.scorer = options->score.metric ? &scorer : NULL;
     ULP_TRY(prepare_diagnosis(making, error));
     wanted.original = work->original;
     wanted.engine = options->engine ? &making->engine.lane : NULL;
@@ -141,6 +144,7 @@ const struct command command_doctor = {
              "\n"
              "Exit code 0: fine; 1: borderline, broken or not judged.",
     .groups = {{NULL, rows, 0},
+               SCORE_GROUP,
                JUDGE_GROUP,
                {NULL, built_rows, offsetof(PARSED, built)},
                JSON_GROUP,

@@ -1,7 +1,9 @@
 /* --metric: a task's own figure, by a script that reads outputs from a file and prints a number. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,8 @@
 #include "cli/sandbox/sandbox.h"
 
 #define PLACE "{outputs}"
+
+extern char **environ;
 
 static void check_metric(const struct score_options *options)
 {
@@ -45,15 +49,44 @@ static enum ulp_status write_command(const char *metric, const char *file, struc
     return out->failed ? out_of_memory(error) : ULP_OK;
 }
 
-static enum ulp_status read_number_of(const char *metric, FILE *pipe, double *out,
+/* A shell in a group of its own, so that whatever it starts ends with this program, too. */
+static bool start(const char *command, FILE **out, pid_t *group)
+{
+    int ends[2];
+    const char *const words[] = {"sh", "-c", command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    if (pipe(ends) != 0)
+        return false;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    errno = posix_spawn(group, "/bin/sh", &actions, &attributes, (char *const *)(uintptr_t)words,
+                        environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    close(ends[1]);
+    *out = errno == 0 ? fdopen(ends[0], "r") : NULL;
+    if (!*out)
+        close(ends[0]);
+    return *out != NULL;
+}
+
+static enum ulp_status read_number_of(const char *metric, FILE *pipe, pid_t group, double *out,
                                       struct ulp_error *error)
 {
+    int code = 0;
     char text[256], *end = text;
     const size_t length = fread(text, 1, sizeof text - 1, pipe);
     text[length] = '\0';
     while (fgetc(pipe) != EOF) /* what ends it is the command's end alone */
         ;
-    const int code = pclose(pipe);
+    fclose(pipe);
+    while (waitpid(group, &code, 0) < 0 && errno == EINTR)
+        ;
     if (code != 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "--metric: '%s' ended with %s %d; run it by itself on an .npz of "
@@ -113,18 +146,21 @@ static enum ulp_status score_outputs(void *context, const struct ulp_tensor_set 
     if (descriptor < 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot write: %s", file.data, strerror(errno));
     close(descriptor);
-    watch_passing(file.data);
+    watch_passing(file.data, 0);
     enum ulp_status status = write_now(file.data, outputs, error);
     if (status == ULP_OK)
         status = write_command(options->metric, file.data, &command, error);
     fflush(NULL);
-    FILE *pipe = status == ULP_OK ? popen(command.data, "re") : NULL;
-    if (status == ULP_OK && !pipe)
+    FILE *pipe = NULL;
+    pid_t group = 0;
+    if (status == ULP_OK && !start(command.data, &pipe, &group))
         status =
             ulp_fail(error, ULP_ERROR_INPUT, "--metric: cannot start a shell: %s", strerror(errno));
-    if (pipe)
-        status = read_number_of(options->metric, pipe, out, error);
-    watch_passing(NULL);
+    if (pipe) {
+        watch_passing(file.data, group);
+        status = read_number_of(options->metric, pipe, group, out, error);
+    }
+    watch_passing(NULL, 0);
     unlink(file.data);
     return status;
 }
@@ -143,7 +179,7 @@ enum ulp_status say_scores(const struct score_options *options, const struct ulp
     bool met = true;
     for (size_t l = 0; l < audit->lane_count && options->metric; l++) {
         const struct ulp_audit_score *score = &audit->lanes[l].score;
-        const bool fine = score->lost <= options->loss;
+        const bool fine = score->lost <= score->allowed;
         met &= fine;
         say_wrapped(
             2,
@@ -151,7 +187,7 @@ enum ulp_status say_scores(const struct score_options *options, const struct ulp
             "one, of %g that may be",
             audit->lanes[l].name, fine ? "fine" : "broken", score->mean, score->reference,
             score->sample_count, score->sample_count == 1 ? "" : "s",
-            score->lost > 0 ? score->lost : 0.0, options->loss);
+            score->lost > 0 ? score->lost : 0.0, score->allowed);
     }
     return judge(met, error);
 }

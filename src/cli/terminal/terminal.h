@@ -35,8 +35,9 @@ double watch_seconds(void);
 /* What such a line says of what is there by then ("3 of 9 samples are in FOLDER"); at the start
  * "no file was left half written". */
 void watch_done(const char *format, ...) ULP_PRINTF(1, 2);
-/* A file that goes when the program ends so; NULL: there is none. */
-void watch_passing(const char *path);
+/* A file that goes when the program ends so, and the process group of a command that reads it,
+ * which ends with it; NULL, 0: there is none. */
+void watch_passing(const char *path, pid_t group);
 /* A mapped file that becomes shorter ends the program with ULP_ERROR_INPUT. */
 void watch_files(void);
 

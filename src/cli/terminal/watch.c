@@ -18,6 +18,7 @@
 static char texts[2][4000];
 static const char *_Atomic done;    /* what is there by now */
 static const char *_Atomic passing; /* a file that is removed */
+static _Atomic pid_t reading;       /* the group of the command that reads it; 0: none */
 static char limit[32];
 static char time_is_over[96];
 static const char erase[] = "\r\033[K"; /* of the progress line */
@@ -35,6 +36,9 @@ static void write_line(const char *what, const char *rest)
     char line[sizeof erase + sizeof time_is_over + sizeof texts[0] + 200];
     char *end = append(line, terminal ? erase : "");
     const char *file = passing;
+    const pid_t group = reading;
+    if (group > 0)
+        kill(-group, SIGKILL);
     if (file)
         unlink(file);
     end = append(append(append(append(end, "ulpscope: "), what), rest), "\n");
@@ -56,8 +60,9 @@ static void end_by_signal(int number)
     raise(number);
 }
 
-void watch_passing(const char *path)
+void watch_passing(const char *path, pid_t group)
 {
+    reading = group;
     passing = path;
 }
 

@@ -6,7 +6,15 @@
 #include "base/error.h"
 #include "ops/operator.h"
 
-enum form { FORM_SAME, FORM_INPUTS, FORM_LAST_AXIS, FORM_RESIZE, FORM_NONE };
+enum form {
+    FORM_SAME,
+    FORM_INPUTS,
+    FORM_LAST_AXIS,
+    FORM_RESIZE,
+    FORM_WORD,
+    FORM_GROUPS,
+    FORM_NONE
+};
 
 /* Is the first of "name:kind=default; ..." in the newer list, too? One that need not be there any
  * more ('!') means the same where it is. */
@@ -125,6 +133,40 @@ static bool moves_attributes(const struct ulp_operator *older, const struct ulp_
     return true;
 }
 
+/* Of a newer opset an attribute has other words, or another default. */
+static const struct word {
+    const char *op;
+    int64_t since;                         /* of the newer */
+    const char *attribute, *older, *newer; /* older NULL: it was not there */
+} words[] = {{"RoiAlign", 16, "coordinate_transformation_mode", NULL, "output_half_pixel"},
+             {"GridSample", 20, "mode", "bilinear", "linear"},
+             {"GridSample", 20, "mode", "bicubic", "cubic"}};
+
+static const struct word *find_word(const struct ulp_node *node, int64_t now, int64_t opset,
+                                    bool given)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const struct word *word = &words[i];
+        const struct ulp_attribute *own = ulp_node_attribute(node, word->attribute);
+        if (strcmp(node->op_type, word->op) == 0 && now < word->since && opset >= word->since &&
+            (!given || (word->older ? own && strcmp(own->s, word->older) == 0 : !own)))
+            return word;
+    }
+    return NULL;
+}
+
+/* GroupNormalization scales channels from 21 on, groups before: how many channels one has; 0: that
+ * is not known, or a factor is no constant. */
+static size_t count_in_group(const struct ulp_graph *graph, const struct ulp_node *node)
+{
+    const struct ulp_value_info *x = &graph->values[node->inputs[0]].info;
+    const int64_t groups = ulp_node_int(node, "num_groups", 1);
+    for (size_t i = 1; i < 3; i++)
+        if (!ulp_value_constant(graph, node->inputs[i]))
+            return 0;
+    return x->rank > 1 && x->dims[1] > 0 && groups > 0 ? (size_t)(x->dims[1] / groups) : 0;
+}
+
 static enum form find_form(const struct ulp_graph *graph, const struct ulp_node *node, int64_t now,
                            int64_t opset)
 {
@@ -132,6 +174,8 @@ static enum form find_form(const struct ulp_graph *graph, const struct ulp_node 
         return FORM_SAME;
     const struct ulp_operator *older = ulp_operator_of(node, now),
                               *newer = ulp_operator_of(node, opset);
+    if (older && newer && find_word(node, now, opset, false))
+        return FORM_WORD;
     if (is_wider(older, newer))
         return FORM_SAME;
     if (!older)
@@ -141,6 +185,8 @@ static enum form find_form(const struct ulp_graph *graph, const struct ulp_node 
     if ((strcmp(node->op_type, "Resize") == 0 && now == 10) ||
         (strcmp(node->op_type, "Upsample") == 0 && now >= 7))
         return FORM_RESIZE;
+    if (newer && strcmp(node->op_type, "GroupNormalization") == 0 && now < 21 && opset >= 21)
+        return count_in_group(graph, node) ? FORM_GROUPS : FORM_NONE;
     return newer && moves_attributes(older, newer, graph, node) ? FORM_INPUTS : FORM_NONE;
 }
 
@@ -354,6 +400,41 @@ static enum ulp_status take_resize(const struct raising *r)
     return ULP_OK;
 }
 
+static enum ulp_status set_word(const struct raising *r)
+{
+    const struct word *word = find_word(r->node, r->now, r->opset, true);
+    if (!word)
+        return ULP_OK;
+    drop_attribute(r, word->attribute);
+    const struct ulp_attribute text = {.name = word->attribute,
+                                       .kind = ULP_ATTRIBUTE_STRING,
+                                       .s = word->newer};
+    return edit_copy_attribute(r->editor, r->proto, &text);
+}
+
+/* Each group's factor, for all of its channels. */
+static enum ulp_status repeat_groups(const struct raising *r)
+{
+    const size_t times = count_in_group(r->graph->source, r->node);
+    for (size_t i = 1; i < 3; i++) {
+        const struct ulp_tensor *given = ulp_value_constant(r->graph->source, r->node->inputs[i]);
+        struct editor *editor = r->editor;
+        const char *name = edit_text(editor, r->proto->input[i]);
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor all = {0};
+        const int64_t count = (int64_t)(given->count * times);
+        ULP_TRY(ulp_taken(name, editor->error));
+        ULP_TRY(ulp_tensor_create(&all, given->type, given->element, given->precision, 1, &count,
+                                  editor->error));
+        for (size_t c = 0; c < all.count; c++)
+            memcpy((char *)all.data + c * all.element_bytes,
+                   (const char *)given->data + c / times * all.element_bytes, all.element_bytes);
+        ULP_TRY(edit_fresh(editor, name, "channels", &name));
+        ULP_TRY(edit_add_same(editor, name, &all));
+        ULP_TRY(edit_set_text(editor, &r->proto->input[i], name));
+    }
+    return ULP_OK;
+}
+
 /* Split into equal parts says from 18 on how many. */
 static enum ulp_status count_parts(const struct raising *r)
 {
@@ -370,6 +451,10 @@ static enum ulp_status raise_node(const struct raising *r)
         return take_last_axis(r);
     if (form == FORM_RESIZE)
         return take_resize(r);
+    if (form == FORM_WORD)
+        return set_word(r);
+    if (form == FORM_GROUPS)
+        return repeat_groups(r);
     if (form == FORM_INPUTS)
         ULP_TRY(move_attributes(r));
     return count_parts(r);
