@@ -3,6 +3,7 @@
 #include "analysis/session/twin.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ops/product/quantize_rows.h"
@@ -18,33 +19,28 @@ const struct ulp_step *ulp_twin_quantizer(const struct ulp_block *block,
 }
 
 /* The original's value whose name the codes have, with an ending that quantisers give; -1: none. */
-static int find_coded(const struct ulp_block *block, const struct ulp_block *other,
+static int find_coded(const struct ulp_program *program, const struct ulp_program *original,
                       const struct ulp_step *dequantizer)
 {
     static const char ending[] = "_quantized";
-    const char *codes = block->slots[dequantizer->inputs[0]].name;
+    const char *codes = program->main->slots[dequantizer->inputs[0]].name;
     const size_t length = codes ? strlen(codes) : 0, end = sizeof ending - 1;
-    for (size_t s = 0; s < other->slot_count && length > end; s++)
-        if (other->slots[s].name && strcmp(codes + length - end, ending) == 0 &&
-            strlen(other->slots[s].name) == length - end &&
-            strncmp(other->slots[s].name, codes, length - end) == 0)
-            return (int)s;
-    return -1;
+    char text[512];
+    if (length <= end || length - end >= sizeof text || strcmp(codes + length - end, ending) != 0)
+        return -1;
+    snprintf(text, sizeof text, "%.*s", (int)(length - end), codes);
+    return ulp_program_find_slot(original, text);
 }
 
-/* The original's constant that options.pairs say; NULL: none. */
-static const struct ulp_tensor *find_named(const struct ulp_audit_options *options,
-                                           const struct ulp_block *block,
-                                           const struct ulp_block *other, int slot)
+/* The original's constant in that slot, for a value of that shape; NULL: none. */
+static const struct ulp_tensor *find_constant(const struct ulp_block *other, int slot,
+                                              const struct ulp_tensor *shape, bool floats)
 {
-    for (size_t p = 0; p < options->pair_count; p++)
-        for (size_t s = 0; s < other->slot_count; s++)
-            if (block->slots[slot].name && other->slots[s].name && other->slots[s].constant &&
-                strcmp(options->pairs[p].audited, block->slots[slot].name) == 0 &&
-                strcmp(options->pairs[p].original, other->slots[s].name) == 0 &&
-                ulp_tensor_same_shape(other->slots[s].constant, &block->slots[slot].shape))
-                return other->slots[s].constant;
-    return NULL;
+    const struct ulp_tensor *constant = slot < 0 ? NULL : other->slots[slot].constant;
+    return constant && (!floats || ulp_type_is_float(constant->type)) &&
+                   ulp_tensor_same_shape(constant, shape)
+               ? constant
+               : NULL;
 }
 
 const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options,
@@ -54,64 +50,34 @@ const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options
 {
     const struct ulp_block *block = program->main, *other = original->main;
     const int slot = dequantizer->outputs[0];
-    const struct ulp_tensor *named = find_named(options, block, other, slot);
-    if (named)
-        return named;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].own_input_count; i++) {
-            const struct ulp_step *reader = &block->steps[s];
-            if (reader->inputs[i] != slot || reader->outputs[0] < 0)
-                continue;
-            const char *name = block->slots[reader->outputs[0]].name;
-            for (size_t t = 0; name && t < other->step_count; t++) {
-                const struct ulp_step *twin = &other->steps[t];
-                if (!twin->output_count || twin->outputs[0] < 0 || i >= twin->own_input_count ||
-                    twin->inputs[i] < 0 || !other->slots[twin->outputs[0]].name ||
-                    strcmp(other->slots[twin->outputs[0]].name, name) != 0)
-                    continue;
-                const struct ulp_tensor *constant = other->slots[twin->inputs[i]].constant;
-                if (constant && ulp_type_is_float(constant->type) &&
-                    ulp_tensor_same_shape(constant, &block->slots[slot].shape))
-                    return constant;
-            }
-        }
-    const int coded = program->spelled ? find_coded(block, other, dequantizer) : -1;
-    const struct ulp_tensor *constant = coded < 0 ? NULL : other->slots[coded].constant;
-    return constant && ulp_type_is_float(constant->type) &&
-                   ulp_tensor_same_shape(constant, &block->slots[slot].shape)
-               ? constant
-               : NULL;
+    const char *own = block->slots[slot].name;
+    const struct ulp_tensor *shape = &block->slots[slot].shape, *found = NULL;
+    for (size_t p = 0; p < options->pair_count && own && !found; p++)
+        if (strcmp(options->pairs[p].audited, own) == 0)
+            found =
+                find_constant(other, ulp_program_find_slot(original, options->pairs[p].original),
+                              shape, false);
+    const struct ulp_reading *all;
+    const size_t count = ulp_block_readings(block, slot, &all);
+    for (size_t r = 0; r < count && all[r].step >= 0 && !found; r++) {
+        const struct ulp_step *reader = &block->steps[all[r].step];
+        const char *name = reader->outputs[0] < 0 ? NULL : block->slots[reader->outputs[0]].name;
+        const int made = ulp_program_find_slot(original, name);
+        const struct ulp_step *twin = ulp_block_producer(other, made);
+        if (twin && twin->outputs[0] == made && (size_t)all[r].input < reader->own_input_count &&
+            (size_t)all[r].input < twin->own_input_count)
+            found = find_constant(other, twin->inputs[all[r].input], shape, true);
+    }
+    return found || !program->spelled
+               ? found
+               : find_constant(other, find_coded(program, original, dequantizer), shape, true);
 }
 
 /* ---- activations that quantisers took in ---- */
 
-static int find_slot(const struct ulp_block *block, const char *name)
-{
-    for (size_t s = 0; name && s < block->slot_count; s++)
-        if (block->slots[s].name && strcmp(block->slots[s].name, name) == 0)
-            return (int)s;
-    return -1;
-}
-
 static bool is_activation(const struct ulp_step *step)
 {
     return strcmp(step->bound.op->name, "Relu") == 0 || strcmp(step->bound.op->name, "Clip") == 0;
-}
-
-/* The only reader of the slot, which is no output; NULL: there is none, or several. */
-static const struct ulp_step *only_reader(const struct ulp_block *block, int slot)
-{
-    const struct ulp_step *reader = NULL;
-    size_t count = 0;
-    for (size_t o = 0; o < block->output_count; o++)
-        count += block->outputs[o] == slot;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            if (block->steps[s].inputs[i] == slot) {
-                reader = &block->steps[s];
-                count++;
-            }
-    return count == 1 ? reader : NULL;
 }
 
 const struct ulp_step *ulp_twin_folded(const struct ulp_program *program,
@@ -121,19 +87,21 @@ const struct ulp_step *ulp_twin_folded(const struct ulp_program *program,
     const struct ulp_block *block = program->main, *other = original->main;
     const struct ulp_step *quantizer = ulp_twin_quantizer(block, dequantizer);
     const int read = quantizer ? quantizer->inputs[0] : -1;
-    int slot = read < 0 ? -1 : find_slot(other, block->slots[read].name);
+    int slot = read < 0 ? -1 : ulp_program_find_slot(original, block->slots[read].name);
     if (slot < 0 && read >= 0 && program->spelled)
-        slot = find_coded(block, other, dequantizer);
+        slot = find_coded(program, original, dequantizer);
     if (slot < 0)
         return NULL;
     const struct ulp_step *made = ulp_block_producer(other, slot),
                           *own = ulp_block_producer(block, read),
-                          *reader = only_reader(other, slot);
+                          *reader = ulp_block_is_own(other, slot)
+                                        ? ulp_block_only_reader(other, slot)
+                                        : NULL;
     if (made && is_activation(made))
         return own && strcmp(own->bound.op->name, made->bound.op->name) == 0 ? NULL : made;
     return reader && is_activation(reader) && reader->inputs[0] == slot &&
                    reader->outputs[0] >= 0 &&
-                   find_slot(block, other->slots[reader->outputs[0]].name) < 0
+                   ulp_program_find_slot(program, other->slots[reader->outputs[0]].name) < 0
                ? reader
                : NULL;
 }
@@ -155,7 +123,7 @@ enum ulp_status ulp_twin_pair_folded(const struct ulp_program *program,
                 ulp_truth_pair(truth, name, original->main->slots[folded->outputs[0]].name, error));
         name = step->outputs[0] < 0 ? NULL : block->slots[step->outputs[0]].name;
         const int coded = program->spelled && name && ulp_is_dequantizer(step->bound.op)
-                              ? find_coded(block, original->main, step)
+                              ? find_coded(program, original, step)
                               : -1;
         if (coded >= 0 && ulp_block_producer(original->main, coded) &&
             !ulp_truth_is_paired(truth, name))
@@ -247,11 +215,12 @@ static const struct ulp_tensor *find_raised(const struct ulp_truth *truth,
                                             const struct ulp_block *block, int slot)
 {
     const struct ulp_tensor *value = NULL;
-    for (size_t s = 0; s < block->step_count && !value; s++) {
-        const struct ulp_step *step = &block->steps[s];
+    const struct ulp_reading *all;
+    const size_t count = ulp_block_readings(block, slot, &all);
+    for (size_t r = 0; r < count && all[r].step >= 0 && !value; r++) {
+        const struct ulp_step *step = &block->steps[all[r].step];
         const int result = step->output_count ? step->outputs[0] : -1;
-        if (result >= 0 && step->own_input_count && step->inputs[0] == slot &&
-            strcmp(step->bound.op->name, "Cast") == 0)
+        if (result >= 0 && all[r].input == 0 && strcmp(step->bound.op->name, "Cast") == 0)
             value =
                 ulp_truth_find(truth, block->slots[result].name, 0, &block->slots[result].shape);
     }

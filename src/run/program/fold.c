@@ -409,6 +409,13 @@ enum ulp_status ulp_program_fold(struct ulp_program *program,
 {
     ULP_TRY(describe_inputs(program, options, error));
     enum ulp_status status = fold_block(program, program->main, error);
+    program->slots.budget = &program->budget;
+    for (size_t v = 0; status == ULP_OK && v < program->main->slot_count; v++) {
+        const char *name = program->main->slots[v].name;
+        if (name && ulp_names_find(&program->slots, name) < 0 &&
+            !ulp_names_add(&program->slots, name, (int)v))
+            status = ulp_out_of_memory(error);
+    }
     return status == ULP_OK ? ulp_program_number(program, error)
                             : ulp_fail_at(error, status, "%s", program->model->path);
 }

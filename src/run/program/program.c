@@ -169,6 +169,7 @@ void ulp_program_free(struct ulp_program *program)
     for (size_t i = 0; i < program->removed_count; i++)
         ulp_unbind(&program->removed[i]);
     ulp_names_free(&program->problems.names);
+    ulp_names_free(&program->slots);
     for (size_t l = 0; program->mixes && l < program->lane_count; l++)
         ulp_arena_free(program->mixes[l].memory);
     for (struct ulp_perturbed *p = program->perturbed; p; p = p->before)

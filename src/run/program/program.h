@@ -337,6 +337,7 @@ struct ulp_program {
     const char **names;              /* that the caller gave the lanes; NULL: by what they are */
     size_t lane_count;
     struct ulp_arithmetic exact; /* fp32: what constants are folded in */
+    struct ulp_names slots;      /* of the main graph, by name: the first that has it */
     /* of the values alive at one step, without an audit (program_memory.c), and the step's name */
     struct ulp_peak {
         double bytes;
@@ -558,6 +559,12 @@ static inline bool ulp_program_refuses(enum ulp_status status)
 {
     return status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED ||
            status == ULP_ERROR_USAGE;
+}
+
+/* The main graph's slot of that name; -1: none has it. */
+static inline int ulp_program_find_slot(const struct ulp_program *program, const char *name)
+{
+    return name ? ulp_names_find(&program->slots, name) : -1;
 }
 
 /* fold.c: shapes, constants known before the run, last uses and costs. */
