@@ -247,15 +247,6 @@ static void add_borders(const struct ulp_course *course, double *const *seeds)
     }
 }
 
-static const struct ulp_step *find_first_reader(const struct ulp_block *block, int slot)
-{
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            if (block->steps[s].inputs[i] == slot)
-                return &block->steps[s];
-    return NULL;
-}
-
 /* What rounding the model's inputs makes of the error, by the nodes that read them first. */
 static void sum_inputs(struct ulp_course *course, double *const *cotangents)
 {
@@ -264,13 +255,14 @@ static void sum_inputs(struct ulp_course *course, double *const *cotangents)
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const double *owed = cotangents[slot], *e = lane->errors[slot];
-        const struct ulp_step *reader = owed && e ? find_first_reader(block, slot) : NULL;
+        const struct ulp_reading *all = NULL;
+        const bool read = owed && e && ulp_block_readings(block, slot, &all) && all->step >= 0;
         double sum = 0;
         for (size_t k = 0; owed && e && k < lane->values[slot].count; k++)
             sum += owed[k] * e[k];
         course->inputs += sum;
-        if (reader)
-            course->given[reader->number] += sum;
+        if (read)
+            course->given[block->steps[all->step].number] += sum;
     }
 }
 

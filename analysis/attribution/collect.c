@@ -406,16 +406,16 @@ static const struct ulp_arithmetic *find_reader(const struct ulp_program *progra
 {
     const struct ulp_block *block = program->main;
     const struct ulp_arithmetic *reader = mix->of_node ? NULL : mix->items;
-    for (size_t s = 0; s < block->step_count && mix->of_node; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++) {
-            if (block->steps[s].inputs[i] != slot)
-                continue;
-            const struct ulp_arithmetic *own = ulp_mix_arithmetic(mix, block->steps[s].number);
-            if (i >= block->steps[s].own_input_count ||
-                (reader && ulp_stored_apart(reader, own, type)))
-                return NULL;
-            reader = own;
-        }
+    const struct ulp_reading *all;
+    const size_t count = mix->of_node ? ulp_block_readings(block, slot, &all) : 0;
+    for (size_t r = 0; r < count && all[r].step >= 0; r++) {
+        const struct ulp_step *step = &block->steps[all[r].step];
+        const struct ulp_arithmetic *own = ulp_mix_arithmetic(mix, step->number);
+        if ((size_t)all[r].input >= step->own_input_count ||
+            (reader && ulp_stored_apart(reader, own, type)))
+            return NULL;
+        reader = own;
+    }
     return reader;
 }
 

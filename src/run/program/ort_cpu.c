@@ -40,44 +40,32 @@ static bool is_cast(const struct ulp_step *step)
     return strcmp(step->bound.op->name, "Cast") == 0;
 }
 
-/* Who reads each slot of a block. */
-struct readers {
-    bool *any, *with_kernel; /* by slot */
-    bool *widened;           /* a Cast to a wider float reads it */
+/* Who reads the slot: a node with a kernel, or an output, which must have FP16; any node; a Cast to
+ * a wider float. */
+struct reads {
+    bool with_kernel, any, widened;
 };
 
-static enum ulp_status find_readers(struct readers *out, const struct ulp_block *block,
-                                    struct ulp_arena *scratch, struct ulp_error *error)
+static struct reads find_reads(const struct ulp_block *block, int slot)
 {
-    const size_t room = block->slot_count + 1;
-    *out = (struct readers){.any = ulp_arena_take(scratch, room, sizeof *out->any),
-                            .with_kernel = ulp_arena_take(scratch, room, sizeof *out->any),
-                            .widened = ulp_arena_take(scratch, room, sizeof *out->any)};
-    ULP_TRY(ulp_taken(out->any && out->with_kernel && out->widened, error));
-    for (size_t s = 0; s < block->step_count; s++) {
-        const struct ulp_step *step = &block->steps[s];
-        const bool kernel = has_kernel(step);
-        for (size_t i = 0; i < step->input_count; i++) {
-            const int slot = step->inputs[i];
-            if (slot < 0)
-                continue;
-            out->any[slot] = true;
-            out->with_kernel[slot] |= kernel;
-            out->widened[slot] |=
-                is_cast(step) && step->outputs[0] >= 0 &&
-                (ulp_slot_type(&block->slots[step->outputs[0]]) == ULP_TYPE_FLOAT ||
-                 ulp_slot_type(&block->slots[step->outputs[0]]) == ULP_TYPE_DOUBLE);
-        }
+    const struct ulp_reading *all;
+    struct reads out = {false, false, false};
+    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0;) {
+        const struct ulp_step *step = all[r].step < 0 ? NULL : &block->steps[all[r].step];
+        const enum ulp_type to = step && is_cast(step) && step->outputs[0] >= 0
+                                     ? ulp_slot_type(&block->slots[step->outputs[0]])
+                                     : ULP_TYPE_UNDEFINED;
+        out.with_kernel |= !step || has_kernel(step);
+        out.any |= step != NULL;
+        out.widened |= to == ULP_TYPE_FLOAT || to == ULP_TYPE_DOUBLE;
     }
-    for (size_t i = 0; i < block->output_count; i++)
-        out->with_kernel[block->outputs[i]] = true; /* which must have FP16 */
-    return ULP_OK;
+    return out;
 }
 
 /* Does a node with a kernel stand alone between nodes that compute in FP32 (`casts`, by step, so
  * far)? */
 static bool is_isolated(const struct ulp_block *block, const struct ulp_step *step,
-                        const struct readers *readers, const bool *casts)
+                        const bool *casts)
 {
     size_t halves = 0;
     bool read = false;
@@ -96,9 +84,10 @@ static bool is_isolated(const struct ulp_block *block, const struct ulp_step *st
     for (size_t o = 0; o < step->output_count; o++) {
         if (!is_half(block, step->outputs[o]))
             continue;
-        if (readers->with_kernel[step->outputs[o]])
+        const struct reads reads = find_reads(block, step->outputs[o]);
+        if (reads.with_kernel)
             return false;
-        read |= readers->any[step->outputs[o]];
+        read |= reads.any;
     }
     return halves && read;
 }
@@ -106,8 +95,6 @@ static bool is_isolated(const struct ulp_block *block, const struct ulp_step *st
 static enum ulp_status mark_block(const struct ulp_block *block, bool *half,
                                   struct ulp_arena *scratch, struct ulp_error *error)
 {
-    struct readers readers;
-    ULP_TRY(find_readers(&readers, block, scratch, error));
     bool *casts = ulp_arena_take(scratch, block->step_count + 1, sizeof *casts);
     ULP_TRY(ulp_taken(casts, error));
     for (size_t s = 0; s < block->step_count; s++) {
@@ -116,11 +103,11 @@ static enum ulp_status mark_block(const struct ulp_block *block, bool *half,
         bool reads_half = false;
         for (size_t i = 0; i < step->input_count; i++)
             reads_half |= is_half(block, step->inputs[i]);
-        const bool in_float = !kernel || is_isolated(block, step, &readers, casts);
+        const bool in_float = !kernel || is_isolated(block, step, casts);
         casts[s] = in_float && reads_half;
         half[step->number] = is_cast(step)
                                  ? step->outputs[0] >= 0 && is_half(block, step->outputs[0]) &&
-                                       readers.widened[step->outputs[0]]
+                                       find_reads(block, step->outputs[0]).widened
                                  : !in_float;
     }
     return ULP_OK;
