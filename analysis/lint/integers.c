@@ -1,10 +1,9 @@
-/* Whole numbers that are computed in floats, back in integers: lengths, and what is left of a
- * quantised number less its zero point. */
+/* Lengths that are computed in floats, back in integers; others: rewrite.def. */
 #include <math.h>
 
 #include "analysis/lint/proposal.h"
 
-static bool is_whole(const struct ulp_tensor *constant)
+bool ulp_lint_is_whole(const struct ulp_tensor *constant)
 {
     bool whole = ulp_type_is_float(constant->type) && constant->rank <= 1;
     for (size_t i = 0; i < constant->count && whole; i++) {
@@ -14,8 +13,8 @@ static bool is_whole(const struct ulp_tensor *constant)
     return whole;
 }
 
-static struct ulp_edit_input whole_constant(struct ulp_building *b, enum ulp_type type,
-                                            const struct ulp_tensor *from)
+struct ulp_edit_input ulp_build_whole(struct ulp_building *b, enum ulp_type type,
+                                      const struct ulp_tensor *from)
 {
     struct ulp_tensor *tensor = ulp_build_tensor(b, type, from->rank, from->count);
     for (size_t i = 0; tensor && i < from->count; i++)
@@ -40,7 +39,7 @@ static struct ulp_edit_input cast(struct ulp_building *b, struct ulp_edit_input 
     return out;
 }
 
-static bool is_integer(enum ulp_type type)
+bool ulp_lint_is_integer(enum ulp_type type)
 {
     return type == ULP_TYPE_INT64 || type == ULP_TYPE_INT32 || type == ULP_TYPE_INT16 ||
            type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT16 || type == ULP_TYPE_UINT8;
@@ -91,13 +90,14 @@ static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_li
     const struct ulp_lint_place place = ulp_lint_producer(graph, value);
     const struct ulp_tensor *constant = ulp_lint_constant(graph, value);
     b->failed |= depth == DEPTH_MAX || value < 0 || (!constant && place.graph != graph);
-    if (constant && is_whole(constant) && !b->failed)
-        return whole_constant(b, ULP_TYPE_INT64, constant);
+    if (constant && ulp_lint_is_whole(constant) && !b->failed)
+        return ulp_build_whole(b, ULP_TYPE_INT64, constant);
     if (b->failed || constant || !place.node) {
         b->failed = true;
         return none;
     }
-    if (ulp_lint_is(place, "Cast") && is_integer(ulp_lint_type(graph, ulp_lint_input(place, 0))))
+    if (ulp_lint_is(place, "Cast") &&
+        ulp_lint_is_integer(ulp_lint_type(graph, ulp_lint_input(place, 0))))
         return cast(b, (struct ulp_edit_input){.number = ulp_lint_input(place, 0)}, ULP_TYPE_INT64);
     if (ulp_lint_is_any(place, "Floor Ceil")) {
         const struct ulp_lint_place inside = ulp_lint_source(place, 0);
@@ -120,7 +120,7 @@ static void convert_length(struct ulp_lint_proposals *p, struct ulp_lint_place p
     const int input = ulp_lint_is(place, "Cast") ? ulp_lint_input(place, 0) : -1;
     const enum ulp_type to = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
     struct ulp_building b = {.p = p};
-    if (input < 0 || !is_integer(to) || ulp_lint_constant(place.graph, input) ||
+    if (input < 0 || !ulp_lint_is_integer(to) || ulp_lint_constant(place.graph, input) ||
         !ulp_type_is_float(ulp_lint_type(place.graph, input)) || ulp_lint_opset(place) < 10 ||
         ulp_lint_is(ulp_lint_source(place, 0), "Cast"))
         return;
@@ -131,43 +131,11 @@ static void convert_length(struct ulp_lint_proposals *p, struct ulp_lint_place p
     ulp_build_propose(&b, place, "length-in-float", true, "it is computed in integers");
 }
 
-/* ---- quantised numbers ---- */
-
-/* From this on FP16 does not hold every whole number. */
-#define WHOLE 2048
-
-static void convert_zero_point(struct ulp_lint_proposals *p, struct ulp_lint_place place)
-{
-    const struct ulp_lint_place from =
-        ulp_lint_is(place, "Sub") ? ulp_lint_source(place, 0) : (struct ulp_lint_place){0};
-    const int quantised = ulp_lint_is(from, "Cast") ? ulp_lint_input(from, 0) : -1;
-    const struct ulp_tensor *zero =
-        quantised < 0 ? NULL : ulp_lint_constant(place.graph, ulp_lint_input(place, 1));
-    const enum ulp_type to = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
-    struct ulp_building b = {.p = p};
-    bool large = false;
-    for (size_t i = 0; zero && i < zero->count; i++)
-        large |= fabs(ulp_tensor_get(zero, i)) >= WHOLE;
-    if (!large || !is_whole(zero) || /* INT32 need not hold it */
-        ulp_lint_type(place.graph, quantised) == ULP_TYPE_INT64 || from.graph != place.graph ||
-        !ulp_type_is_float(to) || !is_integer(ulp_lint_type(place.graph, quantised)))
-        return;
-    const struct ulp_edit_input q =
-        cast(&b, (struct ulp_edit_input){.number = quantised}, ULP_TYPE_INT32);
-    const struct ulp_edit_input rest =
-        build_of_two(&b, "Sub", q, whole_constant(&b, ULP_TYPE_INT32, zero));
-    cast(&b, rest, (int64_t)to);
-    ulp_build_propose(&b, place, "constant-beyond-fp16", true,
-                      "the zero point is subtracted in integers");
-}
-
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *p)
 {
     for (size_t n = 0; n < p->lint.node_count; n++) {
         const struct ulp_lint_place place = p->lint.places[n];
-        if (place.graph->function || *place.node->domain)
-            continue;
-        convert_length(p, place);
-        convert_zero_point(p, place);
+        if (!place.graph->function && !*place.node->domain)
+            convert_length(p, place);
     }
 }

@@ -71,6 +71,10 @@ void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, cons
 #define ULP_GUARD_RULE "zero-by-zero" /* 0 / 0 is 0 */
 /* integers.c: what is computed in floats and is a whole number. */
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
+bool ulp_lint_is_whole(const struct ulp_tensor *constant); /* and INT32 holds it */
+bool ulp_lint_is_integer(enum ulp_type type);              /* of those that ONNX computes with */
+struct ulp_edit_input ulp_build_whole(struct ulp_building *b, enum ulp_type type,
+                                      const struct ulp_tensor *from);
 /* lint_bytes.c: weights of INT8 as UINT8. */
 void ulp_lint_unsign_weights(struct ulp_lint_proposals *proposals);
 /* rewrite.c: those of rewrite.def, of nodes that nothing replaces yet, in the turn's rows; and of

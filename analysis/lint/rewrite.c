@@ -149,6 +149,18 @@ static bool is_apart(struct ulp_terms *r)
     return is;
 }
 
+/* A zero point from which on FP16 does not hold every whole number, of integers that INT32 holds.
+ */
+static bool is_large_zero(struct ulp_terms *r)
+{
+    const struct ulp_lint_graph *graph = r->root.graph;
+    const enum ulp_type from = ulp_lint_type(graph, ulp_term_value(r, "q"));
+    const struct ulp_tensor *zero = ulp_term_constant(r, "kzero");
+    return ulp_lint_is_whole(zero) && largest(zero) >= 2048 && from != ULP_TYPE_INT64 &&
+           ulp_lint_is_integer(from) &&
+           ulp_type_is_float(ulp_lint_type(graph, ulp_lint_output(r->root, 0)));
+}
+
 /* ---- operators that are written out ---- */
 
 /* Scale and bias of a normalisation are of the normalised axes alone. */

@@ -379,7 +379,9 @@ static struct ulp_edit_input normed(struct ulp_terms *r, struct ulp_edit_input i
 
 static struct ulp_edit_input call(struct ulp_terms *r, const char *name, struct ulp_edit_input in)
 {
-    return strcmp(name, "flat") == 0     ? flat(r, in)
+    return strcmp(name, "whole") == 0    ? ulp_build_whole(&r->building, ULP_TYPE_INT32,
+                                                           ulp_lint_constant(r->root.graph, in.number))
+           : strcmp(name, "flat") == 0   ? flat(r, in)
            : strcmp(name, "turned") == 0 ? turned(r, in)
                                          : normed(r, in, strcmp(name, "weights") == 0);
 }
@@ -401,6 +403,11 @@ static void give_attributes(struct ulp_terms *r, struct ulp_edit_part *part, con
                                                                                  : 1e-5F;
     if (ulp_is_word("scale", given))
         ulp_build_attribute(part, "scale", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->scale;
+    if (ulp_is_word("type", given))
+        ulp_build_attribute(part, "to", ULP_ATTRIBUTE_INT)->i =
+            ulp_lint_type(r->root.graph, ulp_lint_output(r->root, 0));
+    if (ulp_is_word("int32", given))
+        ulp_build_attribute(part, "to", ULP_ATTRIBUTE_INT)->i = ULP_TYPE_INT32;
     if (ulp_is_word("tanh", given))
         ulp_build_attribute(part, "approximate", ULP_ATTRIBUTE_STRING)->s = "tanh";
 }
