@@ -30,7 +30,7 @@ def single(field, value):
 
 
 def attribute(name, value):
-    """AttributeProto of a float, int, string, graph() or list of ints."""
+    """AttributeProto of a float, int, string, graph() or list of ints, floats or strings."""
     head = block(1, name)
     if isinstance(value, bytes):
         return head + block(6, value) + number(20, 5)
@@ -42,6 +42,8 @@ def attribute(name, value):
         return head + block(4, value) + number(20, 3)
     if all(isinstance(item, int) for item in value):
         return head + b"".join(number(8, item) for item in value) + number(20, 7)
+    if all(isinstance(item, str) for item in value):
+        return head + b"".join(block(9, item) for item in value) + number(20, 8)
     return head + b"".join(single(7, item) for item in value) + number(20, 6)
 
 

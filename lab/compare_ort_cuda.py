@@ -5,13 +5,13 @@
     lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--level off|inner] [--recorded FILE] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE] [--draws]
 
 DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
-lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16, with fuse=none where its optimiser was off. Prints a row for each
+lies 20 dB above it; networks with QuantizeLinear, DequantizeLinear or weights in FP16 are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16, with fuse=none where its optimiser was off. Prints a row for each
 network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
 fewer outputs than this share lie within 1 dB, or none was compared; --record: the comparison as a file of tests/data/targets. Needs onnx.
 
 --draws: of outputs of fewer than 32 elements, whose error is a matter of chance, how many lie where tolerance says that 95 % of runs do.
 
---level inner: the tensors of the graph that its optimiser makes, as record_ort_cuda.py records them (--recorded FILE).
+--level inner: the tensors of the graph that its optimiser makes, as record_ort_cuda.py records them (--recorded FILE). DATA may be any folder with models/NAME/{model.onnx,inputs.npz} that record_ort_cuda.py had.
 
 --plans: DATA/ort_cuda/plans.json has what plans that keep nodes in FP32 gave with use_tf32=0 and 1. plan --for ort-cuda is asked for the same tolerances: how many recorded plans hold by default and with TF32
 forbidden, and of those that keep as many nodes now how many hold as they say TF32 is to be set."""
@@ -117,6 +117,7 @@ def main():
     parser.add_argument("--plans", action="store_true")
     parser.add_argument("--draws", action="store_true")
     parser.add_argument("--record")
+    parser.add_argument("--runtime", help="of --record, where FILE is another recording: the runtime, the GPU, of which networks")
     given = parser.parse_args()
     if given.plans:
         compare_plans(given.program, given.data, given.networks.split(",") if given.networks else [])
@@ -129,7 +130,8 @@ def main():
         folder = find_folder(given.data, name)
         if folder is None or f"{given.variant}.{given.level}" not in recorded or (given.networks and name not in given.networks.split(",")):
             continue
-        if any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in onnx.load(folder / "model.onnx", load_external_data=False).graph.node):
+        graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
+        if any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in graph.node) or any(held.data_type == onnx.TensorProto.FLOAT16 for held in graph.initializer):
             continue
         if given.draws:
             found = recorded[f"{given.variant}.{given.level}"]
@@ -164,7 +166,9 @@ def main():
     print(f"tensors: {inside} of {counted} within {given.low} to {given.high}")
     if given.record:
         runtime, level = {"off": ("ONNX Runtime 1.31.1, H100, no optimiser", ""), "inner": ("ONNX Runtime 1.31.1, H200, optimised", " --level inner")}[given.level]
-        keep(given.record, f"ort-cuda@{'h100' if given.level == 'off' else 'h200'},version=1.31", arithmetic, runtime, f"lab/compare_ort_cuda.py --variant {given.variant}{level}", rows, limits=[given.low, given.high])
+        if given.runtime:
+            runtime, level = given.runtime, level + " --recorded FILE"
+        keep(given.record, f"ort-cuda@{'h100' if 'H100' in runtime else 'h200'},version=1.31", arithmetic, runtime, f"lab/compare_ort_cuda.py --variant {given.variant}{level}", rows, limits=[given.low, given.high])
     if given.at_least is not None:
         sys.exit(not off or sum(o[0] <= 1 for o in off) < given.at_least * len(off))
 

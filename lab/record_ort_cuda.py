@@ -309,6 +309,12 @@ def new_operators():
             extra = {"linear_before_reset": 1} if operator == "GRU" else {}
             add(f"l.{operator}.{steps}.{batch}.{width}.{hidden}", operator, normal(steps, batch, width), w, r, b, hidden_size=hidden, outputs=3 if operator == "LSTM" else 2, **extra)
             add(f"l.{operator}.input.{steps}.{batch}.{width}.{hidden}", operator, normal(steps, batch, width), w, 0 * r, 0 * b, hidden_size=hidden, outputs=3 if operator == "LSTM" else 2, **extra)
+    odd = {"peephole": ("LSTM", 4, {"direction": "bidirectional"}), "clip": ("LSTM", 4, {"clip": 0.5}), "hard": ("LSTM", 4, {"activations": ["HardSigmoid", "Tanh", "Tanh"]}), "couple": ("LSTM", 4, {"input_forget": 1}),
+           "before": ("GRU", 3, {"linear_before_reset": 0}), "unsaid": ("GRU", 3, {}), "clip3": ("GRU", 3, {"clip": 0.5, "linear_before_reset": 1}), "relu": ("RNN", 1, {"activations": ["Relu"]})}
+    for title, (operator, gates, extra) in odd.items():  # what cuDNN has not
+        both = 1 + ("direction" in extra)
+        x, w, r, b, p = normal(6, 2, 16), normal(both, gates * 12, 16, scale=0.3), normal(both, gates * 12, 12, scale=0.3), normal(both, 2 * gates * 12, scale=0.3), normal(both, 36, scale=0.3)
+        add(f"l.{operator}.{title}", operator, x, w, r, b, *((None, None, None, p) if title == "peephole" else ()), hidden_size=12, outputs=3 if operator == "LSTM" else 2, **extra)
     hidden, high = 512, 30.0
     for gate in range(4):  # what each gate's function is, the others being 0 or 1
         open_gates = {0: (0, high, -high, high), 1: (high, 0, -high, high), 2: (high, high, 0, high), 3: (high, high, -high, 0)}[gate]  # i, o, f, c

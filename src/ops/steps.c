@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/text/text.h"
 #include "ops/call.h"
+#include "ops/product/recurrent_cell.h"
 #include "ops/spatial/window.h"
 
 enum ulp_steps_rule {
@@ -23,9 +23,10 @@ enum ulp_steps_rule {
     SLICED, /* products are added in slices of k, whose sums are stored */
     PANELS, /* products are added in blocks of k as MLAS cuts it, and these one after the other */
     IMAGES, /* the same of a Conv, of images in blocks of channels */
-    SINGLE, /* products are added in FP32: another provider's kernel has it */
-    WIDE,   /* rows are added in FP64, the formula may be another */
-    APART,  /* every step and row is FP32, sums of products aside, where a kernel's are not */
+    ELSEWHERE,      /* in another provider's kernel, in FP32 between two Casts */
+    ELSEWHERE_FP32, /* the same in a graph of FP32; else as elsewhere */
+    WIDE,           /* rows are added in FP64, the formula may be another */
+    APART,        /* every step and row is FP32, sums of products aside, where a kernel's are not */
     IN_FOURS,     /* rows are added in four partial sums */
     IN_ORDER,     /* and in increasing index */
     WRITTEN,      /* the formula alone is another */
@@ -63,16 +64,6 @@ static const char *const coarse[] = {
 #include "number/format/steps.def"
 };
 
-static const struct cell {
-    enum ulp_steps runtime;
-    const char *name, *gates, *activation;
-    int steps;
-} cells[] = {
-#define CELL(runtime, name, gates, activation, steps, ...) \
-    {ULP_STEPS_##runtime, name, gates, activation, steps},
-#include "number/format/steps.def"
-};
-
 /* An integer form between QuantizeLinear and DequantizeLinear has its operator's name, not its
  * operands: no row is its. */
 static const struct row *find_row(enum ulp_steps runtime, enum ulp_behind behind,
@@ -87,10 +78,25 @@ static const struct row *find_row(enum ulp_steps runtime, enum ulp_behind behind
     return NULL;
 }
 
-bool ulp_steps_halve(const struct ulp_arithmetic *arithmetic, const struct ulp_operator *op)
+/* FP32's and TF32's lanes of the CUDA provider are told by its search. */
+bool ulp_steps_elsewhere(const struct ulp_arithmetic *arithmetic, const struct ulp_call *call)
 {
-    const struct row *row = find_row(arithmetic->steps, ULP_BEHIND_NONE, op);
-    return row && row->rule == HALVED;
+    const bool single = arithmetic->conv == ULP_CONV_SEARCHED;
+    const struct row *row =
+        find_row(single ? ULP_STEPS_ORT_CUDA : arithmetic->steps, ULP_BEHIND_NONE, call->bound->op);
+    return row && (row->rule == ELSEWHERE || (single && row->rule == ELSEWHERE_FP32) ||
+                   (row->rule == HALVED && !ulp_cell_is_cudnns(call)));
+}
+
+/* What is stored stays what it is. */
+static void compute_elsewhere(struct ulp_arithmetic *out)
+{
+    ulp_format_find("fp32", &out->compute, NULL);
+    out->factor = out->accumulator = out->rows = out->sum = out->compute;
+    out->place = ULP_ROUND_RESULT;
+    out->cuda_functions = false;
+    out->order = out->reduce = ULP_ORDER_SEQUENTIAL;
+    out->schedule = (struct ulp_schedule){.fused = true};
 }
 
 void ulp_steps_make_strict(struct ulp_arithmetic *out)
@@ -239,8 +245,6 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         out->schedule.split_k = ULP_SPLIT_RKNN;
     if (rule == WIDE)
         ulp_format_find("fp64", &out->rows, NULL);
-    if (rule == SINGLE)
-        ulp_format_find("fp32", &out->accumulator, NULL);
     if (rule == APART) {
         ulp_format_find("fp32", &out->compute, NULL);
         out->rows = out->compute;
@@ -276,10 +280,13 @@ const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *a
                                                   struct ulp_arithmetic *room)
 {
     const struct row *row = find_row(arithmetic->steps, ULP_BEHIND_NONE, call->bound->op);
-    if (!row)
-        return arithmetic;
     *room = *arithmetic;
-    apply(row->rule, call, room);
+    if (ulp_steps_elsewhere(arithmetic, call))
+        compute_elsewhere(room);
+    else if (row)
+        apply(row->rule, call, room);
+    else
+        return arithmetic;
     return room;
 }
 
@@ -302,14 +309,4 @@ const char *ulp_steps_formula(const struct ulp_operator *op, enum ulp_variant va
     if (!row || !row->formula || variant != ULP_VARIANT_ORT_CUDA_BF16)
         return row ? row->formula : NULL;
     return strcmp(coarse[row - rows], row->formula) ? coarse[row - rows] : NULL;
-}
-
-int ulp_steps_grid(const struct ulp_call *call, const char *gate, const char *activation)
-{
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        if (cells[i].runtime == call->arithmetic->steps &&
-            strcmp(cells[i].name, call->bound->op->name) == 0 &&
-            ulp_is_word(gate, cells[i].gates) && strcmp(cells[i].activation, activation) == 0)
-            return cells[i].steps;
-    return 0;
 }

@@ -66,13 +66,15 @@ def run(op, arrays, arithmetic, **attributes):
     subprocess.run([program, "run", "model.onnx", "-i", "in.npz", "-a", arithmetic, "-q", "-o", "out.npz"], check=True)
     return np.load("out.npz")["y"]
 
-# channels of a group, groups, kernel, stride, and of whom it is under conv=searched: FP32's chain or the unit
-for inner, groups, kernel, stride, wanted in ((11, 1, 1, 1, "fp32"), (12, 1, 1, 1, "tf32"), (128, 1, 1, 2, "fp32"), (256, 1, 1, 2, "tf32"), (31, 1, 3, 1, "fp32"), (32, 1, 3, 1, "tf32"), (64, 2, 3, 1, "fp32"),
-                                              (1, 24, 3, 1, "fp32"), (12, 2, 1, 1, "fp32")):
-    arrays = {"x": random.standard_normal((1, inner * groups, 9, 9), np.float32), "w": random.standard_normal((24, inner, kernel, kernel), np.float32)}
+# channels of a group, groups, kernel, stride, size, features, and of whom it is under conv=searched, as an H200 took it (11 and 31 channels beside the bound): FP32's chain or the unit
+for inner, groups, kernel, stride, size, features, wanted in ((11, 1, (1, 1), 1, 9, 24, "fp32"), (12, 1, (1, 1), 1, 9, 24, "tf32"), (128, 1, (1, 1), 2, 9, 24, "fp32"), (256, 1, (1, 1), 2, 9, 24, "tf32"), (96, 1, (1, 1), 1, 1, 24, "fp32"),
+                                                              (64, 1, (1, 1), 1, 10, 1, "fp32"), (31, 1, (3, 3), 1, 9, 24, "fp32"), (32, 1, (3, 3), 1, 9, 24, "tf32"), (32, 1, (3, 3), 1, 32, 32, "fp32"), (48, 1, (3, 3), 1, 32, 32, "tf32"),
+                                                              (32, 1, (1, 7), 1, 16, 24, "fp32"), (32, 1, (1, 8), 1, 16, 24, "tf32"), (16, 1, (7, 7), 1, 18, 24, "fp32"), (64, 2, (3, 3), 1, 9, 12, "fp32"), (1, 24, (3, 3), 1, 9, 24, "fp32"),
+                                                              (12, 2, (1, 1), 1, 9, 24, "fp32")):
+    arrays = {"x": random.standard_normal((1, inner * groups, size, size), np.float32), "w": random.standard_normal((features, inner, *kernel), np.float32)}
     plain = {name: run("Conv", arrays, name, group=groups, strides=[stride, stride]) for name in ("fp32", "tf32")}
     if np.array_equal(plain["fp32"], plain["tf32"]) or not np.array_equal(run("Conv", arrays, "tf32,conv=searched", group=groups, strides=[stride, stride]), plain[wanted]):
-        sys.exit(f"conv=searched: {inner} channels, {groups} groups, kernel {kernel}, stride {stride}: not as {wanted}")
+        sys.exit(f"conv=searched: {inner} channels, {groups} groups, kernel {kernel}, stride {stride}, size {size}, {features} features: not as {wanted}")
 arrays = {"x": random.standard_normal((1, 16, 9, 9), np.float32), "w": random.standard_normal((24, 16, 3, 3), np.float32)}
 if not np.array_equal(run("Conv", arrays, "tf32,matmul=scalar"), run("Conv", arrays, "tf32")):
     sys.exit("matmul=scalar: a Conv is not on the unit")

@@ -4,7 +4,7 @@
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: operators are not compared"; exit 77; }
 sample=$source/tests/data/ort_cuda/operators.npz
 python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-cuda:fp16 --least 99.4 >out || fail "operators are not the recorded ones: $(cat out)"
-[ "$(wc -l <out)" = 54 ] || fail "operators of the sample: $(wc -l <out)"
+[ "$(wc -l <out)" = 61 ] || fail "operators of the sample: $(wc -l <out)"
 python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-cuda:bf16 --bf16 --least 99.4 >out || fail "operators in BF16 are not the recorded ones: $(cat out)"
 [ "$(wc -l <out)" = 11 ] || fail "operators of the sample in BF16: $(wc -l <out)"
 ! python3 "$source/lab/compare_operators.py" "$program" "$sample" fp16 --least 90 >out || fail "fp16 tells nothing: $(cat out)"
@@ -31,14 +31,37 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from onnx_writer import node, write_model
-write_model("gru.onnx", [node("GRU", "x w r - - s", "- h", hidden_size=1)], {"x": (1, 1, 1)}, {"h": (1, 1, 1)},
-            {"w": np.full((1, 3, 1), 300, "f4"), "r": np.full((1, 3, 1), -300, "f4"), "s": np.full((1, 1, 1), 300, "f4")}, opset=14)
+for title, after in (("gru", 1), ("elsewhere", 0)):
+    write_model(title + ".onnx", [node("GRU", "x w r - - s", "- h", hidden_size=1, linear_before_reset=after)], {"x": (1, 1, 1)}, {"h": (1, 1, 1)},
+                {"w": np.full((1, 3, 1), 300, "f4"), "r": np.full((1, 3, 1), -300, "f4"), "s": np.full((1, 1, 1), 300, "f4")}, opset=14)
 np.savez("gru.npz", x=np.full((1, 1, 1), 300, "f4"))
 END
 expect 1 "a recurrence, audited" "$program" audit gru.onnx -i gru.npz -a ort-cuda:fp16 --fail-above nonfinite=0 -q
 expect 1 "a recurrence, foreseen" "$program" overflow gru.onnx -i gru.npz -a ort-cuda:fp16 --fail-on overflows -q
 shows out "overflows at 1 of 1 nodes: h (GRU)" "a recurrence, foreseen"
+# one that cuDNN has not is the CPU provider's, in FP32
+expect 0 "a recurrence elsewhere, audited" "$program" audit elsewhere.onnx -i gru.npz -a ort-cuda:fp16 --fail-above nonfinite=0 -q
+expect 0 "a recurrence elsewhere, foreseen" "$program" overflow elsewhere.onnx -i gru.npz -a ort-cuda:fp16 --fail-on overflows -q
 expect 0 "a recurrence, sums in FP32" "$program" overflow gru.onnx -i gru.npz -a ort-cuda:fp16,steps=alike --fail-on overflows -q
+# it has no GroupQueryAttention of FP32: TF32 is none there
+python3 - "$program" "$source/examples" <<'END' || fail "grouped attention in TF32"
+import subprocess
+import sys
+sys.path.insert(0, sys.argv[2])
+import numpy as np
+from onnx_writer import block, node, write_model
+draw = np.random.default_rng(4).standard_normal
+arrays = {"q": draw((1, 8, 32)).astype("f4"), "k": draw((1, 8, 16)).astype("f4"), "v": draw((1, 8, 16)).astype("f4")}
+fixed = {"e": np.zeros((1, 1, 0, 16), "f4"), "n": np.array([7], "i4"), "t": np.array(8, "i4")}
+write_model("gqa.onnx", [node("GroupQueryAttention", "q k v e e n t", "y a b", num_heads=2, kv_num_heads=1) + block(7, "com.microsoft")], {n: a.shape for n, a in arrays.items()}, {"y": (1, 8, 32)}, fixed, opset=18,
+            domains={"com.microsoft": 1})
+np.savez("gqa.npz", **arrays)
+results = []
+for arithmetic in ("ort-cuda:tf32", "fp32", "tf32"):
+    subprocess.run([sys.argv[1], "run", "gqa.onnx", "-i", "gqa.npz", "-a", arithmetic, "-q", "-o", "gqa_out.npz"], check=True)
+    results.append(np.load("gqa_out.npz")["y"])
+assert np.allclose(results[0], results[1], rtol=0, atol=2**-20 * np.abs(results[1]).max()) and not np.allclose(results[2], results[1], rtol=0, atol=2**-14)
+END
 # a mean stores its sum where the axes are the first or the last: overflow foresees it, audit and prove find it; over a middle one the sum stays in FP32
 python3 - "$source/examples" <<'END' || fail "means"
 import sys

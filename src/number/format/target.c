@@ -49,14 +49,18 @@ static const struct ulp_rule rules_of[] = {
 };
 
 #define SAYS_STRICT "every step and sum is rounded to storage"
-#define SAYS_SUMMED                                                                              \
-    "every step is rounded to storage, a row's sum in FP32, too, before it is read; over the "   \
+#define SAYS_SUMMED                                                                             \
+    "every step is rounded to storage, a row's sum in FP32, too, before it is read; over the "  \
     "first axes blocks of rows are summed so, and added in storage, here in order, by the GPU " \
     "as they end"
 #define SAYS_SUMMED_FP16 "in FP16 " SAYS_SUMMED
 #define SAYS_SUMMED_BF16 "in BF16 " SAYS_SUMMED
 #define SAYS_MATRIX SAYS_SUMMED " where the axes are all first or all last; else one rounding"
-#define SAYS_HALVED "every step is rounded to storage, into which the matrix unit adds the products"
+#define SAYS_ELSEWHERE "in FP32, states too, between two Casts"
+#define SAYS_ELSEWHERE_FP32 "of FP32 graphs by the CPU provider, in FP32"
+#define SAYS_HALVED                                                                               \
+    "every step is rounded to storage, into which the matrix unit adds the products; what cuDNN " \
+    "has not (peepholes, clipping, other functions, a GRU that resets before) " SAYS_ELSEWHERE
 #define SAYS_THREADS SAYS_STRICT ", rows are summed by 64 threads"
 #define SAYS_VECTORS SAYS_STRICT ", rows are summed by 64 threads, each in four parts"
 #define SAYS_POOLED SAYS_STRICT ", few long rows are summed by 128 threads"
@@ -68,7 +72,6 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_IMAGES                                                                              \
     "products are added in blocks of 16 channels (1x1: 128; of fewer: each by itself), as with " \
     "AVX-512"
-#define SAYS_SINGLE "products are added in FP32"
 #define SAYS_SLICED                                                                              \
     "of k above 1536 so much at a time is added in FP32, whose sums are rounded to storage and " \
     "added in it"
@@ -86,7 +89,7 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_FUSED "one rounding, of the sum and what is added to it"
 #define SAYS_STORED "in FP16 scores and probabilities are stored, sums in FP32"
 #define SAYS_INSIDE "in FP16 the result alone is stored, all inside in FP32"
-#define SAYS_MASKED                                                                             \
+#define SAYS_MASKED \
     "with a mask of keys or pairs scores are stored before they are scaled, and probabilities"
 #define SAYS_WIDE "rows are added in FP64"
 #define SAYS_IN_FOURS "rows are added in four partial sums"

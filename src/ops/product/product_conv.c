@@ -257,26 +257,49 @@ static void leave_unit(struct ulp_arithmetic *own)
     own->schedule.fused = true;
 }
 
-/* Did cuDNN's search find no TF32 kernel for such a shape? Recorded on an H200 for 2,337 shapes, of
- * which 335 are networks' (lab/record_ort_cuda.py): of these 319 follow, of the others 1,797. Most
- * that do not are sums of 200 to 500 products, which were seen both ways; a bias changes nothing.
- * Of 35 transposed ones the two of a single position are TF32. */
+/* Did cuDNN's search find no TF32 kernel for such a shape, or a faster one in FP32? Recorded on an
+ * H200 (lab/record_ort_choices.py): of 1,957 shapes in one group 1,801 follow, with a bias and
+ * without, and of 201 in 30 networks that decided little before 185. A single row or column is no
+ * product for it; square kernels at stride 1 are faster transformed, in FP32, up to so many sums.
+ * Most that do not follow are in one dimension, sums of 200 to 500 products, which were seen both
+ * ways. Of 35 transposed ones the two of a single position are TF32. */
 static bool is_narrow(const struct ulp_call *call)
 {
-    enum { SUM = 288, CHANNELS = 12, CHANNELS_STRIDED = 256 };
+    enum {
+        SUM = 288,
+        SUM_IN_LINE = 250,
+        SUM_SQUARE = 432,
+        SQUARE_LEAST = 100,
+        SQUARE_MOST = 7000,
+        LARGE = 7,
+        LARGE_MOST = 480,
+        CHANNELS = 12,
+        CHANNELS_STRIDED = 256
+    };
     const struct ulp_tensor *weights = call->in[1];
-    const struct ulp_attribute_value *strides = ulp_call_attribute(call, "strides");
-    const bool turned = strcmp(call->bound->op->name, "ConvTranspose") == 0;
-    int64_t positions = 1, stride = 1;
-    for (int d = 2; d < weights->rank; d++)
-        positions *= weights->dims[d];
-    for (size_t d = 0; d < strides->count; d++)
-        stride = strides->ints[d] > stride ? strides->ints[d] : stride;
-    if (ulp_call_int(call, "group") > 1 || turned)
-        return positions > 1 || ulp_call_int(call, "group") > 1;
-    if (positions > 1)
-        return weights->dims[1] * positions < SUM;
-    return weights->dims[1] < (stride > 1 ? CHANNELS_STRIDED : CHANNELS);
+    const int64_t channels = weights->dims[1];
+    int64_t stride = 1;
+    struct ulp_windows w;
+    struct ulp_error ignored; /* the sums read the windows again and fail */
+    if (ulp_call_int(call, "group") > 1)
+        return true;
+    if (strcmp(call->bound->op->name, "ConvTranspose") == 0)
+        return ulp_product(weights->dims + 2, weights->rank - 2) > 1;
+    if (ulp_windows_read(call, call->in[0], weights, &w, &ignored) != ULP_OK)
+        return false;
+    const int64_t sums = ulp_product(w.out, w.rank) * call->in[0]->dims[0],
+                  positions = ulp_product(w.kernel, w.rank);
+    for (int d = 0; d < w.rank; d++)
+        stride = w.strides[d] > stride ? w.strides[d] : stride;
+    if (positions == 1)
+        return channels < (stride > 1 ? CHANNELS_STRIDED : CHANNELS) || sums == 1 ||
+               weights->dims[0] == 1;
+    if (w.rank == 2 && (w.kernel[0] == 1 || w.kernel[1] == 1))
+        return channels * positions < SUM_IN_LINE;
+    if (w.rank == 2 && stride == 1 && w.kernel[0] == w.kernel[1] && sums >= SQUARE_LEAST &&
+        sums <= SQUARE_MOST)
+        return channels * positions < SUM_SQUARE || (w.kernel[0] >= LARGE && sums < LARGE_MOST);
+    return channels * positions < SUM;
 }
 
 const struct ulp_arithmetic *ulp_conv_searched(const struct ulp_call *call,

@@ -6,7 +6,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
-#include "ops/steps.h"
+#include "base/text/text.h"
 
 /* Formula of a value written as '$'; 'A' and 'B' are alpha and beta with their defaults. */
 static const struct ulp_activation {
@@ -32,6 +32,27 @@ static const struct ulp_activation *find_activation(const char *name)
         if (strcmp(activations[i].name, name) == 0)
             return &activations[i];
     return NULL;
+}
+
+static const struct grid {
+    enum ulp_steps runtime;
+    const char *name, *gates, *activation;
+    int steps;
+} grids[] = {
+#define CELL(runtime, name, gates, activation, steps, ...) \
+    {ULP_STEPS_##runtime, name, gates, activation, steps},
+#include "number/format/steps.def"
+};
+
+/* The gate is right to so many steps to 1; 0: as the arithmetic says. */
+static int find_grid(const struct ulp_call *call, const char *gate, const char *activation)
+{
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++)
+        if (grids[i].runtime == call->arithmetic->steps &&
+            strcmp(grids[i].name, call->bound->op->name) == 0 &&
+            ulp_is_word(gate, grids[i].gates) && strcmp(grids[i].activation, activation) == 0)
+            return grids[i].steps;
+    return 0;
 }
 
 static void take_parameter(char *out, size_t size, const char *fallback,
@@ -83,7 +104,7 @@ static void write_gate(struct ulp_text *text, const struct ulp_call *call,
         ulp_text_add(text, "z_%s = %s; %s = ", name, sum, name);
     const char *formula =
         chosen->stepped ? chosen->activation->stepped : chosen->activation->formula;
-    const int grid = ulp_steps_grid(call, name, chosen->activation->name);
+    const int grid = find_grid(call, name, chosen->activation->name);
     if (grid)
         ulp_text_add(text, "round(%d * (", grid);
     for (const char *p = formula, *next;; p = next + 1) {
@@ -105,6 +126,26 @@ bool ulp_cell_resets_before(const struct ulp_call *call)
 {
     return call->bound->op->parameter == ULP_GRU_GATES &&
            !ulp_call_int(call, "linear_before_reset");
+}
+
+static bool has_own_functions(const struct ulp_call *call)
+{
+    const struct ulp_attribute_value *names = ulp_call_attribute(call, "activations");
+    const struct ulp_cell *cell = ulp_cell_of(call);
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->strings[i], cell->defaults[i % cell->activation_count]) != 0)
+            return false;
+    return true;
+}
+
+bool ulp_cell_is_cudnns(const struct ulp_call *call)
+{
+    const struct ulp_attribute_value *clip = ulp_call_attribute(call, "clip");
+    const size_t gates = (size_t)call->bound->op->parameter;
+    return !call->bound->op->integer_sums && !(clip->present && clip->f > 0) &&
+           has_own_functions(call) && !ulp_cell_resets_before(call) &&
+           (gates != ULP_LSTM_GATES ||
+            (!ulp_call_input(call, "p") && !ulp_call_int(call, "input_forget")));
 }
 
 static void write_rnn(struct ulp_text *text, const struct ulp_call *call,

@@ -41,3 +41,6 @@ enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directi
 enum ulp_status ulp_cell_write(const struct ulp_call *call,
                                const struct ulp_chosen_activation *chosen,
                                struct ulp_text formulas[2], struct ulp_error *error);
+/* Only what cuDNN has: no peepholes, clipping or other functions; GRU's reset gate multiplies the
+ * sums. Of the call it reads bound, input_count and in. */
+bool ulp_cell_is_cudnns(const struct ulp_call *call);
