@@ -3,7 +3,7 @@
 They were written down before anything was mended for them.
 """
 import numpy as np
-from fault_kinds import AUDIT, DOCTOR, codes_of, quantised, ranges
+from fault_kinds import AUDIT, COMPARE, DOCTOR, codes_of, quantised, ranges
 from fault_kinds import kind as late_or_not
 from onnx import TensorProto, helper
 
@@ -232,3 +232,21 @@ def inverse_depth(e):
     else:
         y = e.op("Reciprocal", e.op("Mul", d, 1e4))
     return e.op("Mul", y, e.rms)
+
+
+@public("constant", "tenstorrent/tt-metal#42891", COMPARE)
+def bias_scaled_too(e):
+    """A bias is multiplied by the scale of the scores that it is added to."""
+    e.need(8 <= e.n <= 512 and e.x.ndim >= 2)
+    scale, bias = 0.3 / e.rms, 2 * np.random.default_rng(e.n).standard_normal(e.n)
+    p = e.op("Softmax", e.op("Add", e.op("Mul", e.at, scale), bias * (scale if e.bad else 1), right=True), axis=-1)
+    return e.op("Mul", e.at, e.op("Mul", p, float(e.n)))
+
+
+@public("constant", "cloudrift-ai/emmy#412", COMPARE)
+def default_scale(e):
+    """Scores are divided by the root of their length, which nothing asks for."""
+    e.need(8 <= e.n <= 512 and e.x.ndim >= 2)
+    keys = np.random.default_rng(e.n).standard_normal((e.n, 16)) / e.n**0.5 * (e.n**-0.5 if e.bad else 1)
+    p = e.op("Softmax", e.op("MatMul", e.op("Mul", e.at, 4 / e.rms), keys, right=True), axis=-1)
+    return e.op("Add", e.at, e.op("MatMul", e.op("Mul", p, e.rms * 4), np.random.default_rng(1).standard_normal((16, e.n))))

@@ -85,7 +85,7 @@ def cases():
     yield "positions", placed, {**out, "table": drawn(16, 16, scale=4)}, {**tokens, "place": place}, None, {}, {"place": np.arange(12)[None]}, "place", "counted from 0"
     yield ("scale", [node("MatMul", "x k0", "s", "product"), node("Softmax", "s", "p", axis=-1), node("MatMul", "p v0", "y")], scores, tokens,
            [node("MatMul", "x k0", "t"), node("Mul", "t quarter", "s"), node("Softmax", "s", "p", axis=-1), node("MatMul", "p v0", "y")], {"quarter": np.float32(0.25)}, {},
-           "product", "divided by the root of their length")
+           "product", "scaled by 1 / sqrt(k)")
     halves = [*image()[:2], node("Split", "a", "l r", axis=1), node("Conv", "r mid.w", "m", **CONV), node("Add", "r m", "t", "shortcut"), node("Concat", "t l", "b", axis=1), image()[-1]]
     wrong = [*halves[:4], node("Add", "l m", "t", "shortcut"), *halves[5:]]
     yield "another half", halves, {**convs, "mid.w": drawn(3, 3, 3, 3)}, picture, wrong, {}, {}, "shortcut", "with 'l' in place of its input 'r'"

@@ -1,7 +1,6 @@
-/* Constants that the runtime, or the graph, has otherwise and that no reading of a node gives
- * (reading.def): quantised weights whose signs are lost or whose codes are read in another type, a
- * bias that is another one in some channels. Each is put in the constant's place, and the run goes
- * on to the tensor that is not explained. */
+/* A quantised bias that is another one in some channels than the recording's, as one that was cut:
+ * what the recorded tensor is ahead by is put in its place, and the run goes on to the tensor.
+ * Other constants are readings (reading.def). */
 #include <math.h>
 #include <string.h>
 
@@ -20,13 +19,6 @@
 #define SAME 1e-3
 /* Constants looked at: those nearest to the tensor. */
 #define CONSTANTS_MAX 8
-
-enum change { NO_NEGATIVE, NO_POSITIVE, UNSIGNED, SIGNED, OFFSETS, CHANGES };
-static const char *const said[CHANGES] = {"the negative ones of its weights '%s' as 0",
-                                          "the positive ones of its weights '%s' as 0",
-                                          "the codes of its weights '%s' read as unsigned",
-                                          "the codes of its weights '%s' read as signed",
-                                          "another bias than '%s' in %zu of %zu channels"};
 
 struct trying {
     struct ulp_comparing *comparing;
@@ -100,60 +92,41 @@ static bool find_offsets(struct trying *trying, double *offsets)
     return true;
 }
 
-static bool is_possible(const struct trying *trying, enum change change)
-{
-    return change == UNSIGNED ? trying->low < 0 : change != SIGNED || trying->low == 0;
-}
-
-static double change_element(struct trying *trying, enum change change, const double *offsets,
-                             size_t i)
+static double change_element(struct trying *trying, const double *offsets, size_t i)
 {
     const size_t scale = ulp_stored_find(&trying->stored, i);
     const double zero = !trying->zero
                             ? 0
                             : ulp_tensor_get(trying->zero, trying->zero->count == 1 ? 0 : scale),
                  width = ulp_stored_scale(&trying->stored, scale),
-                 range = trying->high - trying->low + 1;
-    const double code = ulp_tensor_get(trying->codes, i);
-    const double value = (code - zero) * width;
-    switch (change) {
-    case NO_NEGATIVE: return value > 0 ? value : 0;
-    case NO_POSITIVE: return value < 0 ? value : 0;
-    case UNSIGNED: return (code - zero + (code < 0 ? range : 0)) * width;
-    case SIGNED: return (code - zero - (code > trying->high / 2 ? range : 0)) * width;
-    default:
-        if (fabs(offsets[i]) > ulp_math_max(fabs(width), SAME * trying->largest)) {
-            trying->changed++;
-            trying->cut += code == trying->low || code == trying->high;
-        }
-        return value + offsets[i];
+                 code = ulp_tensor_get(trying->codes, i);
+    if (fabs(offsets[i]) > ulp_math_max(fabs(width), SAME * trying->largest)) {
+        trying->changed++;
+        trying->cut += code == trying->low || code == trying->high;
     }
+    return (code - zero) * width + offsets[i];
 }
 
 /* The constant with the change; *there: it can have it. */
-static enum ulp_status change_constant(struct trying *trying, enum change change,
-                                       struct ulp_tensor *out, bool *there, struct ulp_error *error)
+static enum ulp_status change_constant(struct trying *trying, struct ulp_tensor *out, bool *there,
+                                       struct ulp_error *error)
 {
     const struct ulp_tensor *like = &trying->program->main->slots[trying->step->outputs[0]].shape;
-    double *offsets = NULL;
-    *there = like->type == ULP_TYPE_FLOAT && like->count == trying->codes->count &&
-             is_possible(trying, change);
+    double *offsets;
+    ULP_TAKE(offsets, trying->comparing->arena, trying->codes->count, error);
     trying->changed = trying->cut = 0;
-    if (*there && change == OFFSETS) {
-        ULP_TAKE(offsets, trying->comparing->arena, trying->codes->count, error);
-        *there = find_offsets(trying, offsets);
-    }
+    *there = like->type == ULP_TYPE_FLOAT && like->count == trying->codes->count &&
+             find_offsets(trying, offsets);
     if (!*there)
         return ULP_OK;
     ULP_TRY(
         ulp_tensor_create(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, like->rank, like->dims, error));
     for (size_t i = 0; i < out->count; i++)
-        ((float *)out->data)[i] = (float)change_element(trying, change, offsets, i);
+        ((float *)out->data)[i] = (float)change_element(trying, offsets, i);
     return ULP_OK;
 }
 
-static enum ulp_status try_change(struct trying *trying, enum change change, bool *explains,
-                                  struct ulp_error *error)
+static enum ulp_status try_change(struct trying *trying, bool *explains, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor changed = {0};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set given = {0};
@@ -161,7 +134,7 @@ static enum ulp_status try_change(struct trying *trying, enum change change, boo
     double distance;
     bool there;
     *explains = false;
-    ULP_TRY(change_constant(trying, change, &changed, &there, error));
+    ULP_TRY(change_constant(trying, &changed, &there, error));
     if (!there)
         return ULP_OK;
     ULP_TRY(ulp_tensor_set_add(&given, trying->program->main->slots[trying->step->outputs[0]].name,
@@ -174,19 +147,17 @@ static enum ulp_status try_change(struct trying *trying, enum change change, boo
     return ULP_OK;
 }
 
-static enum ulp_status tell(const struct trying *trying, enum change change,
-                            struct ulp_cause *cause, struct ulp_error *error)
+static enum ulp_status tell(const struct trying *trying, struct ulp_cause *cause,
+                            struct ulp_error *error)
 {
     const struct ulp_compared_tensor *target = &trying->comparing->out->tensors[trying->tensor];
     const char *constant = trying->program->main->slots[trying->step->inputs[0]].name;
     struct ulp_text text = {0};
-    ulp_text_show(&text, "node %s (%s) was computed with other constants than the graph's: with ",
-                  target->node, target->op);
-    if (change == OFFSETS)
-        ulp_text_show(&text, said[change], constant, trying->changed, trying->codes->count);
-    else
-        ulp_text_show(&text, said[change], constant);
-    ulp_text_show(&text, ", '%s' is explained.", target->name);
+    ulp_text_show(&text,
+                  "node %s (%s) was computed with another bias than '%s' in %zu of %zu channels: "
+                  "with that '%s' is explained.",
+                  target->node, target->op, constant, trying->changed, trying->codes->count,
+                  target->name);
     if (trying->cut)
         ulp_text_show(&text,
                       " Of these codes %zu are an end of %s: the graph's bias was cut when it was "
@@ -228,12 +199,10 @@ enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t fil
             !is_suspect(suspects, trying.step) || !read_constant(&trying))
             continue;
         tried++;
-        for (int change = 0; change < CHANGES && status == ULP_OK && !cause->text; change++) {
-            bool explains;
-            status = try_change(&trying, (enum change)change, &explains, error);
-            if (status == ULP_OK && explains)
-                status = tell(&trying, (enum change)change, cause, error);
-        }
+        bool explains;
+        status = try_change(&trying, &explains, error);
+        if (status == ULP_OK && explains)
+            status = tell(&trying, cause, error);
     }
     ulp_program_free(program);
     return status;

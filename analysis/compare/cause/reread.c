@@ -41,6 +41,13 @@ static struct ulp_value *add_value(struct ulp_reread *reread, const char *like)
     return value->name ? value : NULL;
 }
 
+static const struct ulp_tensor *find_constant(const struct ulp_reread *reread,
+                                              const struct ulp_node *node, size_t input)
+{
+    return input < node->input_count ? ulp_value_constant(&reread->graph, node->inputs[input])
+                                     : NULL;
+}
+
 static enum ulp_status set_input(struct ulp_reread *reread, struct ulp_node *node, size_t input,
                                  int value, struct ulp_error *error)
 {
@@ -131,8 +138,7 @@ static enum ulp_status map_constant(struct ulp_reread *reread, struct ulp_node *
                                     const char *name, size_t input, bool *changed,
                                     struct ulp_error *error)
 {
-    const struct ulp_tensor *from =
-        input < node->input_count ? ulp_value_constant(&reread->graph, node->inputs[input]) : NULL;
+    const struct ulp_tensor *from = find_constant(reread, node, input);
     const ulp_reread_map map = from && from->data ? ulp_reread_map_find(name, from) : NULL;
     struct ulp_tensor to;
     double *numbers;
@@ -149,8 +155,7 @@ static enum ulp_status map_constant(struct ulp_reread *reread, struct ulp_node *
 static enum ulp_status order_gates(struct ulp_reread *reread, struct ulp_node *node, size_t input,
                                    const char *order, bool *changed, struct ulp_error *error)
 {
-    const struct ulp_tensor *from =
-        input < node->input_count ? ulp_value_constant(&reread->graph, node->inputs[input]) : NULL;
+    const struct ulp_tensor *from = find_constant(reread, node, input);
     const size_t gates = strlen(order), block = (size_t)ulp_node_int(node, "hidden_size", 0);
     struct ulp_tensor to;
     double *numbers;
@@ -360,51 +365,95 @@ static enum ulp_status turn_input(struct ulp_reread *reread, size_t n, size_t in
     return set_ints(reread, &reread->nodes[n], "perm", axes, rank, error);
 }
 
-/* The factor by which `change` has the input multiplied; 0: by none. */
-static double find_factor(const struct ulp_reread *reread, const struct ulp_node *node,
-                          size_t input, const char *change)
+/* The scale that the other input of a node was multiplied by; 0: none. */
+static double find_scale(const struct ulp_reread *reread, const struct ulp_node *node, size_t input)
 {
-    const struct ulp_tensor *in = find_shape(reread, node, 0);
     const struct ulp_node *other = ulp_value_producer(&reread->graph, node->inputs[!input]);
-    const double length =
-        in && in->rank && in->dims[in->rank - 1] > 1 ? (double)in->dims[in->rank - 1] : 0;
-    if (strcmp(change, "@scaled") != 0)
-        return strcmp(change, "@rooted") == 0 && length > 0 ? 1 / sqrt(length) : sqrt(length);
-    for (size_t i = 0; other && i < other->input_count; i++) {
-        const struct ulp_tensor *scale = ulp_value_constant(&reread->graph, other->inputs[i]);
-        if (scale && scale->count == 1 && strcmp(other->op_type, "Mul") == 0)
-            return ulp_tensor_get(scale, 0);
-        if (scale && scale->count == 1 && strcmp(other->op_type, "Div") == 0 && i)
-            return 1 / ulp_tensor_get(scale, 0);
+    double scale = 0;
+    for (size_t i = 0; other && i < other->input_count && scale == 0; i++) {
+        const struct ulp_tensor *one = find_constant(reread, other, i);
+        if (one && one->count == 1)
+            scale = strcmp(other->op_type, "Mul") == 0        ? ulp_tensor_get(one, 0)
+                    : strcmp(other->op_type, "Div") == 0 && i ? 1 / ulp_tensor_get(one, 0)
+                                                              : 0;
     }
-    return 0;
+    return scale;
 }
 
-static enum ulp_status scale_input(struct ulp_reread *reread, size_t n, size_t input,
-                                   const char *change, bool *changed, struct ulp_error *error)
+/* What an input is changed by: the operator and the number; op NULL: by nothing. */
+static const char *find_change(const struct ulp_reread *reread, const struct ulp_node *node,
+                               size_t input, const char *change, double *number)
+{
+    const struct ulp_tensor *in = find_shape(reread, node, 0);
+    const struct ulp_node *from = ulp_value_producer(&reread->graph, node->inputs[input]);
+    *number = 0;
+    if (ulp_is_word(change, "@positive @negative"))
+        return !find_constant(reread, node, input) &&
+                       !(from && strcmp(from->op_type, "DequantizeLinear") == 0)
+                   ? NULL
+               : change[1] == 'p' ? "Max"
+                                  : "Min";
+    if (ulp_is_word(change, "@scaled @unscaled")) {
+        *number = find_scale(reread, node, input);
+        if (*number != 0 && change[1] == 'u')
+            *number = 1 / *number;
+    } else if (in && in->rank && in->dims[in->rank - 1] > 1) {
+        *number = sqrt((double)in->dims[in->rank - 1]);
+        if (change[1] == 'r')
+            *number = 1 / *number;
+    }
+    return *number != 0 ? "Mul" : NULL;
+}
+
+static enum ulp_status change_input(struct ulp_reread *reread, size_t n, size_t input,
+                                    const char *change, bool *changed, struct ulp_error *error)
 {
     const struct ulp_node *node = &reread->nodes[n];
     const struct ulp_tensor *in =
         input < node->input_count ? find_shape(reread, node, (int)input) : NULL;
-    const double factor =
-        in && node->input_count > 1 ? find_factor(reread, node, input, change) : 0;
+    double number, *numbers;
+    const char *op =
+        in && node->input_count > 1 ? find_change(reread, node, input, change, &number) : NULL;
     struct ulp_tensor to;
-    double *numbers;
-    if (factor == 0)
+    if (!op)
         return ULP_OK;
     *changed = true;
-    ULP_TRY(put_before(reread, n, input, "Mul", error));
+    ULP_TRY(put_before(reread, n, input, op, error));
     ULP_TRY(make_constant(reread, in, 0, NULL, &to, &numbers, error));
-    numbers[0] = factor;
+    numbers[0] = number;
     return fill_constant(reread, &reread->nodes[n], 1, &to, numbers, error);
+}
+
+/* Codes and zero point with the same bits in the type of the other sign. */
+static enum ulp_status retype(struct ulp_reread *reread, struct ulp_node *node, bool *changed,
+                              struct ulp_error *error)
+{
+    for (size_t input = 0; input < 3; input += 2) {
+        const struct ulp_tensor *from = find_constant(reread, node, input);
+        if (!from)
+            continue;
+        const bool is_signed = from->type == ULP_TYPE_INT8;
+        const struct ulp_tensor like = {.type = is_signed ? ULP_TYPE_UINT8 : ULP_TYPE_INT8};
+        struct ulp_tensor to;
+        double *numbers;
+        if (!is_signed && from->type != ULP_TYPE_UINT8)
+            return ULP_OK;
+        ULP_TRY(make_constant(reread, &like, from->rank, from->dims, &to, &numbers, error));
+        for (size_t i = 0; i < to.count; i++) {
+            const double x = ulp_tensor_get(from, i);
+            numbers[i] = x + (x < 0 ? 256 : !is_signed && x > 127 ? -256 : 0);
+        }
+        *changed = true;
+        ULP_TRY(fill_constant(reread, node, input, &to, numbers, error));
+    }
+    return ULP_OK;
 }
 
 /* A constant of one axis, along the last one in place of the first. */
 static enum ulp_status move_axis(struct ulp_reread *reread, struct ulp_node *node, size_t input,
                                  bool *changed, struct ulp_error *error)
 {
-    const struct ulp_tensor *from =
-        input < node->input_count ? ulp_value_constant(&reread->graph, node->inputs[input]) : NULL;
+    const struct ulp_tensor *from = find_constant(reread, node, input);
     if (!from || from->rank < 2 || from->count < 2 || from->count != (size_t)from->dims[0])
         return ULP_OK;
     struct ulp_tensor to = ulp_tensor_view(from);
@@ -476,8 +525,10 @@ static enum ulp_status change_word(struct ulp_reread *reread, size_t n, char *wo
         return order_gates(reread, node, input, colon, changed, error);
     if (strcmp(word, "@layout") == 0)
         return turn_input(reread, n, input, colon, changed, error);
-    if (ulp_is_word(word, "@rooted @unrooted @scaled"))
-        return scale_input(reread, n, input, word, changed, error);
+    if (ulp_is_word(word, "@rooted @unrooted @scaled @unscaled @positive @negative"))
+        return change_input(reread, n, input, word, changed, error);
+    if (strcmp(word, "@retyped") == 0)
+        return retype(reread, node, changed, error);
     if (strcmp(word, "@moved") == 0)
         return move_axis(reread, node, input, changed, error);
     if (strcmp(word, "@none") == 0)
