@@ -9,7 +9,7 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 TESTS += $(test_programs)
 check_LIBRARIES += libtest.a
 libtest_a_SOURCES = %D%/support/element.c %D%/support/element.h %D%/support/line_model.c %D%/support/line_model.h \
-	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/run.c %D%/support/run.h %D%/support/stream.h \
+	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/run.c %D%/support/scoped.h %D%/support/stream.h \
 	%D%/support/test.c %D%/support/test.h %D%/support/text_cases.c %D%/support/text_cases.h %D%/support/text_model.c %D%/support/text_model.h %D%/support/unit_schedule.c %D%/support/unit_schedule.h \
 	%D%/fuzz/fuzz.c %D%/fuzz/fuzz.h %D%/fuzz/fuzz_array.c %D%/fuzz/fuzz_document.c %D%/fuzz/fuzz_formula.c \
 	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_mapping.c %D%/fuzz/fuzz_mapping.h %D%/fuzz/fuzz_option.c %D%/fuzz/mutate.c %D%/fuzz/target.def

@@ -1,10 +1,6 @@
 #include "attack.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
 #include "run/idiom/idiom_read.h"
@@ -319,9 +315,9 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
 {
     const struct ulp_block *block = climb->program->main;
     struct ulp_error error;
-    struct ulp_pool *pool = test_pool(1);
-    bool *stopped = calloc(climb->program->node_count + 1, sizeof *stopped),
-         *passed = calloc(climb->program->node_count + 1, sizeof *passed);
+    scoped_pool *pool = test_pool(1);
+    SCOPED_MEMORY bool *stopped = calloc(climb->program->node_count + 1, sizeof *stopped),
+                       *passed = calloc(climb->program->node_count + 1, sizeof *passed);
     double **cotangents = calloc(block->slot_count + 1, sizeof *cotangents), *seeded;
     ck_assert(stopped && passed && cotangents);
     for (size_t s = 0; s < block->slot_count; s++)
@@ -359,9 +355,6 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
     for (size_t s = 0; s < block->slot_count; s++)
         ulp_free(cotangents[s]);
     free(cotangents);
-    free(passed);
-    free(stopped);
-    ulp_pool_free(pool);
 }
 
 /* From random inputs towards the largest magnitude of an element of a node's output. */
@@ -375,7 +368,7 @@ static void climb_to(struct subject *subject, const struct ulp_program *exact, i
                           .seed = seed};
     const struct ulp_observer observer = {.context = &climb, .node_done = collect};
     const struct ulp_run_options options = {.thread_count = 1};
-    struct ulp_tensor_set inputs = make_inputs(subject, seed, shapes);
+    scoped_tensor_set inputs = make_inputs(subject, seed, shapes);
     struct ulp_error error;
     climb.inputs = &inputs;
     ck_assert_ptr_nonnull(climb.values);
@@ -393,7 +386,6 @@ static void climb_to(struct subject *subject, const struct ulp_program *exact, i
         run_inputs(subject, &inputs);
         subject->climbed++;
     }
-    ulp_tensor_set_free(&inputs);
     free(climb.values);
 }
 
@@ -401,10 +393,9 @@ void attack_randomly(struct subject *subject, size_t count, uint64_t seed,
                      const struct ulp_tensor_set *shapes)
 {
     for (size_t s = 0; s < count; s++) {
-        struct ulp_tensor_set inputs = make_inputs(subject, seed + s, shapes);
+        scoped_tensor_set inputs = make_inputs(subject, seed + s, shapes);
         run_inputs(subject, &inputs);
         subject->random++;
-        ulp_tensor_set_free(&inputs);
     }
 }
 
@@ -412,7 +403,7 @@ void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
                      const struct ulp_tensor_set *shapes)
 {
     const struct ulp_program_options options = {.inputs = shapes};
-    struct ulp_program *exact;
+    scoped_program *exact = NULL;
     struct ulp_arithmetic fp64;
     struct ulp_error error;
     ck_ok(ulp_arithmetic_find("fp64", &fp64, &why));
@@ -428,5 +419,4 @@ void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
         if (target >= 0)
             climb_to(subject, exact, target, 31 * turn + 5, shapes);
     }
-    ulp_program_free(exact);
 }

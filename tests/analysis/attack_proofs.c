@@ -3,14 +3,9 @@
  *   attack_proofs MODEL.onnx INPUTS FORMAT LOW HIGH SECONDS [SEED]
  * INPUTS, an .npz or a test_data_set folder, gives the shapes. LOW > HIGH: the model's own ranges.
  * Ends with code 1 at the first value that is outside its bounds, naming it. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "attack.h"
 #include "base/machine/clock.h"
 #include "tests/support/line_model.h"
-#include "tests/support/test.h"
 
 /* Climbs by turns: a plan is made for them. */
 #define CLIMBS 4

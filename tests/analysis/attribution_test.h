@@ -1,9 +1,6 @@
 /* Attributing the errors of small graphs in tests. */
 #pragma once
 
-#include <math.h>
-#include <string.h>
-
 #include "analysis/attribution/attribution.h"
 #include "base/random.h"
 #include "tests/support/text_model.h"

@@ -1,11 +1,6 @@
 /* analysis: a format of a list for each layer. The oracle runs every allocation of small graphs by
  * a program that is told to keep their nodes in these formats, and measures the outputs in its own
  * doubles; then what a search gives: files, ranges, sums, texts, refusals. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/analysis/plan_oracle.h"
 #include "tests/support/text_model.h"
 
@@ -107,13 +102,12 @@ static double run_allocation(const struct oracle *oracle, const size_t *of)
     ck_ok(ulp_program_keep(oracle->program, 0, &keeps, &why));
     const struct ulp_run_options run = {.thread_count = 1};
     for (size_t s = 0; s < oracle->sample_count; s++) {
-        struct ulp_tensor_set outputs;
+        scoped_tensor_set outputs = {0};
         ck_ok(ulp_program_run(oracle->program, &oracle->samples[s], &run, NULL, 0, &outputs, NULL,
                               &why));
         for (size_t o = 0; o < outputs.count; o++)
             least = fmin(least, oracle_power_db(&outputs.items[o].tensor,
                                                 &oracle->truths[s].items[o].tensor));
-        ulp_tensor_set_free(&outputs);
     }
     return least;
 }
@@ -211,7 +205,7 @@ static const struct text_graph *const graphs[] = {&three, &forked};
 
 TEST_LOOP(the_least_of_a_list_is_found, 0, 2)
 {
-    struct ulp_model *model = text_load(graphs[_i]);
+    scoped_model *model = text_load(graphs[_i]);
     struct ulp_tensor_set samples[SAMPLES] = {text_inputs(model, 5, 0, true),
                                               text_inputs(model, 6, 0, true)};
     struct ulp_arithmetic formats[LISTED];
@@ -231,7 +225,7 @@ TEST_LOOP(the_least_of_a_list_is_found, 0, 2)
         open_oracle(&oracle, model, "e8m23");
         double *db = run_all(&oracle, &count);
         for (double limit = 4.25; limit < 160; limit += limit < 60 ? 3.5 : 40) {
-            struct ulp_search bits;
+            scoped_search bits = {0};
             char tolerance[64];
             snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
             ck_ok(find(model, (struct ulp_search_options){0}, tolerance, samples, samples_used,
@@ -243,7 +237,6 @@ TEST_LOOP(the_least_of_a_list_is_found, 0, 2)
             ck_assert_int_le(more, 4);
             excess += more;
             cases += bits.met;
-            ulp_search_free(&bits);
         }
         free(db);
         close_oracle(&oracle);
@@ -253,7 +246,6 @@ TEST_LOOP(the_least_of_a_list_is_found, 0, 2)
     ck_assert_msg(8 * excess <= cases, "%d bits more than the least in %d cases", excess, cases);
     for (size_t s = 0; s < SAMPLES; s++)
         ulp_tensor_set_free(&samples[s]);
-    ulp_model_free(model);
 }
 
 /* ---- what is written ---- */
@@ -262,11 +254,11 @@ static const struct text_graph *const written[] = {&three, &too_large, &text_wit
 
 TEST_LOOP(an_allocation_is_read_back, 0, 3)
 {
-    struct ulp_model *model = text_load(written[_i]);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(written[_i]);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     for (double limit = 20; limit < 80; limit += 25) {
         struct ulp_precision_plan read;
-        struct ulp_search bits;
+        scoped_search bits = {0};
         char tolerance[64], *text;
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
         ck_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1, &bits, &why));
@@ -285,19 +277,16 @@ TEST_LOOP(an_allocation_is_read_back, 0, 3)
                       "%s", text);
         free(text);
         ulp_precision_plan_free(&read);
-        ulp_search_free(&bits);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Every layer's format holds what it reads and makes. */
 TEST(formats_hold_the_values)
 {
     static const char *const formats[] = {"e5m3", "e5m6", "fp16", "bf16", "fp32"};
-    struct ulp_model *model = text_load(&too_large);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_search found;
+    scoped_model *model = text_load(&too_large);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_search found = {0};
     size_t large = 0, small = 0;
     ck_ok(find(model, (struct ulp_search_options){.formats = formats, .format_count = 5},
                "sqnr_db=30", &inputs, 1, &found, &why));
@@ -311,41 +300,35 @@ TEST(formats_hold_the_values)
         small += format.max_finite < 65536;
     }
     ck_assert(large && small);
-    ulp_search_free(&found);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- the rest ---- */
 
 TEST(threads_do_not_matter)
 {
-    struct ulp_model *model = text_load(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
+    scoped_model *model = text_load(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 7, 0, true);
     char *texts[3];
     for (int t = 0; t < 3; t++) {
-        struct ulp_search bits;
+        scoped_search bits = {0};
         ck_ok(find(model, (struct ulp_search_options){.thread_count = 2 * t + 1}, "sqnr_db=33",
                    &inputs, 1, &bits, &why));
         ck_ok(ulp_search_text(&bits, 0, false, &texts[t], &why));
-        ulp_search_free(&bits);
     }
     ck_assert_str_eq(texts[0], texts[1]);
     ck_assert_str_eq(texts[0], texts[2]);
     for (int t = 0; t < 3; t++)
         free(texts[t]);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The sum of bits is what the layers say, by any weight, and no frontier point is dominated. */
 TEST(bits_are_counted)
 {
-    struct ulp_model *model = text_load(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
+    scoped_model *model = text_load(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 7, 0, true);
     for (size_t c = 0; ulp_search_cost_name(c); c++) {
         const double per_bit = strcmp(ulp_search_cost_name(c), "bytes") == 0 ? 0.125 : 1;
-        struct ulp_search bits;
+        scoped_search bits = {0};
         double sum = 0, weights = 0, share = 0;
         ck_ok(find(model, (struct ulp_search_options){.cost = ulp_search_cost_name(c)},
                    "sqnr_db=33", &inputs, 1, &bits, &why));
@@ -369,10 +352,7 @@ TEST(bits_are_counted)
             ck_assert(point->allowed != 1 || point->bits == bits.bits);
         }
         ck_assert_uint_gt(bits.point_count, 3);
-        ulp_search_free(&bits);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static void expect_text(const struct ulp_search *bits, const char *begins)
@@ -387,19 +367,16 @@ static void expect_text(const struct ulp_search *bits, const char *begins)
 TEST(some_tolerances_are_not_met)
 {
     static const char *const tolerances[] = {"sqnr_db=300", "max_abs=0", "rms=0"};
-    struct ulp_model *model = text_load(&three);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&three);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     for (size_t t = 0; t < sizeof tolerances / sizeof *tolerances; t++) {
-        struct ulp_search bits;
+        scoped_search bits = {0};
         char begins[64];
         ck_ok(find(model, (struct ulp_search_options){0}, tolerances[t], &inputs, 1, &bits, &why));
         ck_assert(!bits.met && !bits.minimal && bits.layer_count == 0 && bits.full > 1);
         snprintf(begins, sizeof begins, "No allocation meets %s\n  why   with ", tolerances[t]);
         expect_text(&bits, begins);
-        ulp_search_free(&bits);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Nothing rounds: no layer. */
@@ -407,52 +384,43 @@ static const struct text_graph whole = {"i_a", "i_b", {NODE("Add", "add", "i_a i
 
 TEST(models_without_floats_have_no_layers)
 {
-    struct ulp_model *model = text_load(&whole);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_search bits;
+    scoped_model *model = text_load(&whole);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_search bits = {0};
     ck_ok(find(model, (struct ulp_search_options){0}, "max_abs=0", &inputs, 1, &bits, &why));
     ck_assert(bits.met && bits.layer_count == 0);
     expect_text(&bits, "Nothing to allocate: ");
-    ulp_search_free(&bits);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* What leans on no rounding has more bits, and is expected to meet the tolerance. */
 TEST(the_expected_error_can_be_limited)
 {
-    struct ulp_model *model = text_load(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
+    scoped_model *model = text_load(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 7, 0, true);
     double total[2];
     for (int limited = 0; limited < 2; limited++) {
-        struct ulp_search bits;
+        scoped_search bits = {0};
         ck_ok(find(model, (struct ulp_search_options){.expected = limited ? 0.5 : 0}, "sqnr_db=33",
                    &inputs, 1, &bits, &why));
         ck_assert(bits.met && bits.minimal && bits.ratio <= 1);
         ck_assert(!limited || bits.predicted <= 0.5);
         ck_assert(limited || bits.predicted > 0.5);
         total[limited] = bits.total_cost;
-        ulp_search_free(&bits);
     }
     ck_assert_double_gt(total[1], total[0]);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST(the_time_can_be_over)
 {
-    struct ulp_model *model = text_load(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_search bits;
+    scoped_model *model = text_load(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_search bits = {0};
     ck_ok(find(model, (struct ulp_search_options){.seconds = 1e-9}, "sqnr_db=40", &inputs, 1, &bits,
                &why));
     /* every layer in the widest format has run, and meets it */
     ck_assert(bits.timed_out && bits.met && !bits.minimal);
     ck_assert_double_eq(bits.bits, 32);
     expect_text(&bits, "Of 6 layers ");
-    ulp_search_free(&bits);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST(what_cannot_be_asked_is_refused)
@@ -462,8 +430,8 @@ TEST(what_cannot_be_asked_is_refused)
                                            {"model", "fp32"},
                                            {"fp16,fuse=pointwise", "fp32"},
                                            {"nothing", "fp32"}};
-    struct ulp_model *model = text_load(&three);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&three);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     struct ulp_search bits;
     struct ulp_error error;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -474,8 +442,6 @@ TEST(what_cannot_be_asked_is_refused)
     ck_assert_int_eq(find(model, (struct ulp_search_options){0}, "z:rms=0", &inputs, 1, &bits,
                           &error),
                      ULP_ERROR_USAGE);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_MAIN("a format for each layer", 300)

@@ -1,12 +1,7 @@
 /* analysis: every measure against a direct computation at 400 bits, specials, limits. */
 #include "tests/support/test.h"
 
-#include <math.h>
 #include <mpfr.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope/audit.h>
 
 #include "base/random.h"
 #include "analysis/measure/median.h"
@@ -47,7 +42,7 @@ static int compare_doubles(const void *a, const void *b)
 static void check_against_direct(const struct ulp_tensor *value, const struct ulp_tensor *base,
                                  const struct ulp_format *format, const struct ulp_metrics *got)
 {
-    mpfr_t d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb;
+    scoped_mpfr d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb;
     mpfr_inits2(400, d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
     mpfr_set_zero(sum_d, 1), mpfr_set_zero(sum_d2, 1), mpfr_set_zero(sum_b2, 1),
         mpfr_set_zero(sum_v2, 1), mpfr_set_zero(sum_vb, 1);
@@ -89,7 +84,6 @@ static void check_against_direct(const struct ulp_tensor *value, const struct ul
     mpfr_log10(t, t, MPFR_RNDN);
     CLOSE(got->sqnr_db, 10 * mpfr_get_d(t, MPFR_RNDN));
     free(ulps);
-    mpfr_clears(d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
 }
 
 /* Against plain loops; the tensor's elements are within 2^20 of one another, so that squares
@@ -114,7 +108,7 @@ static void check_range(const struct ulp_tensor *base, const struct ulp_range *g
 static void check_without_nan(const struct ulp_tensor *value, const struct ulp_tensor *base,
                               const struct ulp_format *format, struct ulp_metrics got)
 {
-    struct ulp_tensor values, bases;
+    scoped_tensor values = {0}, bases = {0};
     size_t n = 0, worst = 0;
     ck_assert_uint_eq(got.nonfinite, 0);
     for (size_t i = 0; i < value->count; i++)
@@ -133,8 +127,6 @@ static void check_without_nan(const struct ulp_tensor *value, const struct ulp_t
     ck_assert_uint_eq(got.unmeasured, value->count - n);
     got.worst_index = worst;
     check_against_direct(&values, &bases, format, &got);
-    ulp_tensor_free(&values);
-    ulp_tensor_free(&bases);
 }
 
 /* Errors are alike everywhere; smaller in every eighth chunk of 4096 elements, those that say what
@@ -146,7 +138,7 @@ TEST_LOOP(measures_equal_the_direct_computation, 0, 3)
     ck_ok(ulp_format_find("fp16", &fp16, &why));
     const int64_t most_count = _i == 2 ? 30000 : 300000;
     for (int64_t count = _i == 1 ? 265720 : 1; count < most_count; count = count * 3 + 1) {
-        struct ulp_tensor value, base;
+        scoped_tensor value = {0}, base = {0};
         struct ulp_metrics one, seven;
         struct ulp_range range, same_range;
         make_float(&value, count);
@@ -162,7 +154,7 @@ TEST_LOOP(measures_equal_the_direct_computation, 0, 3)
         }
         ck_ok(ulp_metrics_measure(&value, &base, &fp16, &one, &why));
         check_without_nan(&value, &base, &fp16, one);
-        struct ulp_pool *pool = test_pool(7);
+        scoped_pool *pool = test_pool(7);
         ck_ok(ulp_metrics_measure_on(&value, &base, &fp16, pool, &seven, &why));
         ck_assert_int_eq(memcmp(&one, &seven, sizeof one), 0);
         ulp_range_measure(&base, &fp16, NULL, &range);
@@ -170,15 +162,12 @@ TEST_LOOP(measures_equal_the_direct_computation, 0, 3)
         ck_assert_int_eq(memcmp(&range, &same_range, sizeof range), 0);
         if (_i != 2)
             check_range(&base, &range);
-        ulp_pool_free(pool);
-        ulp_tensor_free(&value);
-        ulp_tensor_free(&base);
     }
 }
 
 TEST(differences_below_double_are_seen)
 {
-    struct ulp_tensor value, base;
+    scoped_tensor value = {0}, base = {0};
     struct ulp_metrics m;
     struct ulp_format fp32;
     ck_ok(ulp_format_find("fp32", &fp32, &why));
@@ -191,18 +180,16 @@ TEST(differences_below_double_are_seen)
     ck_assert(m.max_abs == 0x1p-100);
     ck_assert(m.mean == -0x1p-101);
     ck_assert(fabs(m.rms - 0x1p-100 / sqrt(2)) <= 1e-15 * 0x1p-100);
-    ulp_tensor_free(&value);
-    ulp_tensor_free(&base);
 }
 
 /* Differences of 128-bit values at every depth of cancellation, and of floats against 128-bit
  * values close to them, against MPFR. */
 TEST(differences_are_rounded_once)
 {
-    struct ulp_tensor a, b, f;
+    scoped_tensor a = {0}, b = {0}, f = {0};
     struct ulp_metrics wide, mixed;
     struct ulp_format fp32;
-    mpfr_t x, y, d;
+    scoped_mpfr x, y, d;
     mpfr_inits2(128, x, y, (mpfr_ptr)0);
     mpfr_init2(d, 53);
     ck_ok(ulp_format_find("fp32", &fp32, &why));
@@ -238,10 +225,6 @@ TEST(differences_are_rounded_once)
         mpfr_d_sub(d, *value, y, MPFR_RNDN);
         ck_assert(mixed.mean == mpfr_get_d(d, MPFR_RNDN));
     }
-    mpfr_clears(x, y, d, (mpfr_ptr)0);
-    ulp_tensor_free(&a);
-    ulp_tensor_free(&b);
-    ulp_tensor_free(&f);
 }
 
 /* Numbers of 20 bits times 2^shift: every step but the last conversions commutes with the shift, so
@@ -249,7 +232,7 @@ TEST(differences_are_rounded_once)
 static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range *range)
 {
     enum { COUNT = 10000 };
-    struct ulp_tensor value, base;
+    scoped_tensor value = {0}, base = {0};
     struct ulp_format fp64;
     ck_ok(ulp_format_find("fp64", &fp64, &why));
     make_double(&value, COUNT);
@@ -262,8 +245,6 @@ static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range
     }
     ck_ok(ulp_metrics_measure(&value, &base, &fp64, out, &why));
     ulp_range_measure(&base, &fp64, NULL, range);
-    ulp_tensor_free(&value);
-    ulp_tensor_free(&base);
 }
 
 TEST(measures_reach_the_ends_of_double)
@@ -387,7 +368,7 @@ TEST(medians_equal_sorting)
                                    -1,       3};
     enum { KINDS = sizeof kinds / sizeof *kinds };
     static const size_t counts[] = {1, 2, 100, 8191, 8192, 131071, 131072, 200000};
-    struct ulp_pool *pool = test_pool(7);
+    scoped_pool *pool = test_pool(7);
     uint64_t draw = 0;
     size_t again[2] = {0};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
@@ -397,7 +378,7 @@ TEST(medians_equal_sorting)
             size_t kept = 0;
             for (size_t k = 0; k < some; k++)
                 mix[k] = kinds[ulp_random_bits(8, draw++) % KINDS];
-            double *values = malloc(count * sizeof *values);
+            SCOPED_MEMORY double *values = malloc(count * sizeof *values);
             struct ulp_pool *of = round % 2 ? pool : NULL;
             for (size_t i = 0; i < count; i++) {
                 const uint64_t bits = ulp_random_bits(9, draw++);
@@ -413,11 +394,9 @@ TEST(medians_equal_sorting)
             ck_assert_msg(kept ? got == sorted[(kept - 1) / 2] : isnan(got),
                           "%zu of %zu kinds, round %d: %a, expected %a", count, some, round, got,
                           kept ? sorted[(kept - 1) / 2] : NAN);
-            free(values);
             free(sorted);
         }
     ck_assert(again[0] && again[1]);
-    ulp_pool_free(pool);
 }
 
 /* An mpfr:P lane's ulps at 0 are below double: exact zeros are 0 of them, and no NaN. */
@@ -425,7 +404,7 @@ TEST(zeros_of_wide_lanes_count)
 {
     const int64_t count = 9;
     struct ulp_format wide;
-    struct ulp_tensor value, base;
+    scoped_tensor value = {0}, base = {0};
     struct ulp_metrics got;
     ck_ok(ulp_format_find("mpfr:64", &wide, &why));
     make_wide(&value, count);
@@ -436,13 +415,11 @@ TEST(zeros_of_wide_lanes_count)
     }
     ck_ok(ulp_metrics_measure(&value, &base, &wide, &got, &why));
     ck_assert(got.median_ulp == 0 && got.max_ulp == 1 && got.nonfinite == 0);
-    ulp_tensor_free(&value);
-    ulp_tensor_free(&base);
 }
 
 TEST(nonfinite_pairs_are_counted)
 {
-    struct ulp_tensor value, base;
+    scoped_tensor value = {0}, base = {0};
     struct ulp_metrics m;
     struct ulp_format fp32;
     const float values[] = {1, INFINITY, NAN, INFINITY, INFINITY, NAN, 2, 0};
@@ -467,15 +444,13 @@ TEST(nonfinite_pairs_are_counted)
     base.dims[0] = 0, base.count = 0, value.dims[0] = 0, value.count = 0;
     ck_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &why));
     ck_assert(!m.diverged && isnan(m.rms) && m.count == 0);
-    ulp_tensor_free(&value);
-    ulp_tensor_free(&base);
 }
 
 /* exp(800) is finite in the reference though beyond double: a lane's infinity there is an
  * overflow. */
 TEST(finite_values_beyond_double_are_no_infinities)
 {
-    struct ulp_tensor value, base;
+    scoped_tensor value = {0}, base = {0};
     struct ulp_metrics m;
     struct ulp_range range;
     struct ulp_format fp32;
@@ -500,8 +475,6 @@ TEST(finite_values_beyond_double_are_no_infinities)
     ck_assert(m.nonfinite == 0 && m.max_abs == 0 && m.count == 2);
     ulp_range_measure(&base, &fp32, NULL, &range);
     ck_assert(range.headroom_bits < -800);
-    ulp_tensor_free(&value);
-    ulp_tensor_free(&base);
 }
 
 TEST_SUITE("analysis", 60)

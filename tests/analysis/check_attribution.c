@@ -64,7 +64,7 @@ TEST_LOOP(outputs_are_apart, 0, 2)
 /* Groups have the sums of their nodes, whatever they are called. */
 TEST(groups_add_up)
 {
-    struct ulp_audit audit;
+    scoped_audit audit = {0};
     struct ulp_error error;
     ck_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &why));
     static const char *const by[] = {"op", "prefix:1", "prefix:9", "cause"};
@@ -84,7 +84,6 @@ TEST(groups_add_up)
     static const char *const wrong[] = {"", "ops", "prefix:", "prefix:0", "prefix:2x"};
     for (size_t i = 0; i < 5; i++)
         ck_assert_int_eq(ulp_audit_group_shares(NULL, wrong[i], &error), ULP_ERROR_USAGE);
-    ulp_audit_free(&audit);
 }
 
 /* ---- causes ---- */
@@ -223,7 +222,7 @@ TEST(causes_are_those_of_the_arithmetic)
 /* Samples: means, and the share that is largest. */
 TEST(samples_are_averaged)
 {
-    struct ulp_audit one, two;
+    scoped_audit one = {0}, two = {0};
     ck_ok(attribute(&text_chain, "y", 0, 1, 0, &one, &why));
     ck_ok(attribute(&text_chain, "y", 0, 2, 0, &two, &why));
     expect_whole(&two);
@@ -238,14 +237,12 @@ TEST(samples_are_averaged)
                           "the worst share is not of one of the samples");
         }
     }
-    ulp_audit_free(&one);
-    ulp_audit_free(&two);
 }
 
 /* A node's predicted share against runs without its error: exact to second order. */
 TEST(predictions_hold)
 {
-    struct ulp_audit audit;
+    scoped_audit audit = {0};
     ck_ok(attribute(&text_chain, NULL, 0, 1, 3, &audit, &why));
     for (size_t l = 0; l < audit.lane_count; l++) {
         const struct ulp_attribution *a = &audit.lanes[l].attribution;
@@ -258,7 +255,6 @@ TEST(predictions_hold)
                           a->verified[i].held);
         }
     }
-    ulp_audit_free(&audit);
 }
 
 static double find_share(const struct ulp_audit *audit, size_t lane, const char *end)
@@ -278,7 +274,7 @@ static double find_share(const struct ulp_audit *audit, size_t lane, const char 
  * order, 2^-11 times amplifications below 2^4 here. */
 TEST(bodies_are_gone_through)
 {
-    struct ulp_audit loop, copies;
+    scoped_audit loop = {0}, copies = {0};
     static const char *const names[] = {"step", "add", "bend"};
     ck_ok(attribute(&looped, NULL, 0, 1, 0, &loop, &why));
     ck_ok(attribute(&unrolled, NULL, 0, 1, 0, &copies, &why));
@@ -291,8 +287,6 @@ TEST(bodies_are_gone_through)
             ck_assert_msg(fabs(got - wanted) <= 0x1p-7, "%s: %s has %.4f, its copies %.4f",
                           loop.lanes[l].name, names[i], got, wanted);
         }
-    ulp_audit_free(&loop);
-    ulp_audit_free(&copies);
 }
 
 /* The eighth power has about eight times the relative error of what it is the power of, which is
@@ -306,8 +300,8 @@ TEST(good_outputs_are_explained_when_asked)
                                               NODE("Mul", "eighth", "u u", "y"),
                                               NODE("Neg", "minus", "x", "n"),
                                               NODE("Sign", "sign", "x", "s")}};
-    struct ulp_model *model = text_load(&powers);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&powers);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     const struct ulp_sample item = {"0", &inputs, 0};
     const struct ulp_samples samples = {.count = 1, .items = &item};
     const struct ulp_arithmetic both[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
@@ -315,18 +309,14 @@ TEST(good_outputs_are_explained_when_asked)
         const struct ulp_audit_options options = {.shares = true,
                                                   .thread_count = 1,
                                                   .every_output = every};
-        struct ulp_audit audit;
-        char *text;
+        scoped_audit audit = {0};
+        SCOPED_MEMORY char *text = NULL;
         ck_ok(ulp_audit_run(model, both, 2, &samples, &options, &audit, &why));
         ck_ok(ulp_report_text(&audit, 100, false, &text, &why));
         const char *offer = strstr(text, "--attribute");
         ck_assert_msg(every ? !offer : offer && strstr(text, " 1 output has less than half"), "%s",
                       text);
-        free(text);
-        ulp_audit_free(&audit);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("attribution", 60)

@@ -1,8 +1,5 @@
 /* analysis: what an attribution keeps of each node's results, a Relu's too, which it may make again
  * of what that reads: P and P - R of the event. And runs go on where memory is refused for it. */
-#include <float.h>
-#include <stdio.h>
-
 #include "base/memory/budget.h"
 #include "tests/analysis/attribution_test.h"
 
@@ -80,20 +77,16 @@ static enum ulp_status collect_and_look(void *context, const struct ulp_event *e
 TEST_LOOP(values_and_errors_are_kept, 0, sizeof kept_cases / sizeof *kept_cases)
 {
     const struct kept_case *row = &kept_cases[_i];
-    const struct ulp_arithmetic arithmetics[] = {test_arithmetic(row->reference),
-                                                 test_arithmetic(row->lane)};
-    struct ulp_model *model = text_load(row->graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, row->x0, true), truth = {0};
-    const struct ulp_program_options options = {.inputs = &inputs};
+    scoped_model *model = text_load(row->graph);
+    scoped_tensor_set inputs = text_inputs(model, 5, row->x0, true), truth = {0};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     struct ulp_attributor *attributor;
-    struct ulp_program *program;
     struct ulp_tensor b;
     ck_ok(ulp_tensor_create(&b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, (int64_t[]){3, 8}, &why));
     for (size_t i = 0; i < b.count; i++)
         ((float *)b.data)[i] = (float)i;
     ck_ok(ulp_tensor_set_add(&truth, "b", &b, &why));
-    ck_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &why));
+    scoped_program *program = test_plan(model, &inputs, row->reference, row->lane);
     ck_ok(ulp_attributor_create(program, NULL, 1, &attributor, &why));
     ulp_attributor_beside(attributor, row->beside ? &truth : NULL);
     ck_ok(ulp_attributor_sample(attributor, &inputs, &why));
@@ -102,10 +95,6 @@ TEST_LOOP(values_and_errors_are_kept, 0, sizeof kept_cases / sizeof *kept_cases)
     ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
     ck_assert_int_eq(made_again, row->made_again);
     ulp_attributor_free(attributor);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&truth);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* R(p) - R(r) is enough in lanes of floats that round to nearest. */
@@ -123,21 +112,18 @@ TEST_LOOP(records_are_asked_for_where_they_are_needed, 0, sizeof moved_cases / s
     const struct moved_case *row = &moved_cases[_i];
     const struct ulp_arithmetic arithmetics[] = {test_arithmetic("mpfr:128"),
                                                  test_arithmetic(row->lane)};
-    struct ulp_model *model = text_load(&rectifies);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&rectifies);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     struct ulp_keep keep = {.pattern = "second"};
     const struct ulp_keeps by_lane[] = {{0}, {.count = row->kept != NULL, .items = &keep}};
     const struct ulp_program_options options = {.inputs = &inputs, .keeps = by_lane};
     struct ulp_attributor *attributor;
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     keep.arithmetic = test_arithmetic(row->kept ? row->kept : "fp32");
     ck_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &why));
     ck_ok(ulp_attributor_create(program, NULL, 1, &attributor, &why));
     ck_assert_int_eq(ulp_attributor_reads_moved(attributor), row->reads);
     ulp_attributor_free(attributor);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static size_t refused_node;
@@ -158,7 +144,7 @@ static enum ulp_status collect_without_memory(void *context, const struct ulp_ev
 /* Of what a node keeps, of what a Relu reads and has gone to a file, or of R(p) rounded. */
 TEST_LOOP(a_run_goes_on_without_memory_for_shares, 0, 4)
 {
-    struct ulp_audit audit;
+    scoped_audit audit = {0};
     struct ulp_budget budget = {0};
     charged = &budget;
     refused_node = (size_t)_i;
@@ -172,7 +158,6 @@ TEST_LOOP(a_run_goes_on_without_memory_for_shares, 0, 4)
         ck_assert_msg(!a->given && a->reason && strstr(a->reason, "more memory"), "%s: %s",
                       audit.lanes[l].name, a->reason);
     }
-    ulp_audit_free(&audit);
 }
 
 TEST_SUITE("what an attribution keeps", 60)

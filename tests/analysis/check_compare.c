@@ -1,12 +1,5 @@
 /* analysis/compare: recordings that a model made itself, honest, in another arithmetic, with a bug,
  * and on inputs prepared otherwise. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope.h>
-
 #include "analysis/compare/comparing.h"
 #include "tests/support/networks.h"
 #include "tests/support/proto.h"
@@ -43,19 +36,16 @@ static const char *const honest[][2] = {
 /* What an arithmetic gives under another schedule, GPU or precision is explained by it. */
 TEST_LOOP(honest_runs, 0, HONEST)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, honest[_i][1], true);
-    struct ulp_comparison comparison = picture_compare_one(&recording, honest[_i][0]);
+    scoped_comparison comparison = picture_compare_one(&recording, honest[_i][0]);
     ck_assert_msg(comparison.files[0].explained, "%s recorded, %s: %s", honest[_i][1],
                   honest[_i][0], comparison.files[0].cause.text);
     ck_assert_int_eq((int)comparison.files[0].by, 0);
     ck_assert_uint_eq(comparison.files[0].tensor_count, 8);
     ck_assert_int_eq(comparison.files[0].cause.kind, ULP_CAUSE_NONE);
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Recorded in one arithmetic, asked about another: only what was asked for passes. */
@@ -67,10 +57,10 @@ TEST_LOOP(crossings, 0, 2 * CROSSED * CROSSED)
 {
     const char *made = crossed[_i / CROSSED % CROSSED], *asked = crossed[_i % CROSSED];
     const bool all = _i / CROSSED / CROSSED;
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, made, all);
-    struct ulp_comparison comparison = picture_compare_one(&recording, asked);
+    scoped_comparison comparison = picture_compare_one(&recording, asked);
     const struct ulp_compared_file *file = &comparison.files[0];
     const struct ulp_ranked *best = &file->ranked[0];
     /* FP32 sums are as near to FP16 sums as other schedules of these are, and more exact */
@@ -84,10 +74,7 @@ TEST_LOOP(crossings, 0, 2 * CROSSED * CROSSED)
         ck_assert_int_eq(file->cause.kind, ULP_CAUSE_FORMAT);
         ck_assert_str_eq(file->cause.arithmetic, made);
     }
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- the unit, or fake quantisation ---- */
@@ -104,10 +91,10 @@ TEST_LOOP(units_and_fakes, 0, 4 * SCALED)
     for (int n = 0; n < 2; n++)
         snprintf(names[n], sizeof names[n], "%s%s", scaled[_i % SCALED],
                  fakes[n] ? ",unit=none" : "");
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, names[0], true);
-    struct ulp_comparison comparison = picture_compare_one(&recording, names[1]);
+    scoped_comparison comparison = picture_compare_one(&recording, names[1]);
     const struct ulp_compared_file *file = &comparison.files[0];
     ck_assert_msg(file->explained == (made_fake == asked_fake), "%s as %s: %s", names[0], names[1],
                   file->cause.text);
@@ -116,10 +103,7 @@ TEST_LOOP(units_and_fakes, 0, 4 * SCALED)
         ck_assert_ptr_nonnull(
             strstr(file->cause.text, made_fake ? "(fake quantisation" : "(the unit multiplies"));
     }
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* FP8 products of an H200: codes as they were multiplied, the tensors' scales after the sum. */
@@ -143,7 +127,7 @@ static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const 
         }
         const int64_t k = parts[0]->dims[1], two[] = {2, 2};
         for (int side = 0; side < 2; side++) {
-            struct ulp_tensor x;
+            scoped_tensor x = {0};
             const int64_t dims[] = {side ? k : 2, side ? 2 : k};
             ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
             for (int64_t e = 0; e < 2 * k; e++) /* b was recorded column by column */
@@ -152,7 +136,6 @@ static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const 
             snprintf(name, sizeof name, "%s%zu", words[side], i);
             proto_value(&graph, GRAPH_INPUT, name, ULP_TYPE_FLOAT, 2, dims);
             picture_add(inputs, name, &x);
-            ulp_tensor_free(&x);
         }
         const float scale = ((const float *)parts[2]->data)[0] * ((const float *)parts[3]->data)[0];
         struct proto tensor;
@@ -171,9 +154,8 @@ static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const 
         proto_value(&graph, GRAPH_OUTPUT, y, ULP_TYPE_FLOAT, 2, two);
         picture_add(outputs, y, parts[4]);
     }
-    struct proto bytes = proto_model(9, 20, &graph);
+    scoped_proto bytes = proto_model(9, 20, &graph);
     ck_ok(ulp_model_load_bytes("fp8.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
     return model;
 }
 
@@ -187,12 +169,12 @@ TEST_LOOP(fp8_of_an_h200, 0, 3)
     static const char *const keys[] = {"s2.tensor.e4m3.e4m3.f32.fast",
                                        "s56.tensor.e4m3.e4m3.f32.fast",
                                        "s110.tensor.e4m3.e4m3.f32.fast"};
-    struct ulp_tensor_set recorded, inputs = {0};
+    scoped_tensor_set recorded = {0}, inputs = {0};
     char recorder[] = "h200";
     struct ulp_recording recording = {.name = recorder};
-    struct ulp_comparison comparison;
+    scoped_comparison comparison = {0};
     ck_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &recorded, &why));
-    struct ulp_model *model = fp8_model(&recorded, keys, 3, &inputs, &recording.tensors);
+    scoped_model *model = fp8_model(&recorded, keys, 3, &inputs, &recording.tensors);
     ck_ok(picture_compare(model, &inputs, &recording, 1, fp8_names[_i][0], &comparison, &why));
     const struct ulp_compared_file *file = &comparison.files[0];
     ck_assert_msg(file->explained == (_i == 0), "%s: %s", fp8_names[_i][0], file->cause.text);
@@ -201,18 +183,14 @@ TEST_LOOP(fp8_of_an_h200, 0, 3)
         ck_assert_str_eq(comparison.arithmetics[best->arithmetic], fp8_names[_i][1]);
         ck_assert_uint_eq(best->equal, 12);
     }
-    ulp_comparison_free(&comparison);
-    ulp_tensor_set_free(&recorded);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Distances are those of the tensors themselves; two files are measured from each other. */
 TEST(distances)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording truth = picture_record(model, &inputs, "mpfr:128", false);
     struct ulp_recording files[2] = {picture_record(model, &inputs, "fp16", false),
                                      picture_record(model, &inputs, "fp32", false)};
@@ -242,8 +220,6 @@ TEST(distances)
     for (size_t f = 0; f < 2; f++)
         ulp_tensor_set_free(&files[f].tensors);
     ulp_tensor_set_free(&truth.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- causes ---- */
@@ -261,10 +237,10 @@ static const struct {
 /* The first node that computes something else is named, and nothing but it. */
 TEST_LOOP(bugs_are_named, 0, BUGS)
 {
-    struct ulp_model *wrong = picture_model(&bugs[_i].definition, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *wrong = picture_model(&bugs[_i].definition, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(wrong, &inputs, "fp32,split-k=4", true);
-    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    scoped_comparison comparison = picture_compare_one(&recording, "fp32");
     const struct ulp_cause *cause = &comparison.files[0].cause;
     ck_assert(!comparison.files[0].explained);
     ck_assert_str_eq(first_unexplained(&comparison)->name, bugs[_i].tensor);
@@ -273,22 +249,19 @@ TEST_LOOP(bugs_are_named, 0, BUGS)
     ck_assert_uint_eq(cause->node_count, 1);
     ck_assert_str_eq(cause->nodes[0], bugs[_i].node);
     ck_assert_msg(strstr(cause->text, bugs[_i].hint) != NULL, "%s", cause->text);
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(wrong);
 }
 
 /* Recorded inputs beside outputs, and outputs alone. */
 TEST_LOOP(preprocessing_is_named, 0, 2 * MISTAKES)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
+    scoped_model *model = picture_model(&as_meant, NULL);
     const int mistake = _i / 2;
-    struct ulp_tensor_set wrong = picture_mistaken(mistake);
+    scoped_tensor_set wrong = picture_mistaken(mistake);
     struct ulp_recording recording = picture_record(model, &wrong, "fp32,split-k=4", false);
     if (_i % 2)
         picture_add(&recording.tensors, "x", &wrong.items[0].tensor);
-    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    scoped_comparison comparison = picture_compare_one(&recording, "fp32");
     const struct ulp_cause *cause = &comparison.files[0].cause;
     ck_assert(!comparison.files[0].explained);
     ck_assert_msg(cause->kind == ULP_CAUSE_PREPROCESSING, "%s: %s", mistake_words[mistake],
@@ -300,31 +273,25 @@ TEST_LOOP(preprocessing_is_named, 0, 2 * MISTAKES)
         ck_assert_str_eq(first_unexplained(&comparison)->name, "x");
         ck_assert_ptr_nonnull(strstr(cause->text, "and nothing else"));
     }
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&wrong);
-    ulp_model_free(model);
 }
 
 /* Another picture altogether. */
 TEST_LOOP(other_inputs, 0, 2)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set other;
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set other = {0};
     const struct ulp_input_range range = {NULL, -1, 1};
     const struct ulp_random_options random = {.seed = 9, .ranges = &range, .range_count = 1};
     ck_ok(ulp_model_random_inputs(model, &random, &other, &why));
     struct ulp_recording recording = picture_record(model, &other, "fp32", false);
     if (_i)
         picture_add(&recording.tensors, "x", &other.items[0].tensor);
-    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    scoped_comparison comparison = picture_compare_one(&recording, "fp32");
     const struct ulp_cause *cause = &comparison.files[0].cause;
     ck_assert_msg(cause->kind == ULP_CAUSE_INPUTS, "%s", cause->text);
     ck_assert_str_eq(cause->input, "x");
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&other);
-    ulp_model_free(model);
 }
 
 /* A tensor as a framework with channels last records it. */
@@ -343,16 +310,16 @@ static void turn_last(struct ulp_tensor *tensor)
  * order are not. */
 TEST_LOOP(channels_last, 0, 2)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = _i ? picture_mistaken(2) : picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = _i ? picture_mistaken(2) : picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, "fp32,split-k=4", !_i);
-    struct ulp_tensor picture = picture_make();
+    scoped_tensor picture = picture_make();
     picture_add(&recording.tensors, "x", &picture);
     for (size_t t = 0; t < recording.tensors.count; t++)
         if (recording.tensors.items[t].tensor.rank == 4 &&
             (!_i || strcmp(recording.tensors.items[t].name, "x") == 0))
             turn_last(&recording.tensors.items[t].tensor);
-    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    scoped_comparison comparison = picture_compare_one(&recording, "fp32");
     ck_assert(comparison.tensors[0].values[0].turned && comparison.tensors[0].values[0].explained);
     if (_i) {
         ck_assert_msg(comparison.files[0].cause.kind == ULP_CAUSE_PREPROCESSING, "%s",
@@ -361,11 +328,7 @@ TEST_LOOP(channels_last, 0, 2)
     } else {
         ck_assert_msg(comparison.files[0].explained, "%s", comparison.files[0].cause.text);
     }
-    ulp_comparison_free(&comparison);
-    ulp_tensor_free(&picture);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static const char *const other_formats[] = {"fp16", "bf16", "tf32"};
@@ -373,24 +336,21 @@ static const char *const other_formats[] = {"fp16", "bf16", "tf32"};
 /* Computed in another arithmetic than was said. */
 TEST_LOOP(formats_are_named, 0, 3)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, other_formats[_i], true);
-    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    scoped_comparison comparison = picture_compare_one(&recording, "fp32");
     const struct ulp_cause *cause = &comparison.files[0].cause;
     ck_assert_msg(cause->kind == ULP_CAUSE_FORMAT, "%s", cause->text);
     ck_assert_str_eq(cause->arithmetic, other_formats[_i]);
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* One value that is not a number, and a shape that is none of the graph's. */
 TEST(broken_values)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, "fp32", false);
     struct ulp_tensor *y = &recording.tensors.items[0].tensor;
     ((float *)y->data)[2] = NAN;
@@ -407,16 +367,14 @@ TEST(broken_values)
     ck_assert_ptr_nonnull(strstr(comparison.files[0].cause.text, "FLOAT[1,4]"));
     ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Arrays without a partner are listed; none with one is an error; names match but for their
  * separators. */
 TEST(names)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, "fp32", false),
                          none = {.name = recording.name};
     struct ulp_comparison comparison;
@@ -436,8 +394,6 @@ TEST(names)
                      ULP_ERROR_USAGE);
     ulp_tensor_set_free(&none.tensors);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static char *read_text(const char *path)
@@ -451,10 +407,10 @@ static char *read_text(const char *path)
 
 TEST(reports)
 {
-    struct ulp_model *model = picture_model(&bugs[0].definition, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&bugs[0].definition, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, "fp32", true);
-    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    scoped_comparison comparison = picture_compare_one(&recording, "fp32");
     static const char *const keys[] = {
         "\"schema\"", "\"tensors\"",      "\"first_unexplained\": \"b\"",
         "\"cause\"",  "\"by\": \"fp32\"", "\"max_abs\"",
@@ -473,18 +429,15 @@ TEST(reports)
         ck_assert_msg(end - line <= 100, "a line of %td columns", end - line);
     free(text);
     test_folder_remove();
-    ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Too small a budget ends in ULP_ERROR_MEMORY wherever it is met. */
 TEST(budgets)
 {
     struct ulp_error error;
-    struct ulp_tensor_set inputs = picture_mistaken(0), given = picture_inputs();
-    struct ulp_model *free_model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_mistaken(0), given = picture_inputs();
+    scoped_model *free_model = picture_model(&as_meant, NULL);
     struct ulp_recording recording = picture_record(free_model, &inputs, "fp32", false);
     bool done = false;
     for (size_t limit = 1 << 16; !done && limit < (size_t)1 << 30; limit += limit / 4) {
@@ -503,9 +456,6 @@ TEST(budgets)
     }
     ck_assert(done);
     ulp_tensor_set_free(&recording.tensors);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&given);
-    ulp_model_free(free_model);
 }
 
 /* ---- what an H200 recorded ---- */
@@ -533,7 +483,7 @@ TEST_LOOP(gpu_runs, MODES, network_count *MODES)
 {
     const int network = _i / MODES;
     const char *const *mode = modes[_i % MODES], *path = test_shared("gpu/h200_net_outputs.npz");
-    struct ulp_model *model;
+    scoped_model *model = NULL;
     struct ulp_tensor_set inputs, all;
     char prefix[128];
     struct ulp_recording recording = {.name = prefix};
@@ -559,7 +509,6 @@ TEST_LOOP(gpu_runs, MODES, network_count *MODES)
     }
     ulp_tensor_set_free(&recording.tensors);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("compare", 600)

@@ -1,8 +1,4 @@
 /* analysis/compare: what a comparison is made of. */
-#include <math.h>
-
-#include <ulpscope.h>
-
 #include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/row_match.h"
@@ -16,32 +12,26 @@ TEST(quantiles)
 {
     static const struct {
         double freedom, trials, share, f;
-    } rows[] = {{1, 8, 1e-3, 25.41476047255982},
-                {1, 4, 1e-3, 74.1372933223024},
-                {2, 4, 1e-3, 18.493653007613958},
-                {4, 2, 1e-3, 14.391584514382373},
-                {5, 4, 1e-3, 6.460561849707358},
-                {10, 2, 1e-3, 5.075246211209698},
-                {120, 10, 1e-3, 1.4800736013449078},
-                {10, 8, 0.025, 2.213025709005588},
-                {2.8, 8, 0.025, 3.8613732312136633},
-                {80, 1. / 8, 0.025, 3.169353407112538},
+    } rows[] = {{1, 8, 1e-3, 25.41476047255982},          {1, 4, 1e-3, 74.1372933223024},
+                {2, 4, 1e-3, 18.493653007613958},         {4, 2, 1e-3, 14.391584514382373},
+                {5, 4, 1e-3, 6.460561849707358},          {10, 2, 1e-3, 5.075246211209698},
+                {120, 10, 1e-3, 1.4800736013449078},      {10, 8, 0.025, 2.213025709005588},
+                {2.8, 8, 0.025, 3.8613732312136633},      {80, 1. / 8, 0.025, 3.169353407112538},
                 {22.4, 1. / 8, 0.025, 16.347555124923293}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const double limit = ulp_ratio_limit(rows[i].freedom, rows[i].trials, rows[i].share);
         ck_assert_msg(fabs(limit * limit / rows[i].f - 1) <= 1e-9, "F(%g, %g): %.15g, not %.15g",
-                      rows[i].freedom, rows[i].freedom * rows[i].trials, limit * limit,
-                      rows[i].f);
+                      rows[i].freedom, rows[i].freedom * rows[i].trials, limit * limit, rows[i].f);
     }
 }
 
 /* Changes that a loop over elements makes are what ulp_change_apply makes. */
 TEST(changes)
 {
-    struct ulp_tensor x = picture_make();
+    scoped_tensor x = picture_make();
     const float *u = x.data;
     for (int m = 0; m < MISTAKES; m++) {
-        struct ulp_tensor_set wrong = picture_mistaken(m);
+        scoped_tensor_set wrong = picture_mistaken(m);
         const float *v = wrong.items[0].tensor.data;
         for (size_t c = 0; c < CHANNELS; c++)
             for (size_t r = 0; r < HEIGHT; r++)
@@ -66,9 +56,7 @@ TEST(changes)
                     ck_expect(fabs(got - wanted[m]) <= 0x1p-23 * fabs(wanted[m]) + 0x1p-24,
                               "%s: %g, not %g", mistake_words[m], got, wanted[m]);
                 }
-        ulp_tensor_set_free(&wrong);
     }
-    ulp_tensor_free(&x);
 }
 
 /* Channels last is turned, whatever the element; other shapes are left alone. */

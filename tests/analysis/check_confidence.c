@@ -1,8 +1,5 @@
 /* analysis: plans that hold where roundings fall otherwise. The oracle draws by itself: seeds that
  * no search uses, the plan found as kept nodes of a run, outputs judged in its own doubles. */
-#include <math.h>
-#include <stdio.h>
-
 #include "tensor/tensor.h"
 #include "tests/analysis/plan_oracle.h"
 #include "tests/support/text_model.h"
@@ -38,16 +35,15 @@ static double run_draw(const struct ulp_model *model, const struct ulp_tensor_se
     const struct ulp_program_options options = {.inputs = inputs,
                                                 .keeps = keeps,
                                                 .perturbation = {.precision = 11, .seed = seed}};
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     ck_assert(!found || found->kept_count <= 16);
     for (size_t k = 0; found && k < found->kept_count; k++)
         nodes[k] = found->kept[k].index;
     for (size_t i = 0; i < inputs->count; i++) {
-        struct ulp_tensor one;
+        scoped_tensor one = {0};
         ck_ok(ulp_tensor_perturb(&one, &inputs->items[i].tensor, 11, seed, inputs->items[i].name,
                                  NULL, &why));
         ck_ok(ulp_tensor_set_add(&moved, inputs->items[i].name, &one, &why));
-        ulp_tensor_free(&one);
     }
     ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
     ck_ok(ulp_program_run(program, &moved, NULL, NULL, 0, outputs, NULL, &why));
@@ -55,7 +51,6 @@ static double run_draw(const struct ulp_model *model, const struct ulp_tensor_se
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&outputs[l]);
     ulp_tensor_set_free(&moved);
-    ulp_program_free(program);
     return db;
 }
 
@@ -97,11 +92,11 @@ TEST(plans_hold_in_other_draws)
     static const char *const targets[] = {"trt:fp16", "torch-compile:fp16"};
     size_t lucky = 0;
     for (size_t g = 0; g < GRAPHS; g++) {
-        struct ulp_model *model = text_load(graphs[g]);
-        struct ulp_tensor_set inputs = text_inputs(model, 11, 0, true);
+        scoped_model *model = text_load(graphs[g]);
+        scoped_tensor_set inputs = text_inputs(model, 11, 0, true);
         const double alone = run_draw(model, &inputs, "trt:fp16", NULL, FIRST_SEED - 1);
         for (double gain = 3; gain <= 15; gain += 4) {
-            struct ulp_search found, once;
+            scoped_search found = {0}, once = {0};
             find(model, &inputs, targets, 2, 0.99, alone + gain, &found);
             ck_assert(found.met);
             ck_assert_uint_eq(found.target_count, 2);
@@ -120,11 +115,7 @@ TEST(plans_hold_in_other_draws)
             lucky += count_held(model, &inputs, targets[0], &once, alone + gain) < HELD_LEAST;
             ck_assert_uint_le(once.kept_count, found.kept_count);
             ck_assert_uint_eq(once.target_count, 0);
-            ulp_search_free(&found);
-            ulp_search_free(&once);
         }
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
     /* one draw does not do */
     ck_assert_uint_ge(lucky, 3);
@@ -136,8 +127,8 @@ TEST(half_of_the_draws_need_nothing)
 {
     static const char *const targets[] = {"fp16"};
     for (size_t g = 0; g < GRAPHS; g++) {
-        struct ulp_model *model = text_load(graphs[g]);
-        struct ulp_tensor_set inputs = text_inputs(model, 11, 0, true);
+        scoped_model *model = text_load(graphs[g]);
+        scoped_tensor_set inputs = text_inputs(model, 11, 0, true);
         struct ulp_search plain, found;
         const double low = -200, hair = 1e-6;
         find(model, &inputs, targets, 1, 0.99, low, &plain);
@@ -157,16 +148,14 @@ TEST(half_of_the_draws_need_nothing)
         ck_assert_uint_gt(found.kept_count, 0);
         ulp_search_free(&found);
         ulp_search_free(&plain);
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
 }
 
 TEST(confidence_is_a_share)
 {
     static const double wrong[] = {1, 1.5, -0.1, NAN, INFINITY};
-    struct ulp_model *model = text_load(&many);
-    struct ulp_tensor_set inputs = text_inputs(model, 11, 0, true);
+    scoped_model *model = text_load(&many);
+    scoped_tensor_set inputs = text_inputs(model, 11, 0, true);
     const char *const formats[] = {"fp32", "fp16"}, *const tolerances[] = {"sqnr_db=60"};
     const struct ulp_sample sample = {"one", &inputs, 0};
     struct ulp_search_options options = {.reference = test_arithmetic("mpfr:128"),
@@ -183,8 +172,6 @@ TEST(confidence_is_a_share)
         ck_assert_int_eq(ulp_search_run(model, &options, &sample, 1, NULL, 0, &found, &error),
                          ULP_ERROR_USAGE);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* What is left of x where it has been added to 300 is nothing, and the first is the largest; in

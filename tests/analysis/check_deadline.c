@@ -1,7 +1,5 @@
 /* analysis: what a deadline does to a plan. The clock is this file's: every look at it is a second
  * later, so that a search ends at any of its looks, and always at the same one. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,10 +65,9 @@ static double run_plan(const struct ulp_model *model, const struct ulp_tensor_se
 
 static bool says(const struct ulp_search *found, const char *what)
 {
-    char *text;
+    SCOPED_MEMORY char *text = NULL;
     ck_ok(ulp_search_text(found, 1000, false, &text, &why));
     const bool is = strstr(text, what) != NULL;
-    free(text);
     return is;
 }
 
@@ -106,8 +103,8 @@ static void check_cut(const struct ulp_model *model, const struct ulp_tensor_set
 enum { FIRST = 4, CUTS = 96 };
 static void cut_everywhere(double confidence, size_t *without_draws, size_t *some, size_t *met)
 {
-    struct ulp_model *model = text_load(&graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 11, 0, true);
+    scoped_model *model = text_load(&graph);
+    scoped_tensor_set inputs = text_inputs(model, 11, 0, true);
     struct ulp_search whole, found;
     find(model, &inputs, confidence, 0, &whole);
     ck_assert(whole.met && !whole.timed_out && whole.kept_count);
@@ -129,8 +126,6 @@ static void cut_everywhere(double confidence, size_t *without_draws, size_t *som
         ulp_search_free(&found);
     }
     ulp_search_free(&whole);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST(a_plan_cut_short_holds_in_what_was_tried)

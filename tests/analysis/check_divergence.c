@@ -1,63 +1,19 @@
 /* analysis: decisions that another rounding turns, and figures behind them. Values are chosen so
  * that FP16 rounds two of them onto others, and everything below follows by hand. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope.h>
-
-#include "load/load.h"
-#include "tests/support/proto.h"
+#include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 #include "analysis/audit/auditor.h"
 
 #define COUNT 6
 #define TINY 0x1p-12 /* a quarter of FP16's unit at 1, an eighth at 2 */
 
-/* 1 and 1 + TINY are one number in FP16, and 3 - TINY is 3. */
-static const float values[COUNT] = {1, 1 + (float)TINY, 3 - (float)TINY, 2, 5, 4};
-
-static void add_node(struct proto *graph, struct proto node, const char *attribute, int64_t number)
-{
-    if (attribute) {
-        struct proto message = {0};
-        proto_text(&message, ATTRIBUTE_NAME, attribute);
-        proto_int(&message, ATTRIBUTE_TYPE, 2);
-        proto_int(&message, ATTRIBUTE_I, number);
-        proto_message(&node, NODE_ATTRIBUTE, &message);
-    }
-    proto_message(graph, GRAPH_NODE, &node);
-}
-
-/* top: values v and indices i of all, picked again as g; bigger c: x > 1; whole k: x cast. */
-static struct ulp_model *make_model(void)
-{
-    static const int64_t dims[] = {1, COUNT}, one[] = {1}, all = COUNT;
-    static const float threshold = 1;
-    struct proto graph = {0}, k = proto_tensor("all", ULP_TYPE_INT64, 1, one),
-                 t = proto_tensor("one", ULP_TYPE_FLOAT, 0, NULL);
-    struct ulp_model *model;
-    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
-    static const char *const outputs[] = {"v", "i", "g", "c", "k", "a"};
-    static const int types[] = {ULP_TYPE_FLOAT, ULP_TYPE_INT64, ULP_TYPE_FLOAT,
-                                ULP_TYPE_BOOL,  ULP_TYPE_INT64, ULP_TYPE_INT64};
-    for (size_t o = 0; o < 6; o++)
-        proto_value(&graph, GRAPH_OUTPUT, outputs[o], types[o], -1, NULL);
-    proto_numbers(&k, TENSOR_RAW, &all, sizeof all);
-    proto_numbers(&t, TENSOR_RAW, &threshold, sizeof threshold);
-    proto_message(&graph, GRAPH_INITIALIZER, &k);
-    proto_message(&graph, GRAPH_INITIALIZER, &t);
-    add_node(&graph, proto_node("TopK", "top", "x all", "v i"), "axis", -1);
-    add_node(&graph, proto_node("GatherElements", "again", "x i", "g"), "axis", 1);
-    add_node(&graph, proto_node("Greater", "bigger", "x one", "c"), NULL, 0);
-    add_node(&graph, proto_node("Cast", "whole", "x", "k"), "to", ULP_TYPE_INT64);
-    add_node(&graph, proto_node("Floor", "down", "x", "d"), NULL, 0);
-    add_node(&graph, proto_node("Cast", "after", "d", "a"), "to", ULP_TYPE_INT64);
-    struct proto bytes = proto_model(8, 16, &graph);
-    ck_ok(ulp_model_load_bytes("top.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
-    return model;
-}
+/* 1 and 1 + TINY are one number in FP16, and 3 - TINY is 3.
+ * top: values v and indices i of all, picked again as g; bigger c: x > 1; whole k: x cast. */
+#define MODEL                                                                                      \
+    "(float[1,6] x = {1, 0x1.001p0, 0x1.7ff8p1, 2, 5, 4}) => (float v, int64 i, float g, bool c, " \
+    "int64 k, int64 a) <int64[1] all = {6}, float one = {1}> { [top] v, i = TopK<axis=-1>(x, "     \
+    "all) [again] g = GatherElements<axis=1>(x, i) [bigger] c = Greater(x, one) [whole] k = "      \
+    "Cast<to=7>(x) [down] d = Floor(x) [after] a = Cast<to=7>(d) }"
 
 static struct ulp_audit audit_inputs(const struct ulp_model *model,
                                      const struct ulp_tensor_set *inputs)
@@ -65,13 +21,11 @@ static struct ulp_audit audit_inputs(const struct ulp_model *model,
     const struct ulp_run_options run = {.thread_count = 1, .audit = true},
                                  follow = {.thread_count = 1, .follow = true};
     struct ulp_arithmetic lanes[3];
-    struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_audit out;
-    const struct ulp_program_options options = {.inputs = inputs};
     for (size_t l = 0; l < 3; l++)
         lanes[l] = test_arithmetic((const char *[]){"mpfr:128", "fp16", "fp32"}[l]);
-    ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
+    scoped_program *program = test_plan_lanes(model, inputs, lanes, 3);
     ck_ok(ulp_auditor_create(program, &auditor, &why));
     const struct ulp_observer first = ulp_auditor_observer(auditor),
                               second = ulp_auditor_follower(auditor);
@@ -84,26 +38,14 @@ static struct ulp_audit audit_inputs(const struct ulp_model *model,
     }
     ck_ok(ulp_auditor_finish(auditor, &out, &why));
     ulp_auditor_free(auditor);
-    ulp_program_free(program);
     return out;
 }
 
-static void add_input(struct ulp_tensor_set *inputs, const char *name, int rank,
-                      const int64_t *dims, const float *elements)
+static struct ulp_audit audit(const char *text)
 {
-    struct ulp_tensor x;
-    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &why));
-    memcpy(x.data, elements, x.count * sizeof *elements);
-    ck_ok(ulp_tensor_set_add(inputs, name, &x, &why));
-}
-
-static struct ulp_audit audit(const struct ulp_model *model)
-{
-    struct ulp_tensor_set inputs = {0};
-    add_input(&inputs, "x", 2, (const int64_t[]){1, COUNT}, values);
-    struct ulp_audit out = audit_inputs(model, &inputs);
-    ulp_tensor_set_free(&inputs);
-    return out;
+    scoped_tensor_set inputs = {0};
+    scoped_model *model = onnx_text_given(16, text, &inputs, NULL);
+    return audit_inputs(model, &inputs);
 }
 
 static const struct ulp_divergence *find(const struct ulp_audit *audit, const char *name)
@@ -122,8 +64,7 @@ TEST(decisions)
         const char *name;
         size_t differing, first;
     } rows[] = {{"i", 2, 4}, {"c", 1, 1}, {"k", 1, 2}};
-    struct ulp_model *model = make_model();
-    struct ulp_audit result = audit(model);
+    scoped_audit result = audit(MODEL);
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const struct ulp_divergence *divergence = find(&result, rows[r].name);
         ck_assert_msg(divergence && divergence->count == COUNT &&
@@ -146,15 +87,12 @@ TEST(decisions)
         }
     for (size_t o = 0; o < result.lanes[1].outputs.output_count; o++)
         ck_assert_ptr_null(result.lanes[1].outputs.outputs[o].divergence); /* FP32 holds them */
-    ulp_audit_free(&result);
-    ulp_model_free(model);
 }
 
 /* Values picked by other indices have the figures of what the reference would have picked. */
 TEST(what_follows)
 {
-    struct ulp_model *model = make_model();
-    struct ulp_audit result = audit(model);
+    scoped_audit result = audit(MODEL);
     const struct ulp_divergence *again = find(&result, "g"), *indices = find(&result, "i");
     /* x less what FP16 holds: TINY at two of six places */
     const double rms = sqrt(2 * TINY * TINY / COUNT);
@@ -167,16 +105,13 @@ TEST(what_follows)
               indices->matched.rms == 0);
     ck_assert(again->matched.given && again->matched.differing == 2 &&
               again->matched.max_abs == TINY);
-    ulp_audit_free(&result);
-    ulp_model_free(model);
 }
 
 /* Limits are of the figures with the reference's decisions; reports hold them. */
 TEST(limits_and_reports)
 {
-    struct ulp_model *model = make_model();
-    struct ulp_audit result = audit(model);
-    char *summary;
+    scoped_audit result = audit(MODEL);
+    SCOPED_MEMORY char *summary = NULL;
     ck_assert(test_crosses(&result, "diverged=0") && !test_crosses(&result, "fp32:diverged=0"));
     ck_assert(!test_crosses(&result, "g:max_abs=0.000245") &&
               test_crosses(&result, "g:max_abs=0.000244"));
@@ -186,57 +121,29 @@ TEST(limits_and_reports)
     ck_assert(!test_crosses(&result, "fp32:i:max_abs=0"));
     ck_ok(ulp_report_text(&result, 100, false, &summary, &why));
     ck_assert_ptr_nonnull(strstr(summary, "ahead by 0.000244"));
-    free(summary);
-    ulp_audit_free(&result);
-    ulp_model_free(model);
-}
-
-#define BOXES 3
-
-static struct ulp_model *make_detector(float iou, float least)
-{
-    static const int64_t box_dims[] = {1, BOXES, 4}, score_dims[] = {1, 1, BOXES}, most = BOXES;
-    struct proto graph = {0}, k = proto_tensor("most", ULP_TYPE_INT64, 0, NULL),
-                 t = proto_tensor("iou", ULP_TYPE_FLOAT, 0, NULL),
-                 s = proto_tensor("least", ULP_TYPE_FLOAT, 0, NULL);
-    struct ulp_model *model;
-    proto_value(&graph, GRAPH_INPUT, "boxes", ULP_TYPE_FLOAT, 3, box_dims);
-    proto_value(&graph, GRAPH_INPUT, "scores", ULP_TYPE_FLOAT, 3, score_dims);
-    proto_value(&graph, GRAPH_OUTPUT, "kept", ULP_TYPE_INT64, -1, NULL);
-    proto_numbers(&k, TENSOR_RAW, &most, sizeof most);
-    proto_numbers(&t, TENSOR_RAW, &iou, sizeof iou);
-    proto_numbers(&s, TENSOR_RAW, &least, sizeof least);
-    proto_message(&graph, GRAPH_INITIALIZER, &k);
-    proto_message(&graph, GRAPH_INITIALIZER, &t);
-    proto_message(&graph, GRAPH_INITIALIZER, &s);
-    add_node(&graph, proto_node("NonMaxSuppression", "nms", "boxes scores most iou least", "kept"),
-             NULL, 0);
-    struct proto bytes = proto_model(8, 16, &graph);
-    ck_ok(ulp_model_load_bytes("nms.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
-    return model;
 }
 
 /* Which comparison FP16 turns: of two scores, of an overlap (of 1 x 1 in 1 x 2 - TINY), of a score
  * with the threshold. The last two make the list longer or shorter. */
 TEST(suppression)
 {
-    const float two = 2 - (float)TINY;
     const struct {
-        float boxes[4 * BOXES], scores[BOXES], least;
+        const char *boxes, *scores, *least;
         size_t row;
         double margin;
     } rows[] = {
-        {{0, 0, 1, 1, 5, 5, 6, 6, 8, 8, 9, 9}, {1, 1 + (float)TINY, 4}, 0, 1, TINY},
-        {{0, 0, 1, 1, 0, 0, 1, two, 8, 8, 9, 9}, {2, 3, 4}, 0, 2, 1 / (double)two - 0.5},
-        {{0, 0, 1, 1, 5, 5, 6, 6, 8, 8, 9, 9}, {1 + (float)TINY, 3, 4}, 1, 2, TINY},
+        {"0, 0, 1, 1, 5, 5, 6, 6, 8, 8, 9, 9", "1, 0x1.001p0, 4", "0", 1, TINY},
+        {"0, 0, 1, 1, 0, 0, 1, 0x1.fffp0, 8, 8, 9, 9", "2, 3, 4", "0", 2, 1 / (2 - TINY) - 0.5},
+        {"0, 0, 1, 1, 5, 5, 6, 6, 8, 8, 9, 9", "0x1.001p0, 3, 4", "1", 2, TINY},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct ulp_model *model = make_detector(0.5f, rows[r].least);
-        struct ulp_tensor_set inputs = {0};
-        add_input(&inputs, "boxes", 3, (const int64_t[]){1, BOXES, 4}, rows[r].boxes);
-        add_input(&inputs, "scores", 3, (const int64_t[]){1, 1, BOXES}, rows[r].scores);
-        struct ulp_audit result = audit_inputs(model, &inputs);
+        char text[400];
+        snprintf(text, sizeof text,
+                 "(float[1,3,4] boxes = {%s}, float[1,1,3] scores = {%s}) => (int64 kept) <int64 "
+                 "most = {3}, float iou = {0.5}, float least = {%s}> { [nms] kept = "
+                 "NonMaxSuppression(boxes, scores, most, iou, least) }",
+                 rows[r].boxes, rows[r].scores, rows[r].least);
+        scoped_audit result = audit(text);
         const struct ulp_divergence *divergence = find(&result, "kept");
         ck_assert_ptr_nonnull(divergence);
         ck_assert_msg(divergence->reshaped == (r > 0) && divergence->first == 3 * rows[r].row &&
@@ -244,9 +151,6 @@ TEST(suppression)
                           divergence->margin_error == rows[r].margin,
                       "%zu: first %zu, margin %g, error %g", r, divergence->first,
                       divergence->margin, divergence->margin_error);
-        ulp_audit_free(&result);
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
 }
 

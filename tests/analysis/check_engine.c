@@ -1,8 +1,5 @@
 /* Engines (ulpscope/engine.h): every form of a description is read alike, and layers are mapped to
  * nodes. The descriptions are written by lab/sample_engines.py. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/engine/words.h"
 #include "tests/analysis/engine_test.h"
 #include "tests/support/onnx_text.h"
@@ -203,10 +200,10 @@ TEST(refused)
 TEST(odd_names)
 {
     struct subject subject = {0};
-    struct ulp_model *odd = onnx_text_load(
+    scoped_model *odd = onnx_text_load(
         17, "(float[2] x) => (float[2] z)\n<float[2] w = {1, 2}>\n{ [a.b] y = Mul(x, w)\n [c] z = "
             "Relu(y) }");
-    struct ulp_program *odd_program = make_plan(odd);
+    scoped_program *odd_program = make_plan(odd);
     write_file("odd.json",
                "{\"Layers\": [{\"Name\": \"PWN(PWN(w + a.b), c)\", \"LayerType\": \"PointWiseV2\", "
                "\"Inputs\": [{\"Name\": \"x\", \"Dimensions\": "
@@ -221,8 +218,6 @@ TEST(odd_names)
     ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_MAPPED], 2);
     ck_assert_int_eq(subject.built.layers[0].output, ULP_TYPE_FLOAT16);
     end(&subject);
-    ulp_program_free(odd_program);
-    ulp_model_free(odd);
 }
 
 TEST_MAIN("engine", 60)

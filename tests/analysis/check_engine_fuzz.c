@@ -1,11 +1,7 @@
 /* Descriptions of engines as they are damaged and as attackers write them: nothing but a clean
  * refusal, or a mapping that keeps its promises; and names that are long in no more time than their
  * length takes. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
-
-#include <ulpscope.h>
 
 #include "base/machine/file.h"
 #include "base/memory/alloc.h"
@@ -72,12 +68,11 @@ static char *long_layer(size_t names, const char *joint, const char *kind, size_
 static double seconds_of(size_t names, const char *joint, const char *kind)
 {
     size_t length;
-    char *text = long_layer(names, joint, kind, &length);
+    SCOPED_MEMORY char *text = long_layer(names, joint, kind, &length);
     const clock_t started = clock();
     const char *wrong = fuzz_mapping((const uint8_t *)text, length);
     const double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
     ck_assert_msg(!wrong, "%zu names: %s", names, wrong);
-    free(text);
     return seconds;
 }
 

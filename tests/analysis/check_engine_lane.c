@@ -1,9 +1,5 @@
 /* The lane of an engine computes what plain lanes compute whose arithmetic is known; undone
  * differences between two engines explain theirs. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/analysis/engine_test.h"
 #include "tests/support/onnx_text.h"
 

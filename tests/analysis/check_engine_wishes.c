@@ -1,9 +1,5 @@
 /* Whether what was asked for was built: plans, trtexec's options, what a log says was set, an
  * engine's name. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/file.h"
 #include "base/memory/alloc.h"
 #include "tests/analysis/engine_test.h"

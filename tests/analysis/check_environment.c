@@ -3,8 +3,6 @@
 #include <fenv.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/machine/thread.h"
 #include "environment/host.h"
@@ -58,7 +56,7 @@ ULP_WORK(see_worker)
 TEST_LOOP(workers_do_not_inherit, 0, host_count)
 {
     const struct state plain = read_state();
-    struct ulp_pool *pool = test_pool(4);
+    scoped_pool *pool = test_pool(4);
     hosts[_i].set();
     ck_assert_int_eq(ulp_parallel_for(pool, 4, 1, see_worker, NULL, NULL), ULP_OK);
     for (int w = 1; w < 4; w++) {
@@ -71,7 +69,6 @@ TEST_LOOP(workers_do_not_inherit, 0, host_count)
         ck_assert(state->emin == plain.emin && state->emax == plain.emax);
         ck_assert_str_eq(state->point, ".");
     }
-    ulp_pool_free(pool);
 }
 
 static void make_locale(void)

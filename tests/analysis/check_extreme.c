@@ -2,10 +2,6 @@
  * by inverting each distribution. */
 #include "tests/support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <ulpscope.h>
-
 #include "analysis/overflow/meter.h"
 #include "base/random.h"
 

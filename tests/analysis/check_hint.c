@@ -1,11 +1,6 @@
 /* What an audit says to try: whole sets of nodes, as a shell takes them. */
 #include "tests/support/test.h"
 
-#include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/report/report.h"
 
 /* A node whose exact values reach ref_max, in fp16 unless `format` is another. */
@@ -80,13 +75,12 @@ TEST(many_nodes_are_ranges)
     expect_hint(rows, 6, "fp16", "--keep '#1-2=fp32' --keep '#4-5=fp32'");
     for (size_t i = 0; i < 32; i++)
         rows[i] = (struct hinted){"a", 1, i % 3 == 0, 0};
-    char *hint = hint_of(rows, 32, "fp16");
+    SCOPED_MEMORY char *hint = hint_of(rows, 32, "fp16");
     for (size_t i = 0; i < 32; i += 3) {
         char option[40];
         snprintf(option, sizeof option, "--keep '#%zu=fp32'", i);
         ck_assert_msg(strstr(hint, option), "no %s in %s", option, hint);
     }
-    free(hint);
 }
 
 TEST(nothing_is_said_where_fp32_is_no_help)

@@ -2,10 +2,7 @@
  * threads, in any order of tensors. */
 #include "tests/support/test.h"
 
-#include <math.h>
 #include <mpfr.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/measure/metrics.h"
 #include "base/random.h"
@@ -92,25 +89,21 @@ TEST(counts_are_exact_in_any_number_of_threads)
 {
     static const int64_t sizes[] = {0, 1, 7, 511, 512, 513, 40000};
     for (int threads = 1; threads <= 7; threads += 3) {
-        struct ulp_pool *pool;
+        scoped_pool *pool = NULL;
         ck_ok(ulp_pool_create(&pool, threads, &why));
         ulp_pool_set_eager(pool);
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            struct counted *want = calloc(1, sizeof *want);
+            SCOPED_MEMORY struct counted *want = calloc(1, sizeof *want);
             struct ulp_histogram got = {0};
-            struct ulp_arena *memory;
-            struct ulp_tensor t;
+            scoped_arena *memory = NULL;
+            scoped_tensor t = {0};
             ck_ok(ulp_arena_create(&memory, NULL, &why));
             make(&t, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, sizes[s]);
             for (size_t i = 0; i < t.count; i++)
                 count_plainly(want, ((double *)t.data)[i] = random_double(s + 1, i));
             add(&got, &t, memory, pool);
             check_equal(&got, want);
-            ulp_tensor_free(&t);
-            ulp_arena_free(memory);
-            free(want);
         }
-        ulp_pool_free(pool);
     }
 }
 
@@ -119,7 +112,7 @@ TEST(tensors_add_up_in_any_order)
 {
     static const int exponents[][2] = {{-3, 4}, {100, 120}, {-140, -90}, {-3, 121}};
     enum { TENSORS = 4, COUNT = 700 };
-    struct counted *want = calloc(1, sizeof *want);
+    SCOPED_MEMORY struct counted *want = calloc(1, sizeof *want);
     struct ulp_tensor t[TENSORS];
     for (int k = 0; k < TENSORS; k++) {
         make(&t[k], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, COUNT);
@@ -134,24 +127,22 @@ TEST(tensors_add_up_in_any_order)
     }
     for (int turn = 0; turn < TENSORS; turn++) {
         struct ulp_histogram got = {0};
-        struct ulp_arena *memory;
+        scoped_arena *memory = NULL;
         ck_ok(ulp_arena_create(&memory, NULL, &why));
         for (int k = 0; k < TENSORS; k++)
             add(&got, &t[(k + turn) % TENSORS], memory, NULL);
         check_equal(&got, want);
-        ulp_arena_free(memory);
     }
     for (int k = 0; k < TENSORS; k++)
         ulp_tensor_free(&t[k]);
-    free(want);
 }
 
 /* Records of more digits are rounded to double first: 2 - 2^-60 is 2. */
 TEST(records_are_rounded_to_double)
 {
     struct ulp_histogram got = {0};
-    struct ulp_arena *memory;
-    struct ulp_tensor t;
+    scoped_arena *memory = NULL;
+    scoped_tensor t = {0};
     ck_ok(ulp_arena_create(&memory, NULL, &why));
     make(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -171,8 +162,6 @@ TEST(records_are_rounded_to_double)
     ck_assert_uint_eq(got.count, 2);
     ck_assert_uint_eq(got.counts[0], 1);
     ck_assert_uint_eq(got.counts[1], 1);
-    ulp_tensor_free(&t);
-    ulp_arena_free(memory);
 }
 
 TEST_SUITE("histogram", 60)

@@ -1,13 +1,6 @@
 /* Kernels' names (ulpscope/engine.h): the grammar of doc/engine.md, and the names in the
  * descriptions of real engines, which are read when ULPSCOPE_TEST_DATA is set. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope.h>
-
 #include "tests/analysis/engine_test.h"
-#include "tests/support/test.h"
 
 /* The grammar of doc/engine.md; names of engines and libraries as they are published. */
 TEST(kernel_names)

@@ -1,10 +1,4 @@
 /* analysis: limits for exit codes, and JUnit's XML of them. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <ulpscope.h>
-
 #include "tests/support/test.h"
 
 TEST(limits_fail_on_nan_and_in_the_right_direction)

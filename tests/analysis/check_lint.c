@@ -1,9 +1,6 @@
 /* Every rule of the lint finds what it is for, and leaves alone what only looks like it: two models
  * for each, of which the first differs from the second in what the rule is about. A walk over the
  * rules fails for one without a pair. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "tests/support/onnx_text.h"
@@ -21,16 +18,14 @@ struct lint_case {
 
 static struct ulp_lint_result run_lint(const struct lint_case *c)
 {
-    struct ulp_model *model = onnx_text_load(c->opset, c->model);
+    scoped_model *model = onnx_text_load(c->opset, c->model);
     struct ulp_lint_options options = {.layer_precisions = c->precisions,
                                        .layer_output_types = c->output_types};
     struct ulp_lint_result result;
-    struct ulp_model *original = c->original ? onnx_text_load(c->opset, c->original) : NULL;
+    scoped_model *original = c->original ? onnx_text_load(c->opset, c->original) : NULL;
     options.original = original;
     options.targets = c->targets;
     ck_ok(ulp_lint_run(model, &options, &result, &why));
-    ulp_model_free(original);
-    ulp_model_free(model);
     return result;
 }
 
@@ -72,7 +67,7 @@ TEST_LOOP(pairs, 0, text_case_count(CASES))
     const char *given = text_case(CASES, (size_t)_i, "count", 0);
     const size_t expected = given ? strtoul(given, NULL, 10) : 1;
     char text[1000];
-    struct ulp_lint_result found = run_side((size_t)_i, 0), clean = run_side((size_t)_i, 1);
+    scoped_lint_result found = run_side((size_t)_i, 0), clean = run_side((size_t)_i, 1);
     size_t count = count_findings(&found, head.name, text);
     ck_assert_msg(count == expected, "%s, case %d: %zu findings of %zu: %s", head.name, _i, count,
                   expected, text);
@@ -80,8 +75,6 @@ TEST_LOOP(pairs, 0, text_case_count(CASES))
                   says);
     count = count_findings(&clean, head.name, text);
     ck_assert_msg(count == 0, "%s, case %d: found in the clean model: %s", head.name, _i, text);
-    ulp_lint_free(&found);
-    ulp_lint_free(&clean);
 }
 
 /* Every rule has a pair, and says all it should. */
@@ -115,10 +108,9 @@ TEST(targets)
         .model = "(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {3}> { q = "
                  "QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }"};
     char text[1000];
-    struct ulp_lint_result result = run_lint(&c);
+    scoped_lint_result result = run_lint(&c);
     ck_assert_uint_eq(count_findings(&result, "qdq-asymmetric", text), 0);
     ck_assert_uint_eq(result.targets, ULP_TARGET_ORT);
-    ulp_lint_free(&result);
 }
 
 /* Nodes in bodies and functions are looked at, by the names an audit gives them; captured values
@@ -130,7 +122,7 @@ TEST(bodies)
                                 "(float[2] t) { [up] t = Cast<to=1>(h) }, else_branch = () => "
                                 "(float[2] e) { [/own] e = Cast<to=1>(h) }>(c) }";
     const struct lint_case c = {.opset = 17, .model = model};
-    struct ulp_lint_result result = run_lint(&c);
+    scoped_lint_result result = run_lint(&c);
     size_t seen = 0;
     for (size_t f = 0; f < result.finding_count; f++)
         if (strcmp(result.findings[f].rule, "cast-down-up") == 0)
@@ -139,7 +131,6 @@ TEST(bodies)
                                                                    : 100;
     ck_assert_uint_eq(seen, 11);
     ck_assert_uint_eq(result.node_count, 4);
-    ulp_lint_free(&result);
 }
 
 /* A long chain: 30,000 nodes take no more than 20 times the processor time of 3,000, or a second at
@@ -160,10 +151,9 @@ TEST(speed)
                                     .precisions = "/l/*:fp32,*9:fp16,nobody:fp32",
                                     .output_types = "*:fp32"};
         const clock_t before = clock();
-        struct ulp_lint_result result = run_lint(&c);
+        scoped_lint_result result = run_lint(&c);
         seconds[k] = (double)(clock() - before) / CLOCKS_PER_SEC;
         ck_assert_uint_ge(result.finding_count, (size_t)count / 3);
-        ulp_lint_free(&result);
         free(text);
     }
     ck_assert_msg(seconds[1] < 1 || seconds[1] < 20 * seconds[0], "%g s, %g s", seconds[0],
@@ -173,14 +163,12 @@ TEST(speed)
 /* What trtexec refuses ends the lint. */
 TEST(usage)
 {
-    struct ulp_model *model =
-        onnx_text_load(17, "(float[2] x) => (float[2] y) { [a] y = Relu(x) }");
+    scoped_model *model = onnx_text_load(17, "(float[2] x) => (float[2] y) { [a] y = Relu(x) }");
     const struct ulp_lint_options options = {.layer_precisions = "a:float16"};
     struct ulp_lint_result result;
     struct ulp_error error;
     ck_assert_int_eq(ulp_lint_run(model, &options, &result, &error), ULP_ERROR_USAGE);
     ck_assert(strstr(error.message, "it is called fp16") != NULL);
-    ulp_model_free(model);
 }
 
 /* The text: the verdict first, and no more findings of a rule than asked for. */

@@ -1,8 +1,5 @@
 /* Pairs opened by every instance of the loops: none else than those near double's ends or not
  * finite are left out. Bins and magnitudes of doubles, by every instance. */
-#include <math.h>
-#include <string.h>
-
 #include "analysis/measure/difference.h"
 #include "analysis/measure/metrics_strip.h"
 #include "base/bits.h"
@@ -25,12 +22,11 @@ static void check_element(const struct ulp_metrics_side *side, size_t i, const m
         return;
     const double nearest = mpfr_get_d(x, MPFR_RNDN);
     ck_assert(memcmp(&side->nearest[i], &nearest, sizeof nearest) == 0);
-    mpfr_t sum;
+    scoped_mpfr sum;
     mpfr_init2(sum, 256);
     mpfr_set_d(sum, side->high[i], MPFR_RNDN);
     mpfr_add_d(sum, sum, side->middle[i], MPFR_RNDN);
     ck_assert_msg(mpfr_equal_p(sum, x), "element %zu: the parts are not the value", i);
-    mpfr_clear(sum);
 }
 
 /* Zeros, numbers of all exponents and both signs, infinities and NaN. */
@@ -69,14 +65,13 @@ TEST(pairs_open_and_differ_exactly)
                                                            ULP_METRICS_STRIP);
         atomic_store(&ulp_cpu_found, present);
         for (size_t i = 0; i < ULP_METRICS_STRIP; i++) {
-            mpfr_t x, nearest;
+            scoped_mpfr x, nearest;
             mpfr_inits2(300, x, nearest, (mpfr_ptr)0);
             ulp_pair_get(x, pairs[i].high, pairs[i].low);
             check_element(&side, i, x);
             mpfr_d_sub(x, value[i], x, MPFR_RNDN);
             ck_assert(side.hard[i] || !(value[i] == pairs[i].high && undecided[i]));
             ck_assert(side.hard[i] || undecided[i] || difference[i] == mpfr_get_d(x, MPFR_RNDN));
-            mpfr_clears(x, nearest, (mpfr_ptr)0);
         }
     }
 }

@@ -2,9 +2,6 @@
  * Casts would stand without there being any: the file, run as it declares its types, gives the same
  * bits. lab/compare_mixed.py looks at the files with onnx and ONNX Runtime. */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/random.h"
@@ -30,21 +27,16 @@ static struct ulp_tensor_set run_lane(const struct ulp_model *model, const char 
     const struct ulp_arithmetic lane = test_arithmetic(name);
     const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     struct ulp_tensor_set outputs;
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &outputs, NULL, &why));
-    ulp_program_free(program);
     return outputs;
 }
 
 static size_t count_nodes(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
 {
-    const struct ulp_arithmetic lane = test_arithmetic("fp32");
-    const struct ulp_program_options options = {.inputs = inputs};
-    struct ulp_program *program;
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    scoped_program *program = test_plan(model, inputs, "fp32");
     const size_t count = ulp_program_node_count(program);
-    ulp_program_free(program);
     return count;
 }
 
@@ -82,8 +74,8 @@ static void expect_written(const struct ulp_model *model, const struct ulp_tenso
     struct ulp_keep items[2] = {{.nodes = nodes, .arithmetic = test_arithmetic("fp32")},
                                 {.nodes = more, .arithmetic = test_arithmetic("fp32")}};
     struct ulp_keeps keeps = {1, items, "some"};
-    struct ulp_mixed mixed;
-    struct ulp_model *written;
+    scoped_mixed mixed = {0};
+    scoped_model *written = NULL;
     items[0].node_count = draw_nodes(count_nodes(model, inputs), draw, nodes);
     write_mixed(model, arithmetic, &keeps, inputs, &mixed);
     ck_assert_msg(!mixed.reason, "%s", mixed.reason);
@@ -93,29 +85,23 @@ static void expect_written(const struct ulp_model *model, const struct ulp_tenso
         more[items[1].node_count++] = mixed.widened[w].index;
     keeps.count = 2;
     ck_ok(ulp_model_load(mixed.path, NULL, &written, &why));
-    struct ulp_tensor_set expected = run_lane(model, arithmetic, &keeps, inputs),
-                          got = run_lane(written, "model", NULL, inputs);
+    scoped_tensor_set expected = run_lane(model, arithmetic, &keeps, inputs);
+    scoped_tensor_set got = run_lane(written, "model", NULL, inputs);
     expect_same_values(&expected, &got);
     for (size_t i = 0; i < ulp_model_input_count(model); i++)
         ck_assert_int_eq(ulp_model_input(model, i).type, ulp_model_input(written, i).type);
     for (size_t o = 0; o < ulp_model_output_count(model); o++)
         ck_assert_int_eq(ulp_model_output(model, o).type, ulp_model_output(written, o).type);
-    ulp_tensor_set_free(&expected);
-    ulp_tensor_set_free(&got);
-    ulp_model_free(written);
-    ulp_mixed_free(&mixed);
 }
 
 TEST_LOOP(keeping_is_a_graph_with_casts, 0, network_count)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     if (!network_load(_i, &model, &inputs))
         return;
     expect_written(model, &inputs, "fp16", 0);
     expect_written(model, &inputs, "fp16", 1);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- small graphs ---- */
@@ -133,43 +119,35 @@ static struct ulp_model *load_text(const struct text_graph *text)
 /* Loop and If: what is carried is in the Loop's type, a captured value is cast outside. */
 TEST_LOOP(bodies_have_types, 0, 2)
 {
-    struct ulp_model *model = load_text(&text_with_bodies);
+    scoped_model *model = load_text(&text_with_bodies);
     for (unsigned draw = 0; draw < 2; draw++)
         for (int truth = 0; truth < 2; truth++) {
-            struct ulp_tensor_set inputs = text_inputs(model, draw, 0, truth);
+            scoped_tensor_set inputs = text_inputs(model, draw, 0, truth);
             expect_written(model, &inputs, _i ? "bf16" : "fp16", draw);
-            ulp_tensor_set_free(&inputs);
         }
-    ulp_model_free(model);
 }
 
 /* A model that declares types is planned and written as others are: what "model" and a lane of the
  * nodes that are declared so compute is the same, and further nodes are kept in its file. */
 TEST_LOOP(declared_types_are_kept_from, 0, 2)
 {
-    struct ulp_model *model = load_text(_i ? &text_with_bodies : &text_chain), *typed;
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_model *model = load_text(_i ? &text_with_bodies : &text_chain), *typed = NULL;
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
     static size_t nodes[KEPT_MAX];
     struct ulp_keep item = {.nodes = nodes, .arithmetic = test_arithmetic("fp32")};
     item.node_count = draw_nodes(count_nodes(model, &inputs), 0, nodes);
-    struct ulp_mixed mixed;
+    scoped_mixed mixed = {0};
     write_mixed(model, "fp16", &(struct ulp_keeps){1, &item, NULL}, &inputs, &mixed);
     ck_assert_ptr_nonnull(mixed.path);
     ck_assert_int_eq(rename(mixed.path, test_folder("typed.onnx")), 0);
     ck_ok(ulp_model_load(test_folder("typed.onnx"), NULL, &typed, &why));
-    struct ulp_tensor_set declared = run_lane(typed, "model", NULL, &inputs),
-                          lane = run_lane(typed, "fp16,types=declared", NULL, &inputs);
+    scoped_tensor_set declared = run_lane(typed, "model", NULL, &inputs);
+    scoped_tensor_set lane = run_lane(typed, "fp16,types=declared", NULL, &inputs);
     expect_same_values(&declared, &lane);
     for (unsigned draw = 0; draw < 3; draw++) {
         expect_written(typed, &inputs, "model", draw);
         expect_written(typed, &inputs, "fp16,types=declared", draw);
     }
-    ulp_tensor_set_free(&declared);
-    ulp_tensor_set_free(&lane);
-    ulp_model_free(typed);
-    ulp_mixed_free(&mixed);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Neither more nor fewer Casts than borders, and those at the graph's ends. */
@@ -187,19 +165,16 @@ TEST_LOOP(casts_are_those_of_the_borders, 0, 4)
         {"sum", 5, 1, 0},
         {"*", 0, 0, 0},
     };
-    struct ulp_model *model = load_text(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_model *model = load_text(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
     const struct ulp_keep item = {.pattern = rows[_i].kept, .arithmetic = test_arithmetic("fp32")};
     const struct ulp_keeps keeps = {rows[_i].kept != NULL, &item, NULL};
-    struct ulp_mixed mixed;
+    scoped_mixed mixed = {0};
     write_mixed(model, "fp16", &keeps, &inputs, &mixed);
     ck_assert_int_eq(mixed.reason != NULL, _i == 3);
     ck_assert_uint_eq(mixed.cast_count, rows[_i].casts);
     ck_assert_uint_eq(mixed.constant_count, rows[_i].constants);
     ck_assert_uint_eq(mixed.duplicate_count, rows[_i].duplicates);
-    ulp_mixed_free(&mixed);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* A LayerNormalization of nodes that have two types with their input's: ONNX Runtime looks for a
@@ -220,14 +195,14 @@ TEST_LOOP(a_norm_of_two_types_has_no_pow, 0, 8)
     } rows[] = {{"#0-8", "Pow", false}, {NULL, "Mul", false},      {NULL, "Pow", true},
                 {"scale", "Mul", true}, {"mean", "Mul", false},    {"square", "Mul", true},
                 {"shift", "Mul", true}, {"variance", "Mul", false}};
-    struct ulp_model *model = load_text(&norm), *written;
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_model *model = load_text(&norm), *written = NULL;
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
     const struct ulp_sample sample = {"one", &inputs, 0};
     const struct ulp_keep item = {.pattern = rows[_i].kept, .arithmetic = test_arithmetic("fp32")};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16"),
                                               .keeps = {rows[_i].kept != NULL, &item, NULL},
                                               .lower_io = rows[_i].lower};
-    struct ulp_mixed mixed;
+    scoped_mixed mixed = {0};
     ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
     ck_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &why));
     ck_ok(ulp_model_load(mixed.path, NULL, &written, &why));
@@ -237,10 +212,6 @@ TEST_LOOP(a_norm_of_two_types_has_no_pow, 0, 8)
         n++;
     ck_assert_uint_lt(n, ulp_model_node_count(written));
     ck_assert_str_eq(ulp_model_node_op(written, n), rows[_i].op);
-    ulp_model_free(written);
-    ulp_mixed_free(&mixed);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_LOOP(what_is_no_type_has_a_reason, 0, 4)
@@ -251,19 +222,15 @@ TEST_LOOP(what_is_no_type_has_a_reason, 0, 4)
                 {"fp32", "fp32 is stored in FLOAT"},
                 {"fp8-e4m3", "no type of a graph"},
                 {"model", "model is stored in FLOAT"}};
-    struct ulp_model *model = load_text(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
-    struct ulp_mixed mixed;
-    char *text;
+    scoped_model *model = load_text(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_mixed mixed = {0};
+    SCOPED_MEMORY char *text = NULL;
     write_mixed(model, rows[_i].arithmetic, &(struct ulp_keeps){0}, &inputs, &mixed);
     ck_assert(!mixed.path && mixed.reason);
     ck_ok(ulp_mixed_text(&mixed, &text, &why));
     ck_assert_msg(strstr(text, rows[_i].reason), "%s", text);
     ck_assert_ptr_null(fopen(test_folder("mixed/mixed.onnx"), "r"));
-    free(text);
-    ulp_mixed_free(&mixed);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* An arithmetic whose format is no graph's type, when a plan keeps every node. */
@@ -272,23 +239,20 @@ TEST_LOOP(nothing_is_left_of_an_arithmetic, 0, 2)
     const struct ulp_keep all[] = {{.pattern = "*", .arithmetic = test_arithmetic("fp32")},
                                    {.pattern = "*", .arithmetic = test_arithmetic("bf16")}};
     const struct ulp_keeps keeps = {1, &all[_i], "all"};
-    struct ulp_model *model = load_text(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
-    struct ulp_mixed mixed;
+    scoped_model *model = load_text(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_mixed mixed = {0};
     write_mixed(model, "fp8-e4m3", &keeps, &inputs, &mixed);
     ck_assert(!mixed.path && mixed.reason);
     ck_assert_str_eq(mixed.reason, "the plan keeps every node, and fp8-e4m3 is no type of a graph");
-    ulp_mixed_free(&mixed);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The file on disk is read again: another one than was loaded is refused, and nothing is written.
  */
 TEST(a_changed_file_is_refused)
 {
-    struct ulp_model *model = load_text(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_model *model = load_text(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
     const struct ulp_sample sample = {"one", &inputs, 0};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16")};
     struct ulp_mixed mixed;
@@ -297,15 +261,11 @@ TEST(a_changed_file_is_refused)
     proto_write(&other, test_folder("model.onnx"));
     proto_free(&other);
     ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
-    ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed,
-                                     &error),
-                     ULP_ERROR_INPUT);
-    ck_assert_msg(strstr(error.message, "when it was loaded"), "%s", error.message);
+    ck_fails(ULP_ERROR_INPUT, "when it was loaded",
+             ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &why));
     ck_assert_ptr_null(fopen(test_folder("mixed/mixed.onnx"), "r"));
     ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 0, "", &mixed, &error),
                      ULP_ERROR_USAGE);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static enum ulp_status look_at_folder(void *context, const struct ulp_event *event,
@@ -325,42 +285,37 @@ static enum ulp_status look_at_folder(void *context, const struct ulp_event *eve
 /* While the new model is read again and run, nothing of it has a name that a kill would leave. */
 TEST(nothing_has_a_name_until_it_is_checked)
 {
-    struct ulp_model *model = load_text(&text_chain);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_model *model = load_text(&text_chain);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
     const struct ulp_sample sample = {"one", &inputs, 0};
     size_t looked = 0;
     const struct ulp_observer observer = {.context = &looked, .node_done = look_at_folder};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16"),
                                               .progress = &observer};
-    struct ulp_mixed mixed;
+    scoped_mixed mixed = {0};
     ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
     ck_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &why));
     ck_assert_uint_ge(looked, ulp_model_output_count(model) + 1);
     ck_assert_int_eq(access(test_folder("mixed/mixed.onnx"), R_OK), 0);
-    ulp_mixed_free(&mixed);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The model itself is not overwritten. */
 TEST(the_model_stays)
 {
     struct proto bytes = text_message(&text_chain);
-    struct ulp_model *model;
+    scoped_model *model = NULL;
     struct ulp_mixed mixed;
     struct ulp_error error;
     ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
     proto_write(&bytes, test_folder("mixed/mixed.onnx"));
     proto_free(&bytes);
     ck_ok(ulp_model_load(test_folder("mixed/mixed.onnx"), NULL, &model, &why));
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
     const struct ulp_sample sample = {"one", &inputs, 0};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16")};
     ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed,
                                      &error),
                      ULP_ERROR_USAGE);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_MAIN("mixed", 300)

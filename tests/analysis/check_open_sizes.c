@@ -3,11 +3,6 @@
  * around the patterns of edits, each dimension declared, 1 or free at random; all edits that are
  * proposed at one set of sizes are made, and the edited model computes in MPFR what the given one
  * does at other sizes, wherever that takes them. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/lint/proposal.h"
 #include "run/program/program.h"
 #include "tests/support/onnx_text.h"
@@ -69,7 +64,7 @@ static bool run(const struct ulp_model *model, const struct ulp_tensor_set *inpu
                 struct ulp_tensor_set *out, bool *plain)
 {
     struct ulp_arithmetic exact;
-    struct ulp_program *program = NULL;
+    scoped_program *program = NULL;
     struct ulp_error error;
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options once = {.thread_count = 1};
@@ -89,7 +84,6 @@ static bool run(const struct ulp_model *model, const struct ulp_tensor_set *inpu
             *plain &= of[3]->dims[of[3]->rank - d] == scores[2 - d];
     }
     ran = ran && ulp_program_run(program, inputs, &once, NULL, 0, out, NULL, &error) == ULP_OK;
-    ulp_program_free(program);
     return ran;
 }
 
@@ -117,7 +111,7 @@ static size_t edit(const struct ulp_model *model, unsigned targets,
     const struct ulp_lint_options options = {.targets = targets, .inputs = inputs};
     size_t made = 0;
     ck_ok(ulp_lint_propose(model, &options, 0x1p-24, proposals, &why));
-    bool *taken = calloc(proposals->count + 1, sizeof *taken);
+    SCOPED_MEMORY bool *taken = calloc(proposals->count + 1, sizeof *taken);
     for (size_t i = 0; i < proposals->count; i++) {
         taken[i] = proposals->items[i].edit_count > 0 && proposals->items[i].said.exact;
         made += taken[i];
@@ -125,7 +119,6 @@ static size_t edit(const struct ulp_model *model, unsigned targets,
     *edited = NULL;
     if (made && edited)
         ck_ok(ulp_lint_load_edited(proposals, taken, true, edited, &why));
-    free(taken);
     return made;
 }
 
@@ -138,9 +131,10 @@ TEST_LOOP(sizes_of_cases, 0, text_case_count(CASES))
     const struct text_head head = text_case_head(CASES, (size_t)_i);
     const char *colon = strstr(head.rest, ": "), *reason = colon ? colon + 2 : NULL;
     const char *given = strncmp(head.rest, " at ", 4) == 0 ? head.rest + 4 : NULL;
-    struct ulp_model *model = load(head.opset, text_case(CASES, (size_t)_i, "model", 0)), *edited;
+    scoped_model *model = load(head.opset, text_case(CASES, (size_t)_i, "model", 0)),
+                 *edited = NULL;
     struct ulp_lint_proposals proposals;
-    struct ulp_tensor_set inputs = {0};
+    scoped_tensor_set inputs = {0};
     struct stream stream = {.key = (uint64_t)_i};
     struct at at = {.stream = &stream};
     const char *why = NULL;
@@ -161,9 +155,6 @@ TEST_LOOP(sizes_of_cases, 0, text_case_count(CASES))
     ck_assert_msg(!why == !reason && (!why || strstr(why, reason)), "case %d (%s): %s", _i,
                   head.name, why ? why : "no reason");
     ulp_lint_proposals_free(&proposals);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(edited);
-    ulp_model_free(model);
 }
 
 /* ---- initializers that are inputs ---- */
@@ -209,19 +200,17 @@ TEST_LOOP(overridable, 0, OVERRIDDEN)
     give(c->constants, given);
     for (int way = 0; way < 3; way++) {
         struct ulp_lint_proposals proposals;
-        struct ulp_model *edited;
+        scoped_model *edited = NULL;
         if (way == 0) /* a constant */
             snprintf(text, sizeof text, "(%s) => (float y) <%s> %s", c->inputs, given, c->rest);
         else /* a default; an input */
             snprintf(text, sizeof text, "(%s, %s) => (float y) <%s> %s", c->inputs, c->constants,
                      way == 1 ? given : "float unused = {1}", c->rest);
-        struct ulp_model *model = load(c->opset, text);
+        scoped_model *model = load(c->opset, text);
         const size_t made =
             edit(model, c->target ? ulp_target_find(c->target)->bit : 0, NULL, &proposals, &edited);
         ck_assert_msg((made > 0) == (way == 0), "case %d, way %d: %zu edits", _i, way, made);
         ulp_lint_proposals_free(&proposals);
-        ulp_model_free(edited);
-        ulp_model_free(model);
     }
 }
 
@@ -275,7 +264,7 @@ struct walked {
 static void compare(const struct ulp_model *model, const struct ulp_model *edited, struct at *at,
                     const char *text, struct walked *walked)
 {
-    struct ulp_tensor_set inputs = {0}, before = {0}, after = {0};
+    scoped_tensor_set inputs = {0}, before = {0}, after = {0};
     bool plain = true;
     draw_sizes(at);
     make_inputs(model, at, &inputs);
@@ -287,9 +276,6 @@ static void compare(const struct ulp_model *model, const struct ulp_model *edite
                 printf("not the same at other sizes: %s\n", text);
         }
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&before);
-    ulp_tensor_set_free(&after);
 }
 
 static void walk(uint64_t seed, struct walked *walked)
@@ -299,13 +285,13 @@ static void walk(uint64_t seed, struct walked *walked)
     struct at at = {.stream = &stream};
     const size_t number = seed % text_case_count(PATTERNS);
     const struct text_head head = text_case_head(PATTERNS, number);
-    struct ulp_model *edited = NULL;
+    scoped_model *edited = NULL;
     struct ulp_lint_proposals proposals;
     struct ulp_tensor_set inputs = {0}, ignored = {0};
     char text[3000];
     bool plain = true, takes = false;
     fill(text_case(PATTERNS, number, "model", 0), &stream, &at, text);
-    struct ulp_model *model = load(head.opset, text);
+    scoped_model *model = load(head.opset, text);
     for (int t = 0; t < TRIES && !takes; t++) { /* sizes that the model takes */
         ulp_tensor_set_free(&inputs);
         draw_sizes(&at);
@@ -322,8 +308,6 @@ static void walk(uint64_t seed, struct walked *walked)
         ulp_lint_proposals_free(&proposals);
     }
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(edited);
-    ulp_model_free(model);
 }
 
 TEST(other_sizes)

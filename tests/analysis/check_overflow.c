@@ -7,25 +7,10 @@
 static void audit(const struct text_graph *graph, const char *lane, double x0,
                   struct ulp_audit *out)
 {
-    struct ulp_arithmetic lanes[2];
-    struct ulp_program *program;
-    struct ulp_auditor *auditor;
-    struct ulp_model *model = text_load(graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, x0, true);
-    lanes[0] = test_arithmetic("mpfr:128");
-    lanes[1] = test_arithmetic(lane);
-    const struct ulp_program_options options = {.inputs = &inputs};
-    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
-    ck_ok(ulp_auditor_create(program, &auditor, &why));
-    ck_ok(ulp_auditor_sample(auditor, "sample", &why));
-    const struct ulp_observer observer = ulp_auditor_observer(auditor);
-    ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
-    ck_ok(ulp_auditor_finish(auditor, out, &why));
-    ulp_auditor_free(auditor);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    scoped_model *model = text_load(graph);
+    scoped_tensor_set inputs = text_inputs(model, 3, x0, true);
+    scoped_program *program = test_plan(model, &inputs, "mpfr:128", lane);
+    *out = test_audit(program, &inputs, NULL);
 }
 
 /* What the audit says of the overflow that begins at the node; names are NULL where there is
@@ -43,7 +28,7 @@ static const char *name_of(const struct ulp_audit_lane *lane, ptrdiff_t node)
 static void expect_fates(const struct text_graph *graph, const char *lane_name, double x0,
                          const struct fate *fates, size_t count, const char *first_born)
 {
-    struct ulp_audit audited;
+    scoped_audit audited = {0};
     audit(graph, lane_name, x0, &audited);
     const struct ulp_audit_lane *lane = &audited.lanes[0];
     size_t roots = 0;
@@ -63,7 +48,6 @@ static void expect_fates(const struct text_graph *graph, const char *lane_name, 
     }
     ck_assert_uint_eq(roots, count);
     ck_assert_str_eq(name_of(lane, lane->first_born), first_born ? first_born : "-");
-    ulp_audit_free(&audited);
 }
 #define EXPECT(graph, lane, x0, first_born, ...)                      \
     expect_fates(graph, lane, x0, (const struct fate[]){__VA_ARGS__}, \

@@ -4,10 +4,6 @@
 
 #include "base/random.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A graph with inputs of x0, and a meter of two lanes: FP64 and another. */
 struct metered {
     struct ulp_model *model;
@@ -32,10 +28,9 @@ static void meter_samples(struct metered *m, const double *x0, size_t samples, b
                           struct ulp_overflow_forecast *out)
 {
     for (size_t s = 0; s < samples; s++) {
-        struct ulp_tensor_set sample = text_inputs(m->model, 3, x0[s], true);
+        scoped_tensor_set sample = text_inputs(m->model, 3, x0[s], true);
         ck_ok((scanned ? ulp_overflow_meter_scan : ulp_overflow_meter_sample)(m->meter, "sample",
                                                                               &sample, NULL, &why));
-        ulp_tensor_set_free(&sample);
     }
     ck_ok(ulp_overflow_meter_finish(m->meter, out, &why));
 }
@@ -69,7 +64,7 @@ struct expected {
 static void expect_nodes(const struct text_graph *graph, const char *lane_name, double x0,
                          const struct expected *expected, size_t count)
 {
-    struct ulp_overflow_forecast got;
+    scoped_overflow_forecast got = {0};
     forecast(graph, lane_name, &x0, 1, &got);
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     ck_assert_uint_eq(lane->node_count, count);
@@ -92,7 +87,6 @@ static void expect_nodes(const struct text_graph *graph, const char *lane_name, 
                       ulp_overflow_cause_name(output->cause));
         ck_assert_str_eq(output->culprit ? output->culprit : "-", e->culprit ? e->culprit : "-");
     }
-    ulp_overflow_free(&got);
 }
 
 enum { NODES_MAX = 3 };
@@ -176,10 +170,9 @@ TEST_LOOP(verdicts_are_these, 0, (int)(sizeof verdicts / sizeof *verdicts))
 
 static void expect_summary(const struct ulp_overflow_forecast *got, const char *text, bool wanted)
 {
-    char *out;
+    SCOPED_MEMORY char *out = NULL;
     ck_ok(ulp_overflow_text(got, 0, false, &out, &why));
     ck_assert_msg((strstr(out, text) != NULL) == wanted, "%s: %s", text, out);
-    free(out);
 }
 
 /* 300 where x is negative, else x, which is less than 2: the mask is made 256, and x has more than
@@ -192,7 +185,7 @@ TEST(masks_hide_no_headroom)
                                       NODE("Less", "negative", "x n", "b_negative"),
                                       NODE("Where", "mask", "b_negative big x", "m"),
                                       NODE("Tanh", "soft", "m", "s")}};
-    struct ulp_overflow_forecast got;
+    scoped_overflow_forecast got = {0};
     forecast(&graph, "e4m20", &(double){0}, 1, &got);
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     for (size_t n = 0; n < lane->node_count; n++) {
@@ -204,27 +197,24 @@ TEST(masks_hide_no_headroom)
     expect_summary(&got, " 0.0 bits below", false);
     expect_summary(&got, "masks, beyond e4m20 and made finite by it, are left out at 1 node\n",
                    true);
-    ulp_overflow_free(&got);
 }
 
 /* One overflow, which one more node hands on: one count where it is told. */
 TEST(an_overflow_is_counted_once)
 {
-    struct ulp_overflow_forecast got;
+    scoped_overflow_forecast got = {0};
     forecast(&root, "e4m20", &(double){20}, 1, &got);
     expect_summary(&got, "e4m20: overflows at 1 of 3 nodes: square", true);
     expect_summary(&got, "1 more only hands it on, 0 within 1 bit", true);
     expect_summary(&got, "2 of 3", false);
-    ulp_overflow_free(&got);
 }
 
 TEST(a_zero_is_followed)
 {
-    struct ulp_overflow_forecast got;
+    scoped_overflow_forecast got = {0};
     forecast(&small, "e4m3,result-only", &(double){0x1p-12}, 1, &got);
     expect_summary(&got, "is not finite at 1 of 3 nodes: inverse (Reciprocal)", true);
     expect_summary(&got, "overflows at", false);
-    ulp_overflow_free(&got);
 }
 
 /* Verdicts by headroom: 240 is the largest of e4m3; 240 / 2 is one bit below, 240 / 8 three. */
@@ -237,12 +227,11 @@ TEST(verdicts_follow_headroom)
                 {31, ULP_OVERFLOW_3_BITS}, {30, ULP_OVERFLOW_SAFE},    {0, ULP_OVERFLOW_SAFE},
                 {247, ULP_OVERFLOW_1_BIT}, {248, ULP_OVERFLOW_HAPPENS}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ulp_overflow_forecast got;
+        scoped_overflow_forecast got = {0};
         forecast(&same, "e4m3", &rows[i].x, 1, &got);
         const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
         ck_assert_msg(output->verdict == rows[i].verdict, "%g: %s", rows[i].x,
                       ulp_overflow_verdict_name(output->verdict));
-        ulp_overflow_free(&got);
     }
 }
 
@@ -251,7 +240,7 @@ TEST(samples_come_together)
 {
     static const double x[] = {3, 100, 0x1p-10};
     const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
-    struct ulp_overflow_forecast got;
+    scoped_overflow_forecast got = {0};
     forecast(&graph, "fp16", x, 3, &got);
     const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
     ck_assert_uint_eq(got.sample_count, 3);
@@ -260,7 +249,6 @@ TEST(samples_come_together)
     ck_assert(fabs(output->headroom_bits - log2(65504.0 / 10000)) < 1e-12);
     ck_assert_uint_eq(output->sample, 1);
     ck_assert_int_eq(output->verdict, ULP_OVERFLOW_3_BITS);
-    ulp_overflow_free(&got);
 }
 
 TEST(summary_and_refusal)
@@ -268,8 +256,8 @@ TEST(summary_and_refusal)
     const struct text_graph graph = {
         "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "y")}};
     const double x = 20;
-    struct ulp_overflow_forecast got;
-    char *text;
+    scoped_overflow_forecast got = {0};
+    SCOPED_MEMORY char *text = NULL;
     forecast(&graph, "e4m20", &x, 1, &got);
     ck_ok(ulp_overflow_text(&got, 0, false, &text, &why));
     static const char begins[] =
@@ -277,8 +265,6 @@ TEST(summary_and_refusal)
         "  why   its values reach 400, and the largest e4m20 is 256\n"
         "  do    ulpscope audit bodies.onnx -a e4m20 --keep 'square=fp32' --keep 'root=fp32'\n";
     ck_assert_msg(strncmp(text, begins, sizeof begins - 1) == 0, "%s", text);
-    free(text);
-    ulp_overflow_free(&got);
 }
 
 /* In a Loop, 2 * 300 overflows; what is divided by 300 again is small in exact arithmetic, and
@@ -298,7 +284,7 @@ TEST(bodies_have_verdicts)
         const char *culprit;
     } expected[] = {{"up", ULP_OVERFLOW_RESULT, NULL}, {"loop", ULP_OVERFLOW_HIDDEN, "loop/m"}};
     const double x = 2;
-    struct ulp_overflow_forecast got;
+    scoped_overflow_forecast got = {0};
     forecast(&graph, "e4m20", &x, 1, &got);
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     ck_assert_uint_eq(lane->counts[ULP_OVERFLOW_HAPPENS], 2);
@@ -322,7 +308,6 @@ TEST(bodies_have_verdicts)
     ck_assert_double_eq(up->largest, 600); /* all elements in each of 3 iterations */
     ck_assert_double_eq(up->count, 3 * 24);
     ck_assert_double_eq(up->overflowed, 3 * 24);
-    ulp_overflow_free(&got);
 }
 
 /* e5m2 has 3 bits: additions of a product's terms that it rounds to the larger of both, counted by
@@ -331,10 +316,10 @@ TEST(products_lose_terms)
 {
     static const struct text_graph graph = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
     const double random = 0;
-    struct ulp_overflow_forecast got;
+    scoped_overflow_forecast got = {0};
     struct ulp_format format;
-    struct ulp_model *model = text_load(&graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    scoped_model *model = text_load(&graph);
+    scoped_tensor_set inputs = text_inputs(model, 3, 0, true);
     size_t additions = 0, absorbed = 0;
     ck_ok(ulp_format_find("e5m2", &format, &why));
     for (size_t e = 0; e < 24; e++) {
@@ -357,9 +342,6 @@ TEST(products_lose_terms)
     ck_assert_double_eq(got.lanes[0].nodes[0].additions, (double)additions);
     ck_assert_double_eq(got.lanes[0].nodes[0].absorbed, (double)absorbed);
     ck_assert(absorbed > 0 && absorbed < additions);
-    ulp_overflow_free(&got);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Squares in e4m20, whose largest is 256: up to 32 is more than three bits below. The reference

@@ -1,10 +1,5 @@
 /* analysis: finding a precision plan. The oracle runs every subset of the nodes of a small graph by
  * a plan that is told to keep them, and measures the outputs in its own doubles. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/analysis/plan_oracle.h"
 #include "tests/support/text_model.h"
 
@@ -115,13 +110,10 @@ static void expect_plan(const struct ulp_search *found, const double *db, size_t
 
 TEST_LOOP(no_node_of_a_plan_can_be_released, 0, GRAPHS)
 {
-    struct ulp_model *model = text_load(graphs[_i]);
+    scoped_model *model = text_load(graphs[_i]);
     struct ulp_tensor_set samples[SAMPLES] = {text_inputs(model, 5, 0, true),
                                               text_inputs(model, 6, 0, true)};
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
-    const struct ulp_program_options options = {.inputs = samples};
-    struct ulp_program *program;
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    struct ulp_program *program = test_plan(model, samples, "mpfr:128", "fp16");
     const size_t nodes = ulp_program_node_count(program);
     double *db = calloc((size_t)1 << nodes, sizeof *db);
     ck_assert_uint_le(nodes, NODES_MAX);
@@ -130,7 +122,7 @@ TEST_LOOP(no_node_of_a_plan_can_be_released, 0, GRAPHS)
         for (unsigned subset = 0; subset < 1u << nodes; subset++)
             db[subset] = run_subset(program, samples, count, subset);
         for (double limit = 51.25; limit < 180; limit += limit < 90 ? 2.5 : 20) {
-            struct ulp_search found;
+            scoped_search found = {0};
             char tolerance[64];
             snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
             ck_ok(find(model, (struct ulp_search_options){0}, tolerance, samples, count, &found,
@@ -138,7 +130,6 @@ TEST_LOOP(no_node_of_a_plan_can_be_released, 0, GRAPHS)
             expect_plan(&found, db, nodes, limit, &excess);
             ck_assert_uint_eq(found.validated_met, found.met);
             cases++;
-            ulp_search_free(&found);
         }
     }
     /* No search of this kind finds the smallest in all cases. */
@@ -147,7 +138,6 @@ TEST_LOOP(no_node_of_a_plan_can_be_released, 0, GRAPHS)
     ulp_program_free(program);
     for (size_t s = 0; s < SAMPLES; s++)
         ulp_tensor_set_free(&samples[s]);
-    ulp_model_free(model);
 }
 
 /* ---- costs ---- */
@@ -198,34 +188,27 @@ static void expect_cost(const struct ulp_search *found, const double *db, size_t
 
 TEST_LOOP(measured_costs_are_what_is_least, 0, GRAPHS)
 {
-    struct ulp_model *model = text_load(graphs[_i]);
-    struct ulp_tensor_set sample = text_inputs(model, 5, 0, true);
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
-    const struct ulp_program_options options = {.inputs = &sample};
-    struct ulp_program *program;
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    scoped_model *model = text_load(graphs[_i]);
+    scoped_tensor_set sample = text_inputs(model, 5, 0, true);
+    scoped_program *program = test_plan(model, &sample, "mpfr:128", "fp16");
     const size_t nodes = ulp_program_node_count(program);
     double *db = calloc((size_t)1 << nodes, sizeof *db), excess = 0, cases = 0;
     write_costs(program, test_folder("costs.json"));
     for (unsigned subset = 0; subset < 1u << nodes; subset++)
         db[subset] = run_subset(program, &sample, 1, subset);
     for (double limit = 51.25; limit < 180; limit += limit < 90 ? 2.5 : 20) {
-        struct ulp_search found;
+        scoped_search found = {0};
         char tolerance[64];
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
         ck_ok(find(model, (struct ulp_search_options){.cost = test_folder("costs.json")}, tolerance,
                    &sample, 1, &found, &why));
         expect_cost(&found, db, nodes, limit, &excess);
         cases += found.met;
-        ulp_search_free(&found);
     }
     /* No search of this kind finds the cheapest in all cases: 2 % more in the mean. */
     ck_assert_double_gt(cases, 5);
     ck_assert_msg(excess <= 0.02 * cases, "%g more than the least in %g cases", excess, cases);
     free(db);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&sample);
-    ulp_model_free(model);
 }
 
 /* ---- options ---- */
@@ -233,11 +216,11 @@ TEST_LOOP(measured_costs_are_what_is_least, 0, GRAPHS)
 /* plan.json is a plan for --plan: the same nodes, so the same figures. */
 TEST(a_plan_is_read_back)
 {
-    struct ulp_model *model = text_load(&too_large);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_search found;
+    scoped_model *model = text_load(&too_large);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_search found = {0};
     struct ulp_precision_plan read;
-    char *text;
+    SCOPED_MEMORY char *text = NULL;
     const struct ulp_search_options options = {.frontier = true};
     static const char *const contents[] = {"\"verdict\": \"Keep ",
                                            "cost,error_over_tolerance\n0,inf\n",
@@ -267,11 +250,7 @@ TEST(a_plan_is_read_back)
     ck_assert_msg(strncmp(text, "Keep ", 5) == 0 && strstr(text, "meets sqnr_db=50") &&
                       strstr(text, "larger") && strstr(text, "1 of 1 held-out samples"),
                   "%s", text);
-    free(text);
     ulp_precision_plan_free(&read);
-    ulp_search_free(&found);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Loop bodies: the entries give exactly the nodes found, whatever the Loop itself is. */
@@ -283,11 +262,11 @@ static const struct text_graph with_loop = {"x i_count",
 
 TEST(bodies_are_searched)
 {
-    struct ulp_model *model = text_load(&with_loop);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&with_loop);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     size_t kept = 0;
     for (double limit = 62; limit < 120; limit += 6) {
-        struct ulp_search found;
+        scoped_search found = {0};
         struct ulp_precision_plan read;
         char tolerance[64];
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
@@ -298,17 +277,14 @@ TEST(bodies_are_searched)
                                 1e-6);
         kept += found.kept_count;
         ulp_precision_plan_free(&read);
-        ulp_search_free(&found);
     }
     ck_assert_uint_gt(kept, 0);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST(nodes_can_be_asked_for)
 {
-    struct ulp_model *model = text_load(&branches);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&branches);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     static const char *const side = "side", *const nothing = "nothing", *const all = "*";
     struct ulp_search found;
     struct ulp_error error;
@@ -340,28 +316,23 @@ TEST(nodes_can_be_asked_for)
     ck_assert_int_eq(find(model, (struct ulp_search_options){0}, "w:rms=0", &inputs, 1, &found,
                           &error),
                      ULP_ERROR_USAGE);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* With N nodes at most: N, and an error between those of none and of all. */
 TEST(a_budget_is_kept)
 {
-    struct ulp_model *model = text_load(&branches);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&branches);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     double last = INFINITY;
     for (size_t budget = 1; budget <= 7; budget++) {
-        struct ulp_search found;
+        scoped_search found = {0};
         ck_ok(find(model, (struct ulp_search_options){.budget = budget}, "sqnr_db=110", &inputs, 1,
                    &found, &why));
         ck_assert_uint_le(found.kept_count, budget);
         ck_assert_double_le(found.ratio, last * (budget > 1 ? 1.5 : 1));
         ck_assert(budget < 7 || found.met);
         last = found.ratio;
-        ulp_search_free(&found);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_MAIN("plan", 120)

@@ -1,6 +1,4 @@
 /* The least cut under fix's powers of two, against every division of the vertices. */
-#include <math.h>
-
 #include "analysis/fix/powers.h"
 #include "base/memory/alloc.h"
 #include "tests/support/test.h"
@@ -25,7 +23,7 @@ static int draw(unsigned *state, int below)
 TEST(least_cuts)
 {
     unsigned state = 1;
-    struct ulp_arena *memory;
+    scoped_arena *memory = NULL;
     ck_ok(ulp_arena_create(&memory, NULL, &why));
     for (int trial = 0; trial < 3000; trial++) {
         struct ulp_power_arc arcs[ARCS_MAX];
@@ -45,7 +43,6 @@ TEST(least_cuts)
         ck_assert(cost == least && !(side & 2) && cost_of(arcs, (size_t)count, side) == least);
         ulp_arena_clear(memory);
     }
-    ulp_arena_free(memory);
 }
 
 TEST_SUITE("powers", 0)

@@ -1,6 +1,4 @@
 /* Distributions against values that mpmath found with 30 digits, and first choices. */
-#include <math.h>
-
 #include "analysis/measure/judged.h"
 #include "analysis/measure/quantile.h"
 #include "tests/support/test.h"

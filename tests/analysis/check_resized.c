@@ -1,7 +1,4 @@
 /* analysis: samples at other sizes, and what a model that is written of another changes there. */
-#include <math.h>
-#include <string.h>
-
 #include "analysis/resized/resized.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
@@ -52,18 +49,16 @@ static void let_go(struct held *h)
 static struct ulp_altered measure(const struct held *h, const char *text)
 {
     struct ulp_altered altered = {0};
-    struct ulp_model *model = onnx_text_load(18, text);
+    scoped_model *model = onnx_text_load(18, text);
     ck_ok(ulp_altered_measure(&h->given, &h->outputs, &h->resized, model, NULL, &altered, &why));
-    ulp_model_free(model);
     return altered;
 }
 
 static void expect_said(const struct held *h, const char *wanted)
 {
-    struct ulp_text text = {0};
+    scoped_text text = {0};
     ulp_resized_say(&text, &h->resized, 1);
     ck_assert_str_eq(text.data, wanted);
-    ulp_text_free(&text);
 }
 
 /* Names have one size, elements are the sample's own, again and again. */

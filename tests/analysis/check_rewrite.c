@@ -2,11 +2,6 @@
  * leaves its twin alone, and computes the same in exact arithmetic: on random inputs both models
  * are run in MPFR with 128 bits. Not all rows are exact in FP32 and narrower: that is why they are
  * there. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/lint/proposal.h"
 #include "tensor/tensor.h"
 #include "tests/support/onnx_text.h"
@@ -69,9 +64,8 @@ static void place_text(const char *text, int place, char out[4000])
 /* Integers and floats on both sides of 0; masked: the first row of five is -inf, and one more. */
 static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_set *out)
 {
-    struct ulp_tensor_set inputs = {0};
+    scoped_tensor_set inputs = {0};
     struct ulp_arithmetic exact;
-    struct ulp_program *program = NULL;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         struct ulp_tensor tensor = {0};
@@ -88,11 +82,9 @@ static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_se
         ck_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &why));
     }
     ck_ok(ulp_arithmetic_find("mpfr:128", &exact, &why));
-    ck_ok(ulp_program_create(model, &exact, 1, NULL, &program, &why));
+    scoped_program *program = test_plan_lanes(model, NULL, &exact, 1);
     const struct ulp_run_options options = {.thread_count = 1};
     ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, out, NULL, &why));
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
 }
 
 /* Each node rounds to 128 bits, and nothing here cancels more than a few of them: what is left is
@@ -129,13 +121,13 @@ TEST_LOOP(edits, 0, text_case_count(CASES) * PLACES)
     char text[4000];
     place_text(text_case(CASES, number, "model", 0), place, text);
     struct proto bytes = onnx_text(c->opset, text);
-    struct ulp_model *model = NULL, *edited = NULL;
+    scoped_model *model = NULL, *edited = NULL;
     struct ulp_lint_proposals proposals;
     proto_write(&bytes, test_folder("found.onnx"));
     proto_free(&bytes);
     ck_ok(ulp_model_load(test_folder("found.onnx"), NULL, &model, &why));
     const size_t count = propose(c, model, &proposals);
-    bool *taken = calloc(proposals.count + 1, sizeof *taken);
+    SCOPED_MEMORY bool *taken = calloc(proposals.count + 1, sizeof *taken);
     ck_assert_msg(count == (place == MAIN ? 1 : 2), "case %d (%s, place %d): %zu edits",
                   _i / PLACES, c->name, place, count);
     for (size_t i = 0; i < proposals.count; i++) {
@@ -149,17 +141,12 @@ TEST_LOOP(edits, 0, text_case_count(CASES) * PLACES)
     /* a mask leaves a row without a largest element */
     const bool maskable = strcmp(c->name, "exp-in-half") == 0 || strstr(text, "LogSumExp");
     for (int masked = 0; masked <= maskable; masked++) {
-        struct ulp_tensor_set before = {0}, after = {0};
+        scoped_tensor_set before = {0}, after = {0};
         run(model, masked, &before);
         run(edited, masked, &after);
         compare(&before, &after, _i / PLACES);
-        ulp_tensor_set_free(&before);
-        ulp_tensor_set_free(&after);
     }
     ulp_lint_proposals_free(&proposals);
-    ulp_model_free(edited);
-    ulp_model_free(model);
-    free(taken);
 }
 
 TEST_LOOP(twins, 0, text_case_count(CASES) * PLACES)
@@ -169,12 +156,11 @@ TEST_LOOP(twins, 0, text_case_count(CASES) * PLACES)
     const char *clean = text_case(CASES, number, "clean", 1);
     char text[4000];
     place_text(clean ? clean : text_case(CASES, number, "model", 1), _i % PLACES, text);
-    struct ulp_model *model = onnx_text_load(c->opset, text);
+    scoped_model *model = onnx_text_load(c->opset, text);
     struct ulp_lint_proposals proposals;
     ck_assert_msg(!propose(c, model, &proposals), "case %d (%s): its twin is edited", _i / PLACES,
                   c->name);
     ulp_lint_proposals_free(&proposals);
-    ulp_model_free(model);
 }
 
 /* A row without a case fails. */

@@ -1,12 +1,5 @@
 /* analysis/scales: figures worked out by hand, planted outliers, choices beside runs of their own.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope.h>
-
 #include "base/random.h"
 #include "pictures.h"
 #include "tensor/tensor.h"
@@ -47,9 +40,8 @@ static struct ulp_model *make_model(size_t rows, size_t k, size_t layers, uint64
             proto_value(&graph, GRAPH_OUTPUT, in, ULP_TYPE_FLOAT, 2, x);
     }
     free(values);
-    struct proto bytes = proto_model(9, 20, &graph);
+    scoped_proto bytes = proto_model(9, 20, &graph);
     ck_ok(ulp_model_load_bytes("products.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
     return model;
 }
 
@@ -57,12 +49,11 @@ static struct ulp_tensor_set make_inputs(size_t rows, size_t k, uint64_t seed)
 {
     const int64_t dims[] = {(int64_t)rows, (int64_t)k};
     struct ulp_tensor_set inputs = {0};
-    struct ulp_tensor x;
+    scoped_tensor x = {0};
     ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
     for (size_t i = 0; i < rows * k; i++)
         ((float *)x.data)[i] = (float)ulp_random_uniform(seed, i) * 2 - 1;
     picture_add(&inputs, "x0", &x);
-    ulp_tensor_free(&x);
     return inputs;
 }
 
@@ -90,8 +81,8 @@ static const struct ulp_scaled_tensor *find_tensor(const struct ulp_scales *scal
  * becomes 0, 2.25 that becomes 2, and zeros; then 4 and 1, which are elements. */
 TEST(figures_by_hand)
 {
-    struct ulp_model *model = make_model(1, 64, 1, 1, SIZE_MAX);
-    struct ulp_tensor_set inputs = make_inputs(1, 64, 1);
+    scoped_model *model = make_model(1, 64, 1, 1, SIZE_MAX);
+    scoped_tensor_set inputs = make_inputs(1, 64, 1);
     float *x = inputs.items[0].tensor.data;
     memset(x, 0, 64 * sizeof *x);
     x[3] = 7.75F;
@@ -99,7 +90,7 @@ TEST(figures_by_hand)
     x[5] = -2.25F;
     x[40] = 4;
     x[41] = -1;
-    struct ulp_scales scales = look(model, &inputs, "fp32,factor=mxfp4", true);
+    scoped_scales scales = look(model, &inputs, "fp32,factor=mxfp4", true);
     const struct ulp_scaled_tensor *t = find_tensor(&scales, "x0");
     const double clip = 1.75 * 1.75, zero = 0.125 * 0.125, step = 0.25 * 0.25,
                  error = clip + zero + step, signal = 7.75 * 7.75 + zero + 2.25 * 2.25 + 16 + 1;
@@ -122,9 +113,6 @@ TEST(figures_by_hand)
     ck_assert_uint_eq(t->worst_line, 0);
     ck_assert_uint_eq(t->worst_k, 0);
     ck_assert_double_eq_tol(t->worst_part, 1, 1e-9);
-    ulp_scales_free(&scales);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static void add_block_size(struct proto *node, int64_t size)
@@ -144,8 +132,8 @@ TEST(quantised_by_hand)
     const int64_t dims[] = {1, 4}, two[] = {1, 2};
     static const float scales[] = {0.5F, 2}, values[] = {70, 0.2F, 100, 3};
     static const int8_t zeros[2];
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs = make_inputs(1, 4, 1);
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = make_inputs(1, 4, 1);
     memcpy(inputs.items[0].tensor.data, values, sizeof values);
     proto_text(&graph, GRAPH_NAME, "quantised");
     proto_value(&graph, GRAPH_INPUT, "x0", ULP_TYPE_FLOAT, 2, dims);
@@ -165,7 +153,7 @@ TEST(quantised_by_hand)
     struct proto bytes = proto_model(10, 21, &graph);
     ck_ok(ulp_model_load_bytes("q.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
-    struct ulp_scales found = look(model, &inputs, "fp32", true);
+    scoped_scales found = look(model, &inputs, "fp32", true);
     const struct ulp_scaled_tensor *t = find_tensor(&found, "x0");
     const double small = (double)0.2F, clip = 6.5 * 6.5, sum = clip + small * small + 1,
                  signal = 70 * 70 + small * small + 100 * 100 + 9;
@@ -179,11 +167,9 @@ TEST(quantised_by_hand)
     ck_assert_uint_eq(found.choice_count, 0);
     char *text; /* the graph is the truth, and quantises: its outputs are exact */
     ck_ok(ulp_scales_text(&found, 100, false, &text, &why));
-    ck_assert_ptr_eq(strstr(text, "fp32: outputs are exact\n  why   the worst is 'x0' of q "), text);
+    ck_assert_ptr_eq(strstr(text, "fp32: outputs are exact\n  why   the worst is 'x0' of q "),
+                     text);
     free(text);
-    ulp_scales_free(&found);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* A channel of an input 64 times as large, whose weights are so much smaller, spoils its blocks; a
@@ -195,24 +181,19 @@ TEST_LOOP(outliers_are_named, 0, 10)
     const uint64_t seed = (uint64_t)_i + 1;
     const size_t rows = 24, k = 64 + 16 * (size_t)(_i % 3), which = (size_t)(_i * 7) % rows;
     const bool token = _i % 3 == 2;
-    struct ulp_model *model =
-        make_model(rows, k, 1 + (size_t)_i % 3, seed, token ? SIZE_MAX : which);
-    struct ulp_tensor_set inputs = make_inputs(rows, k, seed);
+    scoped_model *model = make_model(rows, k, 1 + (size_t)_i % 3, seed, token ? SIZE_MAX : which);
+    scoped_tensor_set inputs = make_inputs(rows, k, seed);
     float *x = inputs.items[0].tensor.data;
     for (size_t i = 0; i < (token ? k : rows); i++)
         x[token ? which * k + i : i * k + which] *= token ? 0x1p20F : 64;
-    struct ulp_scales scales = look(model, &inputs, names[_i % 3], true);
+    scoped_scales scales = look(model, &inputs, names[_i % 3], true);
     const struct ulp_scaled_tensor *t = find_tensor(&scales, "x0");
-    char *text;
+    SCOPED_MEMORY char *text = NULL;
     ck_assert_uint_eq(t->outlier, which);
     ck_assert(t->outlier_is_line == token);
     ck_assert_msg(t->outlier_gain_db > 3, "%g", t->outlier_gain_db);
     ck_ok(ulp_scales_text(&scales, 1000, false, &text, &why));
     ck_assert_msg(token || (t == &scales.tensors[0] && strstr(text, "to blame")), "%s", text);
-    free(text);
-    ulp_scales_free(&scales);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static double measure_run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
@@ -233,9 +214,9 @@ static double measure_run(const struct ulp_model *model, const struct ulp_tensor
 /* Each choice's figure is that of a run of its own. */
 TEST(choices_are_runs)
 {
-    struct ulp_model *model = make_model(8, 64, 2, 5, SIZE_MAX);
-    struct ulp_tensor_set inputs = make_inputs(8, 64, 5);
-    struct ulp_scales scales = look(model, &inputs, "bf16,factor=nvfp4", false);
+    scoped_model *model = make_model(8, 64, 2, 5, SIZE_MAX);
+    scoped_tensor_set inputs = make_inputs(8, 64, 5);
+    scoped_scales scales = look(model, &inputs, "bf16,factor=nvfp4", false);
     size_t kept = 0;
     ck_assert(scales.sqnr_db == measure_run(model, &inputs, "bf16,factor=nvfp4", "x2"));
     ck_assert_uint_gt(scales.choice_count, 6);
@@ -249,58 +230,48 @@ TEST(choices_are_runs)
                           "%s", choice->words);
     }
     ck_assert_uint_eq(kept, 4); /* two nodes, in BF16 and in MXFP8 */
-    ulp_scales_free(&scales);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* As many nodes as were asked for are left out, each in both formats. */
 TEST(every_node_is_left_out)
 {
     enum { LAYERS = 14 };
-    struct ulp_model *model = make_model(2, 16, LAYERS, 9, SIZE_MAX);
-    struct ulp_tensor_set inputs = make_inputs(2, 16, 9);
+    scoped_model *model = make_model(2, 16, LAYERS, 9, SIZE_MAX);
+    scoped_tensor_set inputs = make_inputs(2, 16, 9);
     struct ulp_scales_options options = {.nodes = LAYERS, .thread_count = 1};
-    struct ulp_scales scales;
+    scoped_scales scales = {0};
     size_t kept = 0;
     options.arithmetic = test_arithmetic("bf16,factor=nvfp4");
     ck_ok(ulp_scales_run(model, &inputs, &options, &scales, &why));
     for (size_t i = 0; i < scales.choice_count; i++)
         kept += scales.choices[i].keep != NULL;
     ck_assert_uint_eq(kept, 2 * LAYERS);
-    ulp_scales_free(&scales);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Beside 1, blocks of 1e-7 have the scale 1e-7 / 6 / (1 / (6 * 448)) = 4.5e-5, which is zero in
  * E4M3: what they hold becomes zero, and nothing is clipped. 255 of 256 are 99.6 %. */
 TEST(scales_become_zero)
 {
-    struct ulp_model *model = make_model(1, 256, 1, 7, SIZE_MAX);
-    struct ulp_tensor_set inputs = make_inputs(1, 256, 7);
+    scoped_model *model = make_model(1, 256, 1, 7, SIZE_MAX);
+    scoped_tensor_set inputs = make_inputs(1, 256, 7);
     float *x = inputs.items[0].tensor.data;
     for (size_t i = 0; i < 256; i++)
         x[i] = i ? 1e-7F : 1;
-    struct ulp_scales scales = look(model, &inputs, "fp32,factor=nvfp4", true);
+    scoped_scales scales = look(model, &inputs, "fp32,factor=nvfp4", true);
     const struct ulp_scaled_tensor *t = find_tensor(&scales, "x0");
     ck_assert_uint_eq(t->zeros, 255);
     ck_assert_uint_eq(t->clipped, 0);
     ck_assert_double_eq(t->clipping, 0);
-    char *text;
+    SCOPED_MEMORY char *text = NULL;
     ck_ok(ulp_scales_text(&scales, 0, false, &text, &why));
     ck_assert_ptr_nonnull(strstr(text, "    99.6 % "));
-    free(text);
-    ulp_scales_free(&scales);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* NaN poisons its block, and is counted; without scales there is nothing to look at. */
 TEST(refusals)
 {
-    struct ulp_model *model = make_model(2, 64, 1, 5, SIZE_MAX);
-    struct ulp_tensor_set inputs = make_inputs(2, 64, 5);
+    scoped_model *model = make_model(2, 64, 1, 5, SIZE_MAX);
+    scoped_tensor_set inputs = make_inputs(2, 64, 5);
     struct ulp_scales_options options = {.no_choices = true};
     struct ulp_scales scales;
     struct ulp_error error;
@@ -313,10 +284,7 @@ TEST(refusals)
     ck_assert_uint_eq(find_tensor(&scales, "w0")->nonfinite, 0);
     ulp_scales_free(&scales);
     options.arithmetic = test_arithmetic("bf16");
-    ck_assert_int_eq(ulp_scales_run(model, &inputs, &options, &scales, &error), ULP_ERROR_USAGE);
-    ck_assert_ptr_nonnull(strstr(error.message, "factor="));
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    ck_fails(ULP_ERROR_USAGE, "factor=", ulp_scales_run(model, &inputs, &options, &scales, &why));
 }
 
 TEST_SUITE("scales", 60)

@@ -1,14 +1,9 @@
 /* Searches on samples of several shapes. The oracle runs each sample by itself, by a plan of its
  * own shapes that is told to keep the nodes, and measures the outputs in its own doubles. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "analysis/emulation/emulation.h"
 #include "tests/analysis/plan_oracle.h"
 #include "tests/analysis/shapes_test.h"
 #include "tests/support/onnx_text.h"
-#include "tests/support/test.h"
 
 /* How long a sample is changes each sum, and so every rounding behind it. */
 static const char text[] = "(float[N] x) => (float[N] y) <float k = {3}> { a = Mul(x, k) b = Exp(a)"
@@ -136,7 +131,7 @@ TEST(plans_of_any_shapes)
     size_t kept = 0;
     open_searched(&s);
     for (double limit = 41.25; limit < 95; limit += 7) {
-        struct ulp_search found, other;
+        scoped_search found = {0}, other = {0};
         const char *folder = limit > 70 ? NULL : test_folder("mixed");
         ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
         find_plan(&s, limit, 1, folder, &found);
@@ -147,8 +142,6 @@ TEST(plans_of_any_shapes)
         if (folder && found.mixed.path)
             ck_assert_uint_eq(found.mixed.sample_count, SAMPLES);
         ck_assert(!folder || found.mixed.path || found.kept_count == NODES);
-        ulp_search_free(&found);
-        ulp_search_free(&other);
     }
     ck_assert_uint_gt(kept, 5);
     close_searched(&s);
@@ -203,7 +196,7 @@ TEST(bits_of_any_shapes)
     struct searched s;
     open_searched(&s);
     for (double limit = 41.25; limit < 95; limit += 13) {
-        struct ulp_search bits, other;
+        scoped_search bits = {0}, other = {0};
         find_bits(&s, limit, 1, &bits);
         find_bits(&s, limit, 3, &other);
         expect_bits(&s, &bits, limit);
@@ -211,8 +204,6 @@ TEST(bits_of_any_shapes)
             ck_assert_str_eq(bits.formats[bits.layers[l].format].name,
                              other.formats[other.layers[l].format].name);
         ck_assert(memcmp(&bits.ratio, &other.ratio, sizeof(double)) == 0);
-        ulp_search_free(&bits);
-        ulp_search_free(&other);
     }
     close_searched(&s);
 }
@@ -274,7 +265,7 @@ TEST(trials_are_opened_again)
 
 TEST(other_nodes)
 {
-    struct ulp_model *model = onnx_text_load(17, SHAPES_CHOOSE_NODES);
+    scoped_model *model = onnx_text_load(17, SHAPES_CHOOSE_NODES);
     static const char *const tolerances[] = {"sqnr_db=60"};
     struct ulp_tensor_set sets[] = {shaped_inputs(0, 3, value), shaped_inputs(1, 4, value)};
     const struct ulp_sample samples[] = {{"three", &sets[0], 0}, {"four", &sets[1], 0}};
@@ -307,7 +298,6 @@ TEST(other_nodes)
     }
     ulp_tensor_set_free(&sets[0]);
     ulp_tensor_set_free(&sets[1]);
-    ulp_model_free(model);
 }
 
 TEST_MAIN("searches on samples of several shapes", 600)

@@ -1,9 +1,5 @@
 /* Tolerances: bounds and independent errors against sums written out by hand and in MPFR, what is
  * recommended against what is measured, and the verdict on a given tolerance. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 
@@ -39,10 +35,10 @@ TEST(by_hand)
 {
     const int64_t dims[1] = {4};
     const float x[4] = {0.1f, 1.7f, -2.3f, 0.7f};
-    struct ulp_model *model = onnx_text_load(
+    scoped_model *model = onnx_text_load(
         17, "(float[4] x) => (float[4] y) <float k = {3}> { a = Mul(x, k) y = Mul(a, x) }");
-    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
-    struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
+    scoped_tensor_set inputs = make_inputs("x", 1, dims, x);
+    scoped_tolerance tolerance = measure(model, &inputs, "fp16");
     struct ulp_format half;
     ck_ok(ulp_format_find("fp16", &half, &why));
     ck_assert_uint_eq(tolerance.output_count, 1);
@@ -69,9 +65,6 @@ TEST(by_hand)
     ck_assert_double_ge(output->max_abs, output->own_max);
     ck_assert_double_ge(output->atol, ULP_TOLERANCE_FACTOR * output->max_abs);
     ck_assert_double_le(output->atol, ULP_TOLERANCE_FACTOR * output->max_abs * 1.1 + 1e-300);
-    ulp_tolerance_free(&tolerance);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The same with the second product kept in FP32, which reads x as it is given, and a from FP16. */
@@ -79,14 +72,14 @@ TEST(mixed)
 {
     const int64_t dims[1] = {4};
     const float x[4] = {0.1f, 1.7f, -2.3f, 0.7f};
-    struct ulp_model *model = onnx_text_load(
+    scoped_model *model = onnx_text_load(
         17, "(float[4] x) => (float[4] y) <float k = {3}> { a = Mul(x, k) y = Mul(a, x) }");
-    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
+    scoped_tensor_set inputs = make_inputs("x", 1, dims, x);
     const size_t second = 1;
     struct ulp_keep keep = {.nodes = &second, .node_count = 1};
     const struct ulp_keeps keeps = {1, &keep, "second"};
     struct ulp_tolerance_options options = {.keeps = &keeps, .thread_count = 1};
-    struct ulp_tolerance tolerance;
+    scoped_tolerance tolerance = {0};
     struct ulp_format half;
     ck_ok(ulp_format_find("fp16", &half, &why));
     keep.arithmetic = test_arithmetic("fp32");
@@ -104,9 +97,6 @@ TEST(mixed)
     /* trials, too, are of the mixed arithmetic: relative errors of two roundings to FP16 */
     ck_assert_double_gt(output->max_abs, 0);
     ck_assert_double_le(output->max_abs, 3 * 2.3 * 2.3 * 1.01 * 0x1p-10);
-    ulp_tolerance_free(&tolerance);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Of several samples, of any shapes: each output as in the sample with the largest error, and no
@@ -117,7 +107,7 @@ TEST(joined)
     static const float x[3][5] = {{0.1f, 1.7f},
                                   {9.3f, -2.3f, 0.7f, 3.3f, 1.1f},
                                   {0.3f, 0.7f, 5.3f}};
-    struct ulp_model *model =
+    scoped_model *model =
         onnx_text_load(17,
                        "(float[N] x) => (float[N] y, float[N] z) <float k = {3}, float l = {0.7}>"
                        " { a = Mul(x, k) y = Mul(a, x) z = Div(l, x) }");
@@ -167,7 +157,6 @@ TEST(joined)
         ulp_tensor_set_free(&inputs[s]);
     }
     ulp_tolerance_free(&all);
-    ulp_model_free(model);
 }
 
 /* What only moves numbers rounds nothing: no error, no bound. */
@@ -175,17 +164,14 @@ TEST(exact)
 {
     const int64_t dims[2] = {2, 2};
     const float x[4] = {0.5f, 1, 2, -3};
-    struct ulp_model *model =
+    scoped_model *model =
         onnx_text_load(17, "(float[2,2] x) => (float[2,2] y) { a = Transpose(x) y = Relu(a) }");
-    struct ulp_tensor_set inputs = make_inputs("x", 2, dims, x);
-    struct ulp_tolerance tolerance = measure(model, &inputs, "bf16");
+    scoped_tensor_set inputs = make_inputs("x", 2, dims, x);
+    scoped_tolerance tolerance = measure(model, &inputs, "bf16");
     ck_assert_double_eq(tolerance.outputs[0].own_max, 0);
     for (size_t k = 0; k < tolerance.outputs[0].element_count; k++)
         ck_assert_double_eq(tolerance.outputs[0].elements[k].bound, 0);
     ck_assert_double_eq(ulp_tolerance_excess(&tolerance.outputs[0], 0, 0), 0);
-    ulp_tolerance_free(&tolerance);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Infinite outputs have no bound and meet nothing. */
@@ -193,20 +179,16 @@ TEST(overflowing)
 {
     const int64_t dims[1] = {2};
     const float x[2] = {1, 1000};
-    struct ulp_model *model = onnx_text_load(17, "(float[2] x) => (float[2] y) { y = Mul(x, x) }");
-    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
-    struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
-    char *text;
+    scoped_model *model = onnx_text_load(17, "(float[2] x) => (float[2] y) { y = Mul(x, x) }");
+    scoped_tensor_set inputs = make_inputs("x", 1, dims, x);
+    scoped_tolerance tolerance = measure(model, &inputs, "fp16");
+    SCOPED_MEMORY char *text = NULL;
     ck_assert_ptr_nonnull(tolerance.no_bound);
     ck_assert_uint_ge(tolerance.outputs[0].nonfinite, 1);
     ck_assert(isnan(tolerance.outputs[0].bound));
     ck_assert(isinf(ulp_tolerance_excess(&tolerance.outputs[0], 1e9, 1)));
     ck_ok(ulp_tolerance_text(&tolerance, 0, false, &text, &why));
     ck_assert_msg(strstr(text, "no tolerance holds"), "%s", text);
-    free(text);
-    ulp_tolerance_free(&tolerance);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Where something overflows inside and the outputs are finite, a tolerance that such an error meets
@@ -215,19 +197,15 @@ TEST(zeros_would_pass)
 {
     const int64_t dims[1] = {2};
     const float x[2] = {1000, 2000};
-    struct ulp_model *model =
+    scoped_model *model =
         onnx_text_load(17, "(float[2] x) => (float[2] y) { s = Mul(x, x) y = Reciprocal(s) }");
-    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
-    struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
-    char *text;
+    scoped_tensor_set inputs = make_inputs("x", 1, dims, x);
+    scoped_tolerance tolerance = measure(model, &inputs, "fp16");
+    SCOPED_MEMORY char *text = NULL;
     ck_assert_uint_eq(tolerance.outputs[0].nonfinite, 0);
     ck_assert(isnan(tolerance.outputs[0].atol));
     ck_ok(ulp_tolerance_text(&tolerance, 0, false, &text, &why));
     ck_assert_msg(strstr(text, "no tolerance at y") && !strstr(text, "--atol"), "%s", text);
-    free(text);
-    ulp_tolerance_free(&tolerance);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The ratio of error and allowance, scaled to the measured largest. */

@@ -1,10 +1,6 @@
 /* analysis: a rewritten graph measured against the values of the model it came from. */
 #include "tests/support/text_model.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "run/lane.h"
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/truth.h"
@@ -33,7 +29,7 @@ static struct ulp_audit audit_against(const struct ulp_model *model, const struc
     const struct ulp_run_options run = {.thread_count = 1, .audit = true},
                                  alone = {.thread_count = 1};
     struct ulp_arithmetic reference;
-    struct ulp_program *program = text_plan(model, inputs, 0, TEXT_LANES), *other;
+    scoped_program *program = text_plan(model, inputs, 0, TEXT_LANES), *other = NULL;
     struct ulp_auditor *auditor;
     struct ulp_truth *values;
     struct ulp_audit audit = {0};
@@ -55,8 +51,6 @@ static struct ulp_audit audit_against(const struct ulp_model *model, const struc
     ck_assert_int_eq(ulp_auditor_finish(auditor, &audit, error), expected);
     ulp_auditor_free(auditor);
     ulp_truth_free(values);
-    ulp_program_free(program);
-    ulp_program_free(other);
     return audit;
 }
 
@@ -64,10 +58,10 @@ static struct ulp_audit audit_against(const struct ulp_model *model, const struc
 TEST(itself)
 {
     struct ulp_error error;
-    struct ulp_model *model = text_load(&original);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    scoped_model *model = text_load(&original);
+    scoped_tensor_set inputs = text_inputs(model, 1, NAN, true);
     struct ulp_tensor_set twice[2] = {inputs, inputs};
-    struct ulp_audit expected, got = audit_against(model, model, &inputs, NULL, ULP_OK, &error);
+    scoped_audit expected = {0}, got = audit_against(model, model, &inputs, NULL, ULP_OK, &error);
     text_audit_samples(model, twice, 2, 1, &expected);
     ck_assert_uint_eq(got.paired_count, 4);
     ck_assert_uint_eq(got.unpaired_count, 0);
@@ -75,10 +69,6 @@ TEST(itself)
     for (size_t l = 0; l < got.lane_count; l++)
         for (size_t n = 0; n < got.lanes[l].node_count; n++)
             audit_expect_same(&got.lanes[l].nodes[n], &expected.lanes[l].nodes[n]);
-    ulp_audit_free(&got);
-    ulp_audit_free(&expected);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* entire is measured from the original's value, introduced from the node's own, and values without
@@ -86,7 +76,7 @@ TEST(itself)
 TEST(partners)
 {
     struct ulp_error error;
-    struct ulp_model *model = text_load(&rewritten), *truth = text_load(&original);
+    scoped_model *model = text_load(&rewritten), *truth = text_load(&original);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), outputs[TEXT_LANES], true_out;
     const struct ulp_run_options run = {.thread_count = 1};
     struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES),
@@ -124,34 +114,28 @@ TEST(partners)
     ulp_tensor_set_free(&inputs);
     ulp_program_free(program);
     ulp_program_free(other);
-    ulp_model_free(model);
-    ulp_model_free(truth);
 }
 
 /* A pair that names nothing is no pair. */
 TEST(strays)
 {
     struct ulp_error error;
-    struct ulp_model *model = text_load(&rewritten), *truth = text_load(&original);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    scoped_model *model = text_load(&rewritten), *truth = text_load(&original);
+    scoped_tensor_set inputs = text_inputs(model, 1, NAN, true);
     static const char *const pairs[][2] = {{"e2", "nobody"}, {"nobody", "e"}};
     for (size_t i = 0; i < 2; i++) {
-        struct ulp_audit audit =
+        scoped_audit audit =
             audit_against(model, truth, &inputs, pairs[i], ULP_ERROR_USAGE, &error);
         ck_assert_ptr_nonnull(strstr(error.message, "nobody"));
-        ulp_audit_free(&audit);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
-    ulp_model_free(truth);
 }
 
 /* Floats of another type than declared are rounded once to the declared one. */
 TEST(other_float_types)
 {
-    struct ulp_model *model = text_load(&original);
+    scoped_model *model = text_load(&original);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), doubles = {0}, out[2];
-    struct ulp_program *program = text_plan(model, &inputs, 0, 1);
+    scoped_program *program = text_plan(model, &inputs, 0, 1);
     for (size_t i = 0; i < inputs.count; i++) {
         struct ulp_tensor copy = inputs.items[i].tensor, wide;
         if (copy.type == ULP_TYPE_FLOAT) {
@@ -172,8 +156,6 @@ TEST(other_float_types)
     ulp_tensor_set_free(&out[1]);
     ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&doubles);
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("truth", 0)

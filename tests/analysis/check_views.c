@@ -2,9 +2,6 @@
  * they were measured side by side, or taken from one another where a node only moves values. */
 #include "tests/support/text_model.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/cpu.h"
@@ -136,20 +133,13 @@ static enum ulp_status measure_alone(void *context, const struct ulp_event *even
 
 static void check_audit(double x0)
 {
-    struct ulp_model *model = text_load(&graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, x0, true);
-    struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
-    const struct ulp_run_options run = {.thread_count = 2, .audit = true};
-    struct direct *direct = calloc(1, sizeof *direct);
-    struct ulp_auditor *auditor;
-    struct ulp_audit audit;
+    scoped_model *model = text_load(&graph);
+    scoped_tensor_set inputs = text_inputs(model, 1, x0, true);
+    scoped_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
+    SCOPED_MEMORY struct direct *direct = calloc(1, sizeof *direct);
+    const struct ulp_observer observer = {.context = direct, .node_done = measure_alone};
     ck_assert_ptr_nonnull(direct);
-    ck_ok(ulp_auditor_create(program, &auditor, &why));
-    ck_ok(ulp_auditor_sample(auditor, "sample", &why));
-    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                             {.context = direct, .node_done = measure_alone}};
-    ck_ok(ulp_program_run(program, &inputs, &run, observers, 2, NULL, NULL, &why));
-    ck_ok(ulp_auditor_finish(auditor, &audit, &why));
+    scoped_audit audit = test_audit(program, &inputs, &observer);
     size_t handed_on = 0;
     for (size_t l = 0; l < audit.lane_count; l++)
         for (size_t n = 0; n < NODES; n++) {
@@ -165,12 +155,6 @@ static void check_audit(double x0)
             handed_on += output->entire.max_abs > 0 && output->introduced.max_abs == 0;
         }
     ck_assert_uint_ge(handed_on, isnan(x0) ? 5 : 0); /* else nothing was taken from another view */
-    ulp_audit_free(&audit);
-    ulp_auditor_free(auditor);
-    ulp_tensor_set_free(&inputs);
-    ulp_program_free(program);
-    ulp_model_free(model);
-    free(direct);
 }
 
 TEST(an_audit_has_the_figures_of_each_view)

@@ -1,8 +1,6 @@
 /* See engine_test.h. */
 #include "tests/analysis/engine_test.h"
 
-#include <stdio.h>
-
 #include "tests/support/onnx_text.h"
 
 static const char text[] =
@@ -91,7 +89,7 @@ struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,
                                const char *name)
 {
     struct ulp_tensor_set out = {0};
-    struct ulp_program *of;
+    scoped_program *of = NULL;
     const struct ulp_program_options options = {.inputs = &inputs,
                                                 .keeps = keeps,
                                                 .groups = groups,
@@ -101,7 +99,6 @@ struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,
     if (name)
         ck_assert_str_eq(ulp_program_lane_name(of, 0), name);
     ck_ok(ulp_program_run(of, &inputs, &run, NULL, 0, &out, NULL, &why));
-    ulp_program_free(of);
     return out;
 }
 

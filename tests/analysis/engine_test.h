@@ -1,8 +1,6 @@
 /* What the parts of check_engine share: a small model and engines that were built of it. */
 #pragma once
 
-#include <ulpscope.h>
-
 #include "tests/support/test.h"
 
 /* Its nodes. */

@@ -1,7 +1,5 @@
 #include "pictures.h"
 
-#include <string.h>
-
 #include "analysis/compare/cause/cause_change.h"
 #include "base/random.h"
 #include "base/text/text.h"
@@ -92,9 +90,8 @@ struct ulp_model *picture_model(const struct definition *definition, struct ulp_
     proto_numbers(&scales, TENSOR_RAW, sizes, sizeof sizes);
     proto_message(&graph, GRAPH_INITIALIZER, &scales);
     add_nodes(&graph, definition);
-    struct proto bytes = proto_model(9, 20, &graph);
+    scoped_proto bytes = proto_model(9, 20, &graph);
     ck_ok(ulp_model_load_bytes("pictures.onnx", bytes.data, bytes.count, budget, &model, &why));
-    proto_free(&bytes);
     return model;
 }
 
@@ -122,9 +119,8 @@ void picture_add(struct ulp_tensor_set *set, const char *name, const struct ulp_
 struct ulp_tensor_set picture_inputs(void)
 {
     struct ulp_tensor_set inputs = {0};
-    struct ulp_tensor picture = picture_make();
+    scoped_tensor picture = picture_make();
     picture_add(&inputs, "x", &picture);
-    ulp_tensor_free(&picture);
     return inputs;
 }
 
@@ -142,20 +138,15 @@ struct ulp_recording picture_record(const struct ulp_model *model,
 {
     static char name[] = "recorded";
     struct ulp_recording recording = {.name = name};
-    struct ulp_arithmetic lane;
-    struct ulp_program *program;
     struct ulp_tensor_set outputs;
-    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     const struct ulp_observer observer = {.context = &recording.tensors, .node_done = keep};
-    lane = test_arithmetic(arithmetic);
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    scoped_program *program = test_plan(model, inputs, arithmetic);
     ck_ok(ulp_program_run(program, inputs, &run, &observer, all, &outputs, NULL, &why));
     if (all)
         ulp_tensor_set_free(&outputs);
     else
         recording.tensors = outputs;
-    ulp_program_free(program);
     return recording;
 }
 
@@ -177,12 +168,10 @@ enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_
 struct ulp_comparison picture_compare_one(const struct ulp_recording *recording,
                                           const char *arithmetic)
 {
-    struct ulp_model *model = picture_model(&as_meant, NULL);
-    struct ulp_tensor_set inputs = picture_inputs();
+    scoped_model *model = picture_model(&as_meant, NULL);
+    scoped_tensor_set inputs = picture_inputs();
     struct ulp_comparison comparison;
     ck_ok(picture_compare(model, &inputs, recording, 1, arithmetic, &comparison, &why));
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
     return comparison;
 }
 

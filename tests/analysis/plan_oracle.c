@@ -1,9 +1,5 @@
 #include "tests/analysis/plan_oracle.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/test.h"
 
 double oracle_power_db(const struct ulp_tensor *value, const struct ulp_tensor *truth)
@@ -26,7 +22,7 @@ double oracle_outputs_db(const struct ulp_model *model, const struct ulp_tensor_
     const struct ulp_keeps keeps[] = {{0}, read->keeps};
     const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     struct ulp_tensor_set outputs[2];
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     double least = INFINITY;
     ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
     ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, outputs, NULL, &why));
@@ -35,7 +31,6 @@ double oracle_outputs_db(const struct ulp_model *model, const struct ulp_tensor_
             fmin(least, oracle_power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
-    ulp_program_free(program);
     return least;
 }
 

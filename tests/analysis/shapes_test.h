@@ -1,8 +1,6 @@
 /* Inputs and models of tests whose samples have several shapes. */
 #pragma once
 
-#include <ulpscope.h>
-
 #include "tests/support/test.h"
 
 /* x [count], x[i] = value(sample, i). */

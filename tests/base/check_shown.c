@@ -3,10 +3,6 @@
 
 #include <limits.h>
 #include <locale.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <wchar.h>
 #include <wctype.h>
 
@@ -107,7 +103,7 @@ TEST(long_texts_are_cut_in_the_middle)
     ck_assert_str_eq(ulp_show(out, sizeof out, "abcdefghijklm", 12, 14), "abc...hijklm  ");
     ck_assert_str_eq(ulp_show(out, sizeof out, "重重重重重重", 11, 12), "重...重重重 ");
     ck_assert_str_eq(ulp_show(out, sizeof out, "a\x1b\x1b\x1b\x1b", 12, 0), "a...\\x1b");
-    char *name = malloc(1 << 20);
+    SCOPED_MEMORY char *name = malloc(1 << 20);
     memset(name, '\n', (1 << 20) - 1);
     name[(1 << 20) - 1] = '\0';
     struct ulp_error error;
@@ -116,7 +112,6 @@ TEST(long_texts_are_cut_in_the_middle)
     ck_assert_ptr_nonnull(strstr(error.message, "...\\n"));
     ck_assert_ptr_nonnull(strstr(error.message, "': 7\n  of x"));
     ck_assert_ptr_eq(strchr(error.message, '\n'), strrchr(error.message, '\n'));
-    free(name);
 }
 
 static int print(int show(char *, size_t, const char *, va_list), char *out, size_t size,
@@ -176,14 +171,13 @@ TEST(truncates_at_a_character)
 TEST(messages_keep_their_lines)
 {
     struct ulp_error error;
-    struct ulp_text text = {0};
+    scoped_text text = {0};
     ulp_fail(&error, ULP_ERROR_INPUT, "tensor '%s'", "a\nulpscope: all is well\x1b[2J");
     ulp_fail_at(&error, ULP_ERROR_INPUT, "file '%s'", "b\n");
     ck_assert_str_eq(error.message, "file 'b\\n': tensor 'a\\nulpscope: all is well\\x1b[2J'");
     ulp_text_show(&text, "two things:\n  %s\n  %s", "c\nd", "e");
     ulp_fail_lines(&error, ULP_ERROR_UNSUPPORTED, text.data);
     ck_assert_str_eq(error.message, "two things:\n  c\\nd\n  e");
-    ulp_text_free(&text);
 }
 
 TEST_SUITE("shown", 0)

@@ -8,16 +8,11 @@
 #include <gmp.h>
 #include <jansson.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <ulpscope.h>
 
 #include "base/text/text.h"
 #include "data/data.h"
@@ -171,7 +166,7 @@ static unsigned long long hash_data(unsigned long long hash, FILE *file)
 static unsigned long long hash_file(const char *path)
 {
     unsigned long long hash = 1;
-    char *line = NULL;
+    SCOPED_MEMORY char *line = NULL;
     size_t room = 0;
     ssize_t length;
     FILE *file = fopen(path, "r");
@@ -181,7 +176,6 @@ static unsigned long long hash_file(const char *path)
         if (strstr(line, "id=\"data\""))
             hash = hash_data(hash, file);
     }
-    free(line);
     fclose(file);
     return hash;
 }
@@ -389,9 +383,9 @@ static void make_tables(void)
                                         "fp16",     "tf32",     "fp32"};
     enum { COUNT = sizeof names / sizeof *names };
     struct ulp_arithmetic lanes[COUNT];
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
-    struct ulp_program *program;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
+    scoped_program *program = NULL;
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
     for (size_t l = 0; l < COUNT; l++)
         lanes[l] = test_arithmetic(names[l]);
@@ -399,9 +393,6 @@ static void make_tables(void)
     ck_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &why));
     ck_ok(ulp_program_create(model, lanes, COUNT, NULL, &program, &why));
     ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, NULL, &why));
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 START_TEST(requests_of_libraries_are_counted)

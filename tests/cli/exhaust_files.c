@@ -1,13 +1,9 @@
 #include "tests/cli/exhaust_files.h"
 
-#include <string.h>
 #include <sys/stat.h>
-
-#include <ulpscope.h>
 
 #include "base/random.h"
 #include "tests/support/onnx_text.h"
-#include "tests/support/proto.h"
 #include "tests/support/test.h"
 
 static struct proto write_function(void)
@@ -77,11 +73,10 @@ static void write_model(void)
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, rows);
     proto_value(&graph, GRAPH_OUTPUT, "state", ULP_TYPE_FLOAT, 2, rows);
     proto_value(&graph, GRAPH_OUTPUT, "gathered", ULP_TYPE_FLOAT, 3, (const int64_t[]){3, 4, 8});
-    struct proto model = proto_model(9, 20, &graph);
+    scoped_proto model = proto_model(9, 20, &graph);
     proto_opset(&model, "d", 1);
     proto_message(&model, MODEL_FUNCTION, &function);
     proto_write(&model, test_folder("model.onnx"));
-    proto_free(&model);
 }
 
 /* What powers of two mend; log-probabilities. */
@@ -91,11 +86,10 @@ static void write_others(void)
         17, "(float[4,8] x) => (float[4,8] y) { a = Mul(x, x) y = LogSoftmax <axis = -1> (a) }");
     proto_write(&logs, test_folder("logs.onnx"));
     proto_free(&logs);
-    struct proto large =
+    scoped_proto large =
         onnx_text(17, "(float[4,8] x) => (float[4,8] y) <float[8] k = {1e6, 2e6, 3e6...}, float[8] "
                       "s = {1e-6...}> { a = Mul(x, k) b = Add(a, k) c = Relu(b) y = Mul(c, s) }");
     proto_write(&large, test_folder("large.onnx"));
-    proto_free(&large);
 }
 
 static void write_inputs(void)
@@ -125,7 +119,7 @@ static void write_taken(void)
 {
     static const int64_t dims[2][2] = {{4, 8}, {8, 8}};
     struct ulp_tensor x, w;
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     ck_ok(ulp_tensor_create(&x, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 2, dims[0], &why));
     ck_ok(ulp_tensor_create(&w, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims[1], &why));
     for (size_t i = 0; i < 32; i++)
@@ -135,34 +129,28 @@ static void write_taken(void)
     ck_ok(ulp_tensor_set_add(&set, "arr_0", &x, &why));
     ck_ok(ulp_tensor_set_add(&set, "arr_1", &w, &why));
     ck_ok(ulp_tensor_set_write_npz(test_folder("taken.npz"), &set, &why));
-    ulp_tensor_set_free(&set);
 }
 
 /* What FP32 gives. */
 static void write_recording(void)
 {
-    struct ulp_model *model;
-    struct ulp_program *program;
+    scoped_model *model = NULL;
+    scoped_program *program = NULL;
     struct ulp_arithmetic fp32;
-    struct ulp_tensor_set inputs, outputs;
+    scoped_tensor_set inputs = {0}, outputs = {0};
     fp32 = test_arithmetic("fp32");
     ck_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &why));
     ck_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &why));
     ck_ok(ulp_program_create(model, &fp32, 1, NULL, &program, &why));
     ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &why));
     ck_ok(ulp_tensor_set_write_npz(test_folder("recorded.npz"), &outputs, &why));
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&outputs);
-    ulp_model_free(model);
 }
 
 static void write_text(const char *name, const char *text)
 {
-    struct proto bytes = {0};
+    scoped_proto bytes = {0};
     proto_raw(&bytes, text, strlen(text));
     proto_write(&bytes, test_folder(name));
-    proto_free(&bytes);
 }
 
 /* Two layers of the model, as TensorRT 10 describes them. */

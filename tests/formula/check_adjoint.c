@@ -1,8 +1,5 @@
 /* Adjoints of tapes against finite differences in MPFR: the derivative of <g, f(u)> along a random
  * direction v, by a central difference of step h, is <d, v>. */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/text/text.h"
 #include "formula/adjoint.h"
 #include "formula_test.h"
@@ -81,7 +78,7 @@ static struct ulp_tensor evaluate(const struct point *point, const struct ulp_ta
     const struct ulp_rows rows = {.row_count = ROWS, .row_length = LENGTH};
     struct ulp_operand operands[OPERANDS];
     struct ulp_tensor moved[OPERANDS];
-    mpfr_t a, b;
+    scoped_mpfr a, b;
     mpfr_inits2(precision(), a, b, (mpfr_ptr)NULL);
     for (int i = 0; i < OPERANDS; i++) {
         moved[i] = make_tensor(&point->arithmetic, 1, (int64_t[]){ROWS * LENGTH}, NULL);
@@ -102,7 +99,6 @@ static struct ulp_tensor evaluate(const struct point *point, const struct ulp_ta
     ck_ok(run(tape, &point->arithmetic, &rows, operands, &output, &why));
     for (int i = 0; i < OPERANDS; i++)
         ulp_tensor_free(&moved[i]);
-    mpfr_clears(a, b, (mpfr_ptr)NULL);
     return out;
 }
 
@@ -110,7 +106,7 @@ static struct ulp_tensor evaluate(const struct point *point, const struct ulp_ta
 static void add_product(mpfr_t sum, mpfr_t size, const struct ulp_tensor *x,
                         const struct ulp_tensor *y)
 {
-    mpfr_t a, b;
+    scoped_mpfr a, b;
     mpfr_inits2(precision(), a, b, (mpfr_ptr)NULL);
     for (size_t k = 0; k < x->count; k++) {
         get(a, x, k);
@@ -120,27 +116,23 @@ static void add_product(mpfr_t sum, mpfr_t size, const struct ulp_tensor *x,
         mpfr_abs(a, a, MPFR_RNDN);
         mpfr_add(size, size, a, MPFR_RNDN);
     }
-    mpfr_clears(a, b, (mpfr_ptr)NULL);
 }
 
 /* ([g, f(u + hv)] - [g, f(u - hv)]) / 2h */
 static void difference(mpfr_t out, const struct point *point, const struct ulp_tape *tape,
                        bool per_row, bool spread, const struct ulp_tensor *g)
 {
-    mpfr_t minus, size;
+    scoped_mpfr minus, size;
     mpfr_inits2(precision(), minus, size, (mpfr_ptr)NULL);
     mpfr_set_zero(out, 1);
     mpfr_set_zero(minus, 1);
     mpfr_set_zero(size, 1);
-    struct ulp_tensor above = evaluate(point, tape, 1, per_row, spread),
-                      below = evaluate(point, tape, -1, per_row, spread);
+    scoped_tensor above = evaluate(point, tape, 1, per_row, spread);
+    scoped_tensor below = evaluate(point, tape, -1, per_row, spread);
     add_product(out, size, g, &above);
     add_product(minus, size, g, &below);
     mpfr_sub(out, out, minus, MPFR_RNDN);
     mpfr_mul_2si(out, out, -STEP_LOG2 - 1, MPFR_RNDN);
-    ulp_tensor_free(&above);
-    ulp_tensor_free(&below);
-    mpfr_clears(minus, size, (mpfr_ptr)NULL);
 }
 
 static void check(const char *formula, double low, double high, bool spread)
@@ -148,7 +140,7 @@ static void check(const char *formula, double low, double high, bool spread)
     struct source source = {.key = ulp_hash(formula, strlen(formula))};
     struct point point = {.arithmetic = test_arithmetic("mpfr:256")};
     const struct ulp_rows rows = {.row_count = ROWS, .row_length = LENGTH};
-    struct ulp_tape *tape = make_tape(formula, names, OPERANDS, 1), *adjoint;
+    scoped_tape *tape = make_tape(formula, names, OPERANDS, 1), *adjoint = NULL;
     const bool per_row = tape->instructions[tape->outputs[0]].per_row;
     ck_ok(ulp_tape_adjoint(&adjoint, tape, &spread, NULL, &why));
     struct ulp_operand operands[OPERANDS + 1], outputs[OPERANDS];
@@ -185,8 +177,6 @@ static void check(const char *formula, double low, double high, bool spread)
         ulp_tensor_free(&d[i]);
     }
     ulp_tensor_free(&full);
-    ulp_tape_free(tape);
-    ulp_tape_free(adjoint);
 }
 
 /* Where a primitive of one argument is differentiable. */
@@ -249,19 +239,14 @@ TEST_LOOP(test_formulas, 0, (int)(sizeof formulas / sizeof *formulas))
 TEST(test_untaken)
 {
     struct ulp_arithmetic arithmetic = test_arithmetic("fp64");
-    struct ulp_tape *tape = make_tape("x > 0 ? sqrt(x) : 3 * x", names, 1, 1), *adjoint;
+    scoped_tape *tape = make_tape("x > 0 ? sqrt(x) : 3 * x", names, 1, 1), *adjoint = NULL;
     ck_ok(ulp_tape_adjoint(&adjoint, tape, NULL, NULL, &why));
-    struct ulp_tensor x = make_tensor(&arithmetic, 1, (int64_t[]){3}, (double[]){0, -1, 4}),
-                      g = make_tensor(&arithmetic, 1, (int64_t[]){3}, (double[]){1, 1, 1}),
-                      d = make_tensor(&arithmetic, 1, (int64_t[]){3}, NULL);
+    scoped_tensor x = make_tensor(&arithmetic, 1, (int64_t[]){3}, (double[]){0, -1, 4});
+    scoped_tensor g = make_tensor(&arithmetic, 1, (int64_t[]){3}, (double[]){1, 1, 1});
+    scoped_tensor d = make_tensor(&arithmetic, 1, (int64_t[]){3}, NULL);
     const struct ulp_rows rows = {.row_count = 1, .row_length = 3};
     const struct ulp_operand operands[] = {lay(&x, false), lay(&g, false)}, out = lay(&d, false);
     ck_ok(run(adjoint, &arithmetic, &rows, operands, &out, &why));
     const double *got = d.data;
     ck_assert(got[0] == 3 && got[1] == 3 && got[2] == 0.25);
-    ulp_tensor_free(&x);
-    ulp_tensor_free(&g);
-    ulp_tensor_free(&d);
-    ulp_tape_free(tape);
-    ulp_tape_free(adjoint);
 }

@@ -1,8 +1,5 @@
 /* Evaluation against the oracle, every element and every bit: arithmetics, orders, lengths around a
  * strip, both ways of walking rows; then threads, stochastic rounding, empty rows, refusals. */
-#include <stdio.h>
-#include <string.h>
-
 #include "formula/evaluate/evaluate.h"
 #include "laid.h"
 
@@ -107,7 +104,7 @@ TEST_LOOP(test_orders, 0, sizeof orders / sizeof *orders)
 TEST(test_order_matters)
 {
     static const char *const variants[] = {"fp32", "fp32,order=pairwise", "fp32,order=blocked:64"};
-    struct ulp_tape *tape = make_tape("row_sum(x)", laid_names, LAID_OPERANDS, 1);
+    scoped_tape *tape = make_tape("row_sum(x)", laid_names, LAID_OPERANDS, 1);
     double sums[3][8];
     for (int i = 0; i < 3; i++) {
         struct laid laid;
@@ -120,7 +117,6 @@ TEST(test_order_matters)
     }
     ck_assert(memcmp(sums[0], sums[1], sizeof *sums) && memcmp(sums[0], sums[2], sizeof *sums) &&
               memcmp(sums[1], sums[2], sizeof *sums));
-    ulp_tape_free(tape);
 }
 
 static const char *const threaded[] = {"fp32",
@@ -144,7 +140,7 @@ TEST_LOOP(test_threads, 0, sizeof threaded / sizeof *threaded)
             if (!test_takes(f + i + (size_t)_i, 4))
                 continue;
             struct laid laid;
-            struct ulp_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
+            scoped_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
             laid_create(&laid, threaded[_i], shapes[i].row_count, shapes[i].row_length, true, 11);
             struct ulp_tensor one = laid_run(&laid, tape, 1, 7), two = laid_run(&laid, tape, 2, 7),
                               seven = laid_run(&laid, tape, 7, 7);
@@ -165,7 +161,6 @@ TEST_LOOP(test_threads, 0, sizeof threaded / sizeof *threaded)
             ulp_tensor_free(&two);
             ulp_tensor_free(&seven);
             laid_free(&laid);
-            ulp_tape_free(tape);
         }
 }
 
@@ -175,10 +170,9 @@ TEST_LOOP(test_threads, 0, sizeof threaded / sizeof *threaded)
 TEST(test_stochastic)
 {
     struct laid laid;
-    struct ulp_tape *once = make_tape("x * 0 + 1 + 0x1p-12", laid_names, LAID_OPERANDS, 1);
-    struct ulp_tape *twice =
-        make_tape("(1 + (x * 0 + 0x1p-12)) - ((1 + 0x1p-10) + (x * 0 + 0x1p-12))", laid_names,
-                  LAID_OPERANDS, 1);
+    scoped_tape *once = make_tape("x * 0 + 1 + 0x1p-12", laid_names, LAID_OPERANDS, 1);
+    scoped_tape *twice = make_tape("(1 + (x * 0 + 0x1p-12)) - ((1 + 0x1p-10) + (x * 0 + 0x1p-12))",
+                                   laid_names, LAID_OPERANDS, 1);
     laid_create(&laid, "fp16-strict,round=sr,seed=9", 1, 4096, false, 5);
     struct ulp_tensor a = laid_run(&laid, once, 1, 7), b = laid_run(&laid, once, 1, 8),
                       c = laid_run(&laid, twice, 1, 7);
@@ -206,8 +200,6 @@ TEST(test_stochastic)
     ulp_tensor_free(&b);
     ulp_tensor_free(&c);
     laid_free(&laid);
-    ulp_tape_free(once);
-    ulp_tape_free(twice);
 }
 
 TEST(test_empty)

@@ -2,8 +2,6 @@
 #include "formula_test.h"
 #include "tests/fuzz/fuzz_formula.h"
 
-#include <string.h>
-
 static const char *const corpus[] = {
     "",
     "x",
@@ -120,11 +118,10 @@ TEST(test_accepted)
     int accepted = 0;
     for (uint64_t seed = 0; seed < 500; seed++) {
         uint8_t bytes[2048];
-        struct ulp_tape *tape;
+        scoped_tape *tape = NULL;
         bytes[fuzz_formula_make(bytes, 1500, seed)] = 0;
         accepted +=
             ulp_tape_create(&tape, (char *)bytes + 2, names, 4, outputs, 2, NULL, NULL) == ULP_OK;
-        ulp_tape_free(tape);
     }
     ck_assert_int_ge(accepted, 150);
 }

@@ -1,7 +1,5 @@
 /* Formulas of integers, which are exact in every arithmetic, and of integers and booleans beside
  * floats. */
-#include <math.h>
-
 #include "laid.h"
 
 static struct ulp_tensor make_integers(enum ulp_type type, size_t count, const int64_t *values)
@@ -19,10 +17,10 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
                                     struct ulp_error *error)
 {
     const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
-    struct ulp_tape *tape = make_tape(formula, laid_names, 2, 1);
-    struct ulp_tensor a = make_integers(type, count, x), b = make_integers(type, count, y);
+    scoped_tape *tape = make_tape(formula, laid_names, 2, 1);
+    scoped_tensor a = make_integers(type, count, x), b = make_integers(type, count, y);
     const bool per_row = is_per_row(tape, 0);
-    struct ulp_tensor c = make_integers(out_type, per_row ? 1 : count, NULL);
+    scoped_tensor c = make_integers(out_type, per_row ? 1 : count, NULL);
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     const struct ulp_operand operands[] = {{.tensor = &a, .position_stride = 1},
                                            {.tensor = &b, .position_stride = 1}};
@@ -30,10 +28,6 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
     const enum ulp_status status = run_tape(tape, &arithmetic, &rows, operands, &output, error);
     for (size_t i = 0; i < c.count; i++)
         out[i] = ulp_tensor_get_int(&c, i);
-    ulp_tensor_free(&a);
-    ulp_tensor_free(&b);
-    ulp_tensor_free(&c);
-    ulp_tape_free(tape);
     return status;
 }
 

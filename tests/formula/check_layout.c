@@ -1,10 +1,5 @@
 /* Layouts against naive index loops over random shapes, in plain C float arithmetic: a walk over
  * the whole multi-index, nothing collapsed. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "formula_test.h"
 
 static const char *const names[] = {"x", "y", "z", "s"};
@@ -106,9 +101,8 @@ static void open_problem(struct problem *problem, struct source *source, int ran
 static void run_problem(struct problem *problem, const char *formula, const char *arithmetic)
 {
     const struct ulp_arithmetic found = test_arithmetic(arithmetic);
-    struct ulp_tape *tape = make_tape(formula, names, OPERANDS, problem->layout.output_count);
+    scoped_tape *tape = make_tape(formula, names, OPERANDS, problem->layout.output_count);
     ck_ok(run_tape(tape, &found, &problem->rows, problem->operands, problem->outputs, &why));
-    ulp_tape_free(tape);
 }
 
 static void close_problem(struct problem *problem)
@@ -167,19 +161,16 @@ TEST(test_row_lengths)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct source source = {.key = 3};
-        struct ulp_tensor x = random_tensor(&source, 4, cases[i].x),
-                          y = random_tensor(&source, 4, cases[i].y);
+        scoped_tensor x = random_tensor(&source, 4, cases[i].x),
+                      y = random_tensor(&source, 4, cases[i].y);
         struct ulp_rows rows;
         struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
-        struct ulp_arena *arena;
+        scoped_arena *arena = NULL;
         ck_ok(ulp_arena_create(&arena, NULL, &why));
         const struct ulp_layout layout = {&rows, operands, &output, 2, 1, arena};
         ck_ok(ulp_layout_elementwise(&layout, &why));
         ck_assert_uint_eq(rows.row_count, cases[i].row_count);
         ck_assert_uint_eq(rows.row_length, cases[i].row_length);
-        ulp_arena_free(arena);
-        ulp_tensor_free(&x);
-        ulp_tensor_free(&y);
     }
 }
 
@@ -244,10 +235,10 @@ TEST(test_group_norm)
 {
     enum { N = 3, C = 6, GROUPS = 2, HW = 35 };
     struct source source = {.key = 29};
-    struct ulp_tensor x = random_tensor(&source, 3, (int64_t[]){N, C, HW}),
-                      out = random_tensor(&source, 3, x.dims);
-    struct ulp_tensor scale = random_tensor(&source, 1, (int64_t[]){C});
-    struct ulp_arena *arena;
+    scoped_tensor x = random_tensor(&source, 3, (int64_t[]){N, C, HW}),
+                  out = random_tensor(&source, 3, x.dims);
+    scoped_tensor scale = random_tensor(&source, 1, (int64_t[]){C});
+    scoped_arena *arena = NULL;
     struct ulp_rows rows;
     const int64_t dims[] = {N, GROUPS, C / GROUPS, HW};
     const bool reduced[] = {false, false, true, true};
@@ -260,7 +251,7 @@ TEST(test_group_norm)
                        output = {.tensor = &out};
     ck_ok(ulp_layout_reduce(&(struct ulp_layout){&rows, operands, &output, 2, 1, arena}, 4, dims,
                             reduced, &why));
-    struct ulp_tape *tape = make_tape("(x - row_mean(x)) * y", names, 2, 1);
+    scoped_tape *tape = make_tape("(x - row_mean(x)) * y", names, 2, 1);
     const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
     ck_ok(run_tape(tape, &fp32, &rows, operands, &output, &why));
     const float *in = x.data;
@@ -274,11 +265,6 @@ TEST(test_group_norm)
                       (in[first + i] - sum / (float)count) *
                           ((float *)scale.data)[(first + i) / HW % C]);
     }
-    ulp_tape_free(tape);
-    ulp_arena_free(arena);
-    ulp_tensor_free(&x);
-    ulp_tensor_free(&out);
-    ulp_tensor_free(&scale);
 }
 
 /* Windows of random shapes in one to three dimensions: the maximum, the mean over what exists, and
@@ -303,12 +289,12 @@ static void check_window(struct source *source, int round)
         in_dims[d + 1] = shape.in[d];
         out_dims[d + 1] = shape.out[d];
     }
-    struct ulp_tensor x = random_tensor(source, rank + 1, in_dims),
-                      out = random_tensor(source, rank + 1, out_dims);
-    struct ulp_tensor most = random_tensor(source, rank + 1, out_dims),
-                      padded = random_tensor(source, rank + 1, out_dims);
+    scoped_tensor x = random_tensor(source, rank + 1, in_dims),
+                  out = random_tensor(source, rank + 1, out_dims);
+    scoped_tensor most = random_tensor(source, rank + 1, out_dims);
+    scoped_tensor padded = random_tensor(source, rank + 1, out_dims);
     struct ulp_tensor counts, biases = random_tensor(source, rank + 1, out_dims);
-    struct ulp_arena *arena;
+    scoped_arena *arena = NULL;
     struct ulp_rows rows;
     ck_ok(ulp_arena_create(&arena, NULL, &why));
     ck_ok(ulp_layout_window_counts(&counts, &shape, ends, arena, &why));
@@ -319,7 +305,7 @@ static void check_window(struct source *source, int round)
     struct ulp_operand outputs[] = {{.tensor = &out}, {.tensor = &most}, {.tensor = &padded}};
     ck_ok(ulp_layout_window(&(struct ulp_layout){&rows, operands, outputs, 4, 3, arena}, &shape,
                             &why));
-    struct ulp_tape *tape = make_tape(
+    scoped_tape *tape = make_tape(
         "sum = row_sum(x * s); second = row_max(x); third = sum / y; sum / row_size() + z", names,
         4, 3);
     const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
@@ -357,12 +343,6 @@ static void check_window(struct source *source, int round)
                       (double)other);
         next_index(o, rank + 1, out_dims);
     }
-    ulp_tape_free(tape);
-    ulp_arena_free(arena);
-    ulp_tensor_free(&x);
-    ulp_tensor_free(&out);
-    ulp_tensor_free(&most);
-    ulp_tensor_free(&padded);
     ulp_tensor_free(&biases);
 }
 
@@ -377,9 +357,9 @@ TEST(test_refusals)
 {
     struct source source = {.key = 37};
     struct ulp_error error = {.status = ULP_OK};
-    struct ulp_tensor x = random_tensor(&source, 2, (int64_t[]){4, 6}),
-                      y = random_tensor(&source, 2, (int64_t[]){4, 5});
-    struct ulp_arena *arena;
+    scoped_tensor x = random_tensor(&source, 2, (int64_t[]){4, 6});
+    scoped_tensor y = random_tensor(&source, 2, (int64_t[]){4, 5});
+    scoped_arena *arena = NULL;
     struct ulp_rows rows;
     ck_ok(ulp_arena_create(&arena, NULL, &why));
     struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
@@ -414,7 +394,4 @@ TEST(test_refusals)
     output.tensor = &x;
     ck_assert_int_eq(ulp_layout_window(&layout, &shape, &error), ULP_ERROR_INPUT);
     ck_assert_str_eq(error.message, "pooling operand 1 has 20 elements, expected 24");
-    ulp_arena_free(arena);
-    ulp_tensor_free(&x);
-    ulp_tensor_free(&y);
 }

@@ -1,9 +1,5 @@
 /* Where results go: several outputs, reduced ones, into an operand's memory, one value of a row at
  * every position. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "laid.h"
 
 /* Several outputs, one per element and two per row, one of them unwanted. */
@@ -78,7 +74,7 @@ TEST(test_full_outputs)
         snprintf(text, sizeof text,
                  "second = x + y; third = second * x; (x - y) * (x + 2) - (y + 3) * (x * 5 - y)%s",
                  sums[i / 3]);
-        struct ulp_tape *tape = make_tape(text, laid_names, LAID_OPERANDS, 3);
+        scoped_tape *tape = make_tape(text, laid_names, LAID_OPERANDS, 3);
         laid_create(&laid, "fp32", shapes[i % 3].row_count, shapes[i % 3].row_length, false, 3);
         const size_t length = shapes[i % 3].row_length, count = length * shapes[i % 3].row_count;
         struct ulp_tensor tensors[3];
@@ -106,7 +102,6 @@ TEST(test_full_outputs)
         for (int k = 0; k < 3; k++)
             ulp_tensor_free(&tensors[k]);
         laid_free(&laid);
-        ulp_tape_free(tape);
     }
 }
 
@@ -116,7 +111,7 @@ TEST(test_folded_output)
     static const size_t lengths[] = {5, 600};
     for (size_t i = 0; i < 4; i++) {
         struct laid laid;
-        struct ulp_tape *tape =
+        scoped_tape *tape =
             make_tape("d = x * y; second = row_sum(d); d", laid_names, LAID_OPERANDS, 2);
         const size_t length = lengths[i % 2], rows = i < 2 ? 2 : 20;
         laid_create(&laid, "fp32", rows, length, false, 3);
@@ -140,7 +135,6 @@ TEST(test_folded_output)
         ulp_tensor_free(&full);
         ulp_tensor_free(&sums);
         laid_free(&laid);
-        ulp_tape_free(tape);
     }
 }
 
@@ -151,7 +145,7 @@ TEST(test_storage)
     const struct ulp_arithmetic fp64 = test_arithmetic("fp64");
     for (size_t i = 0; i < 4; i++) {
         struct laid laid;
-        struct ulp_tape *tape =
+        scoped_tape *tape =
             make_tape("second = row_sum(x); third = x / 3; x / 3", laid_names, LAID_OPERANDS, 3);
         const size_t length = lengths[i % 2], rows = i < 2 ? 2 : 20;
         laid_create(&laid, "fp16,compute=fp64,acc=fp64,unit=none", rows, length, false, 3);
@@ -183,7 +177,6 @@ TEST(test_storage)
         ulp_tensor_free(&exact);
         ulp_tensor_free(&sums);
         laid_free(&laid);
-        ulp_tape_free(tape);
     }
 }
 
@@ -198,7 +191,7 @@ TEST_LOOP(test_aliasing, 0, 2)
     for (size_t f = 0; f < 4; f++)
         for (size_t i = 0; i < 3; i++) {
             struct laid laid;
-            struct ulp_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
+            scoped_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
             laid_create(&laid, _i ? "fp16-strict" : "fp32", shapes[i].row_count,
                         shapes[i].row_length, false, 3);
             struct ulp_tensor out = laid_run(&laid, tape, 1, 7);
@@ -208,7 +201,6 @@ TEST_LOOP(test_aliasing, 0, 2)
                           "%s", formulas[f]);
             ulp_tensor_free(&out);
             laid_free(&laid);
-            ulp_tape_free(tape);
         }
 }
 
@@ -222,7 +214,7 @@ TEST(test_repeated_output)
     for (size_t f = 0; f < 4; f++)
         for (size_t i = 0; i < 3; i++) {
             struct laid laid;
-            struct ulp_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
+            scoped_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
             laid_create(&laid, "fp32", shapes[i].row_count, shapes[i].row_length, false, 3);
             const size_t count = shapes[i].row_count, length = shapes[i].row_length;
             struct ulp_tensor full =
@@ -244,6 +236,5 @@ TEST(test_repeated_output)
             ulp_tensor_free(&full);
             ulp_tensor_free(&each);
             laid_free(&laid);
-            ulp_tape_free(tape);
         }
 }

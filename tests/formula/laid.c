@@ -1,7 +1,5 @@
 #include "laid.h"
 
-#include <stdlib.h>
-
 #include "oracle.h"
 
 const char *const laid_names[] = {"x", "y", "z", "w", "s", "c"};
@@ -23,7 +21,7 @@ void laid_create(struct laid *laid, const char *arithmetic, size_t row_count, si
         laid->values[i] = calloc(row_count * row_length + 1, sizeof(double));
         const size_t rows = row_strides[i] ? row_count : 1,
                      length = position_strides[i] ? row_length : 1;
-        double *own = calloc(rows * length + 1, sizeof *own);
+        SCOPED_MEMORY double *own = calloc(rows * length + 1, sizeof *own);
         for (size_t k = 0; k < rows * length; k++)
             own[k] = draw_value(&source, &laid->arithmetic.storage, specials);
         laid->tensors[i] =
@@ -35,7 +33,6 @@ void laid_create(struct laid *laid, const char *arithmetic, size_t row_count, si
             for (size_t p = 0; p < row_length; p++)
                 laid->values[i][row * row_length + p] =
                     own[(rows > 1 ? row * length : 0) + (length > 1 ? p : 0)];
-        free(own);
     }
 }
 
@@ -61,7 +58,7 @@ struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape,
     const struct ulp_operand output = {.tensor = &out,
                                        .row_stride = per_row ? 1 : (int64_t)laid->rows.row_length,
                                        .position_stride = !per_row};
-    struct ulp_pool *pool = test_pool(threads);
+    scoped_pool *pool = test_pool(threads);
     const struct ulp_tape_call call = {.tape = tape,
                                        .arithmetic = &laid->arithmetic,
                                        .rows = &laid->rows,
@@ -70,7 +67,6 @@ struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape,
                                        .node_key = node_key,
                                        .pool = pool};
     ck_ok(ulp_tape_run(&call, &why));
-    ulp_pool_free(pool);
     return out;
 }
 
@@ -107,11 +103,10 @@ void laid_check(const char *arithmetic, const char *formula, size_t row_count, s
                 bool specials)
 {
     struct laid laid;
-    struct ulp_tape *tape = make_tape(formula, laid_names, LAID_OPERANDS, 1);
+    scoped_tape *tape = make_tape(formula, laid_names, LAID_OPERANDS, 1);
     laid_create(&laid, arithmetic, row_count, row_length, specials, row_length * 31 + row_count);
     struct ulp_tensor out = laid_run(&laid, tape, 1, 7);
     compare(&laid, tape, &out);
     ulp_tensor_free(&out);
     laid_free(&laid);
-    ulp_tape_free(tape);
 }

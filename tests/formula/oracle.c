@@ -1,6 +1,6 @@
 #include "oracle.h"
 
-#include <check.h>
+#include "tests/support/test.h"
 #include <stdlib.h>
 
 #include "number/mpfr_record.h"
@@ -96,12 +96,11 @@ static void combine(const struct oracle *oracle, enum ulp_reduction reduction, m
                                                     [ULP_REDUCTION_MAX] = ULP_PRIMITIVE_MAX,
                                                     [ULP_REDUCTION_MIN] = ULP_PRIMITIVE_MIN,
                                                     [ULP_REDUCTION_PRODUCT] = ULP_PRIMITIVE_MUL};
-    mpfr_t result;
+    scoped_mpfr result;
     mpfr_init2(result, WORK_BITS);
     if (apply(primitives[reduction], result, a, b, NULL))
         round_in_place(oracle, &oracle->arithmetic->rows, result);
     mpfr_set(a, result, MPFR_RNDZ);
-    mpfr_clear(result);
 }
 
 /* number/README.md section 5.1, as a GPU's threads would: thread t of T has `own` partial sums, of
@@ -204,7 +203,7 @@ static void find_scan(struct oracle *oracle, mpfr_t out, int index, size_t row, 
 {
     const struct ulp_instruction *instruction = &oracle->tape->instructions[index];
     const bool product = instruction->reduction == ULP_REDUCTION_PRODUCT;
-    mpfr_t value;
+    scoped_mpfr value;
     forget_other_rows(oracle, row);
     ck_assert_int_lt(index, 64);
     mpfr_init2(value, WORK_BITS);
@@ -221,7 +220,6 @@ static void find_scan(struct oracle *oracle, mpfr_t out, int index, size_t row, 
         mpfr_set(oracle->reduced[index], out, MPFR_RNDZ);
     }
     mpfr_set(out, oracle->reduced[index], MPFR_RNDZ);
-    mpfr_clear(value);
 }
 
 static void find_constant(const struct oracle *oracle, mpfr_t out, const char *text)
@@ -296,12 +294,11 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
 
 void oracle_value(struct oracle *oracle, mpfr_t out, int output, size_t row, size_t position)
 {
-    mpfr_t value;
+    scoped_mpfr value;
     mpfr_init2(value, WORK_BITS);
     find_value(oracle, value, oracle->tape->outputs[output], row, position);
     round_in_place(oracle, &oracle->arithmetic->storage, value);
     mpfr_set(out, value, MPFR_RNDN);
-    mpfr_clear(value);
 }
 
 bool oracle_equal(const struct ulp_tensor *tensor, size_t index, const mpfr_t x)

@@ -1,8 +1,5 @@
 #include "formula_test.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "number/mpfr_record.h"
 
 size_t draw(struct source *source, size_t below)

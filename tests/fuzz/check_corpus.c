@@ -1,7 +1,5 @@
 /* What fuzzing found, and what reaches furthest into each parser, read again: every file in
  * tests/fuzz/corpus/NAME.zip by fuzz_NAME. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <zip.h>
 
 #include "tests/fuzz/fuzz.h"

@@ -3,8 +3,6 @@
  */
 #include "instance.h"
 
-#include <stdlib.h>
-
 /* The definition: neighbours' products are added in 16 bits. */
 static int32_t add_pair(int a0, int w0, int a1, int w1)
 {
@@ -75,7 +73,7 @@ static void contract(const struct bytes *b, int32_t *out, struct ulp_pool *pool)
 
 static void check(const struct bytes *b, struct ulp_pool *pool)
 {
-    int32_t *out = calloc(b->count[0] * b->count[1] + 1, sizeof *out);
+    SCOPED_MEMORY int32_t *out = calloc(b->count[0] * b->count[1] + 1, sizeof *out);
     ck_assert_ptr_nonnull(out);
     contract(b, out, pool);
     for (size_t i = 0; i < b->count[0]; i++)
@@ -89,7 +87,6 @@ static void check(const struct bytes *b, struct ulp_pool *pool)
             ck_expect(got == expected, "k %zu, line %zu by %zu: %d, expected %d", b->k, i, j, got,
                       expected);
         }
-    free(out);
 }
 
 /* Every pair of weights beside every pair of bytes where products reach the ends. */
@@ -119,7 +116,7 @@ TEST(every_pair_of_weights)
  * ends; equal on one thread and on three. */
 TEST(every_shape)
 {
-    struct ulp_pool *pool = test_pool(3);
+    scoped_pool *pool = test_pool(3);
     srand(5);
     for (int round = 0; round < 120; round++) {
         struct bytes b = {.count = {1 + (size_t)(rand() % 140), 1 + (size_t)(rand() % 140)},
@@ -139,5 +136,4 @@ TEST(every_shape)
         free(b.data[0]);
         free(b.data[1]);
     }
-    ulp_pool_free(pool);
 }

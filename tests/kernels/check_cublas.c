@@ -1,8 +1,5 @@
 /* The table of cuBLAS's slices, read again here: every recorded shape has its own count, others one
  * that their k allows. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "kernels/cublas.h"
 #include "tests/support/test.h"
 

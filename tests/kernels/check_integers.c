@@ -106,7 +106,7 @@ TEST(quantised_values_are_exact)
 {
     static const int64_t ends[] = {255, 128, 7};
     struct stream stream = {.key = 12};
-    struct ulp_pool *pool = test_pool(3);
+    scoped_pool *pool = test_pool(3);
     for (size_t round = 0; round < 300; round++) {
         struct setup setup = {.batch_count = 1 + stream_draw_below(&stream, 3),
                               .m = 1 + stream_draw_below(&stream, round % 3 ? 3 : 70),
@@ -121,7 +121,6 @@ TEST(quantised_values_are_exact)
                                          round % 7 ? ULP_TYPE_INT32 : ULP_TYPE_INT64},
                        make_quantised, &ends[round % COUNT(ends)], round % 2 ? pool : NULL);
     }
-    ulp_pool_free(pool);
 }
 
 static int64_t make_constant(struct stream *stream, int side, size_t at, const void *context)

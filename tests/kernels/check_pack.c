@@ -3,11 +3,9 @@
  * used. */
 #include <sys/mman.h>
 #include <unistd.h>
-#include <check.h>
 
 #include "instance.h"
 #include "kernels/operand/pack.h"
-#include "tests/support/test.h"
 
 #define LINES 70
 #define KS 40

@@ -1,12 +1,7 @@
 /* Sums of products of pairs, and of triples: within 2^-91, and 2^-114, of the sum of magnitudes of
  * what MPFR finds without any rounding; the same bits on every instruction set, any number of
  * threads, with sides exchanged and with kept factors; and what they leave to exact sums. */
-#include <float.h>
-#include <math.h>
 #include <mpfr.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/machine/cpu.h"
 #include "kernels/operand/packed.h"
@@ -267,7 +262,7 @@ static void find_off(mpfr_t off, const struct world *world, size_t o, const mpfr
 static double find_worst(const struct world *world)
 {
     double worst = 0;
-    mpfr_t a, b, product, sum, magnitudes, off;
+    scoped_mpfr a, b, product, sum, magnitudes, off;
     mpfr_inits2(900, a, b, product, sum, off, (mpfr_ptr)0); /* of which no bit is lost */
     mpfr_init2(magnitudes, 64);
     for (size_t o = 0; o < count_outputs(world); o++) {
@@ -290,7 +285,6 @@ static double find_worst(const struct world *world)
         mpfr_div(off, off, magnitudes, MPFR_RNDU);
         worst = fmax(worst, mpfr_get_d(off, MPFR_RNDU));
     }
-    mpfr_clears(a, b, product, sum, off, magnitudes, (mpfr_ptr)0);
     return worst;
 }
 

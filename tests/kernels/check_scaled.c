@@ -1,10 +1,5 @@
 /* Contractions of factors with scales against the oracle of the unit, on factors rounded here by
  * the rules as doc/scales.md states them. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
@@ -407,7 +402,7 @@ static void compare_recorded(const struct ulp_tensor_set *set, const char *name)
 
 TEST(products_of_an_h200)
 {
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     size_t count = 0;
     ck_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &set, &why));
     for (size_t i = 0; i < set.count; i++) {
@@ -421,7 +416,6 @@ TEST(products_of_an_h200)
         count++;
     }
     ck_assert_uint_eq(count, 93);
-    ulp_tensor_set_free(&set);
 }
 
 /* One block whose largest magnitude is m, and the scale that each rule gives; worked out by hand.

@@ -1,16 +1,10 @@
 /* Looking for numbers beyond a limit, against comparison one by one; and products whose factors are
  * subnormal, against the chain that they are. */
-#include <float.h>
-#include <math.h>
-#include <string.h>
-#include <check.h>
-
 #include "base/random.h"
 #include "instance.h"
 #include "kernels/contract.h"
 #include "kernels/operand/operand_special.h"
 #include "number/mpfr_record.h"
-#include "tests/support/test.h"
 
 #define COUNT_MAX 20000
 
@@ -41,8 +35,8 @@ TEST_LOOP(numbers_beyond_a_limit, 0, 2)
                                      449,     65504,    65505,    65536,     -65536, 0x1.fep127,
                                      FLT_MAX, -FLT_MAX, INFINITY, -INFINITY, NAN,    -NAN};
     const enum ulp_element element = _i ? ULP_ELEMENT_F64 : ULP_ELEMENT_F32;
-    struct ulp_tensor tensor;
-    struct ulp_pool *pool = test_pool(2);
+    scoped_tensor tensor = {0};
+    scoped_pool *pool = test_pool(2);
     const int64_t count = COUNT_MAX;
     ck_ok(ulp_tensor_create(&tensor, _i ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element, 0, 1, &count,
                             &why));
@@ -63,8 +57,6 @@ TEST_LOOP(numbers_beyond_a_limit, 0, 2)
     tensor.count = 0;
     ck_assert(!ulp_any_beyond(&tensor, 1, pool));
     tensor.count = COUNT_MAX;
-    ulp_tensor_free(&tensor);
-    ulp_pool_free(pool);
 }
 
 /* Of records only NaN and the infinities are found, whatever the exponents. */
@@ -72,7 +64,7 @@ TEST(special_records)
 {
     static const int precisions[] = {24, 64, 65, 256};
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
-        struct ulp_tensor tensor;
+        scoped_tensor tensor = {0};
         ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precisions[p], 1,
                                 (const int64_t[]){9000}, &why));
         for (size_t i = 0; i < tensor.count; i++)
@@ -97,7 +89,6 @@ TEST(special_records)
                 mpfr_set_zero(x, 1);
                 ulp_record_close(record, x);
             }
-        ulp_tensor_free(&tensor);
     }
 }
 

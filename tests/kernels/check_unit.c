@@ -1,10 +1,5 @@
 /* Matrix units: the table, the oracle against recorded GPUs, the fast path against the oracle,
  * schedules. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <ulpscope/unit.h>
 #include "base/memory/alloc.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"

@@ -1,10 +1,5 @@
 /* Contractions on matrix units against the oracle of their schedules: shapes, batches, padding,
  * schedules, threads, rounding of the results; every instruction set gives the same bits. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/cpu.h"
 #include "base/random.h"
 #include "kernels/chain/step.h"
@@ -409,11 +404,10 @@ static void compare_threads(const struct ulp_arithmetic *arithmetic, struct inst
     ck_ok(ulp_contract_unit(arithmetic, &it->problem, NULL, &why));
     memcpy(first, it->out.data, it->out.count * sizeof *first);
     for (size_t i = 0; i < COUNT(threads); i++) {
-        struct ulp_pool *pool = test_pool(threads[i]);
+        scoped_pool *pool = test_pool(threads[i]);
         memset(it->out.data, 0xA5, it->out.count * sizeof *first);
         ck_ok(ulp_contract_unit(arithmetic, &it->problem, pool, &why));
         ck_assert_int_eq(memcmp(first, it->out.data, it->out.count * sizeof *first), 0);
-        ulp_pool_free(pool);
     }
     free(first);
     instance_free(it);

@@ -1,10 +1,6 @@
 /* Matrix units against recorded GPUs, bit for bit: samples in tests/data/unit, whole files in
  * ULPSCOPE_TEST_DATA. */
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "kernels/unit/unit.h"
@@ -61,7 +57,7 @@ static void compare_instruction(const struct ulp_tensor_set *set, const char *me
     ck_assert(a && b && c && d && a->dims[2] == k);
     ck_assert_int_eq((int)a->element_bytes * 8, ulp_unit_input(unit, 0)->bits);
     ck_assert_int_eq((int)c->element_bytes * 8, ulp_unit_accumulator_bits(unit));
-    void *got = take(d->count * d->element_bytes);
+    SCOPED_MEMORY void *got = take(d->count * d->element_bytes);
     struct ulp_unit_problem problem = {.t = (size_t)a->dims[0],
                                        .m = (size_t)a->dims[1],
                                        .n = (size_t)b->dims[1],
@@ -75,7 +71,6 @@ static void compare_instruction(const struct ulp_tensor_set *set, const char *me
     for (size_t i = 0; i < d->count; i++)
         ck_assert_msg(memcmp((char *)got + i * bytes, (char *)d->data + i * bytes, bytes) == 0,
                       "%s, element %zu", member, i);
-    free(got);
 }
 
 static void compare_instructions(const char *file, size_t expected)
@@ -83,7 +78,7 @@ static void compare_instructions(const char *file, size_t expected)
     const char *paths[2];
     const size_t count = find_files(file, paths);
     for (size_t i = 0; i < count; i++) {
-        struct ulp_tensor_set set = {0};
+        scoped_tensor_set set = {0};
         size_t instructions = 0;
         ck_ok(ulp_tensor_set_read(paths[i], NULL, &set, &why));
         for (size_t j = 0; j < set.count; j++)
@@ -92,7 +87,6 @@ static void compare_instructions(const char *file, size_t expected)
                 instructions++;
             }
         ck_assert_uint_eq(instructions, expected);
-        ulp_tensor_set_free(&set);
     }
 }
 
@@ -150,12 +144,11 @@ static void compare_mmasim(const struct ulp_tensor *rows, const char *member)
 
 TEST(every_class_of_mmasim)
 {
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     ck_ok(ulp_tensor_set_read(test_data("unit/mmasim.npz"), NULL, &set, &why));
     for (size_t i = 0; i < set.count; i++)
         compare_mmasim(&set.items[i].tensor, set.items[i].name);
     ck_assert_uint_eq(set.count, 261);
-    ulp_tensor_set_free(&set);
 }
 
 /* ---- other_gpus.npz
@@ -226,7 +219,7 @@ TEST(eight_gpus)
     const char *paths[2];
     const size_t count = find_files("other_gpus.npz", paths);
     for (size_t i = 0; i < count; i++) {
-        struct ulp_tensor_set set = {0};
+        scoped_tensor_set set = {0};
         size_t compared = 0;
         ck_ok(ulp_tensor_set_read(paths[i], NULL, &set, &why));
         for (size_t gpu = 0; gpu < COUNT(gpus); gpu++)
@@ -234,7 +227,6 @@ TEST(eight_gpus)
                 for (int half = 0; half < 2; half++)
                     compared += compare_dots(&set, gpu, input, half);
         ck_assert_uint_eq(compared, 48);
-        ulp_tensor_set_free(&set);
     }
 }
 
@@ -320,7 +312,7 @@ static void compare_product(const char *what, const struct ulp_arithmetic *arith
                             const struct ulp_tensor *wanted, bool store)
 {
     const size_t m = (size_t)wanted->dims[0], n = (size_t)wanted->dims[1];
-    struct ulp_tensor out;
+    scoped_tensor out = {0};
     ck_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, wanted->dims, &why));
     int64_t *const tables[] = {steps(m, a->line_step), steps(k, a->k_step),  steps(n, b->line_step),
                                steps(k, b->k_step),    steps(m, (int64_t)n), steps(n, 1)};
@@ -346,7 +338,6 @@ static void compare_product(const char *what, const struct ulp_arithmetic *arith
     }
     for (size_t i = 0; i < COUNT(tables); i++)
         free(tables[i]);
-    ulp_tensor_free(&out);
 }
 
 static void compare_gemm(const struct ulp_tensor_set *set, size_t row)
@@ -373,11 +364,10 @@ TEST(h200_cublas)
     const char *paths[2];
     const size_t count = find_files("h200_gemm.npz", paths);
     for (size_t i = 0; i < count; i++) {
-        struct ulp_tensor_set set = {0};
+        scoped_tensor_set set = {0};
         ck_ok(ulp_tensor_set_read(paths[i], NULL, &set, &why));
         for (size_t row = 0; row < COUNT(gemms); row++)
             compare_gemm(&set, row);
-        ulp_tensor_set_free(&set);
     }
 }
 
@@ -405,13 +395,12 @@ static void compare_convolution(const struct ulp_tensor_set *set, const char *sh
 TEST(h200_convolutions)
 {
     static const char *const shapes[] = {"1x1", "deep1x1", "3x3", "3x3s2", "5x5"};
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     ck_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &why));
     for (size_t s = 0; s < COUNT(shapes); s++) {
         compare_convolution(&set, shapes[s], "acc16", "fp16,acc=fp16");
         compare_convolution(&set, shapes[s], "acc32", "fp16");
     }
-    ulp_tensor_set_free(&set);
 }
 
 /* A scaled product is the plain one's FP32 sum times the scales: of tensors times their product, of
@@ -436,7 +425,7 @@ static void compare_scaled(const struct ulp_tensor_set *set, int k, const char *
 TEST(h200_scaled_products)
 {
     static const int lengths[] = {512, 2048};
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     ck_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &why));
     for (size_t i = 0; i < COUNT(lengths); i++) {
         const int k = lengths[i];
@@ -453,7 +442,6 @@ TEST(h200_scaled_products)
             ulp_tensor_free(&b.tensor);
         }
     }
-    ulp_tensor_set_free(&set);
 }
 
 TEST_SUITE("unit-recorded", 60)

@@ -1,9 +1,6 @@
 /* Matrix units: tiles of ordinary values whose rows run side by side, with one sum that does not:
  * NaN, Inf, sums outside of int32, exponents at the limits of the fast path, infinite sums, in one
  * row and lane and in any block of the chain. */
-#include <math.h>
-#include <stdio.h>
-
 #include "tests/support/test.h"
 #include "unit_tile.h"
 

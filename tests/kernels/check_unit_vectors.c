@@ -1,7 +1,4 @@
 /* Matrix units: single vectors whose sums were measured on GPUs and show how these add. */
-#include <math.h>
-#include <string.h>
-
 #include "kernels/unit/unit.h"
 #include "tests/support/test.h"
 

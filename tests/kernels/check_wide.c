@@ -1,10 +1,6 @@
 /* Wide contractions: every output, bit for bit, against mpfr_dot, over kinds of operands chosen to
  * break them: spread exponents, cancellation, exact ties, zeros, subnormals, specials; every
  * thread count and precision. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "exact/world.h"
 
 static const int precisions[] = {2, 24, 53, 64, 113, 128, 256, 500, 1024, 4096};
@@ -128,13 +124,12 @@ TEST(stores_into_a_narrow_format)
                      ULP_ERROR_USAGE);
     world.problem.store = true;
     ck_ok(ulp_contract_wide(&world.arithmetic, &world.problem, NULL, &why));
-    mpfr_t sum;
+    scoped_mpfr sum;
     mpfr_init2(sum, 200);
     for (size_t i = 0; i < 24; i++) {
         world_get(sum, &world.expected, i);
         ck_assert_float_eq(((float *)narrow.data)[i], mpfr_get_flt(sum, MPFR_RNDN));
     }
-    mpfr_clear(sum);
     ulp_tensor_free(&narrow);
     world_free(&world);
 }
@@ -156,7 +151,7 @@ TEST(rounds_factors)
                               .signed_zero = true,
                               .carrier = ULP_CARRIER_FLOAT,
                               .storage_bits = 10};
-    mpfr_t x, five;
+    scoped_mpfr x, five;
     mpfr_init2(x, 90);
     mpfr_init2(five, 5);
     struct ulp_tensor *tensors[] = {&rounded.a.tensor, &rounded.b.tensor};
@@ -172,7 +167,6 @@ TEST(rounds_factors)
     for (size_t i = 0; i < 24; i++)
         ck_assert(world_same_record(ulp_record_at_const(world.out.data, i, 90),
                                     ulp_record_at_const(rounded.expected.data, i, 90), 90));
-    mpfr_clears(x, five, (mpfr_ptr)NULL);
     world_free(&world);
     world_free(&rounded);
 }

@@ -2,9 +2,6 @@
  * anywhere, values near one, of every pattern and special. See instance.h. */
 #include "instance.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "number/round/round.h"
 
 static int64_t *table(struct instance *instance, int number, size_t count, int64_t base,

@@ -1,9 +1,5 @@
 #include "unit_tile.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/cpu.h"
 #include "tests/support/test.h"
 
@@ -192,7 +188,7 @@ static bool decode_tile(struct unit_tile *it, size_t instance)
 void unit_tile_compare(struct unit_tile *it, const char *what)
 {
     const size_t offset_bytes = it->layout.slot_stride * sizeof(int64_t);
-    int64_t *plane_offset = take(offset_bytes);
+    SCOPED_MEMORY int64_t *plane_offset = take(offset_bytes);
     memcpy(plane_offset, it->layout.panel_offset, offset_bytes);
     for (int fresh = 0; fresh < 2; fresh++) {
         for (size_t i = 0; i < SUMS; i++)
@@ -210,5 +206,4 @@ void unit_tile_compare(struct unit_tile *it, const char *what)
             }
         }
     }
-    free(plane_offset);
 }

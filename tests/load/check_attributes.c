@@ -1,8 +1,6 @@
 /* Attributes of every kind, broken ones, and functions, whose nodes refer to theirs. */
 #include "load_test.h"
 
-#include <string.h>
-
 static struct proto attribute_of(const char *name, int type)
 {
     struct proto attribute = {0};
@@ -51,7 +49,7 @@ TEST(attributes_of_every_kind)
     struct proto graph = identity_graph();
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto message = proto_model(8, 13, &graph);
-    struct ulp_model *model = load_proto(&message);
+    scoped_model *model = load_proto(&message);
     const struct ulp_node *n = &model->graph->nodes[1];
     ck_assert_uint_eq(n->attribute_count, 10);
     ck_assert(ulp_node_attribute(n, "f")->kind == ULP_ATTRIBUTE_FLOAT &&
@@ -71,7 +69,6 @@ TEST(attributes_of_every_kind)
     ck_assert_int_eq(ulp_tensor_get(ulp_node_attribute(n, "t")->tensor, 0), 'a');
     ck_assert_int_eq(ulp_node_attribute(n, "graphs")->kind, ULP_ATTRIBUTE_OTHER);
     ck_assert_ptr_null(ulp_node_attribute(n, "none"));
-    ulp_model_free(model);
 }
 
 static struct proto model_with_attribute(struct proto *attribute, int copies)

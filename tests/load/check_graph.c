@@ -1,9 +1,6 @@
 /* Graphs: order, names, captures, versions, declarations. */
 #include "load_test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs,
                      const char *outputs)
 {
@@ -52,7 +49,7 @@ TEST(the_public_view)
     add_node(&graph, "Dropout", "d", "y", "z -");
     struct proto message = proto_model(3, 7, &graph);
     proto_opset(&message, "ai.onnx.ml", 2);
-    struct ulp_model *model = load_proto(&message);
+    scoped_model *model = load_proto(&message);
     ck_assert_int_eq(ulp_model_ir_version(model), 3);
     ck_assert_int_eq(ulp_model_opset(model, "ai.onnx"), 7);
     ck_assert_int_eq(ulp_model_opset(model, ""), 7);
@@ -78,7 +75,6 @@ TEST(the_public_view)
     ck_assert_str_eq(node->doc, "why");
     ck_assert_ptr_nonnull(model->graph->values[node->inputs[2]].initializer);
     ck_assert_int_eq(model->graph->nodes[1].outputs[1], -1);
-    ulp_model_free(model);
 }
 
 TEST(nodes_are_sorted_and_stable)
@@ -92,13 +88,12 @@ TEST(nodes_are_sorted_and_stable)
     add_node(&graph, "Neg", "C", "b", "c");
     add_node(&graph, "Add", "D", "a a", "d");
     struct proto message = proto_model(8, 13, &graph);
-    struct ulp_model *model = load_proto(&message);
+    scoped_model *model = load_proto(&message);
     ck_assert_str_eq(node_names(model->graph), "A B F C D E");
     for (size_t i = 0; i < 6; i++) {
         ck_assert_int_eq(model->graph->nodes[i].index, (int)i);
         ck_assert_int_eq(model->graph->values[model->graph->nodes[i].outputs[0]].producer, (int)i);
     }
-    ulp_model_free(model);
 }
 
 TEST(a_cycle_is_named)
@@ -154,7 +149,7 @@ TEST(captures_pass_every_level)
     proto_message(&graph, GRAPH_NODE, &node);
     add_node(&graph, "Neg", "producer", "flag", "late");
     struct proto message = proto_model(8, 13, &graph);
-    struct ulp_model *model = load_proto(&message);
+    scoped_model *model = load_proto(&message);
     const struct ulp_graph *top = model->graph;
     ck_assert_str_eq(node_names(top), "producer if1");
     const struct ulp_graph *mid = ulp_node_attribute(&top->nodes[1], "then_branch")->graph;
@@ -169,7 +164,6 @@ TEST(captures_pass_every_level)
     value = &top->values[value->outer];
     ck_assert(strcmp(value->name, "late") == 0 && value->producer == 0);
     ck_assert_str_eq(mid->values[mid->nodes[0].inputs[0]].name, "flag");
-    ulp_model_free(model);
 }
 
 /* The cycle goes through a subgraph's capture. */
@@ -332,7 +326,6 @@ TEST(declarations_out_of_range)
     graph = identity_graph();
     proto_message(&graph, GRAPH_INPUT, &value);
     message = proto_model(8, 13, &graph);
-    struct ulp_model *model = load_proto(&message);
+    scoped_model *model = load_proto(&message);
     ck_assert_str_eq(model->graph->values[model->graph->inputs[1]].container, "sequence");
-    ulp_model_free(model);
 }

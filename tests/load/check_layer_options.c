@@ -1,6 +1,4 @@
 /* trtexec's --layerPrecisions and --layerOutputTypes: what trtexec makes of a text. */
-#include <string.h>
-
 #include "data/layer_options.h"
 #include "tests/support/test.h"
 
@@ -106,7 +104,7 @@ TEST(writing)
 {
     static const char *const names[] = {"a", "/b/c:0", "x,y", "it's, 'so'*", "*", ",", "n,"};
     const size_t count = sizeof names / sizeof *names;
-    struct ulp_text text = {0};
+    scoped_text text = {0};
     for (size_t i = 0; i < count; i++)
         ulp_layer_option_add(&text, names[i], ULP_TYPE_FLOAT);
     ck_assert(!text.failed);
@@ -117,7 +115,6 @@ TEST(writing)
         ck_assert_int_eq(options.items[i].pattern, i >= 2);
     }
     ck_assert_str_eq(options.items[2].name, "x*y");
-    ulp_text_free(&text);
 }
 
 TEST_MAIN("layer options", 0)

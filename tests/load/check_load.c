@@ -1,7 +1,5 @@
 #include "load_test.h"
 
-#include <string.h>
-
 struct ulp_model *load_proto(struct proto *model)
 {
     struct ulp_model *out;

@@ -1,9 +1,4 @@
 /* npy against bytes written here by hand. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "data/data.h"
 #include "npy_file.h"
@@ -64,13 +59,12 @@ TEST_LOOP(every_dtype_and_order, 0, dtype_count)
                  : bytes == 1 ? '|'
                               : '<',
                  dtypes[_i].kind, dtypes[_i].bytes, fortran ? "True" : "False");
-        struct ulp_tensor tensor = parse_good(npy(version, literal, raw, 6 * bytes));
+        scoped_tensor tensor = parse_good(npy(version, literal, raw, 6 * bytes));
         ck_assert_int_eq(tensor.type, dtypes[_i].type);
         ck_assert(tensor.rank == 2 && tensor.dims[0] == 2 && tensor.dims[1] == 3);
         for (size_t i = 0; i < 6; i++)
             ck_assert_msg(ulp_tensor_get(&tensor, i) == dtypes[_i].values[i],
                           "variant %d element %zu: %a", variant, i, ulp_tensor_get(&tensor, i));
-        ulp_tensor_free(&tensor);
     }
 }
 
@@ -89,10 +83,9 @@ TEST(header_spellings)
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (), }", 0, 1},
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        struct ulp_tensor tensor = parse_good(npy(1, good[i].literal, "\1\2\3\4", good[i].count));
+        scoped_tensor tensor = parse_good(npy(1, good[i].literal, "\1\2\3\4", good[i].count));
         ck_assert_int_eq(tensor.rank, good[i].rank);
         ck_assert_uint_eq(tensor.count, good[i].count);
-        ulp_tensor_free(&tensor);
     }
 }
 
@@ -149,12 +142,11 @@ TEST_LOOP(bad_headers_are_explained, 0, sizeof bad_npy / sizeof bad_npy[0])
     static const char zeros[64];
     struct ulp_tensor tensor;
     struct ulp_error error = {0};
-    struct proto file = npy(bad_npy[_i].version, bad_npy[_i].literal, zeros, bad_npy[_i].bytes);
+    scoped_proto file = npy(bad_npy[_i].version, bad_npy[_i].literal, zeros, bad_npy[_i].bytes);
     ck_assert_int_eq(ulp_npy_parse(&tensor, file.data, file.count, NULL, &error),
                      bad_npy[_i].status);
     ck_assert_msg(strstr(error.message, bad_npy[_i].text) != NULL, "%s", error.message);
     ck_assert_ptr_null(tensor.data);
-    proto_free(&file);
 }
 
 /* Whatever NaN a processor makes, one pattern is in the file; numbers beside it are as they are. */
@@ -192,12 +184,12 @@ TEST(every_nan_is_one)
 TEST(damaged_npy)
 {
     static const float elements[6];
-    struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }",
+    scoped_proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }",
                             elements, sizeof elements);
     for (uint64_t seed = 0; seed < test_count(1000, 20000) + file.count; seed++) {
         size_t count = seed;
-        uint8_t *damaged = NULL;
-        struct ulp_tensor tensor;
+        SCOPED_MEMORY uint8_t *damaged = NULL;
+        scoped_tensor tensor = {0};
         if (seed < file.count && (damaged = malloc(count + 1)))
             memcpy(damaged, file.data, count);
         else
@@ -205,10 +197,7 @@ TEST(damaged_npy)
         enum ulp_status status = ulp_npy_parse(&tensor, damaged, count, NULL, NULL);
         ck_assert(status == ULP_OK || status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED);
         ck_assert(seed >= file.count || status != ULP_OK);
-        ulp_tensor_free(&tensor);
-        free(damaged);
     }
-    proto_free(&file);
 }
 
 TEST_SUITE("npy", 60)

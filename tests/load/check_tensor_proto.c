@@ -1,10 +1,6 @@
 /* TensorProto: every element type in every field it may lie in, and what is refused. */
 #include "load_test.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "number/round/round.h"
 #include "tensor/stored.h"
 
@@ -13,10 +9,9 @@ static const int64_t no_dims[1] = {0};
 static struct ulp_tensor parse(struct proto *tensor)
 {
     struct ulp_tensor out;
-    char *name;
+    SCOPED_MEMORY char *name = NULL;
     ck_ok(ulp_tensor_parse(&out, &name, tensor->data, tensor->count, NULL, &why));
     ck_assert_str_eq(name, "t");
-    free(name);
     proto_free(tensor);
     return out;
 }
@@ -63,9 +58,9 @@ static void check_every_code(int type, const char *format_name)
     ck_ok(ulp_format_find(format_name, &format, &why));
     int bytes = format.storage_bits / 8;
     size_t count = (size_t)1 << format.storage_bits;
-    float *expected = malloc(count * sizeof *expected);
-    unsigned char *raw = malloc(count * (size_t)bytes);
-    int64_t *numbers = malloc(count * sizeof *numbers);
+    SCOPED_MEMORY float *expected = malloc(count * sizeof *expected);
+    SCOPED_MEMORY unsigned char *raw = malloc(count * (size_t)bytes);
+    SCOPED_MEMORY int64_t *numbers = malloc(count * sizeof *numbers);
     ck_assert(expected && raw && numbers);
     for (size_t i = 0; i < count; i++) {
         expected[i] = (float)ulp_format_decode(&format, (uint32_t)i);
@@ -76,16 +71,11 @@ static void check_every_code(int type, const char *format_name)
     struct ulp_tensor one = parse_raw(type, (int64_t)count - 1, raw, (count - 1) * (size_t)bytes);
     check_floats(&one, expected, count - 1);
     ulp_tensor_free(&one);
-    struct ulp_tensor from_raw = parse_raw(type, (int64_t)count, raw, count * (size_t)bytes);
-    struct ulp_tensor from_typed =
+    scoped_tensor from_raw = parse_raw(type, (int64_t)count, raw, count * (size_t)bytes);
+    scoped_tensor from_typed =
         parse_typed(type, (int64_t)count, TENSOR_INT32S, numbers, count, true);
     check_floats(&from_raw, expected, count);
     check_floats(&from_typed, expected, count);
-    ulp_tensor_free(&from_raw);
-    ulp_tensor_free(&from_typed);
-    free(expected);
-    free(raw);
-    free(numbers);
 }
 
 TEST(every_code_of_small_floats)
@@ -128,9 +118,8 @@ TEST(known_values_of_small_floats)
     static const float e2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
                                    -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
     static const unsigned char raw[8] = {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
-    struct ulp_tensor tensor = parse_raw(ULP_TYPE_FLOAT4E2M1, 16, raw, sizeof raw);
+    scoped_tensor tensor = parse_raw(ULP_TYPE_FLOAT4E2M1, 16, raw, sizeof raw);
     check_floats(&tensor, e2m1, 16);
-    ulp_tensor_free(&tensor);
 }
 
 static void check_ints(struct ulp_tensor *tensor, const int64_t *expected, size_t count,
@@ -329,7 +318,7 @@ TEST(strings_and_complex_are_described_only)
 {
     static const int64_t two = 2;
     static const float pairs[4];
-    struct proto tensor = proto_tensor("t", ULP_TYPE_STRING, 1, &two);
+    scoped_proto tensor = proto_tensor("t", ULP_TYPE_STRING, 1, &two);
     proto_text(&tensor, TENSOR_STRINGS, "a");
     proto_bytes(&tensor, TENSOR_STRINGS, "\0b", 2);
     struct proto message = model_with_tensor(&tensor);
@@ -352,7 +341,6 @@ TEST(strings_and_complex_are_described_only)
     proto_text(&tensor, TENSOR_STRINGS, "b");
     ck_assert_int_eq(ulp_tensor_parse(&out, &name, tensor.data, tensor.count, NULL, &error),
                      ULP_ERROR_UNSUPPORTED);
-    proto_free(&tensor);
 }
 
 /* indices: count of them, of width coordinates (0: linear). */
@@ -381,10 +369,9 @@ TEST(sparse_initializers_become_dense)
     static const float expected[12] = {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 3};
     for (int width = 0; width <= 2; width += 2) {
         struct proto message = sparse_model(dims, 2, width ? pairs : linear, 3, width);
-        struct ulp_model *model = load_proto(&message);
+        scoped_model *model = load_proto(&message);
         ck_assert_int_eq(model->tensors[0]->rank, 2);
         check_floats(model->tensors[0], expected, 12);
-        ulp_model_free(model);
     }
     static const int64_t beyond[3] = {0, 5, 12}, crossed[6] = {0, 0, 1, 4, 2, 3},
                          huge[2] = {1 << 20, 1 << 20};
@@ -419,9 +406,8 @@ TEST(sparse_attributes_become_dense)
     proto_message(&node, NODE_ATTRIBUTE, &attribute);
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto message = proto_model(8, 13, &graph);
-    struct ulp_model *model = load_proto(&message);
+    scoped_model *model = load_proto(&message);
     const struct ulp_attribute *loaded = &model->graph->nodes[0].attributes[0];
     ck_assert_int_eq(loaded->kind, ULP_ATTRIBUTE_TENSOR);
     check_floats(loaded->tensor, expected, 6);
-    ulp_model_free(model);
 }

@@ -1,10 +1,5 @@
 /* Elementary functions in 53 bits: correctly rounded to nearest and to odd, on every instruction
  * set. Everything is compared with MPFR. */
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "number/function/function.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"
@@ -36,14 +31,13 @@ static bool same_double(double a, double b)
  * result is subnormal. */
 static double compute_by_mpfr(enum ulp_primitive primitive, double a, double b, int precision)
 {
-    mpfr_t x, y, z;
+    scoped_mpfr x, y, z;
     mpfr_init2(z, precision);
     mpfr_inits2(53, x, y, (mpfr_ptr)0);
     mpfr_set_d(x, a, MPFR_RNDN);
     mpfr_set_d(y, b, MPFR_RNDN);
     oracle_compute(primitive, z, x, y, y);
     const double result = mpfr_get_d(z, MPFR_RNDN);
-    mpfr_clears(x, y, z, (mpfr_ptr)0);
     return result;
 }
 

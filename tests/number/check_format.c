@@ -1,7 +1,4 @@
 /* Formats by name and their bit patterns, against tables made by counting. */
-#include <math.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "number/round/round.h"
 #include "tests/support/test.h"

@@ -5,10 +5,7 @@
  * and err by a few units in 2^-53: where that leaves one float possible it is the answer, elsewhere
  * MPFR says. ULPSCOPE_TEST_LONG=1 checks 2^26 arguments of each function, ULPSCOPE_TEST_LONG=full
  * all 2^32. */
-#include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "number/function/function.h"
 #include "number/round/round.h"
@@ -74,14 +71,13 @@ static bool same_float(float a, float b)
 
 static float round_by_mpfr(enum ulp_primitive primitive, float a, float b)
 {
-    mpfr_t x, y, z;
+    scoped_mpfr x, y, z;
     mpfr_init2(z, 64);
     mpfr_inits2(24, x, y, (mpfr_ptr)0);
     mpfr_set_flt(x, a, MPFR_RNDN);
     mpfr_set_flt(y, b, MPFR_RNDN);
     oracle_compute(primitive, z, x, y, y); /* to odd, so that mpfr_get_flt rounds once */
     const float result = mpfr_get_flt(z, MPFR_RNDN);
-    mpfr_clears(x, y, z, (mpfr_ptr)0);
     return result;
 }
 
@@ -223,7 +219,7 @@ TEST_LOOP(small_formats_exhaustively, 0, SMALL_FORMATS)
     const uint32_t patterns = UINT32_C(1) << rule.format.storage_bits;
     const uint32_t stride = test_long() ? 1 : (uint32_t)small->stride;
     static _Alignas(16) double in[ULP_STRIP], out[ULP_STRIP];
-    mpfr_t x, exact, want, got;
+    scoped_mpfr x, exact, want, got;
     mpfr_init2(exact, 64);
     mpfr_inits2(53, x, want, got, (mpfr_ptr)0);
     for (int k = 0; k < FUNCTIONS; k++) {
@@ -248,7 +244,6 @@ TEST_LOOP(small_formats_exhaustively, 0, SMALL_FORMATS)
             }
         }
     }
-    mpfr_clears(exact, x, want, got, (mpfr_ptr)0);
 }
 
 /* Operands that are not values of the format (an integer tensor's, say) are computed, not looked
@@ -262,7 +257,7 @@ TEST(strays_are_not_looked_up)
                                    1e30f,    0x1.004p-15f};
     enum { STRAYS = sizeof strays / sizeof strays[0] };
     float out[STRAYS];
-    mpfr_t x, exact, want, got;
+    scoped_mpfr x, exact, want, got;
     mpfr_init2(exact, 64);
     mpfr_inits2(53, x, want, got, (mpfr_ptr)0);
     for (int k = 0; k < FUNCTIONS; k++)
@@ -278,7 +273,6 @@ TEST(strays_are_not_looked_up)
                 ck_abort_msg("%s(%a) = %a", ulp_primitive_rows[functions[k].primitive].name,
                              (double)strays[i], (double)out[0]);
         }
-    mpfr_clears(exact, x, want, got, (mpfr_ptr)0);
 }
 
 /* The first use of a table by several threads at once: all get the values of one alone. */

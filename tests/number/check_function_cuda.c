@@ -1,9 +1,6 @@
 /* CUDA's functions: an H200's recordings (a sample in tests/data/unit, all in ULPSCOPE_TEST_DATA),
  * MPFR, and the same bits on every instruction set. The recordings of operators took no part in
  * fitting: that they follow is the test of the model. */
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/bits.h"
 #include "base/random.h"
 #include "number/function/cuda.h"
@@ -72,7 +69,7 @@ TEST_LOOP(results_are_the_recorded_ones, 0, FUNCTIONS *DISABLED)
 {
     const struct function *f = begin(_i);
     for (int file = 0; file < 2; file++) {
-        struct ulp_tensor_set set;
+        scoped_tensor_set set = {0};
         read_recording(&set, file);
         if (!set.count)
             continue;
@@ -83,7 +80,6 @@ TEST_LOOP(results_are_the_recorded_ones, 0, FUNCTIONS *DISABLED)
         for (size_t first = 0; first < x->count; first += ULP_STRIP)
             compare_results(f, (const float *)x->data + first, (const float *)y->data + first,
                             x->count - first < ULP_STRIP ? x->count - first : ULP_STRIP);
-        ulp_tensor_set_free(&set);
     }
 }
 
@@ -114,7 +110,7 @@ TEST_LOOP(units_give_every_recorded_result, 0, 6)
                 {"mufu/tanh_near.npz", tanh, run_tanh},
                 {"mufu/tanh_edge.npz", tanh, run_tanh},
                 {"mufu/tanh_far.npz", tanh, run_tanh}};
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     ck_ok(ulp_tensor_set_read(test_data(rows[_i].path), NULL, &set, &why));
     const struct ulp_tensor *ulps = ulp_tensor_set_find(&set, "ulps");
     const struct ulp_tensor *spacing = ulp_tensor_set_find(&set, "step");
@@ -136,13 +132,12 @@ TEST_LOOP(units_give_every_recorded_result, 0, 6)
                       (double)x[i], (double)y[i], (double)ulp_float_from(wanted));
         }
     }
-    ulp_tensor_set_free(&set);
 }
 
 /* The library's function at 100 bits; sigmoid, which MPFR lacks, at 200. */
 static void compute_exactly(const struct function *f, mpfr_t out, float x)
 {
-    mpfr_t t;
+    scoped_mpfr t;
     mpfr_init2(t, 200);
     mpfr_set_flt(t, f->primitive == ULP_PRIMITIVE_SIGMOID ? -x : x, MPFR_RNDN);
     if (f->primitive == ULP_PRIMITIVE_ERF)
@@ -158,7 +153,6 @@ static void compute_exactly(const struct function *f, mpfr_t out, float x)
         mpfr_ui_div(t, 1, t, MPFR_RNDN);
     }
     mpfr_set(out, t, MPFR_RNDN);
-    mpfr_clear(t);
 }
 
 /* erf: recordings err by up to 0.993 ulps, the model between them by up to 1.10; exp 1.84, sigmoid
@@ -291,7 +285,7 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
                          struct ulp_tensor *in, struct ulp_tensor *out)
 {
     static const int numbers[] = {0};
-    struct ulp_arena *arena;
+    scoped_arena *arena = NULL;
     struct ulp_bound bound;
     const struct ulp_tensor *inputs[] = {in};
     const struct ulp_node node = {.name = op,
@@ -313,7 +307,6 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
                             .scratch = arena};
     ck_ok(ulp_call_run(&call, &why));
     ulp_unbind(&bound);
-    ulp_arena_free(arena);
 }
 
 /* Outputs that differ. A recording of fewer than all patterns is of every so many. */
@@ -323,7 +316,7 @@ static size_t count_others(const char *op, const char *name, const struct ulp_te
     arithmetic = test_arithmetic(name);
     const size_t step = 65536 / recorded->count;
     const uint16_t *patterns = recorded->data;
-    struct ulp_tensor in, out;
+    scoped_tensor in = {0}, out = {0};
     const int64_t dims[] = {(int64_t)recorded->count};
     ck_assert_uint_eq(recorded->element_bytes, 2);
     ck_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &why));
@@ -336,8 +329,6 @@ static size_t count_others(const char *op, const char *name, const struct ulp_te
                      wanted = ulp_format_decode(&arithmetic.storage, patterns[i]);
         others += !same_float((float)got, (float)wanted);
     }
-    ulp_tensor_free(&in);
-    ulp_tensor_free(&out);
     return others;
 }
 
@@ -345,7 +336,7 @@ static size_t count_others(const char *op, const char *name, const struct ulp_te
 TEST(operators_follow)
 {
     for (int file = 0; file < 2; file++) {
-        struct ulp_tensor_set set;
+        scoped_tensor_set set = {0};
         read_recording(&set, file);
         if (!set.count)
             continue;
@@ -365,7 +356,6 @@ TEST(operators_follow)
         ck_assert_uint_eq(count_others("Sigmoid", "bf16",
                                        ulp_tensor_set_find(&set, "torch.bf16.sigmoid")),
                           0);
-        ulp_tensor_set_free(&set);
     }
 }
 

@@ -1,9 +1,7 @@
 /* number/function/math.h against MPFR with 300 bits: that value, rounded to double once more, is
  * the answer. (C libraries' functions of long double are no oracle: musl's expm1l is off by half a
  * unit of double.) */
-#include <math.h>
 #include <mpfr.h>
-#include <string.h>
 
 #include "base/random.h"
 #include "number/function/math.h"
@@ -36,26 +34,24 @@ static const struct function {
 /* mpfr_get_d rounds to subnormals, too. */
 static double round_unary(unary *exact, double x)
 {
-    mpfr_t in, out;
+    scoped_mpfr in, out;
     mpfr_init2(in, 53);
     mpfr_init2(out, 300);
     mpfr_set_d(in, x, MPFR_RNDN);
     exact(out, in, MPFR_RNDN);
     const double rounded = mpfr_get_d(out, MPFR_RNDN);
-    mpfr_clears(in, out, (mpfr_ptr)0);
     return rounded;
 }
 
 static double round_binary(binary *exact, double x, double y)
 {
-    mpfr_t a, b, out;
+    scoped_mpfr a, b, out;
     mpfr_inits2(53, a, b, (mpfr_ptr)0);
     mpfr_init2(out, 300);
     mpfr_set_d(a, x, MPFR_RNDN);
     mpfr_set_d(b, y, MPFR_RNDN);
     exact(out, a, b, MPFR_RNDN);
     const double rounded = mpfr_get_d(out, MPFR_RNDN);
-    mpfr_clears(a, b, out, (mpfr_ptr)0);
     return rounded;
 }
 

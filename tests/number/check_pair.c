@@ -1,11 +1,5 @@
 /* Elementary functions of pairs of doubles: within the bound that is said with each of them, judged
  * by MPFR at 400 bits, and with the same bits on every instruction set. */
-#include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/cpu.h"
 #include "number/function/pair.h"
 #include "strip_oracle.h"

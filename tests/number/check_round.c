@@ -2,10 +2,6 @@
  * its patterns; the numbers that round to one value are an interval between boundaries that follow
  * from the mode alone. So the loops are compared on all 2^32 floats with no second rounding
  * routine. Larger formats, with the MPFR oracle, and stochastic rounding: tests/round. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "round/round_test.h"
 

@@ -1,8 +1,5 @@
 /* Strips: one table-driven conformance test over arithmetics x primitives against the oracle, in
  * place too. */
-#include <math.h>
-#include <string.h>
-
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 #include "number/strip.h"
@@ -121,7 +118,7 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
     const void *a = operands.strips[0], *b = arity > 1 ? operands.strips[1] : NULL,
                *c = arity > 2 ? operands.strips[2] : NULL;
     run(rule, result, a, b, c, n, place);
-    mpfr_t exact, want, got;
+    scoped_mpfr exact, want, got;
     mpfr_init2(exact, oracle_precision(primitive));
     mpfr_inits2(rule->carrier == ULP_STRIP_MPFR ? rule->precision : 53, want, got, (mpfr_ptr)0);
     for (size_t i = 0; i < n; i++) {
@@ -164,7 +161,6 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
                              ulp_primitive_rows[primitive].name, i);
         }
     }
-    mpfr_clears(exact, want, got, (mpfr_ptr)0);
 }
 
 TEST_LOOP(every_primitive_rounds_once, 0, ARITHMETICS)

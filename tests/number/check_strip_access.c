@@ -1,8 +1,5 @@
 /* Loading, storing, constants and spreading: every element of memory into every carrier and back,
  * with at most one rounding. */
-#include <math.h>
-#include <string.h>
-
 #include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
@@ -110,7 +107,7 @@ static void fill_tensor(struct ulp_tensor *tensor, uint64_t *state)
 {
     static const double specials[] = {0,         -0.0,     INFINITY, -INFINITY, NAN,   1,
                                       0x1p-1074, 0x1p-149, 65520,    3e38,      -1e300};
-    mpfr_t x;
+    scoped_mpfr x;
     mpfr_init2(x, WIDE_PRECISION);
     for (size_t i = 0; i < COUNT; i++) {
         random_wide(x, state);
@@ -140,7 +137,6 @@ static void fill_tensor(struct ulp_tensor *tensor, uint64_t *state)
                               : random >> random % 60);
         }
     }
-    mpfr_clear(x);
 }
 
 /* Does the rule's carrier hold x? */
@@ -149,14 +145,13 @@ static bool carries(const struct ulp_strip_rule *rule, const mpfr_t x)
     struct ulp_format format = rule->format;
     if (rule->carrier != ULP_STRIP_MPFR)
         ulp_format_find(rule->carrier == ULP_STRIP_FLOAT ? "fp32" : "fp64", &format, NULL);
-    mpfr_t y;
+    scoped_mpfr y;
     mpfr_init2(y, rule->carrier == ULP_STRIP_MPFR ? rule->precision : 53);
     if (rule->carrier == ULP_STRIP_MPFR)
         mpfr_set(y, x, MPFR_RNDN);
     else
         ulp_round_mpfr(&format, ULP_ROUND_NEAREST_EVEN, y, x, 0, 0, 0);
     const bool same = oracle_same(x, y);
-    mpfr_clear(y);
     return same;
 }
 
@@ -189,7 +184,7 @@ TEST_LOOP(loads_are_exact_or_rounded_once, 0, ARITHMETICS)
 {
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     uint64_t state = 17;
-    mpfr_t x, want, got;
+    scoped_mpfr x, want, got;
     mpfr_init2(x, WIDE_PRECISION);
     mpfr_inits2(rule.carrier == ULP_STRIP_MPFR ? rule.precision : 53, want, got, (mpfr_ptr)0);
     /* what files hold is decoded before strips see it: tests/tensor/check_tensor.c */
@@ -217,7 +212,6 @@ TEST_LOOP(loads_are_exact_or_rounded_once, 0, ARITHMETICS)
                 }
             }
         }
-    mpfr_clears(x, want, got, (mpfr_ptr)0);
 }
 
 static const char *const storages[] = {NULL,   "fp32",   "fp16",     "bf16",   "fp8-e4m3",
@@ -246,7 +240,7 @@ static void check_store(const char *name, const struct ulp_strip_rule *rule,
         return;
     struct ulp_tensor tensor = make_tensor(element, memory);
     struct addressing a;
-    mpfr_t x, want, got;
+    scoped_mpfr x, want, got;
     make_addressing(&a, way, state);
     mpfr_init2(x, rule->carrier == ULP_STRIP_MPFR ? rule->precision : 53);
     mpfr_inits2(WIDE_PRECISION, want, got, (mpfr_ptr)0);
@@ -276,7 +270,6 @@ static void check_store(const char *name, const struct ulp_strip_rule *rule,
             ck_abort_msg("%s", text);
         }
     }
-    mpfr_clears(x, want, got, (mpfr_ptr)0);
 }
 
 TEST_LOOP(stores_round_once, 0, ARITHMETICS + 3)
@@ -329,7 +322,7 @@ TEST(floats_store_as_integers_toward_zero)
         for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
             const struct ulp_strip_rule rule = oracle_rule(carriers[c]);
             struct ulp_tensor tensor = make_tensor(rows[k].element, memory);
-            mpfr_t x;
+            scoped_mpfr x;
             tensor.type = rows[k].type;
             mpfr_init2(x, 64);
             mpfr_set_d(x, rows[k].in, MPFR_RNDN);
@@ -343,7 +336,6 @@ TEST(floats_store_as_integers_toward_zero)
             if (got != rows[k].out)
                 ck_abort_msg("%s: %g stored as %lld, expected %lld", carriers[c], rows[k].in,
                              (long long)got, (long long)rows[k].out);
-            mpfr_clear(x);
         }
 }
 
@@ -375,7 +367,7 @@ TEST_LOOP(constants_round_once, 0, ARITHMETICS)
         "448",
         "464.0000001"};
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
-    mpfr_t exact, want, got;
+    scoped_mpfr exact, want, got;
     mpfr_init2(exact, ORACLE_PRECISION);
     mpfr_inits2(rule.carrier == ULP_STRIP_MPFR ? rule.precision : 53, want, got, (mpfr_ptr)0);
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
@@ -391,14 +383,13 @@ TEST_LOOP(constants_round_once, 0, ARITHMETICS)
                 ck_abort_msg("%s: constant %s at %zu", arithmetics[_i], texts[k], i);
         }
     }
-    mpfr_clears(exact, want, got, (mpfr_ptr)0);
 }
 
 TEST_LOOP(spread_repeats_one_element, 0, ARITHMETICS)
 {
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     uint64_t state = 3;
-    mpfr_t x, got;
+    scoped_mpfr x, got;
     mpfr_inits2(rule.carrier == ULP_STRIP_MPFR ? rule.precision : 53, x, got, (mpfr_ptr)0);
     for (size_t i = 0; i < COUNT; i++) {
         oracle_operand(x, &rule.format, &state, ORACLE_SPECIALS);
@@ -413,5 +404,4 @@ TEST_LOOP(spread_repeats_one_element, 0, ARITHMETICS)
         strip_get(&rule, memory, i, got);
         ck_assert(oracle_same(got, x));
     }
-    mpfr_clears(x, got, (mpfr_ptr)0);
 }

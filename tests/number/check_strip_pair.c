@@ -1,10 +1,7 @@
 /* The pair carrier: every primitive is within the bound that it gives of MPFR's result, for
  * operands as they are and for what they may be within their own errors; what it calls exact is;
  * decisions are MPFR's or unknown; and bits are the same without fused steps and vectors. */
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/machine/cpu.h"
 #include "base/machine/thread.h"
@@ -99,7 +96,7 @@ static void check_result(enum ulp_primitive p, const struct ulp_strip_pair *a,
                          const struct ulp_strip_pair *b, const struct ulp_strip_pair *y,
                          const mpfr_t wanted, bool signs)
 {
-    mpfr_t got, apart;
+    scoped_mpfr got, apart;
     mpfr_inits2(ORACLE_PRECISION, got, apart, (mpfr_ptr)0);
     bool good = y->error == INFINITY;
     if (!good && y->error >= 0) {
@@ -113,7 +110,6 @@ static void check_result(enum ulp_primitive p, const struct ulp_strip_pair *a,
     }
     if (!good)
         report(p, a, b, y, wanted);
-    mpfr_clears(got, apart, (mpfr_ptr)0);
 }
 
 /* Functions to what is far below a pair's least low part. */
@@ -368,7 +364,7 @@ TEST(stores_note_what_is_open)
         {ULP_ELEMENT_BOOL, ULP_TYPE_BOOL, NULL, {0x1p-200, 0, 0x1p-300}, 1, 0},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct ulp_tensor out;
+        scoped_tensor out = {0};
         struct ulp_format storage;
         ck_ok(ulp_tensor_create(&out, rows[r].type, rows[r].element, 0, 0, NULL, &why));
         if (rows[r].storage)
@@ -380,7 +376,6 @@ TEST(stores_note_what_is_open)
         const double stored = ulp_tensor_get(&out, 0);
         ck_assert_msg(noted == rows[r].noted, "row %zu: %zu noted", r, noted);
         ck_assert_msg(noted || stored == rows[r].stored, "row %zu: %a", r, stored);
-        ulp_tensor_free(&out);
     }
 }
 

@@ -1,8 +1,5 @@
 /* Reductions against their definition, level by level, with every step rounded by the oracle;
  * independence of how the elements are cut into strips. Integers against 128-bit arithmetic. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "number/strip.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"
@@ -31,11 +28,10 @@ static void step(const struct ulp_strip_rule *rule, enum ulp_reduction kind, mpf
 {
     static const enum ulp_primitive primitive[] = {ULP_PRIMITIVE_ADD, ULP_PRIMITIVE_MAX,
                                                    ULP_PRIMITIVE_MIN, ULP_PRIMITIVE_MUL};
-    mpfr_t exact;
+    scoped_mpfr exact;
     mpfr_init2(exact, ORACLE_PRECISION);
     oracle_compute(primitive[kind], exact, a, b, b);
     oracle_round(rule, a, exact, 0, 0);
-    mpfr_clear(exact);
 }
 
 /* The definition: tree[0] becomes the result. */
@@ -90,7 +86,7 @@ static void run_fold(const struct ulp_strip_rule *rule, enum ulp_reduction kind,
                                             .block = block,
                                             .parts = block,
                                             .group = block / 8 ? 8 : 1};
-    struct ulp_reduction_state *reduction = calloc(1, ulp_reduction_bytes(rule, how));
+    SCOPED_MEMORY struct ulp_reduction_state *reduction = calloc(1, ulp_reduction_bytes(rule, how));
     ck_assert_ptr_nonnull(reduction);
     ulp_reduction_begin(reduction, rule, kind, how);
     for (size_t i = 0; i < n;) {
@@ -101,7 +97,6 @@ static void run_fold(const struct ulp_strip_rule *rule, enum ulp_reduction kind,
         i += length;
     }
     ulp_reduction_end(reduction, result);
-    free(reduction);
 }
 
 static void make_values(const struct ulp_strip_rule *rule, uint64_t *state, size_t n, bool specials)
@@ -128,7 +123,7 @@ TEST_LOOP(folds_follow_their_definition, 0, DETERMINISTIC)
     static const size_t counts[] = {1, 2, 3, 5, 7, 8, 9, 31, 64, 100, 513, 700};
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     uint64_t state = 5;
-    mpfr_t got;
+    scoped_mpfr got;
     mpfr_init2(got, rule.carrier == ULP_STRIP_MPFR ? rule.precision : 53);
     for (int kind = 0; kind < ULP_REDUCTION_COUNT; kind++)
         for (int order = 0; order < 4; order++)
@@ -153,7 +148,6 @@ TEST_LOOP(folds_follow_their_definition, 0, DETERMINISTIC)
                                  mpfr_get_d(tree[0], MPFR_RNDN));
                 free_values(n);
             }
-    mpfr_clear(got);
 }
 
 TEST_LOOP(folds_do_not_depend_on_the_cuts, 0, ARITHMETICS)
@@ -183,7 +177,7 @@ TEST(empty_folds)
             for (int order = 0; order < 4; order++) {
                 const struct ulp_strip_rule rule = oracle_rule(arithmetics[a]);
                 uint64_t state = 0;
-                mpfr_t got, want;
+                scoped_mpfr got, want;
                 mpfr_inits2(64, got, want, (mpfr_ptr)0);
                 mpfr_set_d(want, neutral[kind], MPFR_RNDN);
                 oracle_round(&rule, want, want, 0, 0);
@@ -192,7 +186,6 @@ TEST(empty_folds)
                 strip_get(&rule, out, 0, got);
                 if (!oracle_same(got, want))
                     ck_abort_msg("%s, kind %d", arithmetics[a], kind);
-                mpfr_clears(got, want, (mpfr_ptr)0);
             }
     const struct ulp_strip_rule rule = ulp_strip_rule_integer(ULP_TYPE_INT32);
     static const int64_t ends[ULP_REDUCTION_COUNT] = {0, INT32_MIN, INT32_MAX, 1};

@@ -1,9 +1,5 @@
 /* Reductions of windows against their definition, one primitive of the strip tables after the
  * other: every bit, whatever the vectors and the lengths. NaN is NaN. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/cpu.h"
 #include "number/strip/windows.h"
 #include "strip_oracle.h"
@@ -78,7 +74,8 @@ TEST_LOOP(windows_are_their_primitives, 0, 6)
                 largest = offset[t] > largest ? offset[t] : largest;
             }
             const size_t count = (size_t)largest + (n - 1) * stride + 1;
-            char *data = malloc(count * bytes); /* exact: sanitizers see what is read behind it */
+            SCOPED_MEMORY char *data =
+                malloc(count * bytes); /* exact: sanitizers see what is read behind it */
             ck_assert_ptr_nonnull(data);
             fill(doubles, data, count, &state);
             for (size_t t = 0; t < offset_count; t++) {
@@ -98,7 +95,6 @@ TEST_LOOP(windows_are_their_primitives, 0, 6)
                                          offset_count, stride, n);
             check_same(doubles, out, want, n, n);
             ck_assert_int_eq(((const unsigned char *)out)[n * bytes], 0x55);
-            free(data);
         }
 }
 

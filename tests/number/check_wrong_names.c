@@ -1,7 +1,4 @@
 /* Names that are no arithmetic's: what is said of them. */
-#include <string.h>
-#include <ulpscope.h>
-
 #include "base/random.h"
 #include "tests/support/test.h"
 

@@ -1,7 +1,5 @@
 #include "strip_oracle.h"
 
-#include <math.h>
-
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 #include "tests/support/test.h"
@@ -28,7 +26,7 @@ static void make_odd(mpfr_t x, int ternary)
     }
     /* Toward zero was rounded: the next number away from zero is the other candidate, and one of
      * the two is odd. */
-    mpfr_t half;
+    scoped_mpfr half;
     mpfr_init2(half, mpfr_get_prec(x) - 1);
     if (mpfr_set(half, x, MPFR_RNDZ) == 0) { /* last bit 0 */
         if (mpfr_sgn(x) > 0)
@@ -36,7 +34,6 @@ static void make_odd(mpfr_t x, int ternary)
         else
             mpfr_nextbelow(x);
     }
-    mpfr_clear(half);
 }
 
 /* A significand of `bits` random bits, often with long runs of equal ones. */
@@ -66,7 +63,7 @@ void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state
     const int emin = format->emin < -1100 ? -150 : format->emin,
               emax = format->emax > 1100 ? 150 : format->emax;
     const int smallest = format->subnormals ? emin - format->precision + 1 : emin;
-    mpfr_t exact;
+    scoped_mpfr exact;
     mpfr_init2(exact, ORACLE_PRECISION);
     if (i < ORACLE_SPECIALS) {
         static const double values[10] = {0, 1, 2, 0.5, 3, INFINITY, NAN};
@@ -116,7 +113,6 @@ void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state
     /* Into the format; toward zero, so that nothing becomes infinite. */
     ulp_round_mpfr(format, mpfr_inf_p(exact) ? ULP_ROUND_NEAREST_EVEN : ULP_ROUND_TOWARD_ZERO, out,
                    exact, 0, 0, 0);
-    mpfr_clear(exact);
 }
 
 static int set_bool(mpfr_t out, bool value)
@@ -142,7 +138,7 @@ static int compute_modulo(mpfr_t out, const mpfr_t a, const mpfr_t b)
                               : mpfr_set(out, a, MPFR_RNDZ);
     }
     const mpfr_exp_t span = mpfr_get_exp(a) - mpfr_get_exp(b);
-    mpfr_t quotient;
+    scoped_mpfr quotient;
     mpfr_init2(quotient, (span > 0 ? span : 0) + 2 * ORACLE_PRECISION);
     mpfr_div(quotient, a, b, MPFR_RNDD);
     mpfr_floor(quotient, quotient);
@@ -151,7 +147,6 @@ static int compute_modulo(mpfr_t out, const mpfr_t a, const mpfr_t b)
     const int ternary = mpfr_zero_p(quotient)
                             ? mpfr_setsign(out, quotient, mpfr_signbit(b), MPFR_RNDZ)
                             : mpfr_set(out, quotient, MPFR_RNDZ);
-    mpfr_clear(quotient);
     return ternary;
 }
 
@@ -165,7 +160,7 @@ static int compute_sigmoid(mpfr_t out, const mpfr_t x)
         return set_bool(out, mpfr_sgn(x) > 0);
     if (mpfr_zero_p(x))
         return mpfr_set_d(out, 0.5, MPFR_RNDZ);
-    mpfr_t t, e;
+    scoped_mpfr t, e;
     mpfr_inits2(mpfr_get_prec(out) + 200, t, e, (mpfr_ptr)0);
     if (mpfr_sgn(x) > 0) {
         mpfr_div_2ui(t, x, 1, MPFR_RNDN);
@@ -178,7 +173,6 @@ static int compute_sigmoid(mpfr_t out, const mpfr_t x)
         mpfr_div(t, e, t, MPFR_RNDZ);
     }
     mpfr_set(out, t, MPFR_RNDZ);
-    mpfr_clears(t, e, (mpfr_ptr)0);
     return 1;
 }
 
@@ -189,7 +183,7 @@ static int compute_softplus(mpfr_t out, const mpfr_t x)
     if (mpfr_nan_p(x) || mpfr_inf_p(x))
         return mpfr_inf_p(x) && mpfr_sgn(x) < 0 ? mpfr_set_ui(out, 0, MPFR_RNDZ)
                                                 : mpfr_set(out, x, MPFR_RNDZ);
-    mpfr_t t;
+    scoped_mpfr t;
     mpfr_init2(t, mpfr_get_prec(out) + 200);
     mpfr_abs(t, x, MPFR_RNDN);
     mpfr_neg(t, t, MPFR_RNDN);
@@ -198,7 +192,6 @@ static int compute_softplus(mpfr_t out, const mpfr_t x)
     if (mpfr_sgn(x) > 0)
         mpfr_add(t, t, x, MPFR_RNDZ);
     mpfr_set(out, t, MPFR_RNDZ);
-    mpfr_clear(t);
     return 1;
 }
 

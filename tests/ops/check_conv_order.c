@@ -1,9 +1,5 @@
 /* The order in which a Conv on a matrix unit adds its products: recorded pixels of kernels of
  * cuDNN's, bit for bit. */
-#include <stdio.h>
-
-#include <ulpscope.h>
-
 #include "load/load.h"
 #include "tests/support/proto.h"
 #include "tests/support/test.h"
@@ -30,9 +26,8 @@ static struct ulp_model *make_model(const struct ulp_tensor *x, const struct ulp
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, -1, NULL);
     struct proto node = proto_node("Conv", "conv", "x w", "y");
     proto_message(&graph, GRAPH_NODE, &node);
-    struct proto bytes = proto_model(9, 20, &graph);
+    scoped_proto bytes = proto_model(9, 20, &graph);
     ck_ok(ulp_model_load_bytes("pixels.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
     return model;
 }
 
@@ -47,14 +42,11 @@ static void expect_recorded(const char *shape, const char *result, const char *a
 {
     const struct ulp_tensor *x = member(shape, "x"), *w = member(shape, "w"),
                             *y = member(shape, result);
-    struct ulp_model *model = make_model(x, w);
-    const struct ulp_arithmetic lane = test_arithmetic(arithmetic);
-    struct ulp_tensor_set inputs = {0}, outputs;
-    struct ulp_program *program;
+    scoped_model *model = make_model(x, w);
+    scoped_tensor_set inputs = {0}, outputs = {0};
     add_copy(&inputs, "x", x);
     add_copy(&inputs, "w", w);
-    const struct ulp_program_options options = {.inputs = &inputs};
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    scoped_program *program = test_plan(model, &inputs, arithmetic);
     ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &why));
     const struct ulp_tensor *ours = &outputs.items[0].tensor;
     ck_assert_uint_eq(ours->count, y->count);
@@ -62,10 +54,6 @@ static void expect_recorded(const char *shape, const char *result, const char *a
         ck_assert_msg(ulp_tensor_get(ours, i) == ulp_tensor_get(y, i),
                       "%s.%s: element %zu is %a in %s, recorded %a", shape, result, i,
                       ulp_tensor_get(ours, i), arithmetic, ulp_tensor_get(y, i));
-    ulp_tensor_set_free(&outputs);
-    ulp_tensor_set_free(&inputs);
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 static const struct {

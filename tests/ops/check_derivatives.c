@@ -2,11 +2,6 @@
  * compares the derivative that the row's own gates give going back (ops/trace/trace.h), along a
  * random direction v and for random cotangents g, with a central difference of the row in MPFR. A
  * row without a case fails; one that says that derivatives stop is listed. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "harness/rows.h"
 #include "number/mpfr_record.h"
@@ -76,7 +71,7 @@ static double shift(double x, struct drawn *d)
 /* The inputs at u + step * 2^STEP_LOG2 * v, in any lane: step 0 for FP64. */
 static void place_inputs(struct node_case *c, const struct ulp_bound *bound, int step)
 {
-    mpfr_t x, v;
+    scoped_mpfr x, v;
     mpfr_inits2(PRECISION, x, v, (mpfr_ptr)NULL);
     struct drawn points = {.key = 11}, directions = {.key = 22};
     for (size_t i = 0; i < c->node.input_count; i++) {
@@ -96,14 +91,13 @@ static void place_inputs(struct node_case *c, const struct ulp_bound *bound, int
             set(&c->inputs[i], k, x);
         }
     }
-    mpfr_clears(x, v, (mpfr_ptr)NULL);
 }
 
 /* sum of cotangents times the results, which are floats and finite. */
 static void add_results(mpfr_t sum, const struct ulp_tensor *outputs, size_t count, int sign)
 {
     struct drawn cotangents = {.key = 33};
-    mpfr_t y;
+    scoped_mpfr y;
     mpfr_init2(y, PRECISION);
     for (size_t o = 0; o < count; o++)
         for (size_t k = 0; k < outputs[o].count; k++) {
@@ -116,20 +110,19 @@ static void add_results(mpfr_t sum, const struct ulp_tensor *outputs, size_t cou
             mpfr_mul_d(y, y, g * sign, MPFR_RNDN);
             mpfr_add(sum, sum, y, MPFR_RNDN);
         }
-    mpfr_clear(y);
 }
 
 static double difference(const struct ulp_operator *row, const struct hint *hint)
 {
     struct ulp_arithmetic lane;
-    mpfr_t sum;
+    scoped_mpfr sum;
     mpfr_init2(sum, PRECISION);
     mpfr_set_zero(sum, 1);
     lane = test_arithmetic("mpfr:320");
     for (int sign = -1; sign <= 1; sign += 2) {
         struct node_case c;
         struct ulp_bound bound;
-        struct ulp_arena *arena;
+        scoped_arena *arena = NULL;
         struct ulp_tensor outputs[OUTPUTS];
         ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
         case_make(&c, row, hint, &lane);
@@ -140,11 +133,9 @@ static double difference(const struct ulp_operator *row, const struct hint *hint
         case_free_outputs(outputs);
         ulp_unbind(&bound);
         case_free(&c);
-        ulp_arena_free(arena);
     }
     mpfr_mul_2si(sum, sum, -STEP_LOG2 - 1, MPFR_RNDN);
     const double result = mpfr_get_d(sum, MPFR_RNDN);
-    mpfr_clear(sum);
     return result;
 }
 
@@ -210,7 +201,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
     for (size_t i = 0; i < c->node.input_count; i++) {
         if (!names[i].data)
             continue;
-        double *d = calloc(names[i].count + 1, sizeof *d);
+        SCOPED_MEMORY double *d = calloc(names[i].count + 1, sizeof *d);
         ck_assert_ptr_nonnull(d);
         ulp_trace_cotangents(trace, &names[i], 1, true, d);
         for (size_t k = 0; k < names[i].count && case_is_variable(c, bound, i); k++) {
@@ -221,7 +212,6 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
             sum += term;
             *size += fabs(term);
         }
-        free(d);
         ulp_tensor_free(&names[i]);
     }
     free(first);
@@ -245,7 +235,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     struct ulp_arithmetic lane;
     struct node_case c;
     struct ulp_bound bound;
-    struct ulp_arena *arena;
+    scoped_arena *arena = NULL;
     double size;
     bool named;
     lane = test_arithmetic(name);
@@ -271,7 +261,6 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     total->integers += chosen && !variable;
     ulp_unbind(&bound);
     case_free(&c);
-    ulp_arena_free(arena);
     return chosen;
 }
 

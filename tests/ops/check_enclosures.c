@@ -4,11 +4,6 @@
  * and none be NaN or infinite where it is bounded, no joint have a larger norm than it says, no
  * value be farther from what its affine form says for these inputs than the form's rest. What the
  * oracle is: the lanes' own arithmetic, which check_operators compares with MPFR. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "harness/rows.h"
 #include "ops/trace/gate.h"
@@ -92,7 +87,7 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
     struct ulp_error error;
     struct node_case c;
     struct ulp_bound bound;
-    struct ulp_arena *arena;
+    scoped_arena *arena = NULL;
     struct ulp_trace *trace;
     struct ulp_tensor named[OUTPUTS] = {{0}}, outputs[OUTPUTS];
     struct ulp_enclosure boxes[OUTPUTS] = {{0}};
@@ -146,7 +141,6 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
     ulp_trace_free(trace);
     ulp_unbind(&bound);
     case_free(&c);
-    ulp_arena_free(arena);
     return followed;
 }
 

@@ -5,9 +5,6 @@
  * Inputs are the same numbers in every arithmetic, so what differs is what the operator itself
  * rounds. Formulas, those inside kernels and after contractions included, are checked as watch.h
  * says. Other results obey the hint's bound (cases.h). */
-#include <math.h>
-#include <stdio.h>
-
 #include "base/machine/thread.h"
 #include "harness/rows.h"
 #include "harness/interval.h"
@@ -30,7 +27,7 @@ static struct totals {
 static bool run(const struct node_case *c, const struct ulp_operator *row,
                 const struct ulp_arithmetic *lane, struct ulp_tensor *outputs)
 {
-    struct ulp_arena *arena;
+    scoped_arena *arena = NULL;
     struct ulp_bound bound;
     struct ulp_error error = {0};
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
@@ -45,7 +42,6 @@ static bool run(const struct node_case *c, const struct ulp_operator *row,
         "%s since %d in %s: %s (a row without a case: add a hint in tests/ops/harness/hints.c)",
         row->name, row->since, lane->name, error.message);
     ulp_unbind(&bound);
-    ulp_arena_free(arena);
     return chosen;
 }
 
@@ -97,7 +93,7 @@ static void compare(const struct ulp_operator *row, const struct hint *hint,
                     const struct ulp_arithmetic *lane, const struct ulp_tensor *got,
                     const struct ulp_tensor *wanted, size_t output)
 {
-    mpfr_t value, reference;
+    scoped_mpfr value, reference;
     mpfr_inits2(INTERVAL_PRECISION, value, reference, (mpfr_ptr)0);
     ck_assert_msg(got->type == wanted->type && ulp_tensor_same_shape(got, wanted),
                   "%s since %d in %s: output %zu has another type or shape", row->name, row->since,
@@ -116,7 +112,6 @@ static void compare(const struct ulp_operator *row, const struct hint *hint,
                 bounded ? "within the bound" : "equal after one rounding");
     }
     *(bounded ? &total->bounded : &total->exact) += got->count;
-    mpfr_clears(value, reference, (mpfr_ptr)0);
 }
 
 static bool has_number(const struct ulp_tensor *outputs)
@@ -175,7 +170,7 @@ static void check_pairs(const struct ulp_operator *row, const struct hint *hint,
     total->noted_cases += !settled;
     for (size_t o = 0; o < c.node.output_count && settled; o++) {
         double size = hint && hint->steps > 0 ? hint->steps * hint->magnitude : 0;
-        mpfr_t value, wanted;
+        scoped_mpfr value, wanted;
         mpfr_inits2(INTERVAL_PRECISION, value, wanted, (mpfr_ptr)0);
         for (size_t i = 0; i < outputs[o].count; i++)
             size = fmax(size, isfinite(ulp_tensor_get(&reference[o], i))
@@ -192,7 +187,6 @@ static void check_pairs(const struct ulp_operator *row, const struct hint *hint,
                              row->name, row->since, o, i, mpfr_get_d(wanted, MPFR_RNDN),
                              mpfr_get_d(value, MPFR_RNDN));
         }
-        mpfr_clears(value, wanted, (mpfr_ptr)0);
     }
     case_free_outputs(outputs);
     case_free(&c);

@@ -1,10 +1,6 @@
 /* Every row of the operator table by itself: its texts parse, its formula parses, and a node that
  * gives what the row requires binds to it. Numbers are checked by ONNX's own cases
  * (tests/conformance). */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ops/bounds.h"
 #include "ops/call.h"
 #include "ops/ops_move.h"
@@ -137,8 +133,8 @@ TEST_LOOP(runs_are_moved_whole, 0, 7)
                   {1, 1, 0},      {0, 5, 0},     {3, 0, 1}};
     const size_t count = shapes[_i].count, run = shapes[_i].run, gap = shapes[_i].gap;
     const int64_t size = (int64_t)(2 + count * (run + gap));
-    struct ulp_pool *pool = test_pool(3);
-    struct ulp_tensor in, out;
+    scoped_pool *pool = test_pool(3);
+    scoped_tensor in = {0}, out = {0};
     ck_ok(ulp_tensor_create(&in, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &why));
     ck_ok(ulp_tensor_create(&out, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &why));
     for (size_t i = 0; i < in.count; i++) {
@@ -152,9 +148,6 @@ TEST_LOOP(runs_are_moved_whole, 0, 7)
         const int32_t wanted = r < count && at < run ? (int32_t)(1 + r * run + at) : -1;
         ck_expect(((int32_t *)out.data)[i] == wanted, "element %zu of shape %d", i, _i);
     }
-    ulp_tensor_free(&in);
-    ulp_tensor_free(&out);
-    ulp_pool_free(pool);
 }
 
 TEST_MAIN("ops", 60)

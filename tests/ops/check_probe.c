@@ -2,10 +2,6 @@
  * in the words of their formula. */
 #include "tests/support/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "formula/words.h"
 #include "ops/operator.h"
@@ -279,7 +275,7 @@ TEST(instructions_have_words)
     };
     static const char *const operands[] = {"x", "y", "z"}, *const outputs[] = {"o"};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct ulp_tape *tape;
+        scoped_tape *tape = NULL;
         ck_ok(ulp_tape_create(&tape, rows[r].text, operands, 3, outputs, 1, NULL, &why));
         for (size_t w = 0; w < 8 && rows[r].words[w]; w++) {
             bool found = false;
@@ -291,7 +287,6 @@ TEST(instructions_have_words)
             }
             ck_assert_msg(found, "%s: nothing is called %s", rows[r].text, rows[r].words[w]);
         }
-        ulp_tape_free(tape);
     }
 }
 

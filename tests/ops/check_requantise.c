@@ -4,8 +4,6 @@
 #include "tests/support/test.h"
 
 #include <gmp.h>
-#include <math.h>
-#include <stdint.h>
 
 #include "ops/product/requantise.h"
 

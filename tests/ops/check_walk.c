@@ -8,9 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -189,7 +186,7 @@ static bool is_possible(const struct node_case *c)
 static bool try(const struct ulp_operator *row, const struct node_case *c,
                 const struct ulp_arithmetic *lane)
 {
-    struct ulp_arena *arena;
+    scoped_arena *arena = NULL;
     struct ulp_bound bound;
     struct attempt a = {.bound = &bound,
                         .lane = lane,
@@ -208,7 +205,6 @@ static bool try(const struct ulp_operator *row, const struct node_case *c,
             good = run(&a, shapes);
     }
     ulp_unbind(&bound);
-    ulp_arena_free(arena);
     return good;
 }
 

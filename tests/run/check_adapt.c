@@ -2,8 +2,6 @@
  * the other's storage gives, whether or not the conversion was left out. */
 #include "tests/support/test.h"
 
-#include <math.h>
-
 #include "number/round/round.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
@@ -26,7 +24,7 @@ static void make_all(struct ulp_tensor *out, const struct ulp_format *format)
 static void check_pair(const struct ulp_format *from, const struct ulp_format *to)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_tensor all, given;
+    scoped_tensor all = {0}, given = {0};
     arithmetic = test_arithmetic("fp16");
     arithmetic.storage = *to;
     make_all(&all, from);
@@ -38,8 +36,6 @@ static void check_pair(const struct ulp_format *from, const struct ulp_format *t
                   "%a of %s in %s (subnormals %d): %a, not %a", x, from->name, to->name,
                   to->subnormals, y, wanted);
     }
-    ulp_tensor_free(&given);
-    ulp_tensor_free(&all);
 }
 
 TEST_LOOP(values_are_rounded_to_storage, 0, FORMATS)

@@ -3,9 +3,6 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/random.h"
 #include "number/round/round.h"
@@ -40,14 +37,12 @@ enum { VALUES = 6001 }; /* not a multiple of a block */
 static double round_by_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, double x,
                             uint64_t seed, uint64_t i)
 {
-    mpfr_t exact, out;
+    scoped_mpfr exact, out;
     mpfr_init2(exact, 53);
     mpfr_init2(out, 53);
     mpfr_set_d(exact, x, MPFR_RNDN);
     ulp_round_mpfr(format, rounding, out, exact, seed, 0, i);
     const double rounded = mpfr_get_d(out, MPFR_RNDN);
-    mpfr_clear(exact);
-    mpfr_clear(out);
     return rounded;
 }
 
@@ -200,14 +195,10 @@ static const char *const arithmetics[] = {
 static void run_model(const struct ulp_arithmetic *arithmetic, struct ulp_tensor_set *inputs,
                       struct ulp_tensor_set *outputs)
 {
-    struct ulp_model *model = onnx_text_load(13, "(float[2,5,70] a, float[70,9] b) => "
-                                                 "(float[2,5,9] y) { [MatMul] y = MatMul(a, b) }");
-    struct ulp_program *program;
-    const struct ulp_program_options options = {.inputs = inputs};
-    ck_ok(ulp_program_create(model, arithmetic, 1, &options, &program, &why));
+    scoped_model *model = onnx_text_load(13, "(float[2,5,70] a, float[70,9] b) => "
+                                             "(float[2,5,9] y) { [MatMul] y = MatMul(a, b) }");
+    scoped_program *program = test_plan_lanes(model, inputs, arithmetic, 1);
     ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, outputs, NULL, &why));
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 TEST_LOOP(products_are_those_of_a_model, 0, sizeof arithmetics / sizeof *arithmetics)
@@ -218,7 +209,7 @@ TEST_LOOP(products_are_those_of_a_model, 0, sizeof arithmetics / sizeof *arithme
     for (size_t i = 0; i < sizeof b / sizeof *b; i++)
         b[i] = (float)(ulp_random_uniform(2, i) - 0.5) * 0.25f;
     struct ulp_tensor in[2], copies[2], product;
-    struct ulp_tensor_set inputs = {0}, outputs;
+    scoped_tensor_set inputs = {0}, outputs = {0};
     const struct ulp_arithmetic arithmetic = test_arithmetic(arithmetics[_i]);
     wrap(&in[0], ULP_TYPE_FLOAT, 3, (int64_t[]){2, 5, 70}, a);
     wrap(&in[1], ULP_TYPE_FLOAT, 2, (int64_t[]){70, 9}, b);
@@ -232,8 +223,6 @@ TEST_LOOP(products_are_those_of_a_model, 0, sizeof arithmetics / sizeof *arithme
         ck_assert_msg(test_same_bits(&product, &outputs.items[0].tensor), "%s", arithmetic.name);
         ulp_tensor_free(&product);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&outputs);
 }
 
 TEST(integers_are_multiplied_exactly)

@@ -2,11 +2,6 @@
  * same graph written without control flow, and the iterations of a Loop or Scan are one row. */
 #include "tests/support/text_model.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/measure/metrics.h"
 #include "analysis/schedule/schedule.h"
 
@@ -78,7 +73,7 @@ static const char *const if_prefixes[] = {"", "if/", "if/inner/", NULL};
 
 TEST_LOOP(nodes_of_branches_are_those_of_the_flat_graph, 0, 4)
 {
-    struct ulp_audit nested, flat;
+    scoped_audit nested = {0}, flat = {0};
     const bool truth = _i % 2 == 0;
     text_audit(&nested_if, 1, 0, truth, _i < 2 ? 1 : 3, &nested);
     text_audit(truth ? &flat_then : &flat_else, 1, 0, truth, 1, &flat);
@@ -94,20 +89,16 @@ TEST_LOOP(nodes_of_branches_are_those_of_the_flat_graph, 0, 4)
         ck_assert(last->index < node->index && nested.lanes[l].first_decided < 0);
         ck_assert_str_eq(nested.lanes[l].outputs.outputs[0].name, "y");
     }
-    ulp_audit_free(&flat);
-    ulp_audit_free(&nested);
 }
 
 TEST(an_if_with_a_known_condition_is_its_branch)
 {
-    struct ulp_audit known, flat;
+    scoped_audit known = {0}, flat = {0};
     text_audit(&known_if, 1, 0, true, 1, &known);
     text_audit(&flat_then, 1, 0, true, 1, &flat);
     expect_flat(&known, &flat, if_prefixes);
     ck_assert_uint_eq(known.lanes[0].node_count, flat.lanes[0].node_count);
     ck_assert_str_eq(audit_node(&known, 0, "if/soft")->outputs[0].name, "z");
-    ulp_audit_free(&flat);
-    ulp_audit_free(&known);
 }
 
 /* A branch for other inputs than these, as exporters leave them: its product does not fit, and what
@@ -136,16 +127,11 @@ TEST(a_branch_that_does_not_fit_is_an_error_where_it_is_entered)
     ulp_audit_free(&flat);
     ulp_audit_free(&nested);
 
-    struct ulp_model *model = text_load(&misfit_if);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, false);
-    struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
-    struct ulp_error error;
-    ck_assert_int_eq(ulp_program_run(program, &inputs, NULL, NULL, 0, NULL, NULL, &error),
-                     ULP_ERROR_INPUT);
-    ck_assert_msg(strstr(error.message, "node misfit (MatMul)"), "%s", error.message);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    scoped_model *model = text_load(&misfit_if);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, false);
+    scoped_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
+    ck_fails(ULP_ERROR_INPUT, "node misfit (MatMul)",
+             ulp_program_run(program, &inputs, NULL, NULL, 0, NULL, NULL, &why));
 }
 
 /* Branches that give a captured value, a constant, and one value twice; straight to the graph's
@@ -172,17 +158,14 @@ TEST(branches_may_give_what_is_not_theirs)
 {
     struct ulp_tensor_set outputs[2];
     for (int known = 0; known < 2; known++) {
-        struct ulp_model *model = text_load(&aliases[known]);
-        struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+        scoped_model *model = text_load(&aliases[known]);
+        scoped_tensor_set inputs = text_inputs(model, 3, 0, true);
         struct ulp_program *program = text_plan(model, &inputs, 1, 1);
         ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs[known], NULL, &why));
         ck_assert_uint_eq(outputs[known].count, 5);
         ulp_program_free(program);
-        struct ulp_audit result;
+        scoped_audit result = {0};
         text_audit_samples(model, &inputs, 1, 1, &result);
-        ulp_audit_free(&result);
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
     for (size_t o = 0; o < 5; o++)
         ck_assert(test_same_bits(&outputs[0].items[o].tensor, &outputs[1].items[o].tensor));
@@ -255,7 +238,7 @@ TEST_LOOP(rounds_are_one_row, 0, 6)
     static const char *const names[][4] = {{"step", "add", "bend", "square"},
                                            {"step", "add", "bend", NULL},
                                            {"step", "add", "bend", NULL}};
-    struct ulp_audit nested, flat;
+    scoped_audit nested = {0}, flat = {0};
     struct text_graph by_hand = *texts[_i % 3][1];
     if (_i % 3 == 0) /* Concat needs its axis; the rows do not need Concat */
         by_hand.outputs = "t2", by_hand.nodes[12] = (struct text_node){0};
@@ -297,15 +280,13 @@ TEST_LOOP(rounds_are_one_row, 0, 6)
                   loop->outputs[1].introduced.max_abs == 0);
         ck_assert(nested.lanes[l].first_decided < 0 && nested.lanes[l].first_born < 0);
     }
-    ulp_audit_free(&flat);
-    ulp_audit_free(&nested);
 }
 
 /* Samples that take different branches, and several samples of a loop: means and worst over those
  * that ran a node. */
 TEST(samples_may_take_different_branches)
 {
-    struct ulp_model *model = text_load(&nested_if);
+    scoped_model *model = text_load(&nested_if);
     struct ulp_tensor_set samples[] = {text_inputs(model, 1, 0, false),
                                        text_inputs(model, 2, 0, true),
                                        text_inputs(model, 3, 0, true)};
@@ -332,12 +313,11 @@ TEST(samples_may_take_different_branches)
         ulp_tensor_set_free(&samples[s]);
     }
     ulp_audit_free(&all);
-    ulp_model_free(model);
 }
 
 TEST(reports_say_rounds)
 {
-    struct ulp_audit result;
+    scoped_audit result = {0};
     char text[100];
     size_t found = 0, lines = 0;
     text_audit(&looped, 5, 0, true, 1, &result);
@@ -361,26 +341,22 @@ TEST(reports_say_rounds)
     fclose(file);
     free(line);
     ck_assert_uint_eq(found, 5 * result.lane_count);
-    char *summary;
+    SCOPED_MEMORY char *summary = NULL;
     ck_ok(ulp_report_text(&result, 100, false, &summary, &why));
     for (const char *start = summary; *start; start += strcspn(start, "\n") + 1)
         ck_assert_uint_le(strcspn(start, "\n"), 100);
-    free(summary);
-    ulp_audit_free(&result);
 }
 
 static struct ulp_spreads measure_spreads(const struct text_graph *text, const char *base_name)
 {
-    struct ulp_model *model = text_load(text);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(text);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_arithmetic reference, base;
     struct ulp_spreads spreads;
     reference = test_arithmetic("mpfr:128");
     base = test_arithmetic(base_name);
     ck_ok(ulp_spreads_measure(model, &reference, &base, &inputs, &options, NULL, &spreads, &why));
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
     return spreads;
 }
 

@@ -1,9 +1,5 @@
 /* run: what follows from constants alone is computed by the second run of a program and left to
  * further ones, which have the bits of a first run and compute none of it. */
-#include <float.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "run/carried.h"
 #include "run/program/program.h"
@@ -115,7 +111,7 @@ TEST(further_runs_compute_none_of_it)
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), first[2];
     struct ulp_error error;
     for (size_t l = 0; l + 1 < TEXT_LANES; l++) {
-        struct ulp_program *program = text_plan(model, &inputs, l, 2);
+        scoped_program *program = text_plan(model, &inputs, l, 2);
         memcpy(first, run(program, &inputs, false, false), sizeof first);
         /* the second run leaves it; who looks at values, or audits, has them computed */
         for (int r = 1; r < 8; r++) {
@@ -154,7 +150,6 @@ TEST(further_runs_compute_none_of_it)
         budget.limit_bytes = 0;
         ulp_tensor_set_free(&first[0]);
         ulp_tensor_set_free(&first[1]);
-        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -171,13 +166,11 @@ TEST_LOOP(further_runs_lower_constants_alike, 0, 2)
     } cases[] = {{"fp32,subnormals=flush", 0x1p-130f, 0x1p+100},
                  {"fp32,overflow=saturate", INFINITY, 0x1p-20}};
     static const struct text_graph scaled = {"x", "y", {NODE("Mul", "scale", "x two", "y")}};
-    struct ulp_model *model = text_load(&scaled);
+    scoped_model *model = text_load(&scaled);
     struct ulp_tensor_set inputs = text_inputs(model, 0, cases[_i].x, true), outputs;
     const struct ulp_arithmetic arithmetic = test_arithmetic(cases[_i].arithmetic);
-    const struct ulp_program_options options = {.inputs = &inputs};
     const float wanted = isinf(cases[_i].constant) ? FLT_MAX * (float)cases[_i].x : 0;
-    struct ulp_program *program;
-    ck_ok(ulp_program_create(model, &arithmetic, 1, &options, &program, &why));
+    scoped_program *program = test_plan_lanes(model, &inputs, &arithmetic, 1);
     for (size_t v = 0; v < program->main->slot_count; v++)
         if (program->main->slots[v].constant && strcmp(program->main->slots[v].name, "two") == 0)
             *(float *)program->main->slots[v].constant->data = cases[_i].constant;
@@ -187,9 +180,7 @@ TEST_LOOP(further_runs_lower_constants_alike, 0, 2)
                   (double)*(const float *)outputs.items[0].tensor.data);
         ulp_tensor_set_free(&outputs);
     }
-    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("carried", 0)

@@ -1,12 +1,9 @@
 /* If, Loop and Scan at their edges: no rounds, no items, and (a walk over small models) inputs,
  * attributes, outputs and bodies that do not fit. Whatever the model, what comes of loading,
  * planning and auditing it is a result or a refusal with one line. */
-#include <stdio.h>
-#include <string.h>
-
 #include "load/load.h"
 #include "tests/support/proto.h"
-#include "run_test.h"
+#include "tests/support/test.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -241,14 +238,15 @@ static struct ulp_budget *budget;
 static enum ulp_status audit(const struct edge *e, struct ulp_tensor_set *out,
                              struct ulp_error *error)
 {
-    struct ulp_arithmetic lanes[LANES];
-    struct ulp_model *model = NULL;
-    struct ulp_program *program = NULL;
-    struct ulp_tensor_set results[LANES] = {{0}}, inputs = make_inputs(e);
-    struct proto bytes = make_model(e);
+    const struct ulp_arithmetic lanes[LANES] = {test_arithmetic("mpfr:128"),
+                                                test_arithmetic("fp16")};
+    scoped_model *model = NULL;
+    scoped_program *program = NULL;
+    struct ulp_tensor_set results[LANES] = {{0}};
+    scoped_tensor_set inputs = make_inputs(e);
+    scoped_proto bytes = make_model(e);
     const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-    find_lanes(lanes, (const char *const[]){"mpfr:128", "fp16"}, LANES);
     if (!budget)
         ck_assert_int_eq(ulp_budget_create(64 << 20, &budget, error), ULP_OK);
     enum ulp_status status =
@@ -257,11 +255,7 @@ static enum ulp_status audit(const struct edge *e, struct ulp_tensor_set *out,
         status = ulp_program_create(model, lanes, LANES, &options, &program, error);
     if (status == ULP_OK)
         status = ulp_program_run(program, &inputs, &run, NULL, 0, results, NULL, error);
-    ulp_program_free(program);
-    ulp_model_free(model);
-    ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&results[1]);
-    proto_free(&bytes);
     *out = results[0];
     return status;
 }
@@ -282,7 +276,7 @@ static struct {
 /* One in 23 of them but in a long test. */
 static void try(const struct edge *e)
 {
-    struct ulp_tensor_set out;
+    scoped_tensor_set out = {0};
     struct ulp_error error = {0};
     if (totals.models++ % (test_long() ? 1 : 23))
         return;
@@ -296,7 +290,6 @@ static void try(const struct edge *e)
     for (size_t i = 0; i < out.count; i++)
         for (size_t k = 0; k < out.items[i].tensor.count; k++)
             ck_expect(ulp_tensor_get(&out.items[i].tensor, k) != 0x1.5p1000, "an unlikely value");
-    ulp_tensor_set_free(&out);
 }
 
 /* Every model with one or two of its fields changed. */

@@ -2,11 +2,6 @@
  * on, bit for bit, what a run from the beginning shows. */
 #include "tests/support/text_model.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/memory/alloc.h"
 #include "base/memory/budget.h"
 #include "tests/support/networks.h"
@@ -128,7 +123,7 @@ static size_t expect_end(const struct ulp_program *program, const struct ulp_ten
 static void expect_same_end(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                             const char *first, struct ulp_budget *budget)
 {
-    struct ulp_program *program = text_plan(model, inputs, 0, TEXT_LANES);
+    scoped_program *program = text_plan(model, inputs, 0, TEXT_LANES);
     struct ulp_tensor_set wanted[TEXT_LANES];
     struct ulp_departure *departure;
     struct ulp_error error;
@@ -159,7 +154,6 @@ static void expect_same_end(const struct ulp_model *model, const struct ulp_tens
         ulp_tensor_set_free(&wanted[l]);
     free(whole.items);
     ulp_departure_free(departure);
-    ulp_program_free(program);
 }
 
 TEST_LOOP(small_graphs_go_on_where_lanes_part, 0, GRAPHS)
@@ -175,8 +169,8 @@ TEST_LOOP(small_graphs_go_on_where_lanes_part, 0, GRAPHS)
 
 TEST(another_plans_departure_is_refused)
 {
-    struct ulp_model *model = text_load(&compares);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    scoped_model *model = text_load(&compares);
+    scoped_tensor_set inputs = text_inputs(model, 1, NAN, true);
     struct ulp_program *programs[] = {text_plan(model, &inputs, 0, 2),
                                       text_plan(model, &inputs, 0, 3)};
     struct ulp_departure *departure;
@@ -191,19 +185,15 @@ TEST(another_plans_departure_is_refused)
     ulp_departure_free(departure);
     for (int i = 0; i < 2; i++)
         ulp_program_free(programs[i]);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_LOOP(networks_go_on_where_lanes_part, 0, network_count)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     if (!network_load(_i, &model, &inputs))
         return;
     expect_same_end(model, &inputs, "", NULL);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("departures", 0)

@@ -3,11 +3,6 @@
  * no such way. */
 #include "tests/support/text_model.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tensor/tensor.h"
 
 /* Nodes named "same..." round nothing, others do, or read a constant, which the reference has as it
@@ -55,19 +50,15 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
 static void walk(struct seen *seen, const char *arithmetic, const struct ulp_model *model,
                  const struct ulp_tensor_set *inputs, bool mixed)
 {
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("pair"), test_arithmetic(arithmetic)};
-    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     const struct ulp_keep keep = {.pattern = "last", .arithmetic = test_arithmetic("fp64")};
     const struct ulp_keeps keeps = {.count = 1, .items = &keep};
     const struct ulp_observer observer = {.context = seen, .node_done = look};
-    struct ulp_program *program;
     *seen = (struct seen){0};
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    scoped_program *program = test_plan(model, inputs, "pair", arithmetic);
     if (mixed)
         ck_ok(ulp_program_keep(program, 1, &keeps, &why));
     ck_ok(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, &why));
-    ulp_program_free(program);
 }
 
 static void forget(struct seen *seen)
@@ -81,8 +72,8 @@ static const char *const lanes[] = {"fp16",     "bf16",        "tf32", "fp32",
 
 TEST_LOOP(moved_values_are_the_lanes_own, 0, sizeof lanes / sizeof *lanes)
 {
-    struct ulp_model *model = text_load(&graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    scoped_model *model = text_load(&graph);
+    scoped_tensor_set inputs = text_inputs(model, 1, NAN, true);
     struct seen own, computed;
     walk(&own, lanes[_i], model, &inputs, false);
     walk(&computed, lanes[_i], model, &inputs, true);
@@ -101,8 +92,6 @@ TEST_LOOP(moved_values_are_the_lanes_own, 0, sizeof lanes / sizeof *lanes)
     ck_assert_uint_eq(computed.same, 0);
     forget(&own);
     forget(&computed);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("exact nodes", 0)

@@ -1,8 +1,5 @@
 /* Operators written out as several nodes are found in every order, grouping and spelling, and what
  * is not one of them is not. */
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/line_model.h"
 #include "run/idiom/idiom.h"
 

@@ -3,10 +3,6 @@
  */
 #include "tests/support/text_model.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/audit/certify.h"
@@ -27,7 +23,7 @@ static const struct text_graph decided = {"x",
 
 TEST(another_branch_is_said)
 {
-    struct ulp_audit result;
+    scoped_audit result = {0};
     text_audit(&decided, 1, 0.3, true, 1, &result);
     for (size_t l = 0; l < result.lane_count; l++) {
         const char *lane = text_lanes[l + 1];
@@ -45,12 +41,10 @@ TEST(another_branch_is_said)
                   node->outputs[0].introduced.max_abs < 0.01);
         ck_assert(result.lanes[l].outputs.outputs[0].entire.diverged);
     }
-    char *summary;
+    SCOPED_MEMORY char *summary = NULL;
     ck_assert(test_crosses(&result, "max_abs=1000"));
     ck_ok(ulp_report_text(&result, 100, false, &summary, &why));
     ck_assert_ptr_nonnull(strstr(summary, "2 nodes are in branches"));
-    free(summary);
-    ulp_audit_free(&result);
 }
 
 /* s grows by a half each iteration until it reaches a bound. */
@@ -67,9 +61,9 @@ TEST(other_rounds_are_said)
                                            "y",
                                            {NODE("ReduceMax", "top", "limit", "bound"),
                                             CONTROL("Loop", "loop", "- b_yes x", "y", &grow_body)}};
-    struct ulp_model *model = text_load(&text);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 1.1, true);
-    struct ulp_audit result;
+    scoped_model *model = text_load(&text);
+    scoped_tensor_set inputs = text_inputs(model, 1, 1.1, true);
+    scoped_audit result = {0};
     /* 1.1f * 1.5^10 is 63.4325...: FP32's own value is the limit, the reference's the least bit
      * above or below it */
     float s = 1.1f, most = 0;
@@ -89,9 +83,6 @@ TEST(other_rounds_are_said)
     ck_assert(loop->outputs[0].entire.diverged && !loop->decided);
     ck_assert_uint_eq(grow->executions, 10);
     ck_assert_str_eq(result.lanes[1].nodes[result.lanes[1].first_decided].name, "loop/go");
-    ulp_audit_free(&result);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- overflow, certificates ---- */
@@ -106,7 +97,7 @@ TEST(overflow_is_born_inside)
 {
     static const struct text_graph text = {
         "x i_count", "y z", {CONTROL("Loop", "loop", "i_count b_yes x", "y z", &blow_body)}};
-    struct ulp_audit result;
+    scoped_audit result = {0};
     text_audit(&text, 1, 1, true, 1, &result);
     const struct ulp_audit_lane *fp16 = &result.lanes[0];
     ck_assert_str_eq(fp16->nodes[fp16->first_born].name, "loop/blow");
@@ -123,7 +114,6 @@ TEST(overflow_is_born_inside)
     ck_assert_uint_eq(loop->outputs[1].entire.nonfinite, 48);
     ck_assert_int_eq(result.lanes[1].first_born, -1);
     ck_assert(test_crosses(&result, "nonfinite=0"));
-    ulp_audit_free(&result);
 }
 
 /* Where digits cancel: x / 300 + 300 - 300. */
@@ -145,8 +135,8 @@ static const struct text_graph lossy[] = {
 
 TEST_LOOP(certificates_cover_what_is_inside, 0, 2)
 {
-    struct ulp_model *model = text_load(&lossy[_i]);
-    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    scoped_model *model = text_load(&lossy[_i]);
+    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_certificate certificate = {0};
     struct ulp_arithmetic reference;
@@ -160,8 +150,6 @@ TEST_LOOP(certificates_cover_what_is_inside, 0, 2)
     ck_assert(certificate.output_digits >= certificate.node_digits &&
               (_i || certificate.output_digits == certificate.node_digits));
     free(certificate.node);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- joined figures ---- */
@@ -183,14 +171,14 @@ TEST_LOOP(joined_figures_are_those_of_one_tensor, 0, 2)
     static const int64_t counts[] = {1, 100, 0, 57, 3};
     struct ulp_format format;
     struct ulp_metrics joined, whole;
-    struct ulp_tensor all_values, all_bases;
+    scoped_tensor all_values = {0}, all_bases = {0};
     size_t used = 0, worst = SIZE_MAX;
     double median = 0, most = 0;
     ck_ok(ulp_format_find("fp16", &format, &why));
     fill(&all_values, 161, 1, 0);
     fill(&all_bases, 161, 1, 0);
     for (size_t part = 0; part < sizeof counts / sizeof *counts; part++) {
-        struct ulp_tensor value, base;
+        scoped_tensor value = {0}, base = {0};
         struct ulp_metrics metrics;
         fill(&base, counts[part], 10 + part, ldexp(1, (int)part * 3));
         fill(&value, counts[part], 20 + part, ldexp(0.01, (int)part * 3));
@@ -211,8 +199,6 @@ TEST_LOOP(joined_figures_are_those_of_one_tensor, 0, 2)
         else
             joined = metrics;
         median = fmax(median, metrics.median_ulp);
-        ulp_tensor_free(&value);
-        ulp_tensor_free(&base);
     }
     ck_ok(ulp_metrics_measure(&all_values, &all_bases, &format, &whole, &why));
     ck_assert(joined.max_abs == whole.max_abs && joined.max_rel == whole.max_rel &&
@@ -227,8 +213,6 @@ TEST_LOOP(joined_figures_are_those_of_one_tensor, 0, 2)
     CLOSE(joined.base_norm, whole.base_norm);
     CLOSE(joined.value_norm, whole.value_norm);
     ck_assert_uint_eq(whole.nonfinite, _i ? 5 : 0);
-    ulp_tensor_free(&all_values);
-    ulp_tensor_free(&all_bases);
 }
 
 /* A node of constants that gives integers beside floats is computed in each iteration, whole. */
@@ -246,10 +230,9 @@ TEST(what_iterations_compute_is_given_back)
     struct ulp_tensor_set inputs = text_inputs(model, 1, 1, true);
     const struct ulp_run_options options = {.thread_count = 1};
     for (size_t lane = 0; lane < TEXT_LANES; lane++) {
-        struct ulp_program *program = text_plan(model, &inputs, lane, 1);
+        scoped_program *program = text_plan(model, &inputs, lane, 1);
         for (int run = 0; run < 2; run++)
             ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, NULL, &why));
-        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

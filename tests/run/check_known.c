@@ -1,12 +1,7 @@
 /* load and run: small models whose results are known, in tests/data/cases/known.cases, and what
  * such a text cannot say. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "load/load.h"
 #include "tests/support/onnx_text.h"
-#include "tests/support/run.h"
 #include "tests/support/test.h"
 #include "tests/support/text_cases.h"
 
@@ -20,7 +15,7 @@ static const char *expect_outputs(const struct ulp_model *model,
     char name[100];
     int length;
     ck_assert_int_eq(sscanf(text, " %99s%n", name, &length), 1);
-    struct ulp_tensor_set outputs = test_outputs(model, inputs, name);
+    scoped_tensor_set outputs = test_outputs(model, inputs, name);
     double wanted = 0;
     char *at = (char *)(uintptr_t)text + length;
     for (size_t o = 0; o < outputs.count; o++)
@@ -33,31 +28,28 @@ static const char *expect_outputs(const struct ulp_model *model,
         }
     at += strncmp(at, " ...", 4) == 0 ? 4 : 0;
     ck_assert_msg(!*at || *at == ';', "%s: outputs have not all of: %s", name, at);
-    ulp_tensor_set_free(&outputs);
     return at;
 }
 
 TEST_LOOP(known_results, 0, text_case_count(CASES))
 {
     const struct text_head head = text_case_head(CASES, (size_t)_i);
-    struct ulp_tensor_set inputs;
-    struct ulp_model *model =
-        onnx_text_given(head.opset, text_case(CASES, (size_t)_i, "model", 0), &inputs);
+    scoped_tensor_set inputs = {0};
+    scoped_model *model =
+        onnx_text_given(head.opset, text_case(CASES, (size_t)_i, "model", 0), &inputs, NULL);
     const char *at = text_case(CASES, (size_t)_i, "gives", 0);
     while (*(at = expect_outputs(model, &inputs, at)))
         at++;
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The graph's input x is 1, 2, 3, and y is -x. */
 static void expect_negated(struct proto *graph, bool spelled)
 {
     struct proto message = {0}, node = proto_node("Neg", "neg", "x", "y");
-    struct ulp_tensor_set inputs;
-    struct ulp_model *model;
+    scoped_tensor_set inputs = {0};
+    scoped_model *model = NULL;
     ulp_model_free(
-        onnx_text_given(13, "(float[3] x = {1, 2, 3}) => (float y) { y = Neg(x) }", &inputs));
+        onnx_text_given(13, "(float[3] x = {1, 2, 3}) => (float y) { y = Neg(x) }", &inputs, NULL));
     if (spelled)
         proto_text(&node, NODE_DOMAIN, "ai.onnx");
     proto_message(graph, GRAPH_NODE, &node);
@@ -70,8 +62,6 @@ static void expect_negated(struct proto *graph, bool spelled)
     proto_message(&message, MODEL_GRAPH, graph);
     ck_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &why));
     expect_outputs(model, &inputs, "fp32 -1 -2 -3");
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
     proto_free(&message);
 }
 

@@ -3,13 +3,6 @@
  * chains of mixed graphs are obeyed. The short run leaves the large ones out. */
 #include "tests/support/test.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <ulpscope.h>
-
 #include "data/data.h"
 #include "graph/graph.h"
 #include "analysis/audit/auditor.h"
@@ -107,26 +100,12 @@ static void read_inputs(const struct row *row, const struct ulp_model *model,
             ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), NULL, inputs, &why));
 }
 
-static struct ulp_program *make_plan(const struct ulp_model *model,
-                                     const struct ulp_tensor_set *inputs, const char *const *names,
-                                     size_t count)
-{
-    struct ulp_arithmetic lanes[4];
-    struct ulp_program *program;
-    const struct ulp_program_options options = {.inputs = inputs};
-    for (size_t l = 0; l < count; l++)
-        lanes[l] = test_arithmetic(names[l]);
-    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
-    return program;
-}
-
 static void run_model(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                       const char *const *names, size_t count, struct ulp_tensor_set *outputs)
 {
     const struct ulp_run_options options = {.thread_count = 2};
-    struct ulp_program *program = make_plan(model, inputs, names, count);
+    scoped_program *program = test_plan_names(model, inputs, names, count);
     ck_ok(ulp_program_run(program, inputs, &options, NULL, 0, outputs, NULL, &why));
-    ulp_program_free(program);
 }
 
 /* A Cast to a float type, as the types say: the format's own rounding of what came in (exhaustively
@@ -162,35 +141,22 @@ TEST_LOOP(every_network_audits, 0, ROW_COUNT)
 {
     const struct row *row = &rows[_i];
     const char *const names[] = {"pair", row->agreement == DECLARED ? "model" : "fp32", "fp16"};
-    const struct ulp_run_options options = {.thread_count = 2, .audit = true};
     const size_t lanes = _i >= MIXED ? 2 : 3;
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
-    struct ulp_auditor *auditor;
-    struct ulp_audit audit;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     size_t casts = 0;
     if (!load_row(row, &model))
         return;
     read_inputs(row, model, &inputs);
-    struct ulp_program *program = make_plan(model, &inputs, names, lanes);
-    ck_ok(ulp_auditor_create(program, &auditor, &why));
-    ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
-    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                             {.context = &casts, .node_done = check_cast}};
-    ck_ok(ulp_program_run(program, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL, NULL,
-                          &why));
-    ck_ok(ulp_auditor_finish(auditor, &audit, &why));
+    scoped_program *program = test_plan_names(model, &inputs, names, lanes);
+    const struct ulp_observer observer = {.context = &casts, .node_done = check_cast};
+    scoped_audit audit = test_audit(program, &inputs, _i >= MIXED ? &observer : NULL);
     ck_assert_uint_eq(audit.lane_count, lanes - 1);
     for (size_t l = 0; l < audit.lane_count; l++) {
         ck_assert_uint_gt(audit.lanes[l].node_count, 0);
         ck_assert_uint_eq(audit.lanes[l].outputs.output_count, ulp_model_output_count(model));
     }
     ck_assert(_i < MIXED || casts > 0);
-    ulp_audit_free(&audit);
-    ulp_auditor_free(auditor);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 static void compare_recording(const struct row *row, const struct ulp_tensor_set *got,
@@ -215,23 +181,19 @@ TEST_LOOP(every_recording_agrees, 0, MIXED)
     static const char *const arithmetics[] = {
         [CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "pair"};
     const struct row *row = &rows[_i];
-    struct ulp_model *model;
+    scoped_model *model = NULL;
     if (!load_row(row, &model))
         return;
     for (size_t set = 0; set < row->recordings; set++) {
         char path[512], name[64];
-        struct ulp_tensor_set inputs, want, got;
+        scoped_tensor_set inputs = {0}, want = {0}, got = {0};
         snprintf(name, sizeof name, "test_data_set_%zu", set);
         const char *folder = join(path, sizeof path, row->path, name);
         ck_ok(ulp_test_data_set_read(folder, "output", model, NULL, &want, &why));
         ck_ok(ulp_test_data_set_read(folder, "input", model, NULL, &inputs, &why));
         run_model(model, &inputs, &arithmetics[row->agreement], 1, &got);
         compare_recording(row, &got, &want);
-        ulp_tensor_set_free(&got);
-        ulp_tensor_set_free(&want);
-        ulp_tensor_set_free(&inputs);
     }
-    ulp_model_free(model);
 }
 
 /* A constant of the exporter's source text, which the FP64 run had in double and the graph has
@@ -330,7 +292,7 @@ TEST_LOOP(the_reference_agrees_with_fp64, GENERATED, MIXED)
     const bool folded = strstr(row->path, "resnet");
     const char *const fp64 = "fp64", *const reference = "pair";
     char path[512];
-    struct ulp_model *model;
+    scoped_model *model = NULL;
     struct ulp_tensor_set inputs, want, near;
     if (!load_row(row, &model))
         return;
@@ -338,7 +300,7 @@ TEST_LOOP(the_reference_agrees_with_fp64, GENERATED, MIXED)
     ck_ok(ulp_test_data_set_read(folder, "ref64_output", model, NULL, &want, &why));
     read_inputs(row, model, &inputs);
     for (size_t i = 0; i < want.count; i++) {
-        double *y = extrapolate(model, &inputs, i);
+        SCOPED_MEMORY double *y = extrapolate(model, &inputs, i);
         const struct ulp_tensor *recorded = &want.items[i].tensor;
         double largest = 0, *plain = malloc((recorded->count + 1) * sizeof *plain);
         run_model(model, &inputs, &reference, 1, &near);
@@ -364,11 +326,9 @@ TEST_LOOP(the_reference_agrees_with_fp64, GENERATED, MIXED)
                    bound);
         ulp_tensor_set_free(&near);
         free(plain);
-        free(y);
     }
     ulp_tensor_set_free(&want);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("networks", test_long() ? 1200 : 120)

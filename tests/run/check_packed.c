@@ -3,19 +3,12 @@
  * for their sake. */
 #include "tests/support/test.h"
 
-#include <stdlib.h>
-
-#include <ulpscope.h>
-
 #include "base/machine/cpu.h"
-#include "base/random.h"
 #include "base/text/text.h"
-#include "load/load.h"
 #include "run/carried.h"
 #include "run/program/program.h"
 #include "tests/support/networks.h"
 #include "tests/support/onnx_text.h"
-#include "tests/support/proto.h"
 
 static void hash_tensor(unsigned long long *hash, const struct ulp_tensor *tensor)
 {
@@ -56,21 +49,12 @@ static enum ulp_status hash_run(const struct ulp_program *program,
     return ulp_program_run(program, inputs, &options, &observer, 1, NULL, cost, error);
 }
 
-enum { LANES_MAX = 12 };
-
 static struct ulp_program *plan_all(const struct ulp_model *model,
                                     const struct ulp_tensor_set *inputs, const char *const *names,
                                     size_t lane_count)
 {
-    struct ulp_arithmetic lanes[LANES_MAX];
-    struct ulp_program *program;
-    ck_assert_uint_le(lane_count, LANES_MAX);
     budget.limit_bytes = 0;
-    for (size_t l = 0; l < lane_count; l++)
-        lanes[l] = test_arithmetic(names[l]);
-    const struct ulp_program_options options = {.inputs = inputs};
-    ck_ok(ulp_program_create(model, lanes, lane_count, &options, &program, &why));
-    return program;
+    return test_plan_names(model, inputs, names, lane_count);
 }
 
 static struct ulp_program *plan_lanes(const struct ulp_model *model,
@@ -85,64 +69,20 @@ static struct ulp_program *plan_named(const struct ulp_model *model,
     return plan_all(model, inputs, &name, 1);
 }
 
-static void add_constant(struct proto *graph, const char *name, int rank, const int64_t *dims)
-{
-    size_t count = 1;
-    for (int d = 0; d < rank; d++)
-        count *= (size_t)dims[d];
-    float *values = malloc(count * sizeof *values);
-    ck_assert_ptr_nonnull(values);
-    for (size_t i = 0; i < count; i++)
-        values[i] = (float)ulp_random_uniform(count, i) - 0.5f;
-    struct proto tensor = proto_tensor(name, ULP_TYPE_FLOAT, rank, dims);
-    proto_numbers(&tensor, TENSOR_RAW, values, count * sizeof *values);
-    proto_message(graph, GRAPH_INITIALIZER, &tensor);
-    free(values);
-}
-
-static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs,
-                     const char *outputs)
-{
-    struct proto node = proto_node(op, name, inputs, outputs);
-    proto_message(graph, GRAPH_NODE, &node);
-}
-
-/* Takes the graph; x is its input. */
-static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims,
-                              struct ulp_tensor_set *inputs)
-{
-    struct ulp_tensor x;
-    struct ulp_model *model;
-    proto_value(graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, rank, dims);
-    struct proto bytes = proto_model(8, 14, graph);
-    ck_ok(ulp_model_load_bytes("packed.onnx", bytes.data, bytes.count, &budget, &model, &why));
-    proto_free(&bytes);
-    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &why));
-    for (size_t i = 0; i < x.count; i++)
-        ((float *)x.data)[i] = (float)ulp_random_uniform(7, i) - 0.25f;
-    *inputs = (struct ulp_tensor_set){0};
-    ck_ok(ulp_tensor_set_add(inputs, "x", &x, &why));
-    return model;
-}
-
 /* The first and the last node have the same weights, between them a large tensor lives for a
  * moment: with the memory it just needs, the weights' panels are given up for it and made again. */
 TEST(tensors_come_first)
 {
-    struct proto graph = {0};
-    struct ulp_tensor_set inputs;
+    scoped_tensor_set inputs = {0};
     struct ulp_error error;
     struct ulp_run_cost cost;
     unsigned long long wanted, found;
-    add_constant(&graph, "w", 2, (const int64_t[]){64, 64});
-    add_constant(&graph, "c", 3, (const int64_t[]){20, 1, 1});
-    add_node(&graph, "MatMul", "first", "x w", "a");
-    add_node(&graph, "Mul", "large", "a c", "b");
-    add_node(&graph, "ReduceMax", "small", "b", "d");
-    add_node(&graph, "Add", "sum", "a d", "e");
-    add_node(&graph, "MatMul", "last", "e w", "y");
-    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 3, (const int64_t[]){1, 48, 64});
-    struct ulp_model *model = load(&graph, 2, (const int64_t[]){48, 64}, &inputs);
+    scoped_model *model = onnx_text_given(
+        14,
+        "(float[48,64] x = {random}) => (float[1,48,64] y) <float[64,64] w = {random}, "
+        "float[20,1,1] c = {random}> { [first] a = MatMul(x, w) [large] b = Mul(a, c) [small] d = "
+        "ReduceMax(b) [sum] e = Add(a, d) [last] y = MatMul(e, w) }",
+        &inputs, &budget);
     struct ulp_program *program = plan_lanes(model, &inputs, 3);
     ck_ok(hash_run(program, &inputs, true, 0, &wanted, &cost, &why));
     /* the panels of R(r), R(fp16), R(fp32) of both; of each other lane P(p) of both and P(r) of the
@@ -175,31 +115,23 @@ TEST(tensors_come_first)
     ck_assert_uint_eq(cost.packed_count, 6);
     ck_assert_uint_eq(cost.packed_use_count, 4 + 1 + 1);
     ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* A run meets weights once and keeps no panels of them, but those of a recurrent cell's state from
  * step to step. */
 TEST_LOOP(recurrent_cells_pack_once, 0, 2)
 {
-    enum { STEPS = 5, INPUT = 16, HIDDEN = 64 };
-    struct proto graph = {0}, node = proto_node("GRU", "cell", "x w r", "y"), attribute = {0};
-    struct ulp_tensor_set inputs;
+    enum { STEPS = 5 };
+    scoped_tensor_set inputs = {0};
     struct ulp_error error;
     struct ulp_run_cost cost;
     unsigned long long hash, again;
-    add_constant(&graph, "w", 3, (const int64_t[]){1, 3 * HIDDEN, INPUT});
-    add_constant(&graph, "r", 3, (const int64_t[]){1, 3 * HIDDEN, HIDDEN});
-    proto_text(&attribute, ATTRIBUTE_NAME, "linear_before_reset");
-    proto_int(&attribute, ATTRIBUTE_I, 1);
-    proto_int(&attribute, ATTRIBUTE_TYPE, 2);
-    proto_message(&node, NODE_ATTRIBUTE, &attribute);
-    proto_message(&graph, GRAPH_NODE, &node);
-    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4,
-                (const int64_t[]){STEPS, 1, 1, HIDDEN});
-    struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
-    struct ulp_program *program = plan_named(model, &inputs, _i ? "fp32" : "pair");
+    scoped_model *model = onnx_text_given(
+        14,
+        "(float[5,1,16] x = {random}) => (float[5,1,1,64] y) <float[1,192,16] w = {random}, "
+        "float[1,192,64] r = {random}> { [cell] y = GRU<linear_before_reset=1>(x, w, r) }",
+        &inputs, &budget);
+    scoped_program *program = plan_named(model, &inputs, _i ? "fp32" : "pair");
     ck_ok(hash_run(program, &inputs, false, 0, &hash, &cost, &why));
     ck_assert_uint_eq(cost.packed_count, 1);
     ck_assert_uint_eq(cost.packed_use_count, STEPS - 1);
@@ -214,30 +146,24 @@ TEST_LOOP(recurrent_cells_pack_once, 0, 2)
     }
     ck_ok(hash_run(program, &inputs, false, works, &again, &cost, &why));
     ck_assert(hash == again);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Every weight of a network's larger products is packed by the reference once, and found by its
  * evaluation on every lane's inputs. */
 START_TEST(audits_pack_once)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     struct ulp_run_cost cost;
     unsigned long long hash, again;
     if (!network_load(_i, &model, &inputs))
         return;
-    struct ulp_program *program = plan_lanes(model, &inputs, 3);
+    scoped_program *program = plan_lanes(model, &inputs, 3);
     ck_ok(hash_run(program, &inputs, true, 0, &hash, &cost, &why));
     ck_assert_uint_ge(cost.packed_count, 1);
     ck_assert_uint_ge(cost.packed_use_count, cost.packed_count);
     ck_ok(hash_run(program, &inputs, true, 2 * cost.peak_bytes, &again, &cost, &why));
     ck_assert(hash == again);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 END_TEST
 
@@ -252,36 +178,18 @@ TEST(runs_leave_weights)
         "fp64",      "fp16-strict",   "bf16-strict",         "fp16@h200",
         "tf32@h200", "fp8-e4m3@h200", "fp16@h200,split-k=2", "tf32-strict"};
     enum { COUNT = sizeof names / sizeof *names };
-    struct proto graph = {0}, node, attribute = {0}, equation = {0};
-    struct ulp_tensor_set inputs;
+    scoped_tensor_set inputs = {0};
     struct ulp_error error;
     struct ulp_run_cost cost;
     unsigned long long first, again;
-    add_constant(&graph, "w", 2, (const int64_t[]){300, 45});
-    add_constant(&graph, "b", 3, (const int64_t[]){3, 45, 37});
-    add_constant(&graph, "t", 2, (const int64_t[]){19, 37});
-    add_constant(&graph, "c", 4, (const int64_t[]){5, 3, 3, 3});
-    add_node(&graph, "MatMul", "matrix", "x w", "d");
-    add_node(&graph, "MatMul", "batches", "d b", "e");
-    node = proto_node("Einsum", "turned", "e t", "f");
-    proto_text(&equation, ATTRIBUTE_NAME, "equation");
-    proto_text(&equation, ATTRIBUTE_S, "bij,kj->bik");
-    proto_int(&equation, ATTRIBUTE_TYPE, 3);
-    proto_message(&node, NODE_ATTRIBUTE, &equation);
-    proto_message(&graph, GRAPH_NODE, &node);
-    add_node(&graph, "Unsqueeze", "image", "f axes", "g");
-    node = proto_node("Conv", "conv", "g c", "y");
-    proto_text(&attribute, ATTRIBUTE_NAME, "pads");
-    for (int i = 0; i < 4; i++)
-        proto_int(&attribute, ATTRIBUTE_INTS, 1);
-    proto_int(&attribute, ATTRIBUTE_TYPE, 7);
-    proto_message(&node, NODE_ATTRIBUTE, &attribute);
-    proto_message(&graph, GRAPH_NODE, &node);
-    struct proto axes = proto_tensor("axes", ULP_TYPE_INT64, 1, (const int64_t[]){1});
-    proto_numbers(&axes, TENSOR_RAW, &(const int64_t){0}, sizeof(int64_t));
-    proto_message(&graph, GRAPH_INITIALIZER, &axes);
-    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, 5, 11, 19});
-    struct ulp_model *model = load(&graph, 3, (const int64_t[]){3, 11, 300}, &inputs);
+    scoped_model *model = onnx_text_given(
+        14,
+        "(float[3,11,300] x = {random}) => (float[1,5,11,19] y) <float[300,45] w = {random}, "
+        "float[3,45,37] b = {random}, float[19,37] t = {random}, float[5,3,3,3] c = {random}, "
+        "int64[1] axes = {0}> { [matrix] d = MatMul(x, w) [batches] e = MatMul(d, b) [turned] f = "
+        "Einsum<equation=\"bij,kj->bik\">(e, t) [image] g = Unsqueeze(f, axes) [conv] y = "
+        "Conv<pads=[1,1,1,1]>(g, c) }",
+        &inputs, &budget);
     struct ulp_program *program = plan_all(model, &inputs, names, COUNT);
     for (int audit = 0; audit < 2; audit++) {
         ck_ok(hash_run(program, &inputs, audit, 0, &first, &cost, &why));
@@ -315,8 +223,6 @@ TEST(runs_leave_weights)
         program = plan_all(model, &inputs, names, COUNT);
     }
     ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* What was counted of a constant is found for the same memory, format and rules alone. */
@@ -352,25 +258,21 @@ TEST(counts_are_found_again)
  */
 TEST(blocks_left_do_not_change_what_runs_need)
 {
-    struct proto graph = {0};
-    struct ulp_tensor_set inputs;
+    scoped_tensor_set inputs = {0};
     unsigned long long hash;
-    add_constant(&graph, "c", 3, (const int64_t[]){20, 1, 1});
-    add_node(&graph, "Mul", "large", "x c", "a");
-    add_node(&graph, "Tanh", "larger", "a", "b");
-    add_node(&graph, "ReduceMax", "small", "b", "y");
-    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 3, (const int64_t[]){1, 1, 1});
-    struct ulp_model *model = load(&graph, 2, (const int64_t[]){64, 64}, &inputs);
-    struct ulp_program *program = plan_named(model, &inputs, "fp32");
+    scoped_model *model =
+        onnx_text_given(14,
+                        "(float[64,64] x = {random}) => (float[1,1,1] y) <float[20,1,1] c = "
+                        "{random}> { [large] a = "
+                        "Mul(x, c) [larger] b = Tanh(a) [small] y = ReduceMax(b) }",
+                        &inputs, &budget);
+    scoped_program *program = plan_named(model, &inputs, "fp32");
     const double needs = ulp_program_peak(program, false, NULL);
     ck_assert_double_ge(needs, 20 * 64 * 64 * sizeof(float));
     for (int run = 0; run < 3; run++)
         ck_ok(hash_run(program, &inputs, false, 0, &hash, NULL, &why));
     ck_assert_uint_ge(ulp_carried_spare(program->carried), 20 * 64 * 64 * sizeof(float));
     ck_assert_double_eq(ulp_program_peak(program, false, NULL), needs);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Infinite weights meet padding, which excludes these products: further runs, whose weights are
@@ -383,11 +285,11 @@ TEST_LOOP(padding_meets_what_was_left, 0, 2)
         "(float[2,3,9] x) => (float y) <float[3,4,3] w = {1, 1e39, 2, 0.5, -3, 1e39, 0.25...}>"
         "{ y = ConvTranspose<pads=[1,1]>(x, w) }"};
     static const char *const lanes[] = {"fp32", "fp64", "bf16", "tf32", "fp32,order=pairwise"};
-    struct ulp_model *model = onnx_text_load(17, texts[_i]);
+    scoped_model *model = onnx_text_load(17, texts[_i]);
     struct ulp_tensor_set inputs, first, again;
     ck_ok(ulp_model_random_inputs(model, NULL, &inputs, &why));
     for (size_t l = 0; l < sizeof lanes / sizeof *lanes; l++) {
-        struct ulp_program *program = plan_all(model, &inputs, &lanes[l], 1);
+        scoped_program *program = plan_all(model, &inputs, &lanes[l], 1);
         ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &first, NULL, &why));
         for (int r = 0; r < 3; r++) {
             ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &again, NULL, &why));
@@ -395,10 +297,8 @@ TEST_LOOP(padding_meets_what_was_left, 0, 2)
             ulp_tensor_set_free(&again);
         }
         ulp_tensor_set_free(&first);
-        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* A convolution's weights, of one use, are packed whole where there is memory for it: half of that
@@ -407,23 +307,20 @@ TEST_LOOP(padding_meets_what_was_left, 0, 2)
 TEST(convolutions_need_no_whole_weights)
 {
     enum { FROM = 512, TO = 2048, SIDE = 7 };
-    struct proto graph = {0};
-    struct ulp_tensor_set inputs;
+    scoped_tensor_set inputs = {0};
     unsigned long long wanted, found;
-    add_constant(&graph, "w", 4, (const int64_t[]){TO, FROM, 1, 1});
-    add_node(&graph, "Conv", "conv", "x w", "y");
-    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, TO, SIDE, SIDE});
-    struct ulp_model *model = load(&graph, 4, (const int64_t[]){1, FROM, SIDE, SIDE}, &inputs);
-    struct ulp_program *program = plan_named(model, &inputs, "fp32");
+    scoped_model *model = onnx_text_given(
+        14,
+        "(float[1,512,7,7] x = {random}) => (float[1,2048,7,7] y) <float[2048,512,1,1] w = "
+        "{random}> { [conv] y = Conv(x, w) }",
+        &inputs, &budget);
+    scoped_program *program = plan_named(model, &inputs, "fp32");
     ck_ok(hash_run(program, &inputs, false, 0, &wanted, NULL, &why));
     for (int run = 0; run < 3; run++) {
         const size_t limit = (TO * SIDE * SIDE + FROM * TO / 2) * sizeof(float);
         ck_ok(hash_run(program, &inputs, false, limit, &found, NULL, &why));
         ck_assert(found == wanted);
     }
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_MAIN("packed", 120)

@@ -1,10 +1,6 @@
 /* Products of arrays against cuBLAS on an H200, bit for bit: sums of one scalar after the other,
  * cut as the launches of the kernels said, and masked sums, which every other order changes. Units'
  * other products are in check_unit_recorded. */
-#include <stdio.h>
-
-#include <ulpscope.h>
-
 #include "tests/support/test.h"
 
 /* An array of numbers, or of patterns of `format`, as numbers. */
@@ -31,9 +27,10 @@ struct recorded {
 
 static void compare(const struct ulp_tensor_set *set, const struct recorded *row)
 {
-    struct ulp_tensor a = read_numbers(set, row->a, row->patterns),
-                      b = read_numbers(set, row->b, row->patterns),
-                      c = read_numbers(set, row->c, row->patterns), product;
+    scoped_tensor a = read_numbers(set, row->a, row->patterns);
+    scoped_tensor b = read_numbers(set, row->b, row->patterns);
+    scoped_tensor c = read_numbers(set, row->c, row->patterns);
+    scoped_tensor product = {0};
     const struct ulp_arithmetic arithmetic = test_arithmetic(row->arithmetic);
     ck_ok(ulp_array_matmul(&product, &arithmetic, &a, &b, 2, &why));
     ck_assert_uint_eq(product.count, c.count);
@@ -41,10 +38,6 @@ static void compare(const struct ulp_tensor_set *set, const struct recorded *row
         ck_assert_msg(ulp_tensor_get(&product, i) == ulp_tensor_get(&c, i),
                       "%s as %s, element %zu: %a, recorded %a", row->c, row->arithmetic, i,
                       ulp_tensor_get(&product, i), ulp_tensor_get(&c, i));
-    ulp_tensor_free(&product);
-    ulp_tensor_free(&a);
-    ulp_tensor_free(&b);
-    ulp_tensor_free(&c);
 }
 
 /* Slices are the third number of the launch's grid; E4M3 without fast accumulation is promoted
@@ -62,7 +55,7 @@ TEST(masked_sums)
         {"e4m3.slow", "tf32@h200,factor=fp8-e4m3,promote=128", "fp8-e4m3"},
         {"e4m3.fast", "tf32@h200,factor=fp8-e4m3", "fp8-e4m3"},
     };
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     char names[3][64];
     ck_ok(ulp_tensor_set_read(test_data("unit/h200_probes.npz"), NULL, &set, &why));
     for (size_t r = 0; r < sizeof kinds / sizeof *kinds; r++) {
@@ -71,7 +64,6 @@ TEST(masked_sums)
         compare(&set, &(struct recorded){names[0], names[1], names[2], kinds[r].arithmetic,
                                          kinds[r].patterns});
     }
-    ulp_tensor_set_free(&set);
 }
 
 static void compare_chains(const char *path)
@@ -84,7 +76,7 @@ static void compare_chains(const char *path)
                   {32, "fp32"},
                   {64, "fp32"},
                   {1024, "fp32,split-k=16"}};
-    struct ulp_tensor_set set = {0};
+    scoped_tensor_set set = {0};
     char names[3][64];
     ck_ok(ulp_tensor_set_read(path, NULL, &set, &why));
     for (size_t r = 0; r < sizeof chains / sizeof *chains; r++) {
@@ -94,7 +86,6 @@ static void compare_chains(const char *path)
         compare(&set,
                 &(struct recorded){names[0], names[1], names[2], chains[r].arithmetic, "fp32"});
     }
-    ulp_tensor_set_free(&set);
 }
 
 TEST(scalar_chains)

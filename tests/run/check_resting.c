@@ -121,31 +121,27 @@ static unsigned long long hash_run(const struct ulp_program *program,
                                    const struct ulp_tensor_set *inputs)
 {
     const struct ulp_run_options options = {.thread_count = 3};
-    struct ulp_tensor_set outputs;
+    scoped_tensor_set outputs = {0};
     ck_ok(ulp_program_run(program, inputs, &options, NULL, 0, &outputs, NULL, &why));
     const struct ulp_tensor *y = &outputs.items[0].tensor;
     const unsigned long long hash = ulp_hash(y->data, y->count * y->element_bytes);
-    ulp_tensor_set_free(&outputs);
     return hash;
 }
 
 /* As Python's multiprocessing does; the program is freed there, too. */
 TEST(a_child_runs_what_its_parent_ran)
 {
-    struct ulp_model *model = onnx_text_load(
+    scoped_model *model = onnx_text_load(
         13, "(float[300,300] x) => (float[300,300] y) { a = MatMul(x, x)\n y = MatMul(a, a) }");
-    const struct ulp_arithmetic lane = test_arithmetic("mpfr:128");
     const int64_t dims[] = {300, 300};
-    struct ulp_tensor_set inputs = {0};
+    scoped_tensor_set inputs = {0};
     struct ulp_tensor x;
-    struct ulp_program *program;
     int status = -1;
     ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(i % 997) / 1000;
     ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
-    const struct ulp_program_options options = {.inputs = &inputs};
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    struct ulp_program *program = test_plan(model, &inputs, "mpfr:128");
     const bool counts = access("/proc/self/task", R_OK) == 0;
     if (counts)
         find_others();
@@ -162,8 +158,6 @@ TEST(a_child_runs_what_its_parent_ran)
     ck_assert_int_eq(status, 0);
     ck_assert(hash_run(program, &inputs) == hash);
     ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("resting threads", 60)

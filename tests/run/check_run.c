@@ -1,15 +1,13 @@
 /* run: whole networks. Recorded outputs, a lane alone against the same lane in an audit, threads
  * and instruction sets, the identity introduced + carried = entire. Tests loop over
  * tests/support/networks.c; data that is not there is skipped. Graphs of a few nodes: tests/run. */
-#include <math.h>
 #include <mpfr.h>
-#include <string.h>
 
 #include "base/text/text.h"
 #include "tests/support/networks.h"
 #include "number/mpfr_record.h"
-#include "run_test.h"
-#include "analysis/audit/auditor.h"
+#include "tensor/tensor.h"
+#include "tests/support/test.h"
 
 /* A hash of the bits of every node output of every lane, in order. */
 struct hashes {
@@ -42,8 +40,9 @@ static struct hashes hash_network(const struct ulp_model *model,
 {
     struct hashes hashes = {{0}};
     struct ulp_run_options options = {.thread_count = threads, .audit = audit};
-    run_network(model, inputs, names, count, &options,
-                (struct ulp_observer){.context = &hashes, .node_done = hash_node}, NULL);
+    const struct ulp_observer observer = {.context = &hashes, .node_done = hash_node};
+    scoped_program *program = test_plan_names(model, inputs, names, count);
+    ck_ok(ulp_program_run(program, inputs, &options, &observer, 1, NULL, NULL, &why));
     return hashes;
 }
 
@@ -55,8 +54,8 @@ static const char *const audited[] = {"pair", "fp32",       "fp16", "fp16-strict
  * number of threads. */
 TEST_LOOP(lanes_are_independent_of_each_other_and_of_threads, 0, network_count)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     if (!network_load(_i, &model, &inputs))
         return;
     struct hashes together = hash_network(model, &inputs, audited, AUDITED, 2, true);
@@ -67,8 +66,6 @@ TEST_LOOP(lanes_are_independent_of_each_other_and_of_threads, 0, network_count)
                           "%s in %s: alone with %d threads the bits differ from those in the audit",
                           networks[_i].name, audited[l], threads);
         }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* FP32 agrees with the recorded outputs (rtol 1e-3, atol 1e-5: the bound the data's makers give),
@@ -79,7 +76,7 @@ TEST_LOOP(lanes_are_independent_of_each_other_and_of_threads, 0, network_count)
  * and at most 1e-3 of the output's rms in any case. */
 TEST_LOOP(outputs_agree_with_the_recorded_ones, 0, network_count)
 {
-    struct ulp_model *model;
+    scoped_model *model = NULL;
     struct ulp_tensor_set inputs, nominal, expected, outputs[3];
     if (!network_load(_i, &model, &nominal))
         return;
@@ -88,7 +85,8 @@ TEST_LOOP(outputs_agree_with_the_recorded_ones, 0, network_count)
         inputs = nominal;
     static const char *const names[] = {"pair", "fp32", "fp32,nofma"};
     struct ulp_run_options options = {.thread_count = 2};
-    run_network(model, &inputs, names, 3, &options, (struct ulp_observer){0}, outputs);
+    scoped_program *program = test_plan_names(model, &inputs, names, 3);
+    ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, outputs, NULL, &why));
     for (size_t i = 0; i < outputs[1].count; i++) {
         const struct ulp_tensor *got = &outputs[1].items[i].tensor,
                                 *reference = &outputs[0].items[i].tensor;
@@ -122,7 +120,6 @@ TEST_LOOP(outputs_agree_with_the_recorded_ones, 0, network_count)
         ulp_tensor_set_free(&inputs);
     }
     ulp_tensor_set_free(&nominal);
-    ulp_model_free(model);
 }
 
 static void set_exact(mpfr_t x, const struct ulp_tensor *tensor, size_t i)
@@ -137,22 +134,15 @@ static void set_exact(mpfr_t x, const struct ulp_tensor *tensor, size_t i)
     }
 }
 
-/* What the identity test keeps: the auditor measures the same run. */
-struct identity {
-    struct ulp_auditor *auditor;
-    /* [node * lanes + lane]: exact sums of introduced and carried over output 0, as doubles */
-    double *sums;
-    size_t elements;
-};
-
 /* entire - introduced - carried, each difference held exactly (600 bits hold any difference of FP32
  * values and 128-bit values of magnitudes 2^-149 .. 2^300), is zero for every element; inexact
  * operations would raise MPFR's flag. */
 static enum ulp_status check_identity(void *context, const struct ulp_event *event,
                                       struct ulp_error *error)
 {
-    struct identity *identity = context;
-    mpfr_t p, r, h, introduced, carried, entire;
+    size_t *elements = context;
+    (void)error;
+    scoped_mpfr p, r, h, introduced, carried, entire;
     mpfr_inits2(600, p, r, h, introduced, carried, entire, (mpfr_ptr)0);
     for (size_t l = 1; l < event->lane_count; l++)
         for (size_t o = 0; o < event->output_count; o++) {
@@ -174,15 +164,13 @@ static enum ulp_status check_identity(void *context, const struct ulp_event *eve
                 mpfr_add(introduced, introduced, carried, MPFR_RNDN);
                 if (mpfr_inexflag_p())
                     continue;
-                identity->elements++;
+                ++*elements;
                 ck_assert_msg(mpfr_equal_p(introduced, entire),
                               "node %s output %zu lane %s element %zu", event->name, o,
                               event->arithmetics[l].name, i);
             }
         }
-    mpfr_clears(p, r, h, introduced, carried, entire, (mpfr_ptr)0);
-    struct ulp_observer auditor = ulp_auditor_observer(identity->auditor);
-    return auditor.node_done(auditor.context, event, error);
+    return ULP_OK;
 }
 
 /* The means are linear: mean(introduced) + mean(carried) = mean(entire) in the audit's own figures,
@@ -215,30 +203,16 @@ static void check_means(const struct ulp_audit *audit)
 
 TEST_LOOP(introduced_and_carried_make_entire, 0, network_count)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
-    struct ulp_arithmetic lanes[AUDITED];
-    struct ulp_program *program;
-    struct ulp_audit audit;
-    struct identity identity = {0};
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
+    size_t elements = 0;
     if (!network_load(_i, &model, &inputs))
         return;
-    find_lanes(lanes, audited, AUDITED);
-    struct ulp_program_options plan_options = {.inputs = &inputs};
-    struct ulp_run_options options = {.thread_count = 2, .audit = true};
-    struct ulp_observer observer = {.context = &identity, .node_done = check_identity};
-    ck_ok(ulp_program_create(model, lanes, AUDITED, &plan_options, &program, &why));
-    ck_ok(ulp_auditor_create(program, &identity.auditor, &why));
-    ck_ok(ulp_auditor_sample(identity.auditor, "nominal", &why));
-    ck_ok(ulp_program_run(program, &inputs, &options, &observer, 1, NULL, NULL, &why));
-    ck_ok(ulp_auditor_finish(identity.auditor, &audit, &why));
-    ck_assert_uint_gt(identity.elements, 0);
+    const struct ulp_observer observer = {.context = &elements, .node_done = check_identity};
+    scoped_program *program = test_plan_names(model, &inputs, audited, AUDITED);
+    scoped_audit audit = test_audit(program, &inputs, &observer);
+    ck_assert_uint_gt(elements, 0);
     check_means(&audit);
-    ulp_audit_free(&audit);
-    ulp_auditor_free(identity.auditor);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* As on the GPU (gpu/h200_overflow.json.gz), and in the example as its script says. */
@@ -253,21 +227,18 @@ TEST_LOOP(overflow_is_born_where_it_is_born, 0, 2)
     for (int n = 0; n < network_count; n++) {
         if (strcmp(networks[n].name, rows[_i].network) != 0)
             continue;
-        struct ulp_model *model;
-        struct ulp_tensor_set inputs;
-        struct ulp_audit audit;
+        scoped_model *model = NULL;
+        scoped_tensor_set inputs = {0};
         if (!network_load(n, &model, &inputs))
             return;
-        audit_one(model, &inputs, "fp16", &audit);
+        scoped_program *program = test_plan(model, &inputs, "pair", "fp16");
+        scoped_audit audit = test_audit(program, &inputs, NULL);
         ck_assert_int_ge(audit.lanes[0].first_born, 0);
         const char *name = audit.lanes[0].nodes[audit.lanes[0].first_born].name;
         ck_assert_msg(strlen(name) >= strlen(rows[_i].node) &&
                           strcmp(name + strlen(name) - strlen(rows[_i].node), rows[_i].node) == 0,
                       "%s: born in %s", rows[_i].network, name);
         ck_assert_uint_gt(audit.lanes[0].poisoned_count, 0);
-        ulp_audit_free(&audit);
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
 }
 
@@ -280,39 +251,33 @@ TEST(declared_types_are_obeyed)
     if (!path)
         return;
     for (int i = 0; i < 2; i++) {
-        struct ulp_model *model;
-        struct ulp_tensor_set inputs;
-        struct ulp_audit audit;
+        scoped_model *model = NULL;
+        scoped_tensor_set inputs = {0};
         ck_ok(ulp_model_load(path, NULL, &model, &why));
         ck_ok(
             ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs, &why));
-        audit_one(model, &inputs, expected[i][0], &audit);
+        scoped_program *program = test_plan(model, &inputs, "pair", expected[i][0]);
+        scoped_audit audit = test_audit(program, &inputs, NULL);
         ck_assert_int_ge(audit.lanes[0].first_born, 0);
         ck_assert_str_eq(audit.lanes[0].nodes[audit.lanes[0].first_born].op, expected[i][1]);
-        ulp_audit_free(&audit);
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
 }
 
 /* The reference audited against itself introduces and carries nothing. */
 TEST(the_reference_has_no_error)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
-    struct ulp_audit audit;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     if (!network_load(0, &model, &inputs))
         return;
-    audit_one(model, &inputs, "pair", &audit);
+    scoped_program *program = test_plan(model, &inputs, "pair", "pair");
+    scoped_audit audit = test_audit(program, &inputs, NULL);
     for (size_t n = 0; n < audit.lanes[0].node_count; n++)
         for (size_t o = 0; o < audit.lanes[0].nodes[n].output_count; o++) {
             const struct ulp_audit_output *output = &audit.lanes[0].nodes[n].outputs[o];
             ck_assert(output->single.max_abs == 0 && output->introduced.max_abs == 0 &&
                       output->carried.max_abs == 0);
         }
-    ulp_audit_free(&audit);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("run", test_long() ? 1200 : 120)

@@ -2,11 +2,8 @@
  * runs, audits and proofs, each with a pool of its own, give the bits that they give alone. What a
  * program's runs leave for the next ones is made, found and given up meanwhile: under
  * ThreadSanitizer (scripts/test --threads) no access to it may race. */
-#include <math.h>
 #include <mpfr.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/memory/budget.h"
 #include "base/random.h"
@@ -87,7 +84,7 @@ static bool audit_plan(struct worker *worker, int thread_count, struct ulp_audit
 
 static void compare_audits(struct worker *worker, int round)
 {
-    struct ulp_audit audit;
+    scoped_audit audit = {0};
     if (!audit_plan(worker, 2 + (worker->number + round) % 5, &audit))
         return;
     for (size_t l = 0; l < audit.lane_count; l++)
@@ -99,7 +96,6 @@ static void compare_audits(struct worker *worker, int round)
                     !audit_same_metrics(&got->entire, &alone->outputs[o].entire))
                     note(worker, "another error at", alone->name);
             }
-    ulp_audit_free(&audit);
 }
 
 static bool prove_plan(struct worker *worker, int thread_count, struct ulp_proof *out)
@@ -112,7 +108,7 @@ static bool prove_plan(struct worker *worker, int thread_count, struct ulp_proof
 
 static void compare_proofs(struct worker *worker, int round)
 {
-    struct ulp_proof proof;
+    scoped_proof proof = {0};
     if (!prove_plan(worker, 2 + (worker->number + round) % 5, &proof))
         return;
     if (proof.node_count != worker->proof.node_count ||
@@ -122,7 +118,6 @@ static void compare_proofs(struct worker *worker, int round)
         for (size_t o = 0; o < proof.nodes[n].output_count; o++)
             if (proof.nodes[n].outputs[o].bound != worker->proof.nodes[n].outputs[o].bound)
                 note(worker, "another bound at", proof.nodes[n].name);
-    ulp_proof_free(&proof);
 }
 
 typedef void work_fn(struct worker *worker, int round);
@@ -163,11 +158,9 @@ static struct ulp_program *plan_lanes(const struct ulp_model *model,
                                       size_t count)
 {
     struct ulp_arithmetic lanes[LANES];
-    const struct ulp_program_options options = {.inputs = inputs};
-    struct ulp_program *program;
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(lane_names[first + l]);
-    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
+    struct ulp_program *program = test_plan_lanes(model, inputs, lanes, count);
     return program;
 }
 
@@ -292,14 +285,12 @@ enum { CHECKS = sizeof checks / sizeof *checks };
 
 TEST_LOOP(threads_share_a_network, 0, test_long() ? network_count : 1)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set sample;
+    scoped_model *model = NULL;
+    scoped_tensor_set sample = {0};
     if (!network_load(_i, &model, &sample))
         return;
     check_runs(model, &sample);
     check_audits(model, &sample);
-    ulp_tensor_set_free(&sample);
-    ulp_model_free(model);
 }
 
 /* A lane by itself: no other reads its values, so that its runs compute nodes together. */
@@ -322,11 +313,9 @@ TEST_LOOP(threads_share_one_lane, 0, LANES)
 /* Bodies of If and Loop, which lanes enter or not. */
 TEST_LOOP(threads_share_bodies, 0, CHECKS)
 {
-    struct ulp_model *model = text_load(&text_with_bodies);
-    struct ulp_tensor_set sample = text_inputs(model, 3, 0, true);
+    scoped_model *model = text_load(&text_with_bodies);
+    scoped_tensor_set sample = text_inputs(model, 3, 0, true);
     checks[_i](model, &sample);
-    ulp_tensor_set_free(&sample);
-    ulp_model_free(model);
 }
 
 /* A limit so near that runs give up what others have left, or fail. */
@@ -368,7 +357,7 @@ static void find_plan(struct worker *worker, int round)
                                                .tolerances = &tolerance,
                                                .tolerance_count = 1,
                                                .thread_count = 2 + (worker->number + round) % 5};
-    struct ulp_search found;
+    scoped_search found = {0};
     struct ulp_error error;
     if (!is_done(worker,
                  ulp_search_run(worker->model, &options, &sample, 1, NULL, 0, &found, &error),
@@ -376,20 +365,17 @@ static void find_plan(struct worker *worker, int round)
         return;
     if (!found.met)
         note(worker, "meets", "no tolerance");
-    ulp_search_free(&found);
 }
 
 TEST(searches_share_a_model)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set sample;
+    scoped_model *model = NULL;
+    scoped_tensor_set sample = {0};
     struct worker workers[THREADS];
     ck_assert(network_load(0, &model, &sample));
     ulp_program_free(hand_out(workers, model, &sample));
     work_at_once(workers, find_plan, 1);
     take_back(workers);
-    ulp_tensor_set_free(&sample);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("shared", 120)

@@ -1,21 +1,14 @@
 /* Graphs of a few nodes whose figures follow by hand: decisions and steps in an audit, what
  * stochastic roundings draw, perturbed constants. What plain runs give is in check_known. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "run_test.h"
 #include "tests/support/onnx_text.h"
-#include "tests/support/run.h"
+#include "tests/support/test.h"
 
 static struct ulp_audit audit_text(const char *text)
 {
-    struct ulp_tensor_set inputs;
-    struct ulp_model *model = onnx_text_given(21, text, &inputs);
-    struct ulp_audit audit;
-    audit_one(model, &inputs, "fp16", &audit);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    scoped_tensor_set inputs = {0};
+    scoped_model *model = onnx_text_given(21, text, &inputs, NULL);
+    scoped_program *program = test_plan(model, &inputs, "pair", "fp16");
+    struct ulp_audit audit = test_audit(program, &inputs, NULL);
     return audit;
 }
 
@@ -24,7 +17,7 @@ static struct ulp_audit audit_text(const char *text)
  * the limit. */
 TEST(another_decision_is_a_divergence)
 {
-    struct ulp_audit audit = audit_text(
+    scoped_audit audit = audit_text(
         "(float[1,4] x = {1, 1.00001, 0, 0}) => (float[1,1] z, float[1,4] y) { [decide] index = "
         "ArgMax<axis=1>(x) y = Relu(x) z = GatherElements<axis=1>(x, index) }");
     const struct ulp_audit_lane *lane = &audit.lanes[0];
@@ -39,7 +32,6 @@ TEST(another_decision_is_a_divergence)
     ck_assert(test_crosses(&audit, "diverged=0") && test_crosses(&audit, "z:rms=1e9"));
     /* z cannot be judged by a figure, and so no limit of all outputs is met; y by itself can */
     ck_assert(test_crosses(&audit, "rms=1e9") && !test_crosses(&audit, "y:rms=1e9"));
-    ulp_audit_free(&audit);
 }
 
 /* x = [1.4999, 1.6]: FP16 stores 1.5 and quantises to [2, 2] where the reference has [1, 2]. A step
@@ -47,7 +39,7 @@ TEST(another_decision_is_a_divergence)
  * sqrt(1/2)); the ArgMax of such steps is another decision all the same. */
 TEST(a_step_of_a_scale_is_an_error)
 {
-    struct ulp_audit audit = audit_text(
+    scoped_audit audit = audit_text(
         "(float[1,2] x = {1.4999, 1.6}, float s = {1}, uint8 p = {0}) => (float[1,2] y, uint8[1,2] "
         "flat, int64[1,1] index) { steps = QuantizeLinear(x, s, p) flat = Flatten(steps) y = "
         "DequantizeLinear(flat, s, p) [decide] index = ArgMax<axis=1>(flat) }");
@@ -61,13 +53,12 @@ TEST(a_step_of_a_scale_is_an_error)
     ck_assert(outputs[2].entire.diverged);
     ck_assert_int_ge(lane->first_decided, 0);
     ck_assert_str_eq(lane->nodes[lane->first_decided].name, "decide");
-    ulp_audit_free(&audit);
 }
 
 /* A scale that is moved is told as the constant it is, in every lane, and has no error. */
 TEST(moved_scales_have_no_error)
 {
-    struct ulp_audit audit = audit_text(
+    scoped_audit audit = audit_text(
         "(float[2] x = {140...}) => (float[2] y) <float big = {300}, float two = {2}> { [same] a = "
         "Identity(big) [again] b = Identity(a) u = QuantizeLinear(x, b) y = DequantizeLinear(u, "
         "two) }");
@@ -75,7 +66,6 @@ TEST(moved_scales_have_no_error)
     ck_assert_str_eq(audit.lanes[0].nodes[1].name, "again");
     ck_assert(again->entire.max_abs == 0 && again->introduced.max_abs == 0);
     ck_assert(again->range.ref_max == 300);
-    ulp_audit_free(&audit);
 }
 
 /* 4096 sums of 1 + 2^-11, half way between FP16's neighbours, in two nodes: each result is either
@@ -88,12 +78,12 @@ TEST_LOOP(stochastic_roundings_draw_their_own_numbers, 0, 3)
     static const char *const arithmetics[] = {"fp16,round=sr", "fp16,round=sr,epilogue=rounded",
                                               "fp16,round=sr,unit=none"};
     const char *const arithmetic = arithmetics[_i];
-    struct ulp_model *model = onnx_text_load(
+    scoped_model *model = onnx_text_load(
         13, "() => (float y, float z, float w) <float[4096,1] ones = {1...}, float[4096,1] small = "
             "{0x1p-6...}, float[2,1] b = {1, 0x1p-5}, float[1] bias = {0x1p-11}, float[1] none = "
             "{0}> { a = Concat<axis=1>(ones, small) y = Gemm(a, b, none) z = Gemm(a, b, none) w = "
             "Gemm(a, b, bias) }");
-    struct ulp_tensor_set outputs = test_outputs(model, NULL, arithmetic);
+    scoped_tensor_set outputs = test_outputs(model, NULL, arithmetic);
     ck_assert_uint_eq(outputs.count, 3);
     int up = 0, equal = 0, once = 0;
     for (size_t i = 0; i < COUNT; i++) {
@@ -112,8 +102,6 @@ TEST_LOOP(stochastic_roundings_draw_their_own_numbers, 0, 3)
                       COUNT - once);
     else
         ck_assert_int_eq(once, COUNT); /* exact */
-    ulp_tensor_set_free(&outputs);
-    ulp_model_free(model);
 }
 
 /* y = x W + b and z = x * b with a W of 16 elements, which is moved, and a b of 4, which is not. */
@@ -122,11 +110,11 @@ TEST(perturbed_plans_are_close)
     const float w = 0.3f, x[4] = {1.25f, -0.5f, 3, 0.75f};
     struct ulp_tensor_set inputs, outputs[4];
     const struct ulp_arithmetic lane = test_arithmetic("fp64");
-    struct ulp_model *model = onnx_text_given(
+    scoped_model *model = onnx_text_given(
         21,
         "(float[1,4] x = {1.25, -0.5, 3, 0.75}) => (float[1,4] y, float[1,4] z) <float[4,4] w = "
         "{0.3...}, float[4] b = {0.1, 0.2, 0.3, 0.4}> { y = MatMul(x, w) z = Mul(x, b) }",
-        &inputs);
+        &inputs, NULL);
     for (uint64_t seed = 0; seed < 4; seed++) { /* 0: the model itself; 3: as 2 */
         const struct ulp_program_options options = {.inputs = &inputs,
                                                     .perturbation = {.precision = seed ? 11 : 0,
@@ -152,5 +140,4 @@ TEST(perturbed_plans_are_close)
     for (int s = 0; s < 4; s++)
         ulp_tensor_set_free(&outputs[s]);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }

@@ -1,11 +1,9 @@
 /* Constants that a node reads in parts: the rows that Gather chooses of a table are lowered, not
  * the table; MatMulNBits widens its weights a block of columns at a time. Bits and causes are those
  * of the whole. */
-#include <math.h>
-#include <string.h>
-
-#include "run_test.h"
+#include "tensor/tensor.h"
 #include "tests/support/onnx_text.h"
+#include "tests/support/test.h"
 
 static void expect_equal(const struct ulp_tensor_set *outputs, const char *a, const char *b,
                          const char *lane)
@@ -43,7 +41,7 @@ TEST(chosen_rows_are_those_of_the_lowered_table)
                                         "fp8-e4m3",
                                         "model"};
     enum { LANES = sizeof names / sizeof *names };
-    struct ulp_model *model = onnx_text_load(17, gathers);
+    scoped_model *model = onnx_text_load(17, gathers);
     struct ulp_tensor_set inputs = {0}, outputs[LANES] = {0};
     struct ulp_tensor tensor;
     ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &why));
@@ -53,7 +51,8 @@ TEST(chosen_rows_are_those_of_the_lowered_table)
                             (const int64_t[]){2, 3}, &why));
     memcpy(tensor.data, (const int64_t[]){3, -1, 0, -4, 2, 1}, 6 * sizeof(int64_t));
     ck_ok(ulp_tensor_set_add(&inputs, "i", &tensor, &why));
-    run_network(model, &inputs, names, LANES, NULL, (struct ulp_observer){0}, outputs);
+    scoped_program *program = test_plan_names(model, &inputs, names, LANES);
+    ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, outputs, NULL, &why));
     for (size_t l = 0; l < LANES; l++) {
         expect_equal(&outputs[l], "y", "z", names[l]);
         expect_equal(&outputs[l], "v", "u", names[l]);
@@ -61,18 +60,16 @@ TEST(chosen_rows_are_those_of_the_lowered_table)
         ulp_tensor_set_free(&outputs[l]);
     }
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Nor is there a copy of it: in 128 bits 200,000 elements would take 6.4 MB. */
 TEST(a_table_is_not_copied)
 {
-    struct ulp_model *model = onnx_text_load(
-        17,
-        "(int64[2] i) => (float[2,10] y)\n<float[20000,10] w = {0.1...}>\n{ y = Gather(w, i) }");
-    struct ulp_tensor_set inputs = {0};
+    scoped_model *model = onnx_text_load(17, "(int64[2] i) => (float[2,10] y)\n<float[20000,10] w "
+                                             "= {0.1...}>\n{ y = Gather(w, i) }");
+    scoped_tensor_set inputs = {0};
     struct ulp_arithmetic lanes[2] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     struct ulp_run_cost cost;
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
     ck_ok(ulp_model_random_inputs(model, NULL, &inputs, &why));
@@ -80,9 +77,6 @@ TEST(a_table_is_not_copied)
                              &program, &why));
     ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, &cost, &why));
     ck_assert_uint_lt(cost.peak_bytes, 1 << 20);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Scales of the model's and the same ones computed: their products with 1 are they themselves, but
@@ -102,12 +96,13 @@ static const char *const scales =
 TEST(computed_scales_keep_their_digits)
 {
     static const char *const names[] = {"mpfr:128", "fp32"};
-    struct ulp_model *model = onnx_text_load(17, scales);
+    scoped_model *model = onnx_text_load(17, scales);
     struct ulp_tensor_set inputs = {0}, outputs[2] = {0};
     const struct ulp_input_range ranges[] = {{"third", 3, 3}, {"one", 1, 1}, {"x", -1, 1}};
     const struct ulp_random_options options = {.seed = 7, .ranges = ranges, .range_count = 3};
     ck_ok(ulp_model_random_inputs(model, &options, &inputs, &why));
-    run_network(model, &inputs, names, 2, NULL, (struct ulp_observer){0}, outputs);
+    scoped_program *program = test_plan_names(model, &inputs, names, 2);
+    ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, outputs, NULL, &why));
     for (size_t l = 0; l < 2; l++)
         expect_equal(&outputs[l], "y", "z", names[l]);
     /* a third of the scales is a third of the products: 32 products whose factors are right to
@@ -120,7 +115,6 @@ TEST(computed_scales_keep_their_digits)
     for (size_t l = 0; l < 2; l++)
         ulp_tensor_set_free(&outputs[l]);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* 70 columns of 65536 are two blocks; two halves of 35 are one block each. */
@@ -141,18 +135,18 @@ TEST(blocks_of_columns_are_the_whole_product)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp16", "tf32", "fp64"};
     enum { LANES = sizeof names / sizeof *names };
-    struct ulp_model *model = onnx_text_load(17, blocks);
+    scoped_model *model = onnx_text_load(17, blocks);
     struct ulp_tensor_set inputs = {0}, outputs[LANES] = {0};
     const struct ulp_input_range ranges[] = {{"q", 0, 255}, {"o", 0, 255}, {"x", -1, 1}};
     const struct ulp_random_options options = {.seed = 7, .ranges = ranges, .range_count = 3};
     ck_ok(ulp_model_random_inputs(model, &options, &inputs, &why));
-    run_network(model, &inputs, names, LANES, NULL, (struct ulp_observer){0}, outputs);
+    scoped_program *program = test_plan_names(model, &inputs, names, LANES);
+    ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, outputs, NULL, &why));
     for (size_t l = 0; l < LANES; l++) {
         expect_equal(&outputs[l], "y", "z", names[l]);
         ulp_tensor_set_free(&outputs[l]);
     }
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("tables", 120)

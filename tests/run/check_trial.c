@@ -1,13 +1,9 @@
 /* run/trial: a lane run again with other nodes kept gives the bits of a plain run, whatever ran
  * before, and computes no more than what the change reaches. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/thread.h"
 #include "base/random.h"
 #include "tests/support/networks.h"
 #include "run/pass/trial.h"
-#include "run_test.h"
 #include "tests/support/text_model.h"
 
 /* The oracle: the program itself, told to keep the nodes. */
@@ -16,8 +12,8 @@ static void expect_plain(struct ulp_program *program, const struct ulp_tensor_se
                          const struct ulp_tensor_set *outputs)
 {
     size_t *nodes = calloc(ulp_program_node_count(program) + 1, sizeof *nodes), count = 0;
-    struct ulp_keep *keep = calloc(ulp_program_node_count(program) + 1, sizeof *keep);
-    struct ulp_tensor_set plain;
+    SCOPED_MEMORY struct ulp_keep *keep = calloc(ulp_program_node_count(program) + 1, sizeof *keep);
+    scoped_tensor_set plain = {0};
     for (size_t n = 0; n < ulp_program_node_count(program); n++)
         if (kept[n]) {
             nodes[count] = n;
@@ -33,8 +29,6 @@ static void expect_plain(struct ulp_program *program, const struct ulp_tensor_se
     for (size_t o = 0; o < plain.count; o++)
         ck_assert_msg(test_same_bits(&plain.items[o].tensor, &outputs->items[o].tensor),
                       "%s with %zu nodes kept", plain.items[o].name, count);
-    ulp_tensor_set_free(&plain);
-    free(keep);
     free(nodes);
 }
 
@@ -48,16 +42,14 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
                                 keep_in[] = {test_arithmetic(kept_in),
                                              test_arithmetic(also_in ? also_in : kept_in)};
     const unsigned choices = also_in ? 3 : 2;
-    const struct ulp_program_options options = {.inputs = &samples[0]};
-    struct ulp_program *program;
     struct ulp_trial *trial;
-    struct ulp_pool *pool = test_pool(2);
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    scoped_pool *pool = test_pool(2);
+    scoped_program *program = test_plan_lanes(model, &samples[0], &lane, 1);
     ck_ok(ulp_trial_create(program, 0, keep_in, choices - 1, sample_count, pool, &trial, &why));
     for (size_t s = 0; s < sample_count; s++)
         ck_ok(ulp_trial_add(trial, &samples[s], &why));
     const size_t nodes = ulp_program_node_count(program);
-    uint16_t *kept = calloc(nodes + 1, sizeof *kept);
+    SCOPED_MEMORY uint16_t *kept = calloc(nodes + 1, sizeof *kept);
     for (int round = 0; round < rounds; round++) {
         const uint64_t seed = (uint64_t)round + 7;
         const double change = round % 4 == 0 ? 0.5 : 1.5 / (double)nodes;
@@ -72,16 +64,13 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
         if (round % 3)
             ulp_trial_accept(trial);
     }
-    free(kept);
     ulp_trial_free(trial);
-    ulp_pool_free(pool);
-    ulp_program_free(program);
 }
 
 TEST_LOOP(trials_are_plain_runs, 0, network_count)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     if (!network_load(_i, &model, &inputs))
         return;
     expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 6);
@@ -89,20 +78,17 @@ TEST_LOOP(trials_are_plain_runs, 0, network_count)
         expect_random_sets(model, &inputs, 1, "tf32", "fp32", NULL, 6);
     if (_i == 0)
         expect_random_sets(model, &inputs, 1, "fp16", "bf16", "e5m3", 6);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST(bodies_too)
 {
-    struct ulp_model *model = text_load(&text_with_bodies);
+    scoped_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set samples[] = {text_inputs(model, 1, 0, false),
                                        text_inputs(model, 2, 0, true)};
     expect_random_sets(model, samples, 2, "fp16", "fp32", NULL, 40);
     expect_random_sets(model, samples, 2, "e8m20", "e5m6", "e6m3", 40);
     ulp_tensor_set_free(&samples[0]);
     ulp_tensor_set_free(&samples[1]);
-    ulp_model_free(model);
 }
 
 /* A node some of whose results compiling has made constants of (integers), and some not. */
@@ -114,25 +100,21 @@ static const struct text_graph half_constant = {
 
 TEST(constants_stay_the_lane_s)
 {
-    struct ulp_model *model = text_load(&half_constant);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    scoped_model *model = text_load(&half_constant);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
     expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 6);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Of six nodes the last two each reach nothing else. */
 TEST(only_what_a_change_reaches_is_computed)
 {
-    struct ulp_model *model = text_load(&text_chain);
+    scoped_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
-    const struct ulp_arithmetic lane = test_arithmetic("fp16"), keep_in = test_arithmetic("fp32");
-    const struct ulp_program_options options = {.inputs = &inputs};
-    struct ulp_program *program;
     struct ulp_trial *trial;
-    struct ulp_pool *pool = test_pool(1);
+    scoped_pool *pool = test_pool(1);
     uint16_t kept[6] = {false};
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    const struct ulp_arithmetic keep_in = test_arithmetic("fp32");
+    scoped_program *program = test_plan(model, &inputs, "fp16");
     ck_assert_uint_eq(ulp_program_node_count(program), 6);
     ck_ok(ulp_trial_create(program, 0, &keep_in, 1, 1, pool, &trial, &why));
     ck_ok(ulp_trial_add(trial, &inputs, &why));
@@ -157,10 +139,7 @@ TEST(only_what_a_change_reaches_is_computed)
     ulp_tensor_set_free(&outputs);
     ck_assert_double_eq(ulp_trial_work(trial), before);
     ulp_trial_free(trial);
-    ulp_pool_free(pool);
-    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* a + x - x is a to the reference, and in FP16 often less. */
@@ -183,22 +162,20 @@ static enum ulp_status note_integers(void *context, const struct ulp_event *even
 
 TEST(decisions_can_be_the_reference_s)
 {
-    struct ulp_model *model = text_load(&decides);
+    scoped_model *model = text_load(&decides);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), plain[2], outputs;
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")},
                                 keep_in = test_arithmetic("fp32");
-    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options follow = {.follow = true};
-    struct ulp_tensor compared = {0};
+    scoped_tensor compared = {0};
     const struct ulp_observer observer = {.context = &compared, .node_done = note_integers};
-    struct ulp_program *program;
     struct ulp_trial *trial;
-    struct ulp_pool *pool = test_pool(1);
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    scoped_pool *pool = test_pool(1);
+    scoped_program *program = test_plan_lanes(model, &inputs, lanes, 2);
     ck_ok(ulp_program_run(program, &inputs, &follow, &observer, 1, plain, NULL, &why));
     ck_ok(ulp_trial_create(program, 1, &keep_in, 1, 1, pool, &trial, &why));
     ck_ok(ulp_trial_add(trial, &inputs, &why));
-    struct ulp_tensor *integers = calloc(program->main->slot_count, sizeof *integers);
+    SCOPED_MEMORY struct ulp_tensor *integers = calloc(program->main->slot_count, sizeof *integers);
     for (size_t n = 0; n < program->node_count; n++)
         if (strcmp(ulp_program_node_name(program, n), "compare") == 0)
             integers[program->nodes[n].step->outputs[0]] = compared;
@@ -213,14 +190,9 @@ TEST(decisions_can_be_the_reference_s)
         ulp_tensor_set_free(&outputs);
     }
     ulp_trial_free(trial);
-    ulp_pool_free(pool);
-    ulp_program_free(program);
-    free(integers);
-    ulp_tensor_free(&compared);
     ulp_tensor_set_free(&plain[0]);
     ulp_tensor_set_free(&plain[1]);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Where values do not fit the memory limit, each run computes all of it, with the same bits. */
@@ -228,32 +200,25 @@ TEST(without_room_nothing_is_held)
 {
     struct ulp_budget *budget;
     ck_ok(ulp_budget_create((size_t)256 << 20, &budget, &why));
-    struct ulp_model *model = text_load_within(&text_chain, budget);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    scoped_model *model = text_load_within(&text_chain, budget);
+    scoped_tensor_set inputs = text_inputs(model, 3, 0, true);
     expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 8);
-    const struct ulp_arithmetic lane = test_arithmetic("fp16"), keep_in = test_arithmetic("fp32");
-    const struct ulp_program_options options = {.inputs = &inputs};
-    struct ulp_program *program;
     struct ulp_trial *trial;
-    struct ulp_pool *pool = test_pool(1);
+    scoped_pool *pool = test_pool(1);
     uint16_t kept[6] = {1};
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    const struct ulp_arithmetic keep_in = test_arithmetic("fp32");
+    scoped_program *program = test_plan(model, &inputs, "fp16");
     ck_ok(ulp_trial_create(program, 0, &keep_in, 1, 1000000, pool, &trial, &why));
     ck_ok(ulp_trial_add(trial, &inputs, &why));
     for (int round = 0; round < 3; round++) {
-        struct ulp_tensor_set outputs;
+        scoped_tensor_set outputs = {0};
         kept[round] = !kept[round];
         ck_ok(ulp_trial_run(trial, 0, kept, &outputs, &why));
         ulp_trial_accept(trial);
         expect_plain(program, &inputs, kept, &keep_in, &outputs);
-        ulp_tensor_set_free(&outputs);
     }
     ck_assert_double_eq_tol(ulp_trial_work(trial), 3, 1e-12);
     ulp_trial_free(trial);
-    ulp_pool_free(pool);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
     ulp_budget_free(budget);
 }
 

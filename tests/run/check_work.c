@@ -2,12 +2,6 @@
  * --schedules` runs, and the types of weights that a program knows. One node a model. */
 #include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope.h>
-
 #include "base/random.h"
 #include "load/load.h"
 #include "tests/support/proto.h"
@@ -91,7 +85,7 @@ static void add_inputs(const struct one_node *node, struct proto *graph, char *n
         int64_t dims[8];
         size_t count;
         const int rank = read_dims(strchr(word, '[') + 1, dims, &count);
-        void *data = make_values(type, count);
+        SCOPED_MEMORY void *data = make_values(type, count);
         *strchr(word, ':') = '\0';
         strcat(strcat(names, *names ? " " : ""), word);
         if (*word == 'x') {
@@ -107,7 +101,6 @@ static void add_inputs(const struct one_node *node, struct proto *graph, char *n
                            element_bytes(type));
             proto_message(graph, GRAPH_INITIALIZER, &tensor);
         }
-        free(data);
     }
 }
 
@@ -143,40 +136,31 @@ static struct ulp_model *make_model(const struct one_node *from, struct ulp_tens
         proto_text(&node, NODE_DOMAIN, from->domain);
     add_attributes(from->attributes, &node);
     proto_message(&graph, GRAPH_NODE, &node);
-    struct proto bytes = proto_model(10, 23, &graph);
+    scoped_proto bytes = proto_model(10, 23, &graph);
     proto_opset(&bytes, "com.microsoft", 1);
     ck_ok(ulp_model_load_bytes("work.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
     return model;
 }
 
 TEST_LOOP(weights_have_types, 0, sizeof nodes / sizeof *nodes)
 {
     const struct one_node *node = &nodes[_i];
-    struct ulp_tensor_set values;
-    struct ulp_model *model = make_model(node, &values);
-    struct ulp_arithmetic lanes[2];
-    struct ulp_program *program;
+    scoped_tensor_set values = {0};
+    scoped_model *model = make_model(node, &values);
     struct ulp_node_types types;
-    lanes[0] = test_arithmetic("mpfr:128");
-    lanes[1] = test_arithmetic("tf32");
-    const struct ulp_program_options options = {.inputs = &values};
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    scoped_program *program = test_plan(model, &values, "mpfr:128", "tf32");
     ulp_program_node_types(program, 1, 0, &types);
     ck_assert_msg(types.product == node->contraction, "%s: a product is %d", node->op,
                   types.product);
     ck_assert_msg(types.weight == node->weight, "%s: the weight's type is %d", node->op,
                   types.weight);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&values);
-    ulp_model_free(model);
 }
 
 TEST_LOOP(schedules_are_of_contractions, 0, sizeof nodes / sizeof *nodes)
 {
     const struct one_node *node = &nodes[_i];
-    struct ulp_tensor_set values;
-    struct ulp_model *model = make_model(node, &values);
+    scoped_tensor_set values = {0};
+    scoped_model *model = make_model(node, &values);
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_arithmetic reference, base;
     struct ulp_spreads spreads;
@@ -190,8 +174,6 @@ TEST_LOOP(schedules_are_of_contractions, 0, sizeof nodes / sizeof *nodes)
         ck_assert_msg(spreads.items[i].width_rms > 0, "%s: every schedule gives the same",
                       node->op);
     ulp_spreads_free(&spreads);
-    ulp_tensor_set_free(&values);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("work", 0)

@@ -1,9 +1,6 @@
 #include "tests/support/line_model.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
 #include "base/text/text.h"
@@ -35,13 +32,12 @@ static void add_floats(struct writer *writer, const char *name)
          at = end + (*end == 'x'))
         dims[rank++] = strtoll(at, &end, 10);
     const size_t count = (size_t)(dims[0] * (rank > 1 ? dims[1] : 1));
-    float *values = calloc(count, sizeof *values);
+    SCOPED_MEMORY float *values = calloc(count, sizeof *values);
     struct proto tensor = proto_tensor(name, ULP_TYPE_FLOAT, rank, dims);
     for (size_t i = 0; i < count; i++)
         values[i] = (float)(2 * ulp_random_uniform(ulp_hash(name, strlen(name)), i) - 1);
     proto_numbers(&tensor, TENSOR_RAW, values, count * sizeof *values);
     proto_message(&writer->graph, GRAPH_INITIALIZER, &tensor);
-    free(values);
 }
 
 static void add_integers(struct writer *writer, const char *name)
@@ -142,8 +138,7 @@ struct ulp_model *line_model(const char *lines, int64_t opset)
         add_line(&writer, line, result, sizeof result);
     }
     proto_value(&writer.graph, GRAPH_OUTPUT, result, ULP_TYPE_FLOAT, -1, NULL);
-    struct proto bytes = proto_model(8, opset, &writer.graph);
+    scoped_proto bytes = proto_model(8, opset, &writer.graph);
     ck_ok(ulp_model_load_bytes("lines.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
     return model;
 }

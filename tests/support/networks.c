@@ -1,6 +1,5 @@
 #include "tests/support/networks.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "tests/support/test.h"

@@ -1,13 +1,9 @@
 #include "tests/support/onnx_text.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/bits.h"
+#include "base/random.h"
 #include "load/load.h"
 #include "tests/support/element.h"
 #include "tests/support/test.h"
@@ -144,13 +140,15 @@ static size_t count_elements(int rank, const int64_t *dims)
     return count;
 }
 
-/* {1, 2 * 8, 3...}: so many numbers. */
+/* {1, 2 * 8, 3...} or {random}: so many numbers. */
 static double *read_numbers(const char *name, size_t count)
 {
     double *values = calloc(count + 1, sizeof *values);
     size_t given = 0;
     ck_assert_ptr_nonnull(values);
     need("{");
+    for (bool drawn = take("random"); drawn && given < count; given++)
+        values[given] = ulp_random_uniform(count, given) - 0.5;
     while (!take("}")) {
         const bool again = take("...");
         const double value = again ? values[given - 1] : read_number();
@@ -169,12 +167,11 @@ static struct proto read_tensor(int type, const char *name, int rank, const int6
     struct proto tensor = proto_tensor(name, types[type].type, rank < 0 ? 0 : rank, dims),
                  bytes = {0};
     const size_t count = count_elements(rank, dims);
-    double *values = read_numbers(name, count);
+    SCOPED_MEMORY double *values = read_numbers(name, count);
     for (size_t i = 0; i < count; i++)
         add_element(&bytes, type, values[i]);
     proto_bytes(&tensor, TENSOR_RAW, bytes.data, bytes.count);
     proto_free(&bytes);
-    free(values);
     return tensor;
 }
 
@@ -232,7 +229,7 @@ static void add_text(struct proto *attribute)
     proto_int(attribute, ATTRIBUTE_TYPE, 3);
 }
 
-static void add_attribute(struct proto *node)
+static void add_attribute(struct proto *node, int field)
 {
     struct proto attribute = {0}, part;
     int64_t dims[8], sizes[8];
@@ -246,6 +243,9 @@ static void add_attribute(struct proto *node)
         part = read_tensor(type, "", rank, dims);
         proto_message(&attribute, ATTRIBUTE_T, &part);
         proto_int(&attribute, ATTRIBUTE_TYPE, 4);
+    } else if (take("@")) {
+        proto_text(&attribute, ATTRIBUTE_REFERENCE, read_name(name));
+        proto_int(&attribute, ATTRIBUTE_TYPE, 1);
     } else if (*at == '(') {
         part = read_graph();
         proto_message(&attribute, ATTRIBUTE_G, &part);
@@ -261,7 +261,7 @@ static void add_attribute(struct proto *node)
         proto_int(&attribute, ATTRIBUTE_I, (int64_t)read_number());
         proto_int(&attribute, ATTRIBUTE_TYPE, 2);
     }
-    proto_message(node, NODE_ATTRIBUTE, &attribute);
+    proto_message(node, field, &attribute);
 }
 
 /* Names up to `end`, as fields of the message. */
@@ -277,10 +277,10 @@ static void read_names(struct proto *node, int field, const char *end)
 static struct proto read_node(void)
 {
     struct proto node = {0};
-    char name[64] = "", op[64];
+    char op[64];
     if (take("[")) {
-        read_name(name);
-        need("]");
+        proto_bytes(&node, NODE_NAME, at, strcspn(at, "]"));
+        at += strcspn(at, "]") + 1;
     }
     read_names(&node, NODE_OUTPUT, "=");
     read_name(op);
@@ -289,12 +289,10 @@ static struct proto read_node(void)
         *dot = 0;
         proto_text(&node, NODE_DOMAIN, op);
     }
-    if (*name)
-        proto_text(&node, NODE_NAME, name);
     proto_text(&node, NODE_OP, dot ? dot + 1 : op);
     if (take("<"))
         while (!take(">")) {
-            add_attribute(&node);
+            add_attribute(&node, NODE_ATTRIBUTE);
             take(",");
         }
     need("(");
@@ -345,27 +343,79 @@ static struct proto read_graph(void)
     return graph;
 }
 
+/* local.F<given, other=0.5>(a) => (b) { ... } */
+static struct proto read_function(int64_t version)
+{
+    struct proto function = {0}, opset = {0}, node;
+    char name[64];
+    proto_text(&opset, 1, "");
+    proto_int(&opset, 2, version);
+    proto_message(&function, FUNCTION_OPSET, &opset);
+    char *dot = strrchr(read_name(name), '.');
+    ck_assert_msg(dot, "%s: a function without a domain", name);
+    *dot = 0;
+    proto_text(&function, FUNCTION_DOMAIN, name);
+    proto_text(&function, FUNCTION_NAME, dot + 1);
+    if (take("<"))
+        while (!take(">")) {
+            const char *start = at;
+            read_name(name);
+            skip_spaces();
+            const bool given = *at != '=';
+            at = given ? at : start;
+            if (given)
+                proto_text(&function, FUNCTION_ATTRIBUTE, name);
+            else
+                add_attribute(&function, FUNCTION_DEFAULT);
+            take(",");
+        }
+    need("(");
+    read_names(&function, FUNCTION_INPUT, ")");
+    need("=>");
+    need("(");
+    read_names(&function, FUNCTION_OUTPUT, ")");
+    need("{");
+    while (!take("}")) {
+        node = read_node();
+        proto_message(&function, FUNCTION_NODE, &node);
+    }
+    return function;
+}
+
 struct proto onnx_text(int64_t opset, const char *text)
 {
+    struct proto domains = {0};
+    char name[64];
     at = text;
+    if (take("["))
+        while (!take("]")) {
+            proto_opset(&domains, read_name(name), 1);
+            take(",");
+        }
     struct proto graph = read_graph(), model = proto_model(10, opset, &graph);
     proto_opset(&model, "com.microsoft", 1);
+    proto_raw(&model, domains.data, domains.count);
+    proto_free(&domains);
+    for (skip_spaces(); *at; skip_spaces()) {
+        struct proto function = read_function(opset);
+        proto_message(&model, MODEL_FUNCTION, &function);
+    }
     return model;
 }
 
 struct ulp_model *onnx_text_load(int64_t opset, const char *text)
 {
-    return onnx_text_given(opset, text, NULL);
+    return onnx_text_given(opset, text, NULL, NULL);
 }
 
-struct ulp_model *onnx_text_given(int64_t opset, const char *text, struct ulp_tensor_set *given)
+struct ulp_model *onnx_text_given(int64_t opset, const char *text, struct ulp_tensor_set *given,
+                                  struct ulp_budget *budget)
 {
     if (given)
         *given = (struct ulp_tensor_set){0};
     inputs = given;
-    struct proto bytes = onnx_text(opset, text);
+    scoped_proto bytes = onnx_text(opset, text);
     struct ulp_model *model = NULL;
-    ck_ok(ulp_model_load_bytes("text.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
+    ck_ok(ulp_model_load_bytes("text.onnx", bytes.data, bytes.count, budget, &model, &why));
     return model;
 }

@@ -8,7 +8,8 @@
  *     }
  *
  * Types: float double float16 bfloat16 fp8 int8 uint8 int32 int64 bool. A free dimension is called
- * by its first letter; ? has no name. "..." repeats the last number, "2 * 8" is eight of 2. A
+ * by its first letter; ? has no name. "..." repeats the last number, "2 * 8" is eight of 2,
+ * "random" all numbers, in [-1/2, 1/2). A
  * node's name stands before it in brackets. Attributes: numbers (with '.', 'e' or "inf" a float),
  * [lists], "texts", tensors (float {1}), and graphs as above. Names may hold letters, digits and _
  * . / : and -. */
@@ -23,5 +24,6 @@ struct proto onnx_text(int64_t opset, const char *text);
 /* The same, loaded, for ulp_model_free. */
 struct ulp_model *onnx_text_load(int64_t opset, const char *text);
 /* The same of a text whose inputs have values, "(float[2] x = {1, 2}, float[N=3] y = {3...})",
- * which become *given. */
-struct ulp_model *onnx_text_given(int64_t opset, const char *text, struct ulp_tensor_set *given);
+ * which become *given; budget: what the model is charged to, or NULL. */
+struct ulp_model *onnx_text_given(int64_t opset, const char *text, struct ulp_tensor_set *given,
+                                  struct ulp_budget *budget);

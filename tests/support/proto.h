@@ -5,12 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/support/scoped.h"
+
 /* A growing message. Zero-initialise; free with proto_free. Running out of memory ends the test. */
 struct proto {
     unsigned char *data;
     size_t count, capacity;
 };
 void proto_free(struct proto *p);
+#define scoped_proto ULP_SCOPED(proto_free) struct proto
 /* As a file. What cannot be written ends the test. */
 void proto_write(const struct proto *p, const char *path);
 void proto_raw(struct proto *p, const void *bytes, size_t count);

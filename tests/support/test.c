@@ -1,15 +1,9 @@
 #include "tests/support/test.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-
-#include <ulpscope/audit.h>
-#include <ulpscope/limit.h>
 
 #include "base/error.h"
 #include "base/machine/thread.h"

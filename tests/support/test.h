@@ -1,10 +1,18 @@
-/* What every check program shares: the runner, the long switch, data folders. */
+/* What every check program shares: the standard's headers and ours, the runner, the long switch,
+ * data folders. */
 #pragma once
 
 #include <check.h>
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/scoped.h"
 
 /* Runs the suites (NULL-terminated) and returns main's exit code. */
 int test_run(Suite *first, ...) __attribute__((sentinel));
@@ -64,6 +72,23 @@ bool test_crosses(const struct ulp_audit *audit, const char *limit);
 /* The arithmetic of that name, which there must be. */
 struct ulp_arithmetic;
 struct ulp_arithmetic test_arithmetic(const char *name);
+/* A program of these lanes, or of arithmetics by their names; inputs may be NULL. */
+struct ulp_program *test_plan_lanes(const struct ulp_model *model,
+                                    const struct ulp_tensor_set *inputs,
+                                    const struct ulp_arithmetic *lanes, size_t count);
+#define test_plan(model, inputs, ...)                                  \
+    test_plan_names(model, inputs, (const char *const[]){__VA_ARGS__}, \
+                    sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+struct ulp_program *test_plan_names(const struct ulp_model *model,
+                                    const struct ulp_tensor_set *inputs, const char *const *names,
+                                    size_t count);
+/* The outputs in one arithmetic, by one thread. */
+struct ulp_tensor_set test_outputs(const struct ulp_model *model,
+                                   const struct ulp_tensor_set *inputs, const char *name);
+/* The audit of one sample, the program's first lane being the reference; also: another observer of
+ * the run, or NULL. */
+struct ulp_audit test_audit(const struct ulp_program *program, const struct ulp_tensor_set *inputs,
+                            const struct ulp_observer *also);
 /* The same type, shape and bits. */
 struct ulp_tensor;
 bool test_same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b);
@@ -81,6 +106,13 @@ struct ulp_pool *test_pool(int thread_count);
     } while (0)
 /* The same of a status and the error that came with it. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
+/* The call, which is given &why, must fail with this status and a message that has these words. */
+#define ck_fails(status, words, ...)                                  \
+    do {                                                              \
+        struct ulp_error why;                                         \
+        ck_assert_int_eq((__VA_ARGS__), status);                      \
+        ck_assert_msg(strstr(why.message, words), "%s", why.message); \
+    } while (0)
 /* ck_assert_msg for loops of many iterations: Check's own macros write to a file at every call,
  * this at failures only. */
 #define ck_expect(condition, ...)      \

@@ -1,11 +1,6 @@
 #include "tests/support/text_cases.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope/lint.h>
 
 #include "tests/support/test.h"
 

@@ -1,8 +1,5 @@
 #include "tests/support/text_model.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "load/load.h"
 #include "analysis/audit/auditor.h"
@@ -132,10 +129,9 @@ struct proto text_message(const struct text_graph *text)
 
 struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_budget *budget)
 {
-    struct proto bytes = text_message(text);
+    scoped_proto bytes = text_message(text);
     struct ulp_model *model;
     ck_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, budget, &model, &why));
-    proto_free(&bytes);
     return model;
 }
 
@@ -169,11 +165,9 @@ struct ulp_program *text_plan(const struct ulp_model *model, const struct ulp_te
                               size_t first, size_t count)
 {
     struct ulp_arithmetic lanes[TEXT_LANES];
-    const struct ulp_program_options options = {.inputs = inputs};
-    struct ulp_program *program;
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(text_lanes[first + l]);
-    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
+    struct ulp_program *program = test_plan_lanes(model, inputs, lanes, count);
     return program;
 }
 
@@ -182,7 +176,7 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
 {
     const struct ulp_run_options options = {.thread_count = threads, .audit = true},
                                  alone = {.thread_count = 1};
-    struct ulp_program *program = text_plan(model, &samples[0], 0, TEXT_LANES);
+    scoped_program *program = text_plan(model, &samples[0], 0, TEXT_LANES);
     struct ulp_auditor *auditor;
     struct ulp_tensor_set outputs[TEXT_LANES];
     ck_ok(ulp_auditor_create(program, &auditor, &why));
@@ -191,8 +185,8 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
         ck_ok(ulp_auditor_sample(auditor, "sample", &why));
         ck_ok(ulp_program_run(program, &samples[s], &options, &observer, 1, outputs, NULL, &why));
         for (size_t l = 0; l < TEXT_LANES; l++) {
-            struct ulp_program *single = text_plan(model, &samples[s], l, 1);
-            struct ulp_tensor_set wanted;
+            scoped_program *single = text_plan(model, &samples[s], l, 1);
+            scoped_tensor_set wanted = {0};
             ck_ok(ulp_program_run(single, &samples[s], &alone, NULL, 0, &wanted, NULL, &why));
             for (size_t o = 0; o < wanted.count; o++) {
                 const struct ulp_tensor *a = &wanted.items[o].tensor,
@@ -200,24 +194,19 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
                 ck_assert_msg(test_same_bits(a, b), "%s of %s differs when %s is alone",
                               wanted.items[o].name, text_lanes[l], text_lanes[l]);
             }
-            ulp_tensor_set_free(&wanted);
             ulp_tensor_set_free(&outputs[l]);
-            ulp_program_free(single);
         }
     }
     ck_ok(ulp_auditor_finish(auditor, out, &why));
     ulp_auditor_free(auditor);
-    ulp_program_free(program);
 }
 
 void text_audit(const struct text_graph *text, uint64_t seed, double x0, bool truth, int threads,
                 struct ulp_audit *out)
 {
-    struct ulp_model *model = text_load(text);
-    struct ulp_tensor_set inputs = text_inputs(model, seed, x0, truth);
+    scoped_model *model = text_load(text);
+    scoped_tensor_set inputs = text_inputs(model, seed, x0, truth);
     text_audit_samples(model, &inputs, 1, threads, out);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 const struct ulp_audit_node *audit_node(const struct ulp_audit *audit, size_t lane,

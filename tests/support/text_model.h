@@ -2,8 +2,6 @@
  * compared. */
 #pragma once
 
-#include <ulpscope.h>
-
 #include "tests/support/proto.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,5 @@
 /* Wide elements as doubles, rounded to odd with and without vectors, and to nearest: against MPFR's
  * own conversions. */
-#include <math.h>
-#include <string.h>
-
 #include "base/machine/cpu.h"
 #include "base/random.h"
 #include "number/mpfr_record.h"
@@ -36,11 +33,10 @@ static void draw(mpfr_t x, uint64_t n, bool ordinary)
         exponent = (bits & 8 ? 1 : -1) * (900 + (long)(bits >> 8) % 200);
     mpfr_set_ui_2exp(x, ulp_random_bits(3, n) | (uint64_t)1 << 63, -64, MPFR_RNDZ);
     if (kind < 6) {
-        mpfr_t low;
+        scoped_mpfr low;
         mpfr_init2(low, 64);
         mpfr_set_ui_2exp(low, ulp_random_bits(4, n), -128, MPFR_RNDZ);
         mpfr_add(x, x, low, MPFR_RNDZ);
-        mpfr_clear(low);
     } else if (kind < 10) {
         mpfr_prec_round(x, 53, MPFR_RNDZ);
     } else if (kind == 10) {
@@ -62,7 +58,7 @@ TEST_LOOP(wide_elements_become_doubles, 0, 5)
     const int precision = precisions[_i];
     static const unsigned sets[] = {0, ULP_CPU_AVX2, ~0u};
     const unsigned present = ulp_cpu_features();
-    struct ulp_tensor tensor;
+    scoped_tensor tensor = {0};
     ck_ok(ulp_tensor_describe(&tensor, ULP_TYPE_DOUBLE, ULP_ELEMENT_WIDE, precision, 1,
                               (int64_t[]){COUNT}, &why));
     ck_ok(ulp_tensor_allocate(&tensor, NULL, &why));
@@ -99,7 +95,6 @@ TEST_LOOP(wide_elements_become_doubles, 0, 5)
             ck_assert(found[count] == 42);
         }
     }
-    ulp_tensor_free(&tensor);
 }
 
 TEST_SUITE("rounding to odd", 600)

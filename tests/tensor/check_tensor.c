@@ -1,11 +1,6 @@
 /* tensor: shapes, hostile sizes, broadcasting, and conversion between every pair of elements. */
 #include "tests/support/test.h"
 
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "base/text/text.h"
 #include "number/mpfr_record.h"
@@ -231,7 +226,7 @@ TEST(floats_are_moved_by_their_draws)
 {
     const size_t count = 1003; /* no whole number of blocks */
     const uint64_t seed = 5, key = seed ^ ulp_hash("w", 1);
-    struct ulp_tensor in, out;
+    scoped_tensor in = {0}, out = {0};
     ck_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1,
                             (int64_t[]){(int64_t)count}, &why));
     float *x = in.data;
@@ -247,8 +242,6 @@ TEST(floats_are_moved_by_their_draws)
         ck_expect(memcmp(&got, &expected, sizeof got) == 0, "%zu: %a is %a, not %a", i, x[i], got,
                   expected);
     }
-    ulp_tensor_free(&in);
-    ulp_tensor_free(&out);
 }
 
 /* Every element moves, by no more than the bound, on the type's own grid; whole numbers and numbers
@@ -263,7 +256,7 @@ TEST(perturbed_tensors_are_close)
                 {ULP_TYPE_DOUBLE, 53, 0x1p-51}, {ULP_TYPE_FLOAT16, 24, 0x1p-9},
                 {ULP_TYPE_FLOAT, 4, 0x1p-3},    {ULP_TYPE_FLOAT16, 8, 0x1p-6}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct ulp_tensor in, out, again, other;
+        scoped_tensor in = {0}, out = {0}, again = {0}, other = {0};
         size_t moved = 0;
         ck_ok(
             ulp_tensor_create(&in, rows[r].type, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){1000}, &why));
@@ -293,10 +286,6 @@ TEST(perturbed_tensors_are_close)
             moved += x != y;
         }
         ck_assert_uint_gt(moved, 700);
-        ulp_tensor_free(&in);
-        ulp_tensor_free(&out);
-        ulp_tensor_free(&again);
-        ulp_tensor_free(&other);
     }
     struct ulp_tensor whole, view;
     float counts[] = {-2, 0, 3};

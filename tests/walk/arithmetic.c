@@ -1,6 +1,4 @@
 /* Names of arithmetics, drawn from bases, formats, GPUs and parts. */
-#include <stdio.h>
-
 #include "builder.h"
 #include "tests/support/test.h"
 
@@ -8,30 +6,10 @@
 #define PARTS_MAX 5
 
 static const char *const bases[] = {
-    "fp16",
-    "fp16",
-    "fp16",
-    "bf16",
-    "bf16",
-    "fp32",
-    "fp64",
-    "tf32",
-    "tf32-trunc",
-    "tf32-strict",
-    "fp16-strict",
-    "fp16-strict",
-    "bf16-strict",
-    "fp8-e4m3",
-    "fp8-e5m2",
-    "fp8-e4m3fnuz",
-    "fp8-e5m2fnuz",
-    "fp8-e4m3-strict",
-    "e5m7",
-    "e4m3",
-    "e8m3",
-    "e3m4",
-    "e6m9-strict",
-    "model",
+    "fp16",        "fp16",     "fp16",       "bf16",         "bf16",         "fp32",
+    "fp64",        "tf32",     "tf32-trunc", "tf32-strict",  "fp16-strict",  "fp16-strict",
+    "bf16-strict", "fp8-e4m3", "fp8-e5m2",   "fp8-e4m3fnuz", "fp8-e5m2fnuz", "fp8-e4m3-strict",
+    "e5m7",        "e4m3",     "e8m3",       "e3m4",         "e6m9-strict",  "model",
     "ort-cpu",
 #define TARGET(...)
 #define RULES(...)
@@ -42,11 +20,7 @@ static const char *const bases[] = {
 #define RULES(...)
 #define ARITHMETIC(name, ...) name,
 #include "number/format/target.def"
-    "mpfr:30",
-    "mpfr:60",
-    "mpfr:128",
-    "mpfr:200",
-    "pair",
+    "mpfr:30",     "mpfr:60",  "mpfr:128",   "mpfr:200",     "pair",
 };
 static const char *const gpus[] = {"v100", "t4",   "a100", "a2",   "ada",
                                    "l40s", "h100", "h200", "b200", "rtx5090"};

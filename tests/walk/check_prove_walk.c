@@ -1,7 +1,5 @@
 /* No proof of a random graph is false (proof_walk.h): a fixed sample of seeds, in `make check-long`
  * as many as have 10^7 tensors, which reach every row of the operator table. */
-#include <stdio.h>
-
 #include "proof_walk.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,5 @@
 /* If, Loop and Scan in random graphs: bodies of nodes drawn like others, which read values from
  * outside, too. What a body computes is made to fit by taking its elements again and again. */
-#include <stdio.h>
-#include <string.h>
-
 #include "builder.h"
 #include "tests/support/test.h"
 
@@ -125,11 +122,10 @@ static int draw_result(struct builder *b, const struct control *c, int rank, con
 
 static size_t wire_number(struct builder *b, enum ulp_type type, int64_t number)
 {
-    struct ulp_tensor tensor;
+    scoped_tensor tensor = {0};
     ck_ok(ulp_tensor_create(&tensor, type, ULP_ELEMENT_COUNT, 0, 0, NULL, &why));
     ulp_tensor_set_int(&tensor, 0, number);
     const size_t v = wire(b, &tensor, true);
-    ulp_tensor_free(&tensor);
     return v;
 }
 

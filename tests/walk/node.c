@@ -1,9 +1,4 @@
 /* Nodes of random graphs: a case of the operators' harness, varied, wired, tried and written. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "builder.h"
 #include "tests/ops/harness/rows.h"
 #include "tests/ops/harness/variants.h"
@@ -16,7 +11,7 @@
 bool try_node(struct builder *b, const struct ulp_node *node, const struct ulp_tensor *const *in,
               struct ulp_tensor *outputs, const struct ulp_operator **row)
 {
-    struct ulp_arena *arena, *scratch;
+    scoped_arena *arena = NULL, *scratch = NULL;
     struct ulp_bound bound;
     struct ulp_budget budget = {.limit_bytes = CALL_MEMORY_MAX};
     memset(outputs, 0, CASE_INPUTS * sizeof *outputs);
@@ -54,8 +49,6 @@ bool try_node(struct builder *b, const struct ulp_node *node, const struct ulp_t
     }
     if (!good)
         case_free_outputs(outputs);
-    ulp_arena_free(scratch);
-    ulp_arena_free(arena);
     return good;
 }
 
@@ -166,18 +159,16 @@ int add_simple(struct builder *b, const char *op, int first, int second, const c
 /* One or two changes of those that the walk over the table makes. */
 static void vary(struct builder *b, struct node_case *c, const struct ulp_operator *row)
 {
-    struct ulp_text what = {0};
+    scoped_text what = {0};
     for (size_t changes = 1 + below(b, 2); changes > 0; changes--) {
         const size_t count = variant_list(row, c, NULL);
-        struct variant *list = malloc((count + 1) * sizeof *list);
+        SCOPED_MEMORY struct variant *list = malloc((count + 1) * sizeof *list);
         ck_expect(list != NULL, "out of memory");
         variant_list(row, c, list);
         const struct variant *chosen = &list[below(b, count)];
         if (chosen->kind != VARIANT_CONSTANT) /* lies in memory in another way */
             variant_apply(c, row, &b->lane, chosen, &what);
-        free(list);
     }
-    ulp_text_free(&what);
 }
 
 /* Other floats of the range that the case has, or of that times a power of ten. */

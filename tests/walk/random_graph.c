@@ -1,12 +1,5 @@
 #include "random_graph.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <ulpscope/array.h>
-
 #include "builder.h"
 #include "tests/ops/harness/cases.h"
 #include "tests/support/element.h"
@@ -124,7 +117,7 @@ struct proto random_tensor_message(const char *name, const struct ulp_tensor *te
         proto_numbers(&message, TENSOR_RAW, values, tensor->count * sizeof *values);
     } else if (ulp_type_is_float(tensor->type) && tensor->type != ULP_TYPE_FLOAT) {
         struct ulp_format format;
-        struct ulp_tensor patterns;
+        scoped_tensor patterns = {0};
         ck_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &why));
         ck_ok(ulp_tensor_create(&patterns, bits > 8 ? ULP_TYPE_UINT16 : ULP_TYPE_UINT8,
                                 ULP_ELEMENT_COUNT, 0, tensor->rank, tensor->dims, &why));
@@ -134,7 +127,6 @@ struct proto random_tensor_message(const char *name, const struct ulp_tensor *te
         else
             proto_elements(&message, TENSOR_RAW, patterns.data, tensor->count * (size_t)bits / 8,
                            (size_t)bits / 8);
-        ulp_tensor_free(&patterns);
     } else if (bits < 8) {
         write_packed(&message, tensor, bits);
     } else {
@@ -245,9 +237,9 @@ static bool runs(const struct random_graph *graph)
     struct ulp_budget budget = {.limit_bytes = MEMORY_MAX};
     const struct ulp_arithmetic lane = test_arithmetic("fp32");
     const struct ulp_run_options once = {.thread_count = 1};
-    struct ulp_model *model;
+    scoped_model *model = NULL;
     struct ulp_program *program;
-    struct ulp_tensor_set inputs;
+    scoped_tensor_set inputs = {0};
     if (ulp_model_load_bytes("random.onnx", graph->model.data, graph->model.count, &budget, &model,
                              NULL) != ULP_OK)
         return false;
@@ -258,8 +250,6 @@ static bool runs(const struct random_graph *graph)
         good = ulp_program_run(program, &inputs, &once, NULL, 0, NULL, NULL, NULL) == ULP_OK;
         ulp_program_free(program);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
     return good;
 }
 

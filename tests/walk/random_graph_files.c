@@ -5,8 +5,6 @@
  * inputs' ranges as options, one on a line, for
  *   ulpscope prove model.onnx -i inputs.npz -a "$(cat arith.txt)" $(cat ranges.txt) */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,14 +36,13 @@ static void write_graph(uint64_t seed)
     snprintf(path, sizeof path, "%s/model.onnx", place);
     proto_write(&graph.model, path);
     for (int n = 0; n < sample_count; n++) {
-        struct ulp_tensor_set inputs;
+        scoped_tensor_set inputs = {0};
         random_graph_sample(&graph, (uint64_t)n, &inputs);
         if (n)
             snprintf(path, sizeof path, "%s/inputs-%d.npz", place, n);
         else
             snprintf(path, sizeof path, "%s/inputs.npz", place);
         ck_ok(ulp_tensor_set_write_npz(path, &inputs, &why));
-        ulp_tensor_set_free(&inputs);
     }
     char *options = random_graph_options(&graph);
     snprintf(path, sizeof path, "%s/ranges.txt", place);

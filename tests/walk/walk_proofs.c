@@ -1,8 +1,5 @@
 /* The walk through proofs by hand: walk_proofs FIRST COUNT, the seeds. Each violation is printed;
  * `random_graph -o FOLDER SEED` writes its graph. Ends with code 1 where there was one. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "proof_walk.h"
 #include "tests/support/test.h"
 

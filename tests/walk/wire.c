@@ -1,8 +1,4 @@
 /* Where a node's inputs come from. */
-#include <float.h>
-#include <math.h>
-#include <string.h>
-
 #include "builder.h"
 #include "tests/support/test.h"
 
@@ -170,7 +166,7 @@ static int measure(struct builder *b, const struct ulp_tensor *wanted)
 static int cast(struct builder *b, const struct ulp_tensor *wanted)
 {
     const struct range range = range_of(wanted);
-    struct ulp_tensor floats;
+    scoped_tensor floats = {0};
     int v = -1;
     if (fabs(range.low) > 0x1p24 || fabs(range.high) > 0x1p24)
         return -1;
@@ -182,14 +178,13 @@ static int cast(struct builder *b, const struct ulp_tensor *wanted)
         v = add_input(b, ULP_TYPE_FLOAT, wanted->rank, wanted->dims, range.low, range.high);
     if (v < 0)
         v = (int)add_constant(b, &floats);
-    ulp_tensor_free(&floats);
     return add_simple(b, "Cast", v, -1, "to", (int64_t)wanted->type);
 }
 
 /* The numbers less one, and an input that is one, or at most one. */
 static int add(struct builder *b, const struct ulp_tensor *wanted)
 {
-    struct ulp_tensor less;
+    scoped_tensor less = {0};
     if (wanted->type != ULP_TYPE_INT64 && wanted->type != ULP_TYPE_INT32)
         return -1;
     ck_ok(ulp_tensor_copy(&less, wanted, NULL, &why));
@@ -198,7 +193,6 @@ static int add(struct builder *b, const struct ulp_tensor *wanted)
                            (int64_t)((uint64_t)ulp_tensor_get_int(wanted, e) - UINT64_C(1)));
     const int constant = (int)add_constant(b, &less),
               one = add_input(b, wanted->type, 0, NULL, chance(b, 30) ? 0 : 1, 1);
-    ulp_tensor_free(&less);
     return one < 0 ? -1 : add_simple(b, "Add", constant, one, NULL, 0);
 }
 

@@ -1,8 +1,4 @@
 /* What a runtime built of the model. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/file.h"
 #include "digest.h"
 
@@ -30,7 +26,7 @@ void digest_engine(struct digest *digest)
     struct ulp_wishes wishes;
     struct ulp_engine_map_costs costs;
     struct ulp_audit audit = {0};
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     char *text;
     const struct ulp_run_options run = {.thread_count = 1};
     find_lanes(lanes);
@@ -71,5 +67,4 @@ void digest_engine(struct digest *digest)
         ulp_engine_map_free(&built[i]);
         ulp_engine_free(&engines[i]);
     }
-    ulp_program_free(program);
 }

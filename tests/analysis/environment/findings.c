@@ -1,7 +1,4 @@
 /* What is concluded about a model. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/measure/quantile.h"
 #include "analysis/overflow/meter.h"
 #include "digest.h"
@@ -9,11 +6,11 @@
 void digest_forecast(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     struct ulp_overflow_meter *meter;
-    struct ulp_overflow_forecast forecast;
+    scoped_overflow_forecast forecast = {0};
     size_t told = 0;
-    char *text;
+    SCOPED_MEMORY char *text = NULL;
     const struct ulp_observer observer = {.context = &told,
                                           .node_done = see_host,
                                           .cancelled = ask_host};
@@ -36,18 +33,15 @@ void digest_forecast(struct digest *digest)
     CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_JSON, test_folder("forecast/alone.json"), e));
     CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_HTML, test_folder("forecast/page.html"), e));
     add_bytes(digest, text, strlen(text));
-    free(text);
-    ulp_overflow_free(&forecast);
     ulp_overflow_meter_free(meter);
-    ulp_program_free(program);
 }
 
 void digest_comparison(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_tensor_set outputs;
-    struct ulp_program *program;
-    struct ulp_comparison comparison;
+    scoped_tensor_set outputs = {0};
+    scoped_program *program = NULL;
+    scoped_comparison comparison = {0};
     size_t told = 0;
     char *summary, name[] = "recorded";
     const struct ulp_observer observer = {.context = &told,
@@ -78,16 +72,13 @@ void digest_comparison(struct digest *digest)
         ulp_comparison_write(&comparison, ULP_OUTPUT_HTML, test_folder("comparison/page.html"), e));
     add_file(digest, test_folder("comparison/compare.json"));
     free(summary);
-    ulp_comparison_free(&comparison);
-    ulp_tensor_set_free(&outputs);
-    ulp_program_free(program);
 }
 
 void digest_plan(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_search found;
-    char *text;
+    scoped_search found = {0};
+    SCOPED_MEMORY char *text = NULL;
     size_t told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
     const struct ulp_sample sample = {"one", &inputs, 0};
@@ -113,15 +104,13 @@ void digest_plan(struct digest *digest)
     CALL(ulp_search_write(&found, ULP_OUTPUT_HTML, test_folder("plan/page.html"), e));
     add_file(digest, test_folder("plan/page.html"));
     add_file(digest, test_folder("plan/plan.json"));
-    free(text);
-    ulp_search_free(&found);
 }
 
 void digest_listed(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_search found;
-    char *text;
+    scoped_search found = {0};
+    SCOPED_MEMORY char *text = NULL;
     size_t told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
     const struct ulp_sample sample = {"one", &inputs, 0};
@@ -144,16 +133,14 @@ void digest_listed(struct digest *digest)
     found.seconds = found.audit_seconds = 0;
     CALL(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("formats"), e));
     add_file(digest, test_folder("formats/plan.json"));
-    free(text);
-    ulp_search_free(&found);
 }
 
 void digest_proof(struct digest *digest)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_program *program;
-    struct ulp_proof proof;
-    char *text;
+    scoped_program *program = NULL;
+    scoped_proof proof = {0};
+    SCOPED_MEMORY char *text = NULL;
     const struct ulp_program_options options = {.inputs = &inputs};
     /* too wide for some nodes, so that affine forms are made, too */
     const struct ulp_input_range range = {NULL, -300, 300.5};
@@ -169,9 +156,6 @@ void digest_proof(struct digest *digest)
     CALL(ulp_proof_write(&proof, ULP_OUTPUT_FOLDER, test_folder("proof"), e));
     CALL(ulp_proof_write(&proof, ULP_OUTPUT_JSON, test_folder("proof/alone.json"), e));
     add_file(digest, test_folder("proof/proof.json"));
-    free(text);
-    ulp_proof_free(&proof);
-    ulp_program_free(program);
 }
 
 void digest_scales(struct digest *digest)
@@ -208,9 +192,9 @@ void digest_scales(struct digest *digest)
 void digest_tolerance(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_tolerance tolerance;
+    scoped_tolerance tolerance = {0};
     size_t told = 0;
-    char *text;
+    SCOPED_MEMORY char *text = NULL;
     const struct ulp_observer observer = {.context = &told,
                                           .node_done = see_host,
                                           .cancelled = ask_host};
@@ -232,8 +216,6 @@ void digest_tolerance(struct digest *digest)
     add_bytes(digest, text, strlen(text));
     CALL(ulp_tolerance_write(&tolerance, ULP_OUTPUT_JSON, test_folder("tolerance.json"), e));
     add_file(digest, test_folder("tolerance.json"));
-    free(text);
-    ulp_tolerance_free(&tolerance);
 }
 
 void digest_between(struct digest *digest)
@@ -241,7 +223,7 @@ void digest_between(struct digest *digest)
     struct ulp_arithmetic lanes[LANE_COUNT];
     struct ulp_between between;
     size_t told = 0;
-    char *text;
+    SCOPED_MEMORY char *text = NULL;
     const struct ulp_observer observer = {.context = &told, .node_done = see_host};
     const struct ulp_sample sample = {.name = "", .inputs = &inputs};
     find_lanes(lanes);
@@ -258,7 +240,6 @@ void digest_between(struct digest *digest)
     add_bytes(digest, text, strlen(text));
     CALL(ulp_between_write(&between, ULP_OUTPUT_JSON, test_folder("between.json"), e));
     add_file(digest, test_folder("between.json"));
-    free(text);
     ulp_between_free(&between);
 }
 

@@ -1,8 +1,6 @@
 #include "host.h"
 
 #include <fenv.h>
-#include <stdio.h>
-#include <string.h>
 #ifdef __x86_64__
 #include <xmmintrin.h>
 #endif

@@ -1,8 +1,5 @@
 #include "subject.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/machine/file.h"
 #include "base/memory/alloc.h"
 #include "base/random.h"
@@ -58,7 +55,7 @@ static void digest_elements(struct digest *digest)
 {
     const int64_t dims[] = {3};
     const uint32_t patterns[] = {1, 0x807FFFFF, 0x3F800001};
-    struct ulp_tensor floats, integers;
+    scoped_tensor floats = {0}, integers = {0};
     CALL(ulp_tensor_create(&floats, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, dims, e));
     CALL(ulp_tensor_create(&integers, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, dims, e));
     memcpy(floats.data, patterns, sizeof patterns);
@@ -69,8 +66,6 @@ static void digest_elements(struct digest *digest)
         add_bytes(digest, x, sizeof x);
     }
     expect_state("ulp_tensor_get");
-    ulp_tensor_free(&floats);
-    ulp_tensor_free(&integers);
 }
 
 /* A product whose sums lie among subnormal numbers, as an array and as a model in memory. */
@@ -145,7 +140,7 @@ static void digest_files(struct digest *digest)
 
 static void digest_report(struct digest *digest, struct ulp_audit *audit)
 {
-    char *summary;
+    SCOPED_MEMORY char *summary = NULL;
     struct ulp_crossing_list crossings;
     audit->seconds = 0;
     for (size_t c = 0; c < audit->cost_count; c++)
@@ -154,11 +149,10 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     CALL(ulp_limit_check(limits[0], NULL, NULL, e));
     CALL(ulp_audit_check(audit, limits[0], true, &crossings, e));
     for (size_t c = 0; c < crossings.count; c++) {
-        char *text;
+        SCOPED_MEMORY char *text = NULL;
         CALL(ulp_crossing_text(&crossings.items[c], limits[0], &text, e));
         add_bytes(digest, text, strlen(text));
         add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
-        free(text);
     }
     CALL(ulp_audit_keep_limits(audit, limits, 1, true, e));
     CALL(ulp_report_junit(audit, limits, 1, true, test_folder("out.xml"), e));
@@ -186,7 +180,6 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     add_file(digest, test_folder("report/page.html"));
     CALL(ulp_saved_html(test_folder("report"), NULL, test_folder("report/page.html"), e));
     add_file(digest, test_folder("report/page.html"));
-    free(summary);
 }
 
 /* Some nodes of the second lane in another arithmetic, from a file. */
@@ -271,7 +264,7 @@ static void run_audit(struct digest *digest, const struct ulp_arithmetic *lanes,
     const struct ulp_observer observer = {.context = &told,
                                           .node_done = see_host,
                                           .cancelled = ask_host};
-    struct ulp_audit audit;
+    scoped_audit audit = {0};
     told = 0;
     options.thread_count = 2;
     options.progress = &observer;
@@ -288,7 +281,6 @@ static void run_audit(struct digest *digest, const struct ulp_arithmetic *lanes,
     if (options.shares)
         CALL(ulp_audit_group_shares(&audit, "op", e));
     digest_report(digest, &audit);
-    ulp_audit_free(&audit);
 }
 
 /* FP64 as the reference. */
@@ -318,7 +310,7 @@ static void digest_checkpoint(struct digest *digest, const struct ulp_arithmetic
                                         .note = "note",
                                         .note_bytes = 4};
     const struct ulp_audit_options options = {.shares = true, .checkpoint = &checkpoint};
-    unsigned char *note;
+    SCOPED_MEMORY unsigned char *note = NULL;
     size_t count;
     if (!ulp_model_is_read_from(model, ulp_model_path(model))) /* some are read from memory */
         return;
@@ -327,7 +319,6 @@ static void digest_checkpoint(struct digest *digest, const struct ulp_arithmetic
     ck_assert_uint_eq(checkpoint.found, 2);
     CALL(ulp_checkpoint_note(folders[0], &note, &count, e));
     ck_assert_uint_eq(count, 4);
-    free(note);
 }
 
 static void digest_audit(struct digest *digest)
@@ -364,8 +355,8 @@ static void digest_audit(struct digest *digest)
 static void digest_units(struct digest *digest)
 {
     const int64_t dims[] = {1, 8, 16};
-    struct ulp_tensor_set arrays = {0};
-    struct ulp_tensor d;
+    scoped_tensor_set arrays = {0};
+    scoped_tensor d = {0};
     for (int side = 0; side < 2; side++) {
         struct ulp_tensor patterns;
         CALL(ulp_tensor_create(&patterns, ULP_TYPE_UINT16, ULP_ELEMENT_COUNT, 0, 3, dims, e));
@@ -376,16 +367,14 @@ static void digest_units(struct digest *digest)
     }
     CALL(ulp_unit_multiply("h200.mma.f16.f32", &arrays, 2, NULL, &d, e));
     add_tensor(digest, &d);
-    ulp_tensor_free(&d);
-    ulp_tensor_set_free(&arrays);
 }
 
 static void digest_mixed(struct digest *digest)
 {
-    struct ulp_model *digits = load_digits();
-    struct ulp_tensor_set given;
-    struct ulp_mixed mixed;
-    char *text;
+    scoped_model *digits = load_digits();
+    scoped_tensor_set given = {0};
+    scoped_mixed mixed = {0};
+    SCOPED_MEMORY char *text = NULL;
     told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
     const struct ulp_random_options random = {.seed = 5};
@@ -398,10 +387,6 @@ static void digest_mixed(struct digest *digest)
     ck_assert_uint_ge(told, 2);
     CALL(ulp_mixed_text(&mixed, &text, e));
     add_file(digest, test_folder("plan/mixed.onnx"));
-    free(text);
-    ulp_mixed_free(&mixed);
-    ulp_tensor_set_free(&given);
-    ulp_model_free(digits);
 }
 
 const struct subject subjects[] = {

@@ -1,10 +1,6 @@
 /* Random operands of every kind, their contraction, and mpfr_dot as its oracle: see world.h. */
 #include "world.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char *const kind_names[KIND_COUNT] = {"normal",   "spread",     "short", "zeros",
                                                    "integers", "cancelling", "ties",  "edges",
                                                    "full",     "specials"};
@@ -149,7 +145,7 @@ static void side_create(struct side *side, const struct setup *setup, int which,
         side->line_offset[i] = (int64_t)i;
     for (size_t i = 0; i < k_count; i++)
         side->k_offset[i] = (int64_t)(i * batches * lines);
-    mpfr_t x, previous;
+    scoped_mpfr x, previous;
     mpfr_init2(x, precision_of(element, precision));
     mpfr_init2(previous, precision_of(element, precision));
     for (size_t g = 0; g < batches; g++)
@@ -164,8 +160,6 @@ static void side_create(struct side *side, const struct setup *setup, int which,
                 world_put(&side->tensor, at, x);
                 mpfr_set(previous, x, MPFR_RNDN);
             }
-    mpfr_clear(x);
-    mpfr_clear(previous);
 }
 
 static void side_free(struct side *side)
@@ -195,7 +189,7 @@ void world_find_expected(struct world *world)
         mpfr_init2(values[2 * k], precision_of(setup->a, setup->a_precision));
         mpfr_init2(values[2 * k + 1], precision_of(setup->b, setup->b_precision));
     }
-    mpfr_t sum;
+    scoped_mpfr sum;
     mpfr_init2(sum, setup->precision);
     for (size_t g = 0; g < setup->batch_count; g++)
         for (size_t i = 0; i < setup->m; i++)
@@ -225,7 +219,6 @@ void world_find_expected(struct world *world)
         mpfr_clear(values[2 * k]);
         mpfr_clear(values[2 * k + 1]);
     }
-    mpfr_clear(sum);
     free(values);
     free(a);
     free(b);

@@ -1,8 +1,5 @@
 /* Both kinds of loops against the MPFR oracle, the oracle against MPFR's own emulation of subnormal
  * numbers, and roundings that meet two formats one after the other. */
-#include <math.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "round_test.h"
 
@@ -39,14 +36,12 @@ enum { WIDE_COUNT = sizeof wide_formats / sizeof wide_formats[0] };
 static double round_by_mpfr(const struct ulp_format *format, enum ulp_rounding mode, double x,
                             uint64_t index)
 {
-    mpfr_t in, out;
+    scoped_mpfr in, out;
     mpfr_init2(in, 53);
     mpfr_init2(out, 53);
     mpfr_set_d(in, x, MPFR_RNDN);
     ulp_round_mpfr(format, mode, out, in, 5, 7, index);
     const double result = mpfr_get_d(out, MPFR_RNDN);
-    mpfr_clear(in);
-    mpfr_clear(out);
     return result;
 }
 
@@ -108,7 +103,7 @@ TEST(oracle_against_subnormalize)
     for (size_t f = 0; f < sizeof names / sizeof names[0]; f++) {
         const struct ulp_format format = get_format(names[f]);
         const bool ieee = format.carrier != ULP_CARRIER_MPFR;
-        mpfr_t x, want, got;
+        scoped_mpfr x, want, got;
         mpfr_init2(x, 120);
         mpfr_init2(want, format.precision);
         mpfr_init2(got, format.precision + 3);
@@ -137,22 +132,18 @@ TEST(oracle_against_subnormalize)
                           mpfr_get_d(x, MPFR_RNDN), mpfr_get_d(got, MPFR_RNDN),
                           mpfr_get_d(want, MPFR_RNDN));
             }
-        mpfr_clear(x);
-        mpfr_clear(want);
-        mpfr_clear(got);
     }
 }
 
 /* x rounded to odd at 53 bits: truncated, and the last bit set when that was inexact. */
 static double round_to_odd(const mpfr_t x)
 {
-    mpfr_t cut;
+    scoped_mpfr cut;
     mpfr_init2(cut, 53);
     const bool inexact = mpfr_set(cut, x, MPFR_RNDZ) != 0;
     double result = mpfr_get_d(cut, MPFR_RNDZ);
     uint64_t bits = double_bits(result) | inexact;
     memcpy(&result, &bits, sizeof result);
-    mpfr_clear(cut);
     return result;
 }
 
@@ -162,7 +153,7 @@ TEST_LOOP(after_rounding_to_odd, 0, 7)
 {
     static const char *const names[] = {"fp16", "fp32", "tf32", "bf16", "e8m40", "e9m50", "e5m50"};
     const struct ulp_format format = get_format(names[_i]);
-    mpfr_t exact, want;
+    scoped_mpfr exact, want;
     mpfr_init2(exact, 400);
     mpfr_init2(want, 53);
     size_t nearest_wrong = 0;
@@ -196,8 +187,6 @@ TEST_LOOP(after_rounding_to_odd, 0, 7)
         }
     }
     ck_expect(nearest_wrong > 0, "%s: no input on which double rounding shows", format.name);
-    mpfr_clear(exact);
-    mpfr_clear(want);
 }
 
 /* A TF32 product formed in float is rounded twice where TF32 is subnormal. */

@@ -1,7 +1,5 @@
 /* Stochastic rounding: how often it goes up, and that its draws follow from seed, stream and place
  * alone. */
-#include <math.h>
-
 #include "round_test.h"
 
 /* The share of draws that go up is a mean of n independent bits of expectation f (up to 2^-53):

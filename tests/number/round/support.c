@@ -1,8 +1,5 @@
 #include "round_test.h"
 
-#include <math.h>
-#include <string.h>
-
 const char *const mode_names[] = {"rne", "rna", "rz", "ru", "rd", "sr"};
 
 struct ulp_format get_format(const char *name)

@@ -1,6 +1,6 @@
 #include "interval.h"
 
-#include <check.h>
+#include "tests/support/test.h"
 
 void interval_init(struct interval *x)
 {
@@ -203,7 +203,6 @@ static void compute_cosh(struct interval *out, const struct interval *a)
 /* |f(x) - f(lo)| <= x - lo for sine and cosine. */
 static void compute_wave(function *f, struct interval *out, const struct interval *a)
 {
-    mpfr_t width;
     interval_copy(out, a);
     if (!a->number)
         return;
@@ -214,6 +213,7 @@ static void compute_wave(function *f, struct interval *out, const struct interva
         mpfr_set_si(out->hi, 1, MPFR_RNDU);
         return;
     }
+    scoped_mpfr width;
     mpfr_init2(width, INTERVAL_PRECISION);
     mpfr_sub(width, a->hi, a->lo, MPFR_RNDU);
     f(out->lo, a->lo, MPFR_RNDD);
@@ -224,17 +224,16 @@ static void compute_wave(function *f, struct interval *out, const struct interva
         mpfr_set_si(out->lo, -1, MPFR_RNDD);
     if (mpfr_cmp_si(out->hi, 1) > 0)
         mpfr_set_si(out->hi, 1, MPFR_RNDU);
-    mpfr_clear(width);
 }
 
 /* Rising as long as no pole, an odd multiple of pi / 2, lies between: the cosine keeps its sign and
  * the interval is short. */
 static void compute_tan(struct interval *out, const struct interval *a)
 {
-    mpfr_t low, high;
     interval_copy(out, a);
     if (!a->number)
         return;
+    scoped_mpfr low, high;
     mpfr_inits2(INTERVAL_PRECISION, low, high, (mpfr_ptr)0);
     mpfr_sub(high, a->hi, a->lo, MPFR_RNDU);
     bool brief = mpfr_cmp_si(high, 3) < 0;
@@ -249,7 +248,6 @@ static void compute_tan(struct interval *out, const struct interval *a)
         mpfr_tan(out->lo, a->lo, MPFR_RNDD);
         mpfr_tan(out->hi, a->hi, MPFR_RNDU);
     }
-    mpfr_clears(low, high, (mpfr_ptr)0);
 }
 
 /* ---- functions of two ---- */
@@ -262,7 +260,7 @@ typedef int function2(mpfr_t out, const mpfr_t x, const mpfr_t y, mpfr_rnd_t rou
 static void compute_corners(function2 *f, struct interval *out, const struct interval *a,
                             const struct interval *b)
 {
-    mpfr_t value;
+    scoped_mpfr value;
     mpfr_init2(value, INTERVAL_PRECISION);
     out->nan = a->nan || b->nan;
     out->number = a->number && b->number;
@@ -283,7 +281,6 @@ static void compute_corners(function2 *f, struct interval *out, const struct int
         mpfr_set_inf(out->lo, -1);
         mpfr_set_inf(out->hi, 1);
     }
-    mpfr_clear(value);
 }
 
 static void compute_divide(struct interval *out, const struct interval *a, const struct interval *b)
@@ -322,18 +319,17 @@ static void compute_power(struct interval *out, const struct interval *a, const 
 static void compute_remainder(bool floored, struct interval *out, const struct interval *a,
                               const struct interval *b)
 {
-    mpfr_t value;
     if (!is_point(a) || !is_point(b) || a->nan || b->nan) {
         set_all(out);
         out->nan = true;
         return;
     }
+    scoped_mpfr value;
     mpfr_init2(value, INTERVAL_PRECISION);
     mpfr_fmod(value, a->lo, b->lo, MPFR_RNDN);
     if (floored && mpfr_regular_p(value) && mpfr_signbit(value) != mpfr_signbit(b->lo))
         mpfr_add(value, value, b->lo, MPFR_RNDN);
     interval_set(out, value);
-    mpfr_clear(value);
 }
 
 static void compute_extreme(bool max, struct interval *out, const struct interval *a,
@@ -497,19 +493,18 @@ void interval_truncate(struct interval *x)
 
 bool interval_holds(const struct interval *x, const mpfr_t value, double slack)
 {
-    mpfr_t room, low, high;
     if (mpfr_nan_p(value))
         return x->nan;
     if (!x->number)
         return false;
     if (mpfr_inf_p(value))
         return mpfr_lessequal_p(x->lo, value) && mpfr_lessequal_p(value, x->hi);
+    scoped_mpfr room, low, high;
     mpfr_inits2(INTERVAL_PRECISION, room, low, high, (mpfr_ptr)0);
     mpfr_abs(room, value, MPFR_RNDU);
     mpfr_mul_d(room, room, slack, MPFR_RNDU);
     mpfr_sub(low, x->lo, room, MPFR_RNDD);
     mpfr_add(high, x->hi, room, MPFR_RNDU);
     bool holds = mpfr_lessequal_p(low, value) && mpfr_lessequal_p(value, high);
-    mpfr_clears(room, low, high, (mpfr_ptr)0);
     return holds;
 }

@@ -1,7 +1,5 @@
 #include "rows.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "tests/support/test.h"
@@ -47,7 +45,7 @@ enum ulp_status case_call(const struct node_case *c, struct ulp_call call,
                           enum ulp_status (*function)(struct ulp_call *, struct ulp_error *),
                           struct ulp_tensor *outputs, struct ulp_error *error)
 {
-    struct ulp_arena *arena;
+    scoped_arena *arena = NULL;
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     memset(outputs, 0, CASE_INPUTS * sizeof *outputs);
     call.input_count = c->node.input_count;
@@ -55,7 +53,6 @@ enum ulp_status case_call(const struct node_case *c, struct ulp_call call,
     call.out = outputs;
     call.scratch = arena;
     const enum ulp_status status = function(&call, error);
-    ulp_arena_free(arena);
     return status;
 }
 

@@ -1,9 +1,5 @@
 #include "variants.h"
 
-#include <check.h>
-#include <math.h>
-#include <string.h>
-
 #include "tests/support/test.h"
 #include "variants_inside.h"
 

@@ -1,9 +1,5 @@
 #include "variants_inside.h"
 
-#include <check.h>
-#include <math.h>
-#include <string.h>
-
 #include "tests/support/test.h"
 
 struct named {

@@ -1,6 +1,6 @@
 #include "watch.h"
 
-#include <check.h>
+#include "tests/support/test.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,14 +114,13 @@ static void load_operand(const struct evaluation *e, int index, size_t i, struct
         return;
     }
     ck_assert_msg(operand->tensor, "operand %d is neither tensor nor constant", index);
-    mpfr_t value;
+    scoped_mpfr value;
     mpfr_init2(value, INTERVAL_PRECISION);
     watch_element(value, operand->tensor, (size_t)place_of(operand, e->row, position_of(e, i)));
     interval_set(out, value);
     if (operand->tensor->element == ULP_ELEMENT_WIDE || operand->tensor->element == ULP_ELEMENT_F64)
         /* parameters may be wider than the lane */
         interval_round(out, &e->arithmetic->compute, e->rounding);
-    mpfr_clear(value);
 }
 
 static const enum ulp_primitive fold_steps[ULP_REDUCTION_COUNT] = {
@@ -241,11 +240,11 @@ static const double cuda_ulps[ULP_PRIMITIVE_COUNT] = {[ULP_PRIMITIVE_ERF] = 1.12
 static void widen_function(const struct evaluation *e, enum ulp_primitive primitive,
                            struct interval *x)
 {
-    mpfr_t margin;
     if (!e->arithmetic->cuda_functions || cuda_ulps[primitive] == 0 || !x->number)
         return;
     const double relative = cuda_ulps[primitive] * 0x1p-23,
                  absolute = primitive == ULP_PRIMITIVE_ERF ? 0 : 0x1p-126;
+    scoped_mpfr margin;
     mpfr_init2(margin, INTERVAL_PRECISION);
     mpfr_mul_d(margin, x->lo, relative, MPFR_RNDU);
     mpfr_abs(margin, margin, MPFR_RNDU);
@@ -255,7 +254,6 @@ static void widen_function(const struct evaluation *e, enum ulp_primitive primit
     mpfr_abs(margin, margin, MPFR_RNDU);
     mpfr_add(x->hi, x->hi, margin, MPFR_RNDU);
     mpfr_add_d(x->hi, x->hi, absolute, MPFR_RNDU);
-    mpfr_clear(margin);
 }
 
 /* Beside a matrix unit a mean is the sum times the rounded reciprocal of the count. */
@@ -392,7 +390,7 @@ static void expect_all(struct evaluation *e, const struct ulp_operand *outputs,
 static void check_bound(const struct expectation *item, const mpfr_t value,
                         const struct ulp_tensor *reference, const char *text)
 {
-    mpfr_t r, width;
+    scoped_mpfr r, width;
     mpfr_inits2(INTERVAL_PRECISION, r, width, (mpfr_ptr)0);
     watch_element(r, reference, item->element);
     if (!interval_holds(&item->bound, r, REFERENCE_SLACK))
@@ -407,13 +405,12 @@ static void check_bound(const struct expectation *item, const mpfr_t value,
         double share = fabs(mpfr_get_d(r, MPFR_RNDN) / mpfr_get_d(width, MPFR_RNDN));
         current->largest_share = share > current->largest_share ? share : current->largest_share;
     }
-    mpfr_clears(r, width, (mpfr_ptr)0);
 }
 
 static void check_all(const struct expectations *all, const struct ulp_operand *outputs,
                       const struct ulp_tape *tape)
 {
-    mpfr_t value;
+    scoped_mpfr value;
     mpfr_init2(value, INTERVAL_PRECISION);
     for (size_t n = 0; n < all->count; n++) {
         struct expectation *item = &all->items[n];
@@ -432,7 +429,6 @@ static void check_all(const struct expectations *all, const struct ulp_operand *
     }
     current->values += all->count;
     current->tapes++;
-    mpfr_clear(value);
 }
 
 static bool is_integer_run(const struct ulp_tape *tape, const struct ulp_operand *operands,

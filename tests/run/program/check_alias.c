@@ -3,10 +3,6 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/text_model.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define GRAPH(OUTPUTS)                                                                   \
     "(float[3,8] x) => (float[3,8] y" OUTPUTS ") "                                       \
     "<float[8,8] w = {0.31, -1.7, 0.013, 2.9, -0.77, 70000, 1e-6, 0.5, -0.2...}, "       \
@@ -20,11 +16,9 @@ TEST(figures_are_those_of_copies)
     static const char *const nodes[] = {"same", "square", "first", "second", "third", "sum", "end"};
     struct ulp_audit audits[2];
     for (int g = 0; g < 2; g++) {
-        struct ulp_model *model = onnx_text_load(17, graphs[g]);
-        struct ulp_tensor_set inputs = text_inputs(model, 3, -1, true);
+        scoped_model *model = onnx_text_load(17, graphs[g]);
+        scoped_tensor_set inputs = text_inputs(model, 3, -1, true);
         text_audit_samples(model, &inputs, 1, 2, &audits[g]);
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
     ck_assert_uint_eq(audits[0].lane_count, audits[1].lane_count);
     for (size_t l = 0; l < audits[0].lane_count; l++)
@@ -57,7 +51,7 @@ TEST(shares_are_those_of_copies)
     for (int l = 0; l < 3; l++)
         arithmetics[l] = test_arithmetic(lanes[l]);
     for (int g = 0; g < 2; g++) {
-        struct ulp_model *model = onnx_text_load(17, graphs[g]);
+        scoped_model *model = onnx_text_load(17, graphs[g]);
         struct ulp_tensor_set inputs[] = {text_inputs(model, 3, -1, true),
                                           text_inputs(model, 4, -1, true)};
         const struct ulp_sample items[] = {{"0", &inputs[0], 0}, {"1", &inputs[1], 0}};
@@ -66,7 +60,6 @@ TEST(shares_are_those_of_copies)
         ck_ok(ulp_audit_run(model, arithmetics, 3, &samples, &options, &audits[g], &why));
         ulp_tensor_set_free(&inputs[0]);
         ulp_tensor_set_free(&inputs[1]);
-        ulp_model_free(model);
     }
     for (size_t l = 0; l < 2; l++) {
         /* as in check_attribution: what is left is of third order */
@@ -111,19 +104,14 @@ static size_t find_peak(bool named)
         strcat(text, node);
     }
     strcat(text, " }");
-    struct ulp_model *model = onnx_text_load(17, text);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, -1, true);
+    scoped_model *model = onnx_text_load(17, text);
+    scoped_tensor_set inputs = text_inputs(model, 3, -1, true);
     struct ulp_run_cost cost;
     const struct ulp_run_options once = {.thread_count = 1};
-    const struct ulp_program_options options = {.inputs = &inputs};
-    struct ulp_program *program;
     for (int l = 0; l < 3; l++)
         arithmetics[l] = test_arithmetic(lanes[l]);
-    ck_ok(ulp_program_create(model, arithmetics, 3, &options, &program, &why));
+    scoped_program *program = test_plan_lanes(model, &inputs, arithmetics, 3);
     ck_ok(ulp_program_run(program, &inputs, &once, NULL, 0, NULL, &cost, &why));
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
     return cost.peak_bytes;
 }
 

@@ -1,8 +1,5 @@
 /* run: batchnorm=folded computes a BatchNormalization as multiplier and shift, made in FP32 and
  * then lowered. The oracle is written out below, in C's float and ulp_format_round. */
-#include <math.h>
-#include <stdio.h>
-
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 
@@ -59,12 +56,11 @@ static struct ulp_model *make_model(const struct parameters *p, const char *type
 static void add_floats(struct ulp_tensor_set *set, const char *name, int rank, const int64_t *dims,
                        const float *values)
 {
-    struct ulp_tensor tensor;
+    scoped_tensor tensor = {0};
     ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &why));
     for (size_t i = 0; i < tensor.count; i++)
         ((float *)tensor.data)[i] = values[i];
     ck_ok(ulp_tensor_set_add(set, name, &tensor, &why));
-    ulp_tensor_free(&tensor);
 }
 
 static struct ulp_tensor_set make_inputs(const struct parameters *p, bool constant)
@@ -86,14 +82,12 @@ static void run(const struct ulp_model *model, const struct ulp_tensor_set *inpu
     const struct ulp_program_options options = {.inputs = inputs,
                                                 .perturbation = {.precision = (int)precision}};
     const struct ulp_run_options once = {.thread_count = 1};
-    struct ulp_tensor_set outputs;
-    struct ulp_program *program;
+    scoped_tensor_set outputs = {0};
+    scoped_program *program = NULL;
     ck_ok(ulp_program_create(model, &arithmetic, 1, &options, &program, &why));
     ck_ok(ulp_program_run(program, inputs, &once, NULL, 0, &outputs, NULL, &why));
     for (int i = 0; i < CHANNELS * PIXELS; i++)
         y[i] = ulp_tensor_get(ulp_tensor_set_find(&outputs, "y"), (size_t)i);
-    ulp_tensor_set_free(&outputs);
-    ulp_program_free(program);
 }
 
 static float lower(const struct ulp_format *format, float x)
@@ -116,8 +110,8 @@ TEST_LOOP(folded, 0, 5)
                                         "fp32,batchnorm=folded", "tf32@a100,batchnorm=folded",
                                         "fp16,batchnorm=folded,fuse=reduce,fuse-constants=stored"};
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, "float", true);
-    struct ulp_tensor_set inputs = make_inputs(&p, true);
+    scoped_model *model = make_model(&p, "float", true);
+    scoped_tensor_set inputs = make_inputs(&p, true);
     const struct ulp_tensor *x = ulp_tensor_set_find(&inputs, "x");
     const struct ulp_arithmetic lane = test_arithmetic(lanes[_i]);
     double y[CHANNELS * PIXELS];
@@ -128,8 +122,6 @@ TEST_LOOP(folded, 0, 5)
         ck_assert_msg(y[i] == expected, "%s, element %d: %.9g, expected %.9g", lanes[_i], i, y[i],
                       expected);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* What is no constant is computed, whatever is asked for. */
@@ -144,29 +136,23 @@ TEST(folded_as_declared)
     for (int l = 0; l < 4; l++)
         for (int c = 0; c < CHANNELS; c++)
             lists[l][c] = lower(&half, fminf(lists[l][c], 60000));
-    struct ulp_model *model = make_model(&p, "float", true),
-                     *typed = make_model(&p, "float16", true);
-    struct ulp_tensor_set inputs = make_inputs(&p, true);
+    scoped_model *model = make_model(&p, "float", true), *typed = make_model(&p, "float16", true);
+    scoped_tensor_set inputs = make_inputs(&p, true);
     run(model, &inputs, "fp16,batchnorm=folded", 0, y);
     run(typed, &inputs, "fp16,batchnorm=folded", 0, declared);
     ck_assert_mem_eq(y, declared, sizeof y);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(typed);
-    ulp_model_free(model);
 }
 
 TEST(not_constant)
 {
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, "float", false);
-    struct ulp_tensor_set inputs = make_inputs(&p, false);
+    scoped_model *model = make_model(&p, "float", false);
+    scoped_tensor_set inputs = make_inputs(&p, false);
     double asked[CHANNELS * PIXELS], plain[CHANNELS * PIXELS];
     run(model, &inputs, "bf16,batchnorm=folded", 0, asked);
     run(model, &inputs, "bf16", 0, plain);
     for (int i = 0; i < CHANNELS * PIXELS; i++)
         ck_assert(asked[i] == plain[i]);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Of parameters that were moved, it is those that are folded: in FP32 both ways are within their
@@ -175,8 +161,8 @@ TEST(not_constant)
 TEST(follows_a_perturbation)
 {
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, "float", true);
-    struct ulp_tensor_set inputs = make_inputs(&p, true);
+    scoped_model *model = make_model(&p, "float", true);
+    scoped_tensor_set inputs = make_inputs(&p, true);
     double mine[CHANNELS * PIXELS], plain[CHANNELS * PIXELS], before[CHANNELS * PIXELS];
     double moved = 0;
     run(model, &inputs, "fp32,batchnorm=folded", 8, mine);
@@ -189,8 +175,6 @@ TEST(follows_a_perturbation)
         moved = fmax(moved, fabs(before[i] - plain[i]) / largest);
     }
     ck_assert(moved > ldexp(1, -10));
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Constants that a lane cannot hold: the variance is one where it is stored, not where it is folded
@@ -199,11 +183,10 @@ TEST(told_constants)
 {
     static const char *const lanes[] = {"fp16", "fp16,batchnorm=folded"};
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, "float", true);
+    scoped_model *model = make_model(&p, "float", true);
     struct ulp_arithmetic arithmetics[2] = {test_arithmetic(lanes[0]), test_arithmetic(lanes[1])};
     struct ulp_changed_constants changed;
-    struct ulp_program *program;
-    ck_ok(ulp_program_create(model, arithmetics, 2, NULL, &program, &why));
+    scoped_program *program = test_plan_lanes(model, NULL, arithmetics, 2);
     ck_ok(ulp_program_constants(program, 0, &changed, &why));
     ck_assert_uint_eq(changed.count, 1);
     ck_assert_str_eq(changed.items[0].name, "v");
@@ -211,8 +194,6 @@ TEST(told_constants)
     ck_ok(ulp_program_constants(program, 1, &changed, &why));
     ck_assert_uint_eq(changed.count, 0);
     ulp_changed_constants_free(&changed);
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("fold_norm", 0)

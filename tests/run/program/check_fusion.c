@@ -1,9 +1,5 @@
 /* run: kernels of fused nodes. A graph that is one kernel gives what FP32 gives, rounded once; a
  * value that is used inside and outside is rounded for the outside only. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/run/program/fusion_test.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/text_model.h"
@@ -21,10 +17,9 @@ static struct ulp_tensor_set run_groups(const struct ulp_model *model,
                                                 .keeps = keeps};
     const struct ulp_run_options how = {.thread_count = threads, .audit = audit};
     struct ulp_tensor_set out[2];
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
     ck_ok(ulp_program_run(program, inputs, &how, NULL, 0, out, NULL, &why));
-    ulp_program_free(program);
     ulp_tensor_set_free(&out[0]);
     return out[1];
 }
@@ -101,11 +96,11 @@ TEST_LOOP(a_tree_is_rounded_once, 0, 12)
     static const char *const formats[] = {"fp16", "bf16", "fp8-e5m2"};
     const char *format = formats[_i % 3];
     char name[64];
-    struct ulp_model *model = text_load(&tree);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 1 + (uint64_t)_i, format);
+    scoped_model *model = text_load(&tree);
+    scoped_tensor_set inputs = rounded_inputs(model, 1 + (uint64_t)_i, format);
     snprintf(name, sizeof name, "%s,fuse=%s", format, _i / 3 % 2 ? "reduce" : "pointwise");
-    struct ulp_tensor_set fused = run(model, &inputs, name, 1 + _i % 2, _i % 2),
-                          apart = run(model, &inputs, format, 1, false);
+    scoped_tensor_set fused = run(model, &inputs, name, 1 + _i % 2, _i % 2);
+    scoped_tensor_set apart = run(model, &inputs, format, 1, false);
     const float *x = values(&inputs, "x"), *y = values(&fused, "y");
     size_t gained = 0;
     for (size_t i = 0; i < count(&inputs, "x"); i++) {
@@ -116,43 +111,31 @@ TEST_LOOP(a_tree_is_rounded_once, 0, 12)
         gained += wanted != values(&apart, "y")[i];
     }
     ck_assert_uint_gt(gained, 0);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&fused);
-    ulp_tensor_set_free(&apart);
-    ulp_model_free(model);
 }
 
 /* Each step inside in FP16: as node by node in the format that rounds every step. */
 TEST(the_inner_format_rounds_every_step)
 {
-    struct ulp_model *model = text_load(&tree);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 7, "fp16");
-    struct ulp_tensor_set inner = run(model, &inputs, "fp16,fuse=reduce,fuse-inner=fp16", 1, false),
-                          apart = run(model, &inputs, "fp16-strict", 1, false);
+    scoped_model *model = text_load(&tree);
+    scoped_tensor_set inputs = rounded_inputs(model, 7, "fp16");
+    scoped_tensor_set inner = run(model, &inputs, "fp16,fuse=reduce,fuse-inner=fp16", 1, false);
+    scoped_tensor_set apart = run(model, &inputs, "fp16-strict", 1, false);
     expect_same(&inner, &apart, "y");
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&inner);
-    ulp_tensor_set_free(&apart);
-    ulp_model_free(model);
 }
 
 /* ---- used inside and outside ---- */
 
 TEST(a_library_reads_what_is_stored)
 {
-    struct ulp_model *model = text_load(&forked);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 3, "fp16");
-    struct ulp_tensor_set fused = run(model, &inputs, "fp16,fuse=pointwise", 2, true),
-                          apart = run(model, &inputs, "fp16", 1, false);
+    scoped_model *model = text_load(&forked);
+    scoped_tensor_set inputs = rounded_inputs(model, 3, "fp16");
+    scoped_tensor_set fused = run(model, &inputs, "fp16,fuse=pointwise", 2, true);
+    scoped_tensor_set apart = run(model, &inputs, "fp16", 1, false);
     const float *x = values(&inputs, "x"), *z = values(&fused, "z");
     expect_same(&fused, &apart, "m");
     ck_assert_uint_gt(count_differences(&fused, &apart, "z"), 0);
     for (size_t i = 0; i < count(&inputs, "x"); i++)
         ck_assert_float_eq(z[i], round_to("fp16", x[i] * x[i] + x[i]));
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&fused);
-    ulp_tensor_set_free(&apart);
-    ulp_model_free(model);
 }
 
 /* ---- rows ---- */
@@ -166,23 +149,17 @@ static const struct text_graph rows = {"x",
 /* One kernel: FP32's result of the whole graph, rounded once. Without the reduction in it three. */
 TEST(rows_are_one_kernel)
 {
-    struct ulp_model *model = text_load(&rows);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 11, "fp16");
-    struct ulp_tensor_set fused = run(model, &inputs, "fp16,fuse=reduce", 1, true),
-                          pointwise = run(model, &inputs, "fp16,fuse=pointwise", 1, true),
-                          apart = run(model, &inputs, "fp16", 1, false),
-                          whole = run(model, &inputs, "fp32,reduce=warp,functions=cuda", 1, false);
+    scoped_model *model = text_load(&rows);
+    scoped_tensor_set inputs = rounded_inputs(model, 11, "fp16");
+    scoped_tensor_set fused = run(model, &inputs, "fp16,fuse=reduce", 1, true);
+    scoped_tensor_set pointwise = run(model, &inputs, "fp16,fuse=pointwise", 1, true);
+    scoped_tensor_set apart = run(model, &inputs, "fp16", 1, false);
+    scoped_tensor_set whole = run(model, &inputs, "fp32,reduce=warp,functions=cuda", 1, false);
     const float *y = values(&fused, "y"), *z = values(&whole, "y");
     for (size_t i = 0; i < count(&fused, "y"); i++)
         ck_assert_float_eq(y[i], round_to("fp16", z[i]));
     expect_same(&pointwise, &apart, "y");
     ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&fused);
-    ulp_tensor_set_free(&pointwise);
-    ulp_tensor_set_free(&apart);
-    ulp_tensor_set_free(&whole);
-    ulp_model_free(model);
 }
 
 /* ---- a product and what follows ---- */
@@ -194,23 +171,15 @@ static const struct text_graph gemm = {"x", "y", {NODE("Gemm", "gemm", "x w x", 
 /* MatMul and Add are a Gemm; where a library stores its sums, they are not. */
 TEST(the_epilogue_is_part_of_the_kernel)
 {
-    struct ulp_model *split = text_load(&product), *whole = text_load(&gemm);
-    struct ulp_tensor_set inputs = rounded_inputs(split, 5, "fp16");
-    struct ulp_tensor_set fused = run(split, &inputs, "fp16,fuse=pointwise", 1, true),
-                          one = run(whole, &inputs, "fp16", 1, false),
-                          stored =
-                              run(split, &inputs, "fp16,fuse=pointwise,epilogue=rounded", 1, true),
-                          apart = run(split, &inputs, "fp16", 1, false);
+    scoped_model *split = text_load(&product), *whole = text_load(&gemm);
+    scoped_tensor_set inputs = rounded_inputs(split, 5, "fp16");
+    scoped_tensor_set fused = run(split, &inputs, "fp16,fuse=pointwise", 1, true);
+    scoped_tensor_set one = run(whole, &inputs, "fp16", 1, false);
+    scoped_tensor_set stored = run(split, &inputs, "fp16,fuse=pointwise,epilogue=rounded", 1, true);
+    scoped_tensor_set apart = run(split, &inputs, "fp16", 1, false);
     expect_same(&fused, &one, "y");
     expect_same(&stored, &apart, "y");
     ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&fused);
-    ulp_tensor_set_free(&one);
-    ulp_tensor_set_free(&stored);
-    ulp_tensor_set_free(&apart);
-    ulp_model_free(split);
-    ulp_model_free(whole);
 }
 
 /* A Gemm whose k is no multiple of 16 bytes has its factors padded: the bias is added behind the
@@ -231,19 +200,13 @@ TEST(padded_factors)
          " float[8] b = {1000, -37, 0.5, 250...}>\n{\n  [gemm] y = Gemm<transA=1>(x, w, b)\n}\n",
          "fp16,epilogue=rounded"}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct ulp_model *model = onnx_text_load(17, cases[c].text);
-        struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
-        struct ulp_tensor_set fused =
-                                  run(model, &inputs, "fp16,fuse=reduce,epilogue=rounded", 1, true),
-                              whole = run(model, &inputs, "fp16", 1, false),
-                              apart = run(model, &inputs, "fp16,epilogue=rounded", 1, false);
+        scoped_model *model = onnx_text_load(17, cases[c].text);
+        scoped_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+        scoped_tensor_set fused = run(model, &inputs, "fp16,fuse=reduce,epilogue=rounded", 1, true);
+        scoped_tensor_set whole = run(model, &inputs, "fp16", 1, false);
+        scoped_tensor_set apart = run(model, &inputs, "fp16,epilogue=rounded", 1, false);
         expect_same(&fused, strcmp(cases[c].as, "fp16") == 0 ? &whole : &apart, "y");
         ck_assert_uint_gt(count_differences(&whole, &apart, "y"), 0);
-        ulp_tensor_set_free(&inputs);
-        ulp_tensor_set_free(&fused);
-        ulp_tensor_set_free(&whole);
-        ulp_tensor_set_free(&apart);
-        ulp_model_free(model);
     }
 }
 
@@ -264,10 +227,10 @@ TEST_LOOP(groups_are_rounded_where_they_end, 0, 4)
         items[0].rounded_count = 1;
     }
     const struct ulp_groups groups = {3, items, "three.json"};
-    struct ulp_model *model = text_load(&tree);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 1 + (uint64_t)_i, format);
-    struct ulp_tensor_set fused = run_groups(model, &inputs, _i % 2 ? bf16_groups : half_groups,
-                                             &groups, NULL, 1 + _i % 2, true);
+    scoped_model *model = text_load(&tree);
+    scoped_tensor_set inputs = rounded_inputs(model, 1 + (uint64_t)_i, format);
+    scoped_tensor_set fused = run_groups(model, &inputs, _i % 2 ? bf16_groups : half_groups,
+                                         &groups, NULL, 1 + _i % 2, true);
     const float *x = values(&inputs, "x"), *y = values(&fused, "y");
     for (size_t i = 0; i < count(&inputs, "x"); i++) {
         const float a = x[i] * 2, inner = _i >= 2 ? round_to(format, a) : a,
@@ -278,9 +241,6 @@ TEST_LOOP(groups_are_rounded_where_they_end, 0, 4)
         ck_assert_msg(memcmp(&wanted, &y[i], sizeof wanted) == 0, "element %zu is %a, not %a", i,
                       (double)y[i], (double)wanted);
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&fused);
-    ulp_model_free(model);
 }
 
 /* A node of a group in FP32 is a kernel of its own: what it reads was stored. */
@@ -291,18 +251,15 @@ TEST(a_kept_node_reads_what_a_group_stores)
     const struct ulp_groups groups = {1, &item, NULL};
     const struct ulp_keep keep = {.pattern = "difference", .arithmetic = test_arithmetic("fp32")};
     const struct ulp_keeps keeps = {1, &keep, NULL};
-    struct ulp_model *model = text_load(&tree);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
-    struct ulp_tensor_set fused = run_groups(model, &inputs, half_groups, &groups, &keeps, 2, true);
+    scoped_model *model = text_load(&tree);
+    scoped_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+    scoped_tensor_set fused = run_groups(model, &inputs, half_groups, &groups, &keeps, 2, true);
     const float *x = values(&inputs, "x"), *y = values(&fused, "y");
     for (size_t i = 0; i < count(&inputs, "x"); i++) {
         const float a = x[i] * 2, c = (a + x[i]) * x[i],
                     d = round_to("fp16", c) - round_to("fp16", a); /* in FP32, stored so */
         ck_assert_float_eq(y[i], round_to("fp16", sqrtf(fabsf(round_to("fp16", d)))));
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&fused);
-    ulp_model_free(model);
 }
 
 static struct ulp_tensor_set run_kept(const struct ulp_model *model,
@@ -320,10 +277,10 @@ static const char casts_inner[] = "fp16,epilogue=rounded,fuse=reduce",
 /* Casts round nothing inside a kernel, nor does the one at the graph's output. */
 TEST(casts_are_steps_of_a_kernel)
 {
-    struct ulp_model *model = text_load(&tree);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
-    struct ulp_tensor_set inner = run_kept(model, &inputs, casts_inner, "difference"),
-                          stored = run_kept(model, &inputs, casts_stored, "difference");
+    scoped_model *model = text_load(&tree);
+    scoped_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+    scoped_tensor_set inner = run_kept(model, &inputs, casts_inner, "difference");
+    scoped_tensor_set stored = run_kept(model, &inputs, casts_stored, "difference");
     const float *x = values(&inputs, "x"), *y = values(&inner, "y"), *z = values(&stored, "y");
     for (size_t i = 0; i < count(&inputs, "x"); i++) {
         const float a = x[i] * 2, c = (a + x[i]) * x[i],
@@ -331,34 +288,23 @@ TEST(casts_are_steps_of_a_kernel)
         ck_assert_float_eq(y[i], sqrtf(fabsf(c - a)));
         ck_assert_float_eq(z[i], round_to("fp16", sqrtf(fabsf(round_to("fp16", d)))));
     }
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&inner);
-    ulp_tensor_set_free(&stored);
-    ulp_model_free(model);
 }
 
 /* What a kept product reads, the kernel before it has cast and stored in FP32; what a lowered one
  * reads of a kept node is rounded once. */
 TEST(what_a_library_reads_is_cast_before)
 {
-    struct ulp_model *model = text_load(&squared);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
-    struct ulp_tensor_set inner = run_kept(model, &inputs, casts_inner, "product"),
-                          stored = run_kept(model, &inputs, casts_stored, "product"),
-                          whole = run(model, &inputs, "fp32", 1, false),
-                          kept = run_kept(model, &inputs, casts_inner, "square"),
-                          kept_stored = run_kept(model, &inputs, casts_stored, "square");
+    scoped_model *model = text_load(&squared);
+    scoped_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+    scoped_tensor_set inner = run_kept(model, &inputs, casts_inner, "product");
+    scoped_tensor_set stored = run_kept(model, &inputs, casts_stored, "product");
+    scoped_tensor_set whole = run(model, &inputs, "fp32", 1, false);
+    scoped_tensor_set kept = run_kept(model, &inputs, casts_inner, "square");
+    scoped_tensor_set kept_stored = run_kept(model, &inputs, casts_stored, "square");
     expect_same(&inner, &whole, "m");
     ck_assert_uint_gt(count_differences(&stored, &whole, "m"), 0);
     expect_same(&kept, &kept_stored, "m");
     ck_assert_uint_gt(count_differences(&kept, &whole, "m"), 0);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&inner);
-    ulp_tensor_set_free(&stored);
-    ulp_tensor_set_free(&whole);
-    ulp_tensor_set_free(&kept);
-    ulp_tensor_set_free(&kept_stored);
-    ulp_model_free(model);
 }
 
 /* One group with a product is a Gemm, however libraries store their sums elsewhere; a product in
@@ -367,25 +313,18 @@ TEST(a_group_with_a_product_is_its_library)
 {
     const struct ulp_group one[] = {GROUP(NULL, "product", "sum")},
                            two[] = {GROUP(NULL, "product"), GROUP(NULL, "product", "sum")};
-    struct ulp_model *split = text_load(&product), *whole = text_load(&gemm);
-    struct ulp_tensor_set inputs = rounded_inputs(split, 5, "fp16");
+    scoped_model *split = text_load(&product), *whole = text_load(&gemm);
+    scoped_tensor_set inputs = rounded_inputs(split, 5, "fp16");
     static const char rounded[] = "fp16,epilogue=rounded,fuse=groups";
-    struct ulp_tensor_set together = run_groups(split, &inputs, rounded,
-                                                &(struct ulp_groups){1, one, NULL}, NULL, 1, true),
-                          stored = run_groups(split, &inputs, rounded,
-                                              &(struct ulp_groups){2, two, NULL}, NULL, 1, true),
-                          gemm_fused = run(whole, &inputs, "fp16", 1, false),
-                          apart = run(split, &inputs, "fp16", 1, false);
+    scoped_tensor_set together =
+        run_groups(split, &inputs, rounded, &(struct ulp_groups){1, one, NULL}, NULL, 1, true);
+    scoped_tensor_set stored =
+        run_groups(split, &inputs, rounded, &(struct ulp_groups){2, two, NULL}, NULL, 1, true);
+    scoped_tensor_set gemm_fused = run(whole, &inputs, "fp16", 1, false);
+    scoped_tensor_set apart = run(split, &inputs, "fp16", 1, false);
     expect_same(&together, &gemm_fused, "y");
     expect_same(&stored, &apart, "y");
     ck_assert_uint_gt(count_differences(&together, &stored, "y"), 0);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&together);
-    ulp_tensor_set_free(&stored);
-    ulp_tensor_set_free(&gemm_fused);
-    ulp_tensor_set_free(&apart);
-    ulp_model_free(split);
-    ulp_model_free(whole);
 }
 
 /* The groups that the rules find, given as groups, are the same kernels. */
@@ -393,15 +332,11 @@ TEST(found_kernels_given_as_groups)
 {
     const struct ulp_group item = GROUP(NULL, "square", "soft", "weigh");
     const struct ulp_groups groups = {1, &item, NULL};
-    struct ulp_model *model = text_load(&rows);
-    struct ulp_tensor_set inputs = rounded_inputs(model, 11, "fp16");
-    struct ulp_tensor_set given = run_groups(model, &inputs, half_groups, &groups, NULL, 1, true),
-                          found = run(model, &inputs, "fp16,fuse=reduce", 1, true);
+    scoped_model *model = text_load(&rows);
+    scoped_tensor_set inputs = rounded_inputs(model, 11, "fp16");
+    scoped_tensor_set given = run_groups(model, &inputs, half_groups, &groups, NULL, 1, true);
+    scoped_tensor_set found = run(model, &inputs, "fp16,fuse=reduce", 1, true);
     expect_same(&given, &found, "y");
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&given);
-    ulp_tensor_set_free(&found);
-    ulp_model_free(model);
 }
 
 TEST_LOOP(wrong_groups_are_refused, 0, 8)
@@ -427,14 +362,11 @@ TEST_LOOP(wrong_groups_are_refused, 0, 8)
     const struct ulp_groups groups = {cases[_i].item.nodes != NULL, &cases[_i].item, NULL};
     const struct ulp_arithmetic lane = test_arithmetic(half_groups);
     const struct ulp_program_options options = {.groups = &groups};
-    struct ulp_model *model = text_load(&tree);
+    scoped_model *model = text_load(&tree);
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_assert_int_eq(ulp_program_create(model, &lane, 1, &options, &program, &error),
-                     ULP_ERROR_USAGE);
-    ck_assert_msg(strstr(error.message, cases[_i].message) != NULL, "%s", error.message);
+    ck_fails(ULP_ERROR_USAGE, cases[_i].message,
+             ulp_program_create(model, &lane, 1, &options, &program, &why));
     ck_assert_ptr_null(program);
-    ulp_model_free(model);
 }
 
 TEST_LOOP(files_of_groups, 0, 10)

@@ -1,9 +1,5 @@
 /* What is said of fused kernels: which there are, what choosing others changes, what has no
  * meaning. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/run/program/fusion_test.h"
 #include "tests/support/onnx_text.h"
 
@@ -14,10 +10,10 @@ TEST(groups_are_told)
     const struct ulp_arithmetic lane = test_arithmetic("fp16,acc=fp16,fuse=groups");
     const struct ulp_group items[] = {GROUP(NULL, "product"), GROUP(NULL, "square", "sum")};
     const struct ulp_groups groups = {2, items, "kernels.json"};
-    struct ulp_model *model = text_load(&forked);
+    scoped_model *model = text_load(&forked);
     const struct ulp_program_options options = {.groups = &groups};
     struct ulp_node_kernel told;
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     ck_assert_str_eq(ulp_program_lane_name(program, 0), "fp16,acc=fp16,fuse=kernels.json");
     for (size_t n = 0; n < 3; n++) {
@@ -25,19 +21,14 @@ TEST(groups_are_told)
         ck_assert_uint_eq(told.kernel, n == 1 ? 1 : 2);
         ck_assert(!told.unstored);
     }
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 TEST(kernels_are_told)
 {
-    const struct ulp_arithmetic lane = test_arithmetic("fp16,fuse=pointwise");
-    struct ulp_model *model = text_load(&forked);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
-    const struct ulp_program_options options = {.inputs = &inputs};
+    scoped_model *model = text_load(&forked);
+    scoped_tensor_set inputs = text_inputs(model, 3, 0, true);
     struct ulp_node_kernel square, product_kernel, sum;
-    struct ulp_program *program;
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    scoped_program *program = test_plan(model, &inputs, "fp16,fuse=pointwise");
     ulp_program_node_kernel(program, 0, 0, &square);
     ulp_program_node_kernel(program, 0, 1, &product_kernel);
     ulp_program_node_kernel(program, 0, 2, &sum);
@@ -45,9 +36,6 @@ TEST(kernels_are_told)
     ck_assert_uint_eq(square.kernel, sum.kernel);
     ck_assert_uint_eq(product_kernel.kernel, 0);
     ck_assert(!square.unstored && !sum.unstored);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* What TensorRT-RTX 1.7.1 built of these in FP16 (lab/compare_rtx.py), as of each node the number
@@ -82,14 +70,11 @@ static const struct {
 
 TEST_LOOP(kernels_are_as_tensorrt_builds_them, 0, sizeof built / sizeof *built)
 {
-    const struct ulp_arithmetic lane = test_arithmetic("trt-rtx:fp16");
-    struct ulp_model *model = onnx_text_load(17, built[_i].text);
-    struct ulp_tensor_set inputs = {0};
+    scoped_model *model = onnx_text_load(17, built[_i].text);
+    scoped_tensor_set inputs = {0};
     struct ulp_node_kernel kernels[6];
-    struct ulp_program *program;
     ck_ok(ulp_model_random_inputs(model, NULL, &inputs, &why));
-    const struct ulp_program_options options = {.inputs = &inputs};
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    scoped_program *program = test_plan(model, &inputs, "trt-rtx:fp16");
     for (size_t n = 0; built[_i].kernels[n]; n++) {
         ulp_program_node_kernel(program, 0, n, &kernels[n]);
         for (size_t m = 0; m < n; m++)
@@ -97,9 +82,6 @@ TEST_LOOP(kernels_are_as_tensorrt_builds_them, 0, sizeof built / sizeof *built)
                               (built[_i].kernels[m] == built[_i].kernels[n]),
                           "nodes %zu and %zu", m, n);
     }
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- what a choice changes ---- */

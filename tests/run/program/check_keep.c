@@ -1,9 +1,6 @@
 /* run and analysis: lanes whose nodes differ. A lane that keeps all nodes is the kept arithmetic,
  * bit for bit, figures included; in bodies, what the same graph gives without control flow. */
-#include <string.h>
-
 #include "base/random.h"
-#include "tests/run/run_test.h"
 #include "tests/support/networks.h"
 #include "tests/support/text_model.h"
 #include "analysis/audit/auditor.h"
@@ -62,9 +59,9 @@ static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp
     const struct ulp_keeps keeps[] = {{0}, {0}, {1, &all, NULL}};
     const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     const struct ulp_run_options run = {.thread_count = 2, .audit = audit};
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     struct ulp_auditor *auditor;
-    struct ulp_audit result;
+    scoped_audit result = {0};
     size_t seen = 0;
     ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
     ck_ok(ulp_auditor_create(program, &auditor, &why));
@@ -77,32 +74,26 @@ static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp
     for (size_t n = 0; n < result.lanes[0].node_count && audit; n++)
         audit_expect_same(&result.lanes[0].nodes[n], &result.lanes[1].nodes[n]);
     ck_assert_uint_eq(result.lanes[1].border_count, 0);
-    ulp_audit_free(&result);
     ulp_auditor_free(auditor);
-    ulp_program_free(program);
 }
 
 TEST_LOOP(keeping_all_nodes_is_the_kept_arithmetic, 0, network_count)
 {
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     if (!network_load(_i, &model, &inputs))
         return;
     for (int p = 0; p < (_i == 0 ? PAIRS : 2); p++)
         expect_kept_is_whole(model, &inputs, pairs[p], _i == 0);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- control flow ---- */
 
 TEST_LOOP(bodies_are_kept_too, 0, 2 * PAIRS)
 {
-    struct ulp_model *model = text_load(&text_with_bodies);
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, _i % 2);
+    scoped_model *model = text_load(&text_with_bodies);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, _i % 2);
     expect_kept_is_whole(model, &inputs, pairs[_i / 2], true);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* Outputs of one lane with patterns kept in FP32. */
@@ -113,13 +104,12 @@ static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set 
     struct ulp_keep items[8];
     struct ulp_keeps keeps = {0, items, NULL};
     const struct ulp_program_options options = {.inputs = inputs, .keeps = &keeps};
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     for (; *patterns; patterns++)
         items[keeps.count++] =
             (struct ulp_keep){.pattern = *patterns, .arithmetic = test_arithmetic("fp32")};
     ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, out, NULL, &why));
-    ulp_program_free(program);
 }
 
 static void expect_same_outputs(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
@@ -155,23 +145,18 @@ TEST_LOOP(rounds_are_those_of_the_unrolled_graph, 0, 5)
                                           {"*half*", "*scale"},
                                           {"first", "*sum*"},
                                           {"*project", "*turn*"}};
-    struct ulp_model *nested = text_load(&two_rounds), *flat = text_load(&unrolled);
-    struct ulp_tensor_set inputs = text_inputs(nested, 3, 0, true), a, b;
+    scoped_model *nested = text_load(&two_rounds), *flat = text_load(&unrolled);
+    scoped_tensor_set inputs = text_inputs(nested, 3, 0, true), a = {0}, b = {0};
     run_kept(nested, &inputs, "fp16", kept[_i], &a);
     run_kept(flat, &inputs, "fp16", kept[_i], &b);
     ck_assert(test_same_bits(ulp_tensor_set_find(&a, "y"), ulp_tensor_set_find(&b, "y")));
-    ulp_tensor_set_free(&a);
-    ulp_tensor_set_free(&b);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(nested);
-    ulp_model_free(flat);
 }
 
 /* A lane that goes through a body on its own, because it decides otherwise than the reference. */
 TEST_LOOP(a_lane_apart_keeps_as_well, 0, 2)
 {
     static const char *const kept[] = {"*soft*", "first", NULL};
-    struct ulp_model *model = text_load(&text_with_bodies);
+    scoped_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), alone, beside[3];
     const struct ulp_arithmetic lanes[] = {test_arithmetic("pair"), test_arithmetic("fp16"),
                                            test_arithmetic("fp16")};
@@ -180,7 +165,7 @@ TEST_LOOP(a_lane_apart_keeps_as_well, 0, 2)
     const struct ulp_keeps keeps[] = {{0}, {2, items, NULL}, {0}};
     const struct ulp_program_options options = {.inputs = &inputs, .keeps = keeps};
     const struct ulp_run_options run = {.thread_count = 1 + _i, .audit = _i};
-    struct ulp_program *program;
+    scoped_program *program = NULL;
     run_kept(model, &inputs, "fp16", kept, &alone);
     ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
     ck_ok(ulp_program_run(program, &inputs, &run, NULL, 0, beside, NULL, &why));
@@ -189,9 +174,7 @@ TEST_LOOP(a_lane_apart_keeps_as_well, 0, 2)
     for (int l = 0; l < 3; l++)
         ulp_tensor_set_free(&beside[l]);
     ulp_tensor_set_free(&alone);
-    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* ---- measured ---- */
@@ -200,11 +183,9 @@ TEST_LOOP(a_lane_apart_keeps_as_well, 0, 2)
 TEST(magika_needs_two_nodes)
 {
     const char *file = test_shared("models/magika_v3_3/model.onnx");
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
-    struct ulp_auditor *auditor;
-    struct ulp_audit audit;
-    struct ulp_program *program;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
+    scoped_program *program = NULL;
     if (!file)
         return;
     ck_ok(ulp_model_load(file, NULL, &model, &why));
@@ -217,22 +198,12 @@ TEST(magika_needs_two_nodes)
                                       .arithmetic = test_arithmetic("fp32")}};
     const struct ulp_keeps keeps[] = {{0}, {0}, {2, items, NULL}};
     const struct ulp_program_options options = {.inputs = &inputs, .keeps = keeps};
-    const struct ulp_run_options run = {.audit = true};
     ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
-    ck_ok(ulp_auditor_create(program, &auditor, &why));
-    ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
-    const struct ulp_observer observer = ulp_auditor_observer(auditor);
-    ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
-    ck_ok(ulp_auditor_finish(auditor, &audit, &why));
+    scoped_audit audit = test_audit(program, &inputs, NULL);
     ck_assert(audit.lanes[0].outputs.outputs[0].entire.sqnr_db < 1);
     ck_assert(audit.lanes[1].outputs.outputs[0].entire.sqnr_db > 44);
     ck_assert(audit.lanes[0].first_born >= 0 && audit.lanes[1].first_born < 0);
     ck_assert_uint_eq(audit.lanes[1].border_count, 2);
-    ulp_audit_free(&audit);
-    ulp_auditor_free(auditor);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("keep", 300)

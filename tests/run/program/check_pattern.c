@@ -1,8 +1,5 @@
 /* run: which nodes a lane keeps: patterns, indexes, plans in files; and where values cross a border
  * between two storages. */
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/text_model.h"
 
 static const struct text_graph ways = {
@@ -42,12 +39,8 @@ static char initial(const char *name)
 
 static struct ulp_program *plan_text(const struct ulp_model *model, const char *lane)
 {
-    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
-    const struct ulp_arithmetic base = test_arithmetic(lane);
-    const struct ulp_program_options options = {.inputs = &inputs};
-    struct ulp_program *program;
-    ck_ok(ulp_program_create(model, &base, 1, &options, &program, &why));
-    ulp_tensor_set_free(&inputs);
+    scoped_tensor_set inputs = text_inputs(model, 1, 0, true);
+    struct ulp_program *program = test_plan(model, &inputs, lane);
     return program;
 }
 
@@ -61,8 +54,8 @@ static enum ulp_status keep_pattern(struct ulp_program *program, const char *pat
 
 TEST_LOOP(patterns_name_nodes, 0, (int)(sizeof choices / sizeof *choices))
 {
-    struct ulp_model *model = text_load(&ways);
-    struct ulp_program *program = plan_text(model, "fp16");
+    scoped_model *model = text_load(&ways);
+    scoped_program *program = plan_text(model, "fp16");
     char got[16] = "", name[80];
     ck_ok(keep_pattern(program, choices[_i].pattern, &why));
     for (size_t n = 0; n < ulp_program_node_count(program); n++)
@@ -73,8 +66,6 @@ TEST_LOOP(patterns_name_nodes, 0, (int)(sizeof choices / sizeof *choices))
     ck_assert_str_eq(ulp_program_lane_name(program, 0), name);
     ck_ok(ulp_program_keep(program, 0, &(struct ulp_keeps){0}, &why));
     ck_assert_str_eq(ulp_program_lane_name(program, 0), "fp16");
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 /* In bodies: what a body is given comes from what its node is given, and an If or Loop stands for
@@ -89,8 +80,8 @@ TEST_LOOP(patterns_reach_into_bodies, 0, 6)
         {"before:loop/half", "first if/scale if/project if/power if "},
         {"between:loop/turn,loop/sum", "loop/turn loop/soft loop/sum "},
     };
-    struct ulp_model *model = text_load(&text_with_bodies);
-    struct ulp_program *program = plan_text(model, "fp16");
+    scoped_model *model = text_load(&text_with_bodies);
+    scoped_program *program = plan_text(model, "fp16");
     char got[400] = "";
     ck_ok(keep_pattern(program, inside[_i].pattern, &why));
     for (size_t n = 0; n < ulp_program_node_count(program); n++)
@@ -99,8 +90,6 @@ TEST_LOOP(patterns_reach_into_bodies, 0, 6)
             strcat(got, " ");
         }
     ck_assert_str_eq(got, inside[_i].nodes);
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 TEST_LOOP(what_names_no_node_is_refused, 0, 16)
@@ -125,24 +114,20 @@ TEST_LOOP(what_names_no_node_is_refused, 0, 16)
         {"between:start", "between:A,B"},
         {"between:start,en", "\"end\""},
     };
-    struct ulp_model *model = text_load(&ways);
-    struct ulp_program *program = plan_text(model, "fp16");
-    struct ulp_error error;
+    scoped_model *model = text_load(&ways);
+    scoped_program *program = plan_text(model, "fp16");
     ck_ok(keep_pattern(program, "side", &why));
-    ck_assert_int_eq(keep_pattern(program, wrong[_i].pattern, &error), ULP_ERROR_USAGE);
-    ck_assert_msg(strstr(error.message, wrong[_i].hint), "%s", error.message);
+    ck_fails(ULP_ERROR_USAGE, wrong[_i].hint, keep_pattern(program, wrong[_i].pattern, &why));
     /* the program is as it was */
     ck_assert_str_eq(ulp_program_lane_name(program, 0), "fp16,keep=side=fp32");
     ck_assert_str_eq(ulp_program_node_arithmetic(program, 0, 4)->name, "fp32");
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 TEST(nodes_are_kept_by_index)
 {
     static const size_t nodes[] = {1, 3};
-    struct ulp_model *model = text_load(&ways);
-    struct ulp_program *program = plan_text(model, "fp16");
+    scoped_model *model = text_load(&ways);
+    scoped_program *program = plan_text(model, "fp16");
     struct ulp_error error;
     const struct ulp_keep items[] = {
         {.nodes = nodes, .node_count = 2, .arithmetic = test_arithmetic("fp32")},
@@ -161,8 +146,6 @@ TEST(nodes_are_kept_by_index)
                                       .arithmetic = test_arithmetic("fp32,qdq=integer")};
     ck_assert_int_eq(ulp_program_keep(program, 0, &(struct ulp_keeps){1, &integers, NULL}, &error),
                      ULP_ERROR_USAGE);
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 /* ---- borders ---- */
@@ -180,8 +163,8 @@ TEST_LOOP(borders_are_where_casts_would_be, 0, 6)
         {"fp16", "enc/right", "fp16-strict", ""},
         {"model", "enc/right", "fp32", ""},
     };
-    struct ulp_model *model = text_load(&ways);
-    struct ulp_program *program = plan_text(model, rows[_i].base);
+    scoped_model *model = text_load(&ways);
+    scoped_program *program = plan_text(model, rows[_i].base);
     const struct ulp_keep keep = {.pattern = rows[_i].pattern,
                                   .arithmetic = test_arithmetic(rows[_i].kept)};
     struct ulp_border *borders;
@@ -198,8 +181,6 @@ TEST_LOOP(borders_are_where_casts_would_be, 0, 6)
     }
     ck_assert_str_eq(got, rows[_i].borders);
     ulp_borders_free(borders);
-    ulp_program_free(program);
-    ulp_model_free(model);
 }
 
 /* ---- files ---- */

@@ -3,12 +3,6 @@
  * fused; and the measured data's INT8 networks, where the recording was made by integer kernels. */
 #include "tests/support/test.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <ulpscope.h>
-
 #include "load/load.h"
 #include "tensor/tensor.h"
 #include "tests/support/proto.h"
@@ -216,10 +210,9 @@ static struct ulp_model *make_model(const struct sample *s, const struct spec *s
     if (spec->relu)
         add_node(&graph, proto_node("Relu", "relu", "p", "r"));
     add_node(&graph, proto_node("QuantizeLinear", "qy", spec->relu ? "r ys yz" : "p ys yz", "q"));
-    struct proto bytes = proto_model(8, 13, &graph);
+    scoped_proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
     ck_ok(ulp_model_load_bytes("qdq.onnx", bytes.data, bytes.count, NULL, &model, &why));
-    proto_free(&bytes);
     return model;
 }
 
@@ -228,20 +221,17 @@ static void run_model(const struct ulp_model *model, const struct ulp_tensor_set
                       const struct ulp_observer *observer, bool audit)
 {
     struct ulp_arithmetic lanes[4];
-    struct ulp_program *program;
-    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 2, .audit = audit};
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(names[l]);
-    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
+    scoped_program *program = test_plan_lanes(model, inputs, lanes, count);
     ck_ok(ulp_program_run(program, inputs, &run, observer, observer ? 1 : 0, outputs, NULL, &why));
-    ulp_program_free(program);
 }
 
 static void set_input(struct ulp_tensor_set *inputs, const struct sample *s,
                       const struct spec *spec)
 {
-    struct ulp_tensor x;
+    scoped_tensor x = {0};
     const bool conv = strcmp(spec->op, "Conv") == 0;
     const int64_t dims[] = {1, CHANNELS, SIDE, SIDE}, flat[] = {4, INPUT};
     *inputs = (struct ulp_tensor_set){0};
@@ -249,7 +239,6 @@ static void set_input(struct ulp_tensor_set *inputs, const struct sample *s,
                             conv ? dims : flat, &why));
     memcpy(x.data, s->x, s->x_count * sizeof *s->x);
     ck_ok(ulp_tensor_set_add(inputs, "x", &x, &why));
-    ulp_tensor_free(&x);
 }
 
 /* 160 samples of each spec: 1,920 and more results, all equal; floats differ from integers
@@ -263,7 +252,7 @@ TEST_LOOP(integer_view_is_the_integers_own, 0, SPEC_COUNT)
         struct sample s = {0};
         struct ulp_tensor_set inputs, outputs[2];
         make_sample(&s, spec, seed);
-        struct ulp_model *model = make_model(&s, spec, false);
+        scoped_model *model = make_model(&s, spec, false);
         set_input(&inputs, &s, spec);
         run_model(model, &inputs, names, 2, outputs, NULL, false);
         const struct ulp_tensor *p = &outputs[1].items[0].tensor, *q = &outputs[1].items[1].tensor;
@@ -281,7 +270,6 @@ TEST_LOOP(integer_view_is_the_integers_own, 0, SPEC_COUNT)
         for (int l = 0; l < 2; l++)
             ulp_tensor_set_free(&outputs[l]);
         ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
     ck_assert_uint_gt(parted, 0);
 }
@@ -304,41 +292,26 @@ TEST_LOOP(nothing_to_fuse_changes_nothing, 0, SPEC_COUNT)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     struct sample s = {0};
-    struct ulp_tensor_set inputs;
+    scoped_tensor_set inputs = {0};
     const struct ulp_observer observer = {.node_done = expect_equal_lanes};
     make_sample(&s, &specs[_i], 1);
-    struct ulp_model *model = make_model(&s, &specs[_i], true);
+    scoped_model *model = make_model(&s, &specs[_i], true);
     set_input(&inputs, &s, &specs[_i]);
     run_model(model, &inputs, names, 3, NULL, &observer, true);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The audit says what was stored, what computed, and where the views part: at the product, unless
  * nothing was fused. */
 TEST_LOOP(the_audit_shows_types_and_divergence, 0, SPEC_COUNT)
 {
-    static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     for (int plain = 0; plain < 2; plain++) {
         struct sample s = {0};
-        struct ulp_tensor_set inputs;
-        struct ulp_arithmetic lanes[3];
-        struct ulp_program *program;
-        struct ulp_auditor *auditor;
-        struct ulp_audit audit;
+        scoped_tensor_set inputs = {0};
         make_sample(&s, &specs[_i], 1);
-        struct ulp_model *model = make_model(&s, &specs[_i], plain);
+        scoped_model *model = make_model(&s, &specs[_i], plain);
         set_input(&inputs, &s, &specs[_i]);
-        for (int l = 0; l < 3; l++)
-            lanes[l] = test_arithmetic(names[l]);
-        const struct ulp_program_options options = {.inputs = &inputs};
-        const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-        ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
-        ck_ok(ulp_auditor_create(program, &auditor, &why));
-        ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
-        const struct ulp_observer observer = ulp_auditor_observer(auditor);
-        ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
-        ck_ok(ulp_auditor_finish(auditor, &audit, &why));
+        scoped_program *program = test_plan(model, &inputs, "mpfr:128", "fp32", "fp32,qdq=integer");
+        scoped_audit audit = test_audit(program, &inputs, NULL);
         size_t product = 0;
         while (strcmp(audit.lanes[0].nodes[product].name, "product") != 0)
             product++;
@@ -351,11 +324,6 @@ TEST_LOOP(the_audit_shows_types_and_divergence, 0, SPEC_COUNT)
         ck_assert_int_eq(audit.lanes[0].qdq_divergence.other, -1);
         ck_assert_int_eq(audit.lanes[1].qdq_divergence.other, 0);
         ck_assert_int_eq(audit.lanes[1].qdq_divergence.first, plain ? -1 : (ptrdiff_t)product);
-        ulp_audit_free(&audit);
-        ulp_auditor_free(auditor);
-        ulp_program_free(program);
-        ulp_tensor_set_free(&inputs);
-        ulp_model_free(model);
     }
 }
 
@@ -384,7 +352,7 @@ TEST(mobilenet_agrees_with_its_recording)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     const char *path = test_long() ? test_shared("models/mobilenetv2_qdq_int8/model.onnx") : NULL;
-    struct ulp_model *model;
+    scoped_model *model = NULL;
     struct ulp_tensor_set inputs, want, outputs[3];
     struct steps steps = {{0}};
     if (!path)
@@ -410,7 +378,6 @@ TEST(mobilenet_agrees_with_its_recording)
         ulp_tensor_set_free(&outputs[l]);
     ulp_tensor_set_free(&want);
     ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 /* The other INT8 networks run in both views; those of operators that are integers already (QLinear,
@@ -421,8 +388,8 @@ TEST_LOOP(networks_run_in_both_views, 0, 4)
                                           "layout_qdq_u8_ln"};
     static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     char relative[128];
-    struct ulp_model *model;
-    struct ulp_tensor_set inputs;
+    scoped_model *model = NULL;
+    scoped_tensor_set inputs = {0};
     snprintf(relative, sizeof relative, "models/%s/model.onnx", folders[_i]);
     const char *path = test_shared(relative);
     if (!path)
@@ -433,8 +400,6 @@ TEST_LOOP(networks_run_in_both_views, 0, 4)
     const struct ulp_observer equal = {.node_done = expect_equal_lanes};
     const bool integers = _i == 1 || _i == 2;
     run_model(model, &inputs, names, 3, NULL, integers ? &equal : NULL, true);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
 }
 
 TEST_SUITE("qdq", test_long() ? 600 : 60)
