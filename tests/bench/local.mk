@@ -10,8 +10,8 @@ bench_measure_SOURCES = %D%/bench_measure.c %D%/bench.h
 bench_measure_CPPFLAGS = $(AM_CPPFLAGS)
 bench_measure_LDADD = $(core) -lm
 
-EXTRA_DIST += %D%/instruction_sets.py %D%/networks.py %D%/page.py %D%/pairs.py %D%/process.py %D%/rounding.py
-EXTRA_DIST += %D%/stack.py %D%/units.py
+EXTRA_DIST += %D%/instruction_sets.py %D%/networks.py %D%/page.py %D%/pairs.py %D%/process.py
+EXTRA_DIST += %D%/stack.py
 
 # The scripts say so when python3 lacks onnxruntime or onnx.
 # Each says which instruction sets it ran; then its own figures side by side with what processors without some of them would do.
