@@ -97,35 +97,6 @@ TEST_LOOP(values_and_errors_are_kept, 0, sizeof kept_cases / sizeof *kept_cases)
     ulp_attributor_free(attributor);
 }
 
-/* R(p) - R(r) is enough in lanes of floats that round to nearest. */
-static const struct moved_case {
-    const char *lane, *kept;
-    bool reads;
-} moved_cases[] = {
-    {"fp16", NULL, true},           {"tf32", NULL, true},     {"fp16,round=ru", NULL, false},
-    {"bf16,round=rz", NULL, false}, {"fp64", NULL, false},    {"model", NULL, false},
-    {"fp16", "fp32", true},         {"fp16", "model", false},
-};
-
-TEST_LOOP(records_are_asked_for_where_they_are_needed, 0, sizeof moved_cases / sizeof *moved_cases)
-{
-    const struct moved_case *row = &moved_cases[_i];
-    const struct ulp_arithmetic arithmetics[] = {test_arithmetic("mpfr:128"),
-                                                 test_arithmetic(row->lane)};
-    scoped_model *model = text_load(&rectifies);
-    scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_keep keep = {.pattern = "second"};
-    const struct ulp_keeps by_lane[] = {{0}, {.count = row->kept != NULL, .items = &keep}};
-    const struct ulp_program_options options = {.inputs = &inputs, .keeps = by_lane};
-    struct ulp_attributor *attributor;
-    scoped_program *program = NULL;
-    keep.arithmetic = test_arithmetic(row->kept ? row->kept : "fp32");
-    ck_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &why));
-    ck_ok(ulp_attributor_create(program, NULL, 1, &attributor, &why));
-    ck_assert_int_eq(ulp_attributor_reads_moved(attributor), row->reads);
-    ulp_attributor_free(attributor);
-}
-
 static size_t refused_node;
 
 /* One byte is less than what is there already. */
