@@ -1,7 +1,6 @@
 #include "oracle.h"
 
 #include "tests/support/test.h"
-#include <stdlib.h>
 
 #include "number/mpfr_record.h"
 #include "number/round/round.h"

@@ -198,7 +198,7 @@ TEST(decisions_can_be_the_reference_s)
 /* Where values do not fit the memory limit, each run computes all of it, with the same bits. */
 TEST(without_room_nothing_is_held)
 {
-    struct ulp_budget *budget;
+    scoped_budget *budget = NULL;
     ck_ok(ulp_budget_create((size_t)256 << 20, &budget, &why));
     scoped_model *model = text_load_within(&text_chain, budget);
     scoped_tensor_set inputs = text_inputs(model, 3, 0, true);
@@ -219,7 +219,6 @@ TEST(without_room_nothing_is_held)
     }
     ck_assert_double_eq_tol(ulp_trial_work(trial), 3, 1e-12);
     ulp_trial_free(trial);
-    ulp_budget_free(budget);
 }
 
 TEST_SUITE("trial", 300)

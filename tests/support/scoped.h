@@ -27,10 +27,12 @@ static inline void end_mpfr(mpfr_t *value)
 }
 #define scoped_mpfr ULP_SCOPED(end_mpfr) mpfr_t
 
+ENDS_POINTER(ulp_budget)
 ENDS_POINTER(ulp_model)
 ENDS_POINTER(ulp_pool)
 ENDS_POINTER(ulp_program)
 ENDS_POINTER(ulp_tape)
+#define scoped_budget ULP_SCOPED(end_ulp_budget) struct ulp_budget
 #define scoped_model ULP_SCOPED(end_ulp_model) struct ulp_model
 #define scoped_pool ULP_SCOPED(end_ulp_pool) struct ulp_pool
 #define scoped_program ULP_SCOPED(end_ulp_program) struct ulp_program

@@ -1,10 +1,6 @@
 #include "watch.h"
 
 #include "tests/support/test.h"
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "interval.h"
