@@ -115,7 +115,7 @@ struct prepared {
 static enum ulp_status try_weights(const struct ulp_model *model,
                                    const struct ulp_calibration_options *options,
                                    const struct ulp_factor_ranges *weights,
-                                   const struct ulp_sample *samples, size_t count,
+                                   const struct ulp_sample *samples, size_t count, bool apart,
                                    struct prepared *out, struct ulp_error *error)
 {
     static char what[] = "weights rounded by the errors of their sums";
@@ -124,7 +124,7 @@ static enum ulp_status try_weights(const struct ulp_model *model,
     if (!weights->count)
         return ULP_OK;
     ULP_TRY(join_lists(&out->ranges, weights, out->memory, &both[1], error));
-    ULP_TRY(judge_lists(model, options, both, 2, samples, count, true, db, error));
+    ULP_TRY(judge_lists(model, options, both, 2, samples, count, !apart, db, error));
     out->weights = (struct ulp_search_remedy){what, db[0], db[1], db[1] > db[0]};
     out->ranges = both[out->weights.kept];
     return ULP_OK;
@@ -140,6 +140,8 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
     const struct ulp_search_options *search = &options->search;
     const struct ulp_scales_rule asked = {options->calibrator, options->percentile};
     const size_t list_count = options->best_calibrator ? RULES : 1;
+    const struct ulp_samples all = {.count = count, .items = samples},
+                             *calibrated = options->calibrated ? options->calibrated : &all;
     struct ulp_calibration_options calibration = {.allow_nonfinite_inputs =
                                                       search->allow_nonfinite_inputs,
                                                   .thread_count = search->thread_count,
@@ -150,7 +152,7 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
     char text[96];
     snprintf(text, sizeof text, "%s,factor=%s,unit=none", formats->plain, formats->calibrated);
     ULP_TRY(ulp_arithmetic_find(text, &calibration.arithmetic, error));
-    ULP_TRY(ulp_scales_calibrate(model, samples, count, &calibration, results,
+    ULP_TRY(ulp_scales_calibrate(model, calibrated, calibrated != &all, &calibration, results,
                                  options->best_calibrator ? rules : &asked, list_count, lists,
                                  out->memory, &out->stretched, &weights, error));
     if (list_count > 1)
@@ -159,7 +161,8 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
     for (size_t l = 1; l < list_count; l++)
         best = db[l] > db[best] ? l : best;
     out->ranges = lists[best];
-    return try_weights(model, &calibration, &weights, samples, count, out, error);
+    return try_weights(model, &calibration, &weights, samples, count, calibrated != &all, out,
+                       error);
 }
 
 static enum ulp_status report_prepared(const struct prepared *prepared, struct ulp_search *out,

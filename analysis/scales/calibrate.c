@@ -10,16 +10,7 @@
 #include "base/machine/environment.h"
 #include "base/options.h"
 #include "number/format/scaling.h"
-#include "number/function/math.h"
 #include "run/program/program.h"
-
-enum { MARGIN_MOST = 32 };
-
-static size_t remembered(const struct ulp_calibrating *c)
-{
-    const size_t history = c->options->history ? c->options->history : ULP_HISTORY;
-    return history < c->sample_count ? history : c->sample_count;
-}
 
 static struct ulp_seen *add_seen(struct ulp_calibrating *c, const char *node, const char *name,
                                  const char *value, const struct ulp_scaling *scaling)
@@ -30,14 +21,10 @@ static struct ulp_seen *add_seen(struct ulp_calibrating *c, const char *node, co
     *seen = (struct ulp_seen){.node = ulp_arena_copy(c->memory, node),
                               .factor = name,
                               .value = value ? ulp_arena_copy(c->memory, value) : NULL,
-                              .scaling = *scaling,
-                              .range = (float)scaling->element.max_finite};
+                              .scaling = *scaling};
     if (c->counts)
         seen->bins = ulp_arena_take(c->memory, ulp_bin_count(seen), sizeof *seen->bins);
-    if (ulp_calibrates_delayed(c))
-        seen->history = ulp_arena_take(c->memory, remembered(c), sizeof *seen->history);
-    if (!seen->node || (value && !seen->value) || (c->counts && !seen->bins) ||
-        (ulp_calibrates_delayed(c) && !seen->history))
+    if (!seen->node || (value && !seen->value) || (c->counts && !seen->bins))
         return NULL;
     c->items[c->count++] = seen;
     return seen;
@@ -68,28 +55,6 @@ static struct ulp_seen *find_seen(struct ulp_calibrating *c, const char *node, c
     return seen;
 }
 
-/* The scale of a range, as products have it. */
-static double scale_of(const struct ulp_seen *seen, float range)
-{
-    return (double)(float)ulp_math_max((float)((double)range / seen->scaling.element.max_finite),
-                                       0x1p-126);
-}
-
-/* A magnitude as the delayed scale takes it: clipped beyond the largest number by more than half a
- * step, 0 up to half of the least. */
-static void add_delayed(struct ulp_seen *seen, float size)
-{
-    const struct ulp_format *element = &seen->scaling.element;
-    const double scale = scale_of(seen, seen->range);
-    if (isnan(size))
-        return;
-    seen->now.elements++;
-    seen->now.clipped +=
-        (double)size > (element->max_finite + ldexp(1, element->emax - element->precision)) * scale;
-    seen->now.zeros += size > 0 && (double)size <= ldexp(scale, element->emin - element->precision);
-    seen->largest = size > seen->largest ? size : seen->largest;
-}
-
 static enum ulp_status add_factor(void *context, const char *node, const char *name,
                                   const char *value, const struct ulp_scaling *scaling,
                                   const struct ulp_factor *factor, struct ulp_error *error)
@@ -101,10 +66,7 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
     for (size_t i = 0; i < tensor->count; i++) {
         const float x = (float)ulp_tensor_get(tensor, i), size = fabsf(x),
                     end = seen->scaling.zero_point ? x : size;
-        const bool padding = ulp_factor_is_padding(factor, (int64_t)i);
-        if (ulp_calibrates_delayed(c) && !padding)
-            add_delayed(seen, size);
-        if (ulp_calibrates_delayed(c) || padding || !isfinite(size))
+        if (ulp_factor_is_padding(factor, (int64_t)i) || !isfinite(size))
             continue;
         seen->largest = end > seen->largest ? end : seen->largest;
         seen->least = end < seen->least ? end : seen->least;
@@ -112,32 +74,6 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
         if (seen->bins)
             seen->bins[(ulp_float_bits(size) >> ULP_BIN_SHIFT) + (end < 0 ? ULP_BINS : 0)]++;
     }
-    return ULP_OK;
-}
-
-/* The sample in the arithmetic, with delayed scales and with its own. */
-static enum ulp_status run_delayed(struct ulp_calibrating *c, const struct ulp_sample *sample,
-                                   struct ulp_error *error)
-{
-    struct ulp_factor_range *items;
-    struct ulp_arithmetic lanes[2]; /* with delayed scales, with its own */
-    double sqnr_db[2];
-    const struct ulp_scales_options options = {.thread_count = c->options->thread_count,
-                                               .progress = c->options->progress};
-    struct ulp_delayed_run *run = &c->runs[c->run_count];
-    ULP_TAKE(items, c->memory, c->count + 1, error);
-    for (size_t i = 0; i < c->count; i++)
-        items[i] = (struct ulp_factor_range){.node = c->items[i]->node,
-                                             .factor = c->items[i]->factor,
-                                             .largest = c->items[i]->range};
-    qsort(items, c->count, sizeof *items, ulp_factor_range_order);
-    const struct ulp_factor_ranges ranges = {c->count, items, NULL};
-    ULP_TRY(ulp_arithmetic_change(&lanes[0], &c->options->arithmetic, "scales=static", error));
-    lanes[0].ranges = &ranges;
-    lanes[1] = c->options->arithmetic;
-    ULP_TRY(ulp_scales_judge(c->model, sample->inputs, &options, lanes, 2, sqnr_db, error));
-    *run = (struct ulp_delayed_run){sample->name, sqnr_db[0], sqnr_db[1]};
-    c->run_count++;
     return ULP_OK;
 }
 
@@ -151,41 +87,6 @@ static void end_current(struct ulp_seen *seen, const char *sample)
         seen->others = seen->current;
     }
     seen->current = 0;
-}
-
-/* The sample is over: its largest magnitudes are remembered, and make the ranges of the next. A
- * factor that the sample did not run keeps its own. */
-static enum ulp_status end_sample(struct ulp_calibrating *c, const char *sample,
-                                  struct ulp_error *error)
-{
-    const size_t length = remembered(c);
-    for (size_t i = 0; i < c->count; i++)
-        end_current(c->items[i], sample);
-    for (size_t i = 0; i < c->count && ulp_calibrates_delayed(c); i++) {
-        struct ulp_seen *seen = c->items[i];
-        const struct ulp_delayed_lost now = seen->now;
-        float most = 0;
-        if (!now.elements)
-            continue;
-        if (now.clipped + now.zeros) {
-            ULP_TRY(ulp_taken(ulp_program_grow(c->memory, &c->lost, c->lost_count,
-                                               &c->lost_capacity, sizeof *c->lost),
-                              error));
-            c->lost[c->lost_count++] =
-                (struct ulp_delayed_lost){sample,       seen,        seen->range, seen->largest,
-                                          now.elements, now.clipped, now.zeros};
-        }
-        seen->history[seen->samples++ % length] = seen->largest;
-        for (size_t h = 0; h < length && h < seen->samples; h++)
-            most = seen->history[h] > most ? seen->history[h] : most;
-        most = c->options->most_recent ? seen->largest : most;
-        const float range = (float)ldexp((double)most, c->options->margin);
-        if (range > 0 && isfinite(range))
-            seen->range = range;
-        seen->largest = 0;
-        seen->now = (struct ulp_delayed_lost){0};
-    }
-    return ULP_OK;
 }
 
 /* By node and factor, into memory. */
@@ -224,23 +125,13 @@ static enum ulp_status check_calibration_options(const struct ulp_calibration_op
                         "%s: no factor has a scale of its whole tensor; calibrate for fp8-tensor, "
                         "fp8-e5m2-tensor, nvfp4 or integers, as bf16,factor=fp8-tensor",
                         arithmetic->asked);
-    const bool delayed = options->calibrator == ULP_CALIBRATOR_DELAYED;
-    if (delayed && ulp_scaling_is_integer(&arithmetic->scaling[0]))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: delayed scales are of fp8-tensor and fp8-e5m2-tensor",
-                        arithmetic->asked);
     if ((options->calibrator == ULP_CALIBRATOR_MSE ||
-         options->calibrator == ULP_CALIBRATOR_ENTROPY || delayed) &&
+         options->calibrator == ULP_CALIBRATOR_ENTROPY) &&
         arithmetic->scaling[0].tensor_scale)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        delayed ? "%s: blocks have scales of their own; delayed scales are of "
-                                  "fp8-tensor and fp8-e5m2-tensor"
-                                : "%s: blocks have scales of their own, beside which the tensor's "
-                                  "has no least error; take max or percentile",
+                        "%s: blocks have scales of their own, beside which the tensor's has no "
+                        "least error; take max or percentile",
                         arithmetic->asked);
-    if (delayed && (options->margin < -MARGIN_MOST || options->margin > MARGIN_MOST))
-        return ulp_fail(error, ULP_ERROR_USAGE, "margin=%d: a number from -%d to %d is needed",
-                        options->margin, MARGIN_MOST, MARGIN_MOST);
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE &&
         !(options->percentile > 0 && options->percentile <= 100))
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -249,25 +140,32 @@ static enum ulp_status check_calibration_options(const struct ulp_calibration_op
     return ULP_OK;
 }
 
-/* All samples in FP64, in their order. */
-static enum ulp_status look_at_samples(struct ulp_calibrating *c, const struct ulp_sample *samples,
-                                       struct ulp_error *error)
+/* All samples in FP64, in their order; one at a time is in memory, but those that are given. */
+static enum ulp_status look_at_samples(struct ulp_calibrating *c, struct ulp_error *error)
 {
     const struct ulp_calibration_options *options = c->options;
+    const struct ulp_samples *samples = c->samples;
     const struct ulp_scales_options looking = {.arithmetic = options->arithmetic,
                                                .thread_count = options->thread_count,
                                                .progress = options->progress};
     const struct ulp_factor_taker taker = {add_factor, c->results ? ulp_calibrate_weight : NULL, c,
                                            c->results ? c->results : ""};
-    ULP_TAKE(c->runs, c->memory, c->sample_count + 1, error);
-    for (size_t s = 0; s < c->sample_count; s++) {
-        c->fits_now = !ulp_calibrate_judges(s, c->sample_count);
-        if (!options->allow_nonfinite_inputs)
-            ULP_TRY(ulp_judge_inputs(samples[s].inputs, samples[s].name, error));
-        ULP_TRY(ulp_scales_tell(c->model, samples[s].inputs, &looking, &taker, error));
-        if (c->count && ulp_calibrates_delayed(c))
-            ULP_TRY(run_delayed(c, &samples[s], error));
-        ULP_TRY(end_sample(c, samples[s].name, error));
+    for (size_t s = 0; s < samples->count; s++) {
+        const struct ulp_tensor_set *inputs = samples->items[s].inputs;
+        c->fits_now = c->apart ? !inputs : !ulp_calibrate_judges(s, samples->count);
+        const bool opens = !inputs && samples->open;
+        enum ulp_status status =
+            opens ? samples->open(samples->context, s, &inputs, error) : ULP_OK;
+        if (status == ULP_OK && !options->allow_nonfinite_inputs)
+            status = ulp_judge_inputs(inputs, samples->items[s].name, error);
+        if (status == ULP_OK)
+            status = ulp_scales_tell(c->model, inputs, &looking, &taker, error);
+        if (opens)
+            samples->close(samples->context, s);
+        if (status != ULP_OK)
+            return status;
+        for (size_t i = 0; i < c->count; i++)
+            end_current(c->items[i], samples->items[s].name);
     }
     return c->count ? ULP_OK
                     : ulp_fail(error, ULP_ERROR_LIMIT,
@@ -277,7 +175,7 @@ static enum ulp_status look_at_samples(struct ulp_calibrating *c, const struct u
 }
 
 enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
-                                     const struct ulp_sample *samples, size_t sample_count,
+                                     const struct ulp_samples *samples, bool apart,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
                                      size_t count, struct ulp_factor_ranges *lists,
@@ -285,10 +183,8 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      struct ulp_stretched_list *stretched,
                                      struct ulp_factor_ranges *weights, struct ulp_error *error)
 {
-    struct ulp_calibrating c = {.model = model,
-                                .options = options,
-                                .sample_count = sample_count,
-                                .results = results};
+    struct ulp_calibrating c = {
+        .model = model, .options = options, .samples = samples, .apart = apart, .results = results};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     c.memory = memory;
@@ -299,7 +195,7 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
         ULP_TRY(check_calibration_options(&own, error));
         c.counts |= own.calibrator != ULP_CALIBRATOR_MAX;
     }
-    ULP_TRY(look_at_samples(&c, samples, error));
+    ULP_TRY(look_at_samples(&c, error));
     for (size_t r = 0; r < count; r++)
         ULP_TRY(list_ranges(&c, &rules[r], results_memory, &lists[r], error));
     ULP_TRY(ulp_calibrate_fit(&c, results_memory, weights, error));
@@ -308,27 +204,20 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
 
 enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sample *samples,
                               size_t sample_count, const struct ulp_calibration_options *options,
-                              const char *path, char **missed, struct ulp_error *error)
+                              const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_calibration_options, options, error);
-    struct ulp_calibrating calibrating = {.model = model,
-                                          .options = options,
-                                          .sample_count = sample_count};
+    const struct ulp_samples all = {.count = sample_count, .items = samples};
+    struct ulp_calibrating calibrating = {.model = model, .options = options, .samples = &all};
     const struct ulp_scales_rule rule = {options->calibrator, options->percentile};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_factor_ranges ranges;
-    if (missed)
-        *missed = NULL;
     ULP_TRY(check_calibration_options(options, error));
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     calibrating.memory = memory;
-    calibrating.counts =
-        rule.calibrator != ULP_CALIBRATOR_MAX && !ulp_calibrates_delayed(&calibrating);
-    ULP_TRY(look_at_samples(&calibrating, samples, error));
+    calibrating.counts = rule.calibrator != ULP_CALIBRATOR_MAX;
+    ULP_TRY(look_at_samples(&calibrating, error));
     ULP_TRY(list_ranges(&calibrating, &rule, memory, &ranges, error));
-    ULP_TRY(ulp_calibrate_write(&calibrating, &ranges, path, error));
-    return missed && ulp_calibrates_delayed(&calibrating)
-               ? ulp_calibrate_say_lost(&calibrating, missed, error)
-               : ULP_OK;
+    return ulp_calibrate_write(&calibrating, &ranges, path, error);
 }

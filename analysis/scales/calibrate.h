@@ -6,40 +6,17 @@
 /* Magnitudes are counted in bins of equal upper bits as FP32, which hold each value of FP16 and
  * BF16 apart; where elements have a zero point those of negative values stand behind the others. */
 enum { ULP_BIN_SHIFT = 13, ULP_BINS = 1 << (31 - ULP_BIN_SHIFT) };
-/* Of delayed scales: what Transformer Engine remembers by default. */
-enum { ULP_HISTORY = 1024 };
-
-/* What a delayed scale lost of one factor in one sample. */
-struct ulp_delayed_lost {
-    const char *sample;
-    const struct ulp_seen *of;
-    float range, largest;
-    size_t elements, clipped, zeros;
-};
-
 /* What samples had of a value, or of a factor that shares its scale with no other. */
 struct ulp_seen {
     const char *node, *factor; /* the first that read it */
     const char *value;         /* of integers: whose scale it has; NULL: its own */
     struct ulp_scaling scaling;
-    /* of all samples; where scales are delayed, of the current one: magnitudes, or with zero points
-     * the ends */
+    /* magnitudes; with zero points the ends */
     float largest, least;
     uint64_t *bins; /* NULL: the ends are enough */
     /* largest magnitudes: of the current sample, of the one that has the largest, of all others */
     float current, most, others;
     const char *most_sample;
-    /* of delayed scales: what is remembered, of how many samples; the range for the next; and what
-     * that of the current one has lost so far */
-    float *history, range;
-    size_t samples;
-    struct ulp_delayed_lost now;
-};
-
-/* What the outputs of a sample come to with the scales that it found, and with its own. */
-struct ulp_delayed_run {
-    const char *sample;
-    double sqnr_db, dynamic_db;
 };
 
 struct ulp_calibrating {
@@ -53,23 +30,16 @@ struct ulp_calibrating {
         struct ulp_seen *of;
     } * factors;
     size_t factor_count, factor_capacity;
-    size_t sample_count;
+    const struct ulp_samples *samples;
+    bool apart;           /* those in memory round no weights */
     bool counts;          /* the ends of values are not enough */
     const char *results;  /* operators whose results have ranges, too; NULL: none */
     struct ulp_fit *fits; /* calibrate_fit.c: weights */
     size_t fit_count, fit_capacity;
     bool fits_now; /* the sample's rows count */
     double *fit_room;
-    struct ulp_delayed_lost *lost;
-    size_t lost_count, lost_capacity;
-    struct ulp_delayed_run *runs; /* by sample */
-    size_t run_count;
 };
 
-static inline bool ulp_calibrates_delayed(const struct ulp_calibrating *c)
-{
-    return c->options->calibrator == ULP_CALIBRATOR_DELAYED;
-}
 static inline size_t ulp_bin_count(const struct ulp_seen *seen)
 {
     return seen->scaling.zero_point ? 2 * ULP_BINS : ULP_BINS;
@@ -95,9 +65,7 @@ enum ulp_status ulp_calibrate_stretched(const struct ulp_calibrating *c, struct 
                                         struct ulp_stretched_list *out, struct ulp_error *error);
 /* The value that stands for a bin: its only one in FP16 and BF16, else its middle. */
 float ulp_bin_value(const struct ulp_calibrating *c, size_t bin);
-/* calibrate_write.c: the file, and a sentence of what delayed scales lost most of. */
+/* calibrate_write.c: the file. */
 enum ulp_status ulp_calibrate_write(const struct ulp_calibrating *c,
                                     const struct ulp_factor_ranges *ranges, const char *path,
                                     struct ulp_error *error);
-enum ulp_status ulp_calibrate_say_lost(const struct ulp_calibrating *c, char **out,
-                                       struct ulp_error *error);

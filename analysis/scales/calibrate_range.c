@@ -184,7 +184,7 @@ enum ulp_status ulp_calibrate_range(const struct ulp_calibrating *c, const struc
                                     const struct ulp_scales_rule *rule, struct ulp_ends *out,
                                     struct ulp_error *error)
 {
-    *out = (struct ulp_ends){seen->least, ulp_calibrates_delayed(c) ? seen->range : seen->largest};
+    *out = (struct ulp_ends){seen->least, seen->largest};
     if (rule->calibrator == ULP_CALIBRATOR_PERCENTILE)
         *out = find_percentile(c, seen, rule->percentile);
     if (!has_bins(rule))

@@ -57,7 +57,7 @@ static bool is_stretched(const struct ulp_calibrating *c, const struct ulp_seen 
     out->rest = seen->others;
     out->part = NAN;
     out->sample = seen->most_sample;
-    return c->sample_count > 2 && seen->others > 0 && seen->most >= SAMPLE_TIMES * seen->others;
+    return c->samples->count > 2 && seen->others > 0 && seen->most >= SAMPLE_TIMES * seen->others;
 }
 
 /* Numbers far out come first, by how far; then samples, whose values stretch range after range, in
@@ -77,7 +77,7 @@ enum ulp_status ulp_calibrate_stretched(const struct ulp_calibrating *c, struct 
 {
     out->count = 0;
     ULP_TAKE(out->items, memory, c->count + 1, error);
-    for (size_t i = 0; i < c->count && !ulp_calibrates_delayed(c); i++) {
+    for (size_t i = 0; i < c->count; i++) {
         struct ulp_stretched *item = &out->items[out->count];
         if (!is_stretched(c, c->items[i], item))
             continue;

@@ -1,6 +1,7 @@
 /* Formats with scales in the making (ulpscope/scales.h). */
 #pragma once
 
+#include <ulpscope/audit.h>
 #include <ulpscope/scales.h>
 
 #include "base/memory/alloc.h"
@@ -73,9 +74,10 @@ enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp
                                  const struct ulp_scales_options *options,
                                  const struct ulp_arithmetic *arithmetics, size_t count,
                                  double *sqnr_db, struct ulp_error *error);
-/* calibrate.c: the ranges of several calibrators, from one look at the samples; not DELAYED.
+/* calibrate.c: the ranges of several calibrators, from one look at the samples. apart: those whose
+ * inputs are there round no weights; else every fourth rounds none.
  * results: of products of these operators have ranges, too, as they are stored; "": none. Lists,
- * stretched ranges, and weights as three of four samples round them, are of `memory`. */
+ * stretched ranges and weights are of `memory`. */
 struct ulp_scales_rule {
     enum ulp_calibrator calibrator;
     double percentile; /* of that calibrator */
@@ -97,7 +99,7 @@ struct ulp_stretched_list {
     } * items;               /* the furthest first, then by sample */
 };
 enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
-                                     const struct ulp_sample *samples, size_t sample_count,
+                                     const struct ulp_samples *samples, bool apart,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
                                      size_t count, struct ulp_factor_ranges *lists,

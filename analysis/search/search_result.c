@@ -211,6 +211,7 @@ static void report_nearly(const struct ulp_searcher *search, struct ulp_search *
 static enum ulp_status report_layers(const struct ulp_searcher *search, const size_t *place,
                                      struct ulp_search *out, struct ulp_error *error)
 {
+    const double none = (double)search->layer_count * ULP_SEARCH_NO_POWER * (1 + 0x1p-30);
     double power = 0, prior = 0;
     ULP_TAKE(out->layers, out->memory, search->layer_count + 1, error);
     for (size_t l = 0; l < search->layer_count; l++) {
@@ -218,7 +219,7 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
         prior += search->layers[l].prior * search->layers[l].relative[search->best[l]];
     }
     for (size_t l = 0; l < search->layer_count; l++)
-        ULP_TRY(report_layer(search, l, place, power, out, error));
+        ULP_TRY(report_layer(search, l, place, power > none ? power : 0, out, error));
     out->total_cost = search->best_cost;
     out->total_weight = search->total_weight;
     out->minimal = search->minimal;
@@ -227,7 +228,7 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
     out->bits = ulp_search_mean_bits(search, search->best);
     if (search->options->by_node)
         return ULP_OK; /* no model of it was made */
-    out->predicted = sqrt(prior);
+    out->predicted = prior > none ? sqrt(prior) : 0;
     return ULP_OK;
 }
 

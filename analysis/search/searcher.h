@@ -32,6 +32,9 @@ struct ulp_searched_layer {
     int16_t *lower; /* the choices that ulp_search_lower gives, choice by choice */
 };
 
+/* The power of what does no harm. */
+#define ULP_SEARCH_NO_POWER 1e-12
+
 /* What the least error for a budget is measured by, where no tolerance is given. */
 #define ULP_SEARCH_ANY_ERROR "sqnr_db=0"
 

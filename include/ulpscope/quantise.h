@@ -15,7 +15,7 @@ struct ulp_quantise_options {
      * A target of `search` is what quantised.onnx is judged in, as it is written. Neither a
      * tolerance nor a budget: every product has the format of fewest bits */
     struct ulp_search_options search;
-    enum ulp_calibrator calibrator; /* as of struct ulp_calibration_options; not DELAYED */
+    enum ulp_calibrator calibrator; /* as of struct ulp_calibration_options */
     double percentile;
     /* instead: of max, mse, entropy and percentiles the one that leaves the outputs of all samples
      * best */
@@ -23,6 +23,9 @@ struct ulp_quantise_options {
     /* Besides, or instead of search.budget: the part of the multiply-adds that are of the format
      * with fewest bits, above 0, at most 1; 0: as the tolerance leaves */
     double share;
+    /* Whose ranges are taken, and by whom weights are rounded, one after another in fixed memory;
+     * those whose inputs are there round none. NULL: the samples that search */
+    const struct ulp_samples *calibrated;
 };
 
 /* Samples, those held out, and *out as of ulp_search_run; errors of both. */

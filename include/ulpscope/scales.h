@@ -102,10 +102,6 @@ enum ulp_calibrator {
     ULP_CALIBRATOR_PERCENTILE, /* the least that so many per cent of all do not exceed */
     ULP_CALIBRATOR_MSE,        /* of 1/128 to 128/128 of the largest the one with the least squared
                                 * error; not of NVFP4, whose blocks have scales of their own */
-    /* Transformer Engine's delayed scaling: of the largest magnitudes that the last samples have,
-     * in their order. Each is looked at, and run, with the range of those before, the first with a
-     * scale of 1; a range stays where no largest is above 0, or one is infinite. Not of NVFP4 */
-    ULP_CALIBRATOR_DELAYED,
     ULP_CALIBRATOR_ENTROPY, /* up to a part of the largest magnitude that loses least information */
 };
 /* Initialise with zeros; arithmetic must be set, with a scale of the tensor. */
@@ -117,19 +113,12 @@ struct ulp_calibration_options {
     bool allow_nonfinite_inputs;         /* else NaN or infinity in an input: ULP_ERROR_LIMIT */
     int thread_count;                    /* 0: all processors */
     const struct ulp_observer *progress; /* `cancelled` is asked before each node */
-    /* of ULP_CALIBRATOR_DELAYED: how many largest magnitudes are remembered (0: 1024), whether only
-     * the last one counts, and by how many powers of two ranges are larger, -32 to 32 */
-    size_t history;
-    bool most_recent;
-    int margin;
 };
 /* Run the samples in FP64, each value rounded to storage where a product reads it, and write the
- * ranges of all factors with scales that are no weights, as scales=static reads them. *missed (may
- * be NULL): a sentence of what delayed scales lost in these samples, to be freed with free(); NULL
- * of other calibrators. */
+ * ranges of all factors with scales that are no weights, as scales=static reads them. */
 ULP_API enum ulp_status ulp_calibrate(const struct ulp_model *model,
                                       const struct ulp_sample *samples, size_t sample_count,
                                       const struct ulp_calibration_options *options,
-                                      const char *path, char **missed, struct ulp_error *error);
+                                      const char *path, struct ulp_error *error);
 
 #endif

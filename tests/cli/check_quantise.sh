@@ -122,6 +122,23 @@ assert moved > 0
 END
 fi
 
+# of 40 samples 32 search, evenly, and all calibrate, one after another: the largest value is one's that does not search
+mkdir many && "$python" - <<'END'
+import numpy as np
+random = np.random.default_rng(7)
+for i in range(40):
+    np.savez(f"many/{i:02}.npz", x=(random.standard_normal((1, 3, 8, 8)) * (9 if i == 4 else 1)).astype(np.float32))
+END
+expect 0 "many samples" "$program" quantise m.onnx -i many -q --for ort --calibrator max --json many.json
+fields many.json 'len(r["samples"]) == 32 and not any("04.npz" in v["name"] for v in r["samples"]) and len(r["remedies"]) == 1' "many samples"
+"$python" - <<'END' || fail "the range is not all samples'"
+import json
+import numpy as np
+x = np.stack([np.load(f"many/{i:02}.npz")["x"] for i in range(40)])
+(found,) = [r for r in json.load(open("many.json"))["ranges"] if (r["node"], r["factor"]) == ("conv", "input 0")]
+assert (found["largest"], found["least"]) == (float(x.max()), float(x.min())) and max(-x[4].min(), x[4].max()) > 15, found
+END
+
 # a share and a tolerance leave products out, and the list names them
 expect 0 "a share" "$program" quantise m.onnx -i samples -q --for ort --share 60 -o part --json part.json
 fields part.json 'sum(l["weight"] for l in r["layers"] if l["bits"] == 8) >= 0.6 * r["total_weight"] and any(l["bits"] == 32 for l in r["layers"])' "a share"
@@ -212,6 +229,7 @@ write_model("masked.onnx", [node("MatMul", "x w", "a", "first"), node("Where", "
             {"x": (5, 8), "m": (5, 8)}, {"y": (5, 4)}, {"w": draw(8, 8), "v": draw(8, 6), "z": draw(6, 4), "low": np.array(-65504, np.float32)}, opset=13, types={"m": BOOL})
 for i in range(6):
     np.savez(f"masked{i}.npz", x=draw(5, 8) * (50 if i == 3 else 1), m=draw(5, 8) < (1.2 if i == 2 else 9))
+write_model("zeros.onnx", [node("Gemm", "x w b", "y", "zeros")], {"x": (5, 8)}, {"y": (5, 6)}, {"w": np.zeros((8, 6), np.float32), "b": draw(6)}, opset=13)
 write_model("flat.onnx", [node("MatMul", "x w", "y", "flat")], {"x": (5, 8)}, {"y": (5,)}, {"w": draw(8)}, opset=13)
 for name, inputs in {"half": {"x": draw(5, 8).astype(np.float16)}, "default": {"x": draw(5, 8)}, "first": {"x": draw(8, 5)}, "rank": {"x": draw(3, 5, 8)},
                      "body": {"x": draw(5, 8), "flag": np.array(True)}, "nine": {"x": draw(1, 6, 8)}, "upsample": {"x": draw(1, 2, 5, 5)},
@@ -309,6 +327,9 @@ fields masked.json '[(s["node"], "masked2" in s["sample"], s["largest"]) for s i
 shows out "The range of second, input 0, is stretched" "a mask"
 expect 0 "samples alike" "$program" quantise masked.onnx -i alike -q --for ort --json alike.json
 fields alike.json '"stretched" not in r or not r["stretched"]' "samples alike"
+# weights that are zero have no error, and a scale as fine as their bias needs
+expect 0 "zeros" "$program" quantise zeros.onnx -i default.npz -q --for ort -o zeros --json zeros.json
+fields zeros.json 'r["predicted"] == 0 and r["layers"][0]["share"] == 0 and r["declared_ratio"] < 1e-5' "zeros"
 # each calibrator alone; the range of the model's input by entropy, by numpy
 for rule in max mse entropy percentile=99; do
     expect 0 "$rule" "$program" quantise m.onnx -i samples -q --for ort --calibrator $rule --json $rule.json

@@ -21,8 +21,6 @@ beyond = draw(4, 32)
 beyond[0, :8] = [100, -1e30, 3e38, 1e-30, -0.0, np.nan, np.inf, -np.inf]
 for name, x in (("s0", samples[0]), ("s1", samples[1]), ("beyond", beyond), ("zero", 0 * samples[0])):
     np.savez(f"{name}.npz", x=x)
-for i, size in enumerate([1, 2000, 3, 0, 0.25, 40, 5]):  # for delayed scales, whose first is 1
-    np.savez(f"step{i}.npz", x=bf16(size * draw(4, 32)))
 np.savez("finite.npz", x=np.where(np.isfinite(beyond), beyond, 1))
 constants = {"wide": draw(32, 32, 3, 3) / 16, "single": draw(32, 1, 3, 3), "w": draw(64, 48)}
 nodes = [node("Conv", "image wide", "wide_out", "conv"), node("Conv", "image single", "single_out", "depthwise", group=32), node("MatMul", "rows w", "rows_out", "weight"),
@@ -87,33 +85,6 @@ def clipped(calibrator, sample, path):
     told = {t["name"]: t["clipped"] for t in (told["tensors"] if "tensors" in told else told["lanes"][0]["scaled"])}["x"]
     beyond = int((np.abs(x) > largest * 464 / 448).sum())  # half a step of 32 beyond 448
     assert told == beyond > 0, (told, beyond)
-def delayed(path, history, amax, margin):  # Transformer Engine's recipe over step0.npz, step1.npz, ...
-    kept, range_, wanted, runs = [], 448.0, [], []
-    db = lambda y, x: 10 * np.log10(np.sum(x * x) / np.sum((y - x) ** 2)) if np.any(y != x) else None
-    product = lambda e, s: np.where(np.isnan(e), np.nan, bf16((e * np.float32(448)) * (s * scale(1)))).astype(np.float64)
-    for i in range(7):
-        x = np.load(f"step{i}.npz")["x"].astype(np.float32)
-        e = element(x / scale(range_))
-        clipped, zeros = int((np.abs(x / scale(range_)) > 464).sum()), int(((e == 0) & (x != 0)).sum())
-        largest = float(np.abs(x).max())
-        own = scale(largest)
-        runs.append((f"step{i}.npz", db(product(e, scale(range_)), x.astype(float)), db(product(element(x / own), own), x.astype(float))))
-        if clipped + zeros:
-            wanted.append((f"step{i}.npz", "product", "input 0", range_, largest, x.size, clipped, zeros))
-        kept = (kept + [largest])[-int(history):]
-        most = max(kept) if amax == "max" else kept[-1]
-        if most > 0:
-            range_ = most * 2.0 ** int(margin)
-    told = json.load(open(path))
-    keys = ["sample", "node", "factor", "range", "largest", "elements", "clipped", "zeros"]
-    assert ranges(path) == {("product", "input 0"): range_}, (ranges(path), range_)
-    got = [tuple(entry[key] for key in keys) for entry in told["lost"]]
-    assert got == wanted and len(wanted) > 1, (got, wanted)
-    for run, (name, late, own) in zip(told["runs"], runs, strict=True):
-        assert run["sample"] == name, (run, name)
-        for key, figure in (("sqnr_db", late), ("dynamic_db", own)):  # sums of 128 squares in doubles: 1e-12 of each at most
-            assert run[key] is None if figure is None else abs(run[key] - figure) < 1e-9, (name, key, run[key], figure)
-    assert (told["history"], told["amax"], told["margin"]) == (int(history), amax, int(margin)), told
 globals()[sys.argv[1]](*sys.argv[2:])
 END
 sed -i 's/globals()\[sys.argv\[1\]\](\*sys.argv\[2:\])/function, *words = sys.argv[1:]\nglobals()[function](*(word == "fake" if word in ("fake", "unit") else word for word in words))/' oracle.py
@@ -145,17 +116,6 @@ oracle clipped p finite told.json
 "$program" audit one.onnx -i finite.npz -a $fp8,scales=p.json --json audited.json -q >out 2>err || fail "audit with ranges: $(cat err)"
 oracle clipped p finite audited.json
 [[ $(tr -s ' \n' ' ' <out) == *"'x' of product: "*" values are clipped, which makes "*"; calibrate with samples that reach as far"* ]] || fail "audit does not say what is clipped"
-
-# delayed scales: of the samples before, in their order
-steps=(-i step1.npz -i step2.npz -i step3.npz -i step4.npz -i step5.npz -i step6.npz)
-for rule in 1024:max:0 1:max:0 3:max:0 3:most_recent:0 2:max:1 2:max:-2; do
-    IFS=: read -r history amax margin <<<"$rule"
-    calibrate delayed $fp8 delayed,history=$history,amax=$amax,margin=$margin step0.npz "${steps[@]}"
-    oracle delayed delayed.json $history $amax $margin
-done
-[[ $(<out) == *"Delayed scales clip values "*" times, most in sample step1.npz: "*" of 128 values of node product, input 0, which reach "* ]] || fail "what was lost: $(cat out)"
-calibrate delayed $fp8 delayed step0.npz "${steps[@]}"
-oracle delayed delayed.json 1024 max 0
 
 # of the same sample the largest magnitudes are those of dynamic scales: every bit is equal
 for arithmetic in $fp8 fp16,factor=fp8-e5m2-tensor $fp8,unit=none bf16,factor=nvfp4 bf16,factor=nvfp4,scale=four-six fp16,factor=fp8-tensor,scaled=modelopt; do
@@ -205,8 +165,7 @@ shows err "max.json has no range of node 'conv', input 0" "another model's range
 expect 2 "no scale of a tensor" "$program" run one.onnx -i s0.npz -a bf16,factor=mxfp8,scales=max.json -o y.npz
 expect 2 "no scale to calibrate" "$program" quantise one.onnx -i s0.npz -a bf16,factor=fp8-row --calibrate y.json
 expect 2 "the error of NVFP4's range" "$program" quantise one.onnx -i s0.npz -a bf16,factor=nvfp4 --calibrate y.json --calibrator mse
-expect 2 "a delayed scale of NVFP4" "$program" quantise one.onnx -i s0.npz -a bf16,factor=nvfp4 --calibrate y.json --calibrator delayed
-for calibrator in min percentile= percentile=x percentile=0 percentile=101 percentile=nan delayed, delayed,history=0 delayed,amax=mean delayed,margin= delayed,margin=33 delayedx; do
+for calibrator in min percentile= percentile=x percentile=0 percentile=101 percentile=nan delayed; do
     expect 2 "$calibrator" "$program" quantise one.onnx -i s0.npz -a $fp8 --calibrate y.json --calibrator $calibrator
 done
 echo '{"ranges": [{"node": "product", "factor": "input 0", "largest": -1}]}' >bad.json

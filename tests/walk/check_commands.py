@@ -80,7 +80,7 @@ def commands(arith, ranges):
         (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
         (["doctor", "model.onnx", *sample, "-a", single, "-o", "doctor", "--html=doctor.html"], any_code),
         (["quantise", "model.onnx", *sample, "-a", "bf16,factor=nvfp4", "--html=scales.html"], any_code),
-        (["quantise", "model.onnx", *sample, "-i", "inputs-1.npz", "-a", "bf16,factor=fp8-tensor", "--calibrate=ranges.json", "--calibrator=delayed,history=2"], any_code),
+        (["quantise", "model.onnx", *sample, "-i", "inputs-1.npz", "-a", "bf16,factor=fp8-tensor", "--calibrate=ranges.json", "--calibrator=entropy"], any_code),
         ([*audited[:-2], "-a", "bf16,factor=fp8-tensor,scales=ranges.json"], any_code),
         (["plan", "model.onnx", *sample, "-a", "bf16,factor=fp8-tensor,scales=ranges.json", "--tolerance=sqnr_db=20"], any_code),
         (["show", "first/report.json", "--html=report.html"], {0}),

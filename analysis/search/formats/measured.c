@@ -89,9 +89,6 @@ enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ul
 
 /* ---- one layer alone ---- */
 
-/* The power of what does no harm. */
-#define NO_POWER 1e-12
-
 /* The power with the layer alone in that choice; infinite when something is not finite. */
 static enum ulp_status measure_layer_alone(struct ulp_searcher *search, size_t layer, size_t choice,
                                            ulp_pick *work, double *power, struct ulp_error *error)
@@ -100,7 +97,7 @@ static enum ulp_status measure_layer_alone(struct ulp_searcher *search, size_t l
     work[layer] = (ulp_pick)choice;
     const enum ulp_status status = ulp_search_emulate(search, work, &ratio, error);
     work[layer] = 0;
-    *power = ulp_math_max(ratio * ratio - search->full * search->full, NO_POWER);
+    *power = ulp_math_max(ratio * ratio - search->full * search->full, ULP_SEARCH_NO_POWER);
     return status;
 }
 

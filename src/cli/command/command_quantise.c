@@ -1,7 +1,6 @@
 /* ulpscope quantise: what formats with scales cost, a format for each product, quantised.onnx; and
  * the look at one arithmetic's factors, which --arith asks for. */
 #include <unistd.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +20,9 @@ struct quantise_options {
     size_t validate_count;
     bool calibrator; /* one is asked for */
 };
+
+/* Of more samples so many, evenly among all, search; all calibrate. */
+enum { SEARCHED = 32 };
 
 static bool find_scaled(const char *name, struct ulp_arithmetic *out)
 {
@@ -45,41 +47,6 @@ static void read_budget(void *parsed, char *text)
     options->quantise.search.budget = read_number("--budget bits", text + 5, 1, 64);
 }
 
-/* "delayed,history=16,amax=most_recent,margin=1", of whose parts each may be left out. */
-static bool read_delayed(const char *argument, struct ulp_calibration_options *out)
-{
-    static const char delayed[] = "delayed";
-    const char *rest = argument + strlen(delayed);
-    if (strncmp(argument, delayed, strlen(delayed)) != 0)
-        return false;
-    out->calibrator = ULP_CALIBRATOR_DELAYED;
-    while (*rest) {
-        static const char history[] = ",history=", amax[] = ",amax=", margin[] = ",margin=";
-        char *end = NULL;
-        if (strncmp(rest, history, strlen(history)) == 0) {
-            const long long count = strtoll(rest += strlen(history), &end, 10);
-            if (count < 1)
-                return false;
-            out->history = (size_t)count;
-        } else if (strncmp(rest, margin, strlen(margin)) == 0) {
-            const long long by = strtoll(rest += strlen(margin), &end, 10);
-            out->margin = by < INT_MIN ? INT_MIN : by > INT_MAX ? INT_MAX : (int)by;
-        } else if (strncmp(rest, amax, strlen(amax)) == 0) {
-            rest += strlen(amax);
-            const size_t length = strcspn(rest, ",");
-            out->most_recent =
-                length == strlen("most_recent") && strncmp(rest, "most_recent", length) == 0;
-            if (!out->most_recent && (length != strlen("max") || strncmp(rest, "max", length) != 0))
-                return false;
-            end = (char *)(uintptr_t)(rest + length);
-        }
-        if (!end || end == rest || (*end && *end != ','))
-            return false;
-        rest = end;
-    }
-    return true;
-}
-
 static void read_calibrator(void *parsed, char *argument)
 {
     struct quantise_options *options = parsed;
@@ -94,12 +61,12 @@ static void read_calibrator(void *parsed, char *argument)
         out->calibrator = ULP_CALIBRATOR_MSE;
     } else if (strcmp(argument, "entropy") == 0) {
         out->calibrator = ULP_CALIBRATOR_ENTROPY;
-    } else if (!read_delayed(argument, out) && strcmp(argument, "max") != 0) {
+    } else if (strcmp(argument, "max") != 0) {
         end = (char *)(uintptr_t)argument;
     }
     if (end && (*end || end == argument + strlen(percentile)))
-        refuse("--calibrator %s: known are max, percentile=P (as percentile=99.9), mse, "
-               "entropy and delayed (as delayed,history=16,amax=most_recent,margin=1)",
+        refuse("--calibrator %s: known are max, percentile=P (as percentile=99.9), mse and "
+               "entropy",
                argument);
 }
 
@@ -112,16 +79,13 @@ static enum ulp_status calibrate(const struct quantise_options *options,
     calibration.allow_nonfinite_inputs = wanted->allow_nonfinite_inputs;
     calibration.thread_count = wanted->thread_count;
     calibration.progress = wanted->progress;
-    ULP_SCOPED(ulp_scoped_free) char *missed = NULL;
     const enum ulp_status status = ulp_calibrate(work->model, work->given, work->samples.count,
-                                                 &calibration, options->calibrate, &missed, error);
+                                                 &calibration, options->calibrate, error);
     if (status == ULP_OK)
         say(stdout, "%s has the ranges of factors over %zu %s. Take them with -a %s,scales=%s%s\n",
             options->calibrate, work->samples.count,
             work->samples.count == 1 ? "sample" : "samples", options->arithmetic,
             strpbrk(options->calibrate, "./") ? "" : "./", options->calibrate);
-    if (missed)
-        fputs(missed, stdout);
     return status;
 }
 
@@ -181,11 +145,38 @@ static bool has_own_operators(const struct quantise_options *options)
     return own;
 }
 
+/* Those in memory, which search; the others are opened one at a time. */
+static enum ulp_status open_sample(void *context, size_t index, const struct ulp_tensor_set **out,
+                                   struct ulp_error *error)
+{
+    struct work *work = context;
+    *out = &work->samples.items[index].inputs;
+    return load_sample(work->model, &work->samples.items[index], error);
+}
+
+static void close_sample(void *context, size_t index)
+{
+    drop_sample(&((struct work *)context)->samples.items[index]);
+}
+
+static struct ulp_sample *list_loaded(const struct work *work, size_t *count)
+{
+    struct ulp_sample *list = calloc(work->samples.count + 1, sizeof *list);
+    *count = 0;
+    for (size_t s = 0; list && s < work->samples.count; s++)
+        if (work->given[s].inputs)
+            list[(*count)++] = work->given[s];
+    return list;
+}
+
 static enum ulp_status search_formats(const struct quantise_options *options, struct work *work,
                                       struct ulp_search *found, struct ulp_error *error)
 {
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    ULP_SCOPED(ulp_scoped_free) struct ulp_sample *validated = NULL;
+    ULP_SCOPED(ulp_scoped_free) struct ulp_sample *validated = NULL, *loaded = NULL;
+    const struct ulp_samples all = {work->samples.count, work->given, work, open_sample,
+                                    close_sample};
+    size_t loaded_count;
     struct ulp_quantise_options wanted = options->quantise;
     ULP_TRY(read_held_out(work, options->validate, options->validate_count, &samples, &validated,
                           error));
@@ -202,9 +193,12 @@ static enum ulp_status search_formats(const struct quantise_options *options, st
     wanted.percentile = options->calibration.percentile;
     wanted.best_calibrator = !options->calibrator;
     wanted.share /= 100;
+    loaded = list_loaded(work, &loaded_count);
+    ULP_TRY(taken(loaded, error));
+    wanted.calibrated = loaded_count < all.count ? &all : NULL;
     ULP_TRY(ulp_arithmetic_find("pair", &wanted.search.reference, error));
-    ULP_TRY(ulp_quantise_run(work->model, &wanted, work->given, work->samples.count, validated,
-                             samples.count, found, error));
+    ULP_TRY(ulp_quantise_run(work->model, &wanted, loaded, loaded_count, validated, samples.count,
+                             found, error));
     progress_clear(&work->progress);
     return ULP_OK;
 }
@@ -218,7 +212,7 @@ static enum ulp_status write_allocation(const void *of, enum ulp_output_kind as,
 static enum ulp_status run_quantise(void *parsed, struct ulp_error *error)
 {
     const struct quantise_options *options = parsed;
-    ULP_SCOPED(close_work) struct work work = {0};
+    ULP_SCOPED(close_work) struct work work = {.held = SEARCHED};
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     if (options->arithmetic)

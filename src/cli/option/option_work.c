@@ -20,10 +20,17 @@ enum ulp_status open_work(struct work *work, const struct common_options *common
     ULP_TRY(load_with_shapes(common, folder, &work->model, error));
     if (original)
         ULP_TRY(load_model(original, common->budget, &work->original, error));
-    ULP_TRY(read_samples(work->model, common, true, &work->samples, error));
+    ULP_TRY(work->held ? open_samples(work->model, common, true, &work->samples, error)
+                       : read_samples(work->model, common, true, &work->samples, error));
+    const size_t count = work->samples.count, held = work->held < count ? work->held : count;
+    for (size_t h = 0; h < held; h++)
+        ULP_TRY(load_sample(work->model, &work->samples.items[h * count / held], error));
     if (!common->quiet)
         note_choices(work->model, &work->samples);
     work->given = list_samples(&work->samples);
+    for (size_t s = 0; work->given && s < count; s++)
+        if (work->samples.items[s].path && !work->samples.items[s].loaded)
+            work->given[s].inputs = NULL;
     progress_init(&work->progress, common->quiet, work->samples.count);
     work->observer = progress_observer(&work->progress);
     return taken(work->given, error);

@@ -12,10 +12,29 @@ static bool has_channels(const struct ulp_quantised *item)
     return item->scaling->k == 0 && item->scaling->lines == 1;
 }
 
+/* Any scale is that of weights that are all zero; the bias, at its product with the values', needs
+ * a fine one: of 2^18 steps times the values' scale. */
+static bool is_empty(const struct ulp_quantised *item, const struct quantising_lines *lines,
+                     size_t line)
+{
+    for (size_t k = 0; k < lines->k; k++)
+        if (ulp_tensor_get(item->constant,
+                           (size_t)(lines->line_offset[line] + lines->k_offset[k])) != 0)
+            return false;
+    return true;
+}
+
 static void gather(struct quantising *q, const struct ulp_quantised *item,
                    struct quantising_lines *out)
 {
     quantising_gather(q, item, has_channels(item), out);
+    for (size_t l = 0; q->status == ULP_OK && item->bias && has_channels(item) && l < out->count;
+         l++)
+        if (is_empty(item, out, l) && l < item->bias->count) {
+            const float fine = fabsf((float)ulp_tensor_get(item->bias, l)) * 0x1p-18F;
+            float *scale = &out->scaled.scale[ulp_scaled_block(&out->scaled, 0, l, 0)];
+            *scale = fine >= 0x1p-126F && fine < *scale ? fine : *scale;
+        }
 }
 
 /* What codes have of their own: elements lie around 0. */

@@ -182,7 +182,7 @@ void digest_scales(struct digest *digest)
                                                         .thread_count = 1,
                                                         .progress = &observer};
     struct ulp_range_list list;
-    CALL(ulp_calibrate(product_model, &sample, 1, &calibration, test_folder("ranges.json"), NULL,
+    CALL(ulp_calibrate(product_model, &sample, 1, &calibration, test_folder("ranges.json"),
                        e));
     add_file(digest, test_folder("ranges.json"));
     CALL(ulp_range_list_read(test_folder("ranges.json"), NULL, &list, e));
