@@ -269,9 +269,6 @@ static void sum_inputs(struct ulp_course *course, double *const *cotangents)
 /* A decision that shows. */
 #define DECIDED 1e-4
 
-/* Values that are not finite may be absorbed, and then the sum is whole without them. */
-#define WHOLE 0.02
-
 static double sum_nodes(const struct ulp_course *course, const double *figures)
 {
     double sum = 0;
@@ -325,8 +322,10 @@ static void add_courses(struct ulp_attributed *lane, const struct ulp_course *co
     bool any = false;
     for (size_t g = 0; g < count; g++) {
         any |= courses[g].any;
-        if (courses[g].any && lane->nonfinite &&
-            !(fabs(1 - courses[g].inputs - sum_nodes(&courses[g], courses[g].share)) <= WHOLE))
+        /* with weights it is not 1: who gives them knows the whole */
+        if (courses[g].any && lane->nonfinite && !courses[g].attributor->weights &&
+            !(fabs(1 - courses[g].inputs - sum_nodes(&courses[g], courses[g].share)) <=
+              ULP_ATTRIBUTION_WHOLE))
             lane->reason = ulp_attribution_nonfinite;
     }
     if (!any)

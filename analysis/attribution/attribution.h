@@ -201,6 +201,8 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
 /* store.c. The limit of what is kept in memory. */
 void ulp_attribution_limit(struct ulp_attributor *attributor);
 extern const char ulp_attribution_too_large[], ulp_attribution_parted[]; /* reasons */
+/* Values that are not finite may be absorbed, and then the sum is whole without them. */
+#define ULP_ATTRIBUTION_WHOLE 0.02
 /* Memory for what is to be kept. NULL with status OK: there is no room, and the lane has a reason.
  */
 enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,

@@ -91,6 +91,7 @@ static enum ulp_status add_shares(struct ulp_betweening *b, struct compared *c,
         }
     for (int l = 0; l < 2 && !b->out->no_shares; l++) {
         const struct ulp_output_shares *sums = lanes[l].sums;
+        b->nonfinite |= lanes[l].nonfinite;
         for (size_t n = 0; n < c->program->node_count; n++)
             b->parts[l][n] += sums->nodes[n].share + sums->nodes[n].decision;
         b->inputs += (l ? 1 : -1) * sums->inputs;
@@ -250,6 +251,13 @@ static int order_nodes(const void *a, const void *b)
                          : (x->index > y->index) - (x->index < y->index);
 }
 
+static enum ulp_status take_name(struct ulp_between *out, const char *text, char **to,
+                                 struct ulp_error *error)
+{
+    *to = ulp_arena_copy(out->memory, text);
+    return ulp_taken(*to, error);
+}
+
 static enum ulp_status name_node(struct ulp_between *out, const struct ulp_program *program,
                                  size_t n, struct ulp_between_node *node, struct ulp_error *error)
 {
@@ -287,7 +295,10 @@ static enum ulp_status finish_nodes(struct ulp_betweening *b, struct ulp_error *
         out->node_count++;
     }
     qsort(out->nodes, out->node_count, sizeof *out->nodes, order_nodes);
-    return ULP_OK;
+    if (!b->nonfinite || fabs(1 - out->explained) <= ULP_ATTRIBUTION_WHOLE)
+        return ULP_OK;
+    out->node_count = 0; /* what is not finite is not absorbed */
+    return take_name(out, ulp_attribution_nonfinite, &out->no_shares, error);
 }
 
 static void finish_figures(struct ulp_betweening *b)
@@ -302,13 +313,6 @@ static void finish_figures(struct ulp_betweening *b)
     ulp_between_finish_contexts(out);
     out->kl = b->rows > 0 ? out->kl / b->rows : NAN;
     out->flips = b->rows > 0 ? out->flips : NAN;
-}
-
-static enum ulp_status take_name(struct ulp_between *out, const char *text, char **to,
-                                 struct ulp_error *error)
-{
-    *to = ulp_arena_copy(out->memory, text);
-    return ulp_taken(*to, error);
 }
 
 static enum ulp_status begin(struct ulp_betweening *b, struct ulp_error *error)

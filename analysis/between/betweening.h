@@ -27,6 +27,7 @@ struct ulp_betweening {
     /* by node: what its errors in the first and second make of that */
     double *parts[2];
     bool *own;                        /* by node: it gives other results on equal inputs */
+    bool nonfinite;                   /* somewhere a lane or the reference alone is finite */
     struct ulp_between_cache *caches; /* room for all; NULL: they are not looked at */
     double inputs, rows;              /* rows: with distributions */
 };

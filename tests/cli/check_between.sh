@@ -114,6 +114,10 @@ shows out "share" "a node shown again"
 "$program" audit plain.onnx -i text.npz --between fp16,fp8-e4m3 --tokens own.npy -q --json far.json >/dev/null || fail "farther"
 expect 1 "worse" "$program" diff own.json far.json --fail-if-worse --json diff.json
 fields diff.json '(r["worse"], r["arithmetics"][0]["outputs"][0]["change"]) == (1, "worse")' "worse"
+# a mask of -1e9 is infinite in FP16, and what it hides owes nothing: the shares are whole
+python3 "$source/examples/walkthrough/decoder.py" masked >/dev/null || fail "a decoder with a mask"
+expect 0 "a mask" "$program" audit masked/model.onnx -i masked/text.npz --between bf16,fp16 -q --json mask.json
+fields mask.json 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["changes"]' "a mask"
 # planted: of two arithmetics that differ at one node it has the whole share, and is what closes the difference; of two that differ in a part that part does
 expect 0 "a node" "$program" audit plain.onnx -i text.npz --between fp16 --keep 'second=bf16' -q --json node.json
 fields node.json 'r["nodes"][0]["name"] == "second" and abs(r["nodes"][0]["share"] - 1) < 0.05 and r["nodes"][0].get("own") and r["own_count"] == 1 and r["changes"][0]["closes"] == 1 and "second" in r["changes"][0]["what"]' "a node"
