@@ -1,6 +1,5 @@
-/* Edits that are terms: the rows of rewrite.def, matched against the main graph
- * and bodies from each node backwards, and built in its place; and what they
- * ask beside their patterns. */
+/* Edits that are terms: the rows of rewrite.def, matched against the main graph and bodies from
+ * each node backwards, and built in its place; and what they ask beside their patterns. */
 #include <math.h>
 #include <stdio.h>
 
@@ -18,8 +17,7 @@ static bool plain(struct ulp_terms *r)
     return r->p->lint.options->targets & ULP_TARGET_COREML_ANE;
 }
 
-/* A scale of one dimension gives one to the product of two vectors, but not to
- * either. */
+/* A scale of one dimension gives one to the product of two vectors, but not to either. */
 static bool scales_late(struct ulp_terms *r)
 {
     int ignored;
@@ -67,8 +65,7 @@ static double largest(const struct ulp_tensor *constant)
     return most;
 }
 
-/* The first scale enlarges, the second brings it back; their product has no
- * more dimensions. */
+/* The first scale enlarges, the second brings it back; their product has no more dimensions. */
 static bool large_first(struct ulp_terms *r)
 {
     const struct ulp_tensor *k = ulp_term_constant(r, "k"), *kk = ulp_term_constant(r, "kk"),
@@ -149,8 +146,7 @@ static bool is_apart(struct ulp_terms *r)
     return is;
 }
 
-/* A zero point from which on FP16 does not hold every whole number, of integers that INT32 holds.
- */
+/* A zero point beyond the whole numbers that FP16 holds, of integers that INT32 holds. */
 static bool is_large_zero(struct ulp_terms *r)
 {
     const struct ulp_lint_graph *graph = r->root.graph;
@@ -172,8 +168,7 @@ static bool fits(const struct ulp_terms *r, const struct ulp_idiom *idiom,
            (parameter && parameter->rank <= x->rank - idiom->axis && parameter->type == x->type);
 }
 
-/* With the same shape behind it as before; normalisations are of the last axes.
- */
+/* With the same shape behind it as before; normalisations are of the last axes. */
 static bool is_operator(struct ulp_terms *r)
 {
     const struct ulp_block *block;
@@ -194,15 +189,13 @@ static bool is_operator(struct ulp_terms *r)
                 : idiom->axes == axis;
 }
 
-/* ONNX Runtime has Attention on CPU from 1.23 (microsoft/onnxruntime#25156), in
- * CUDA with PR #27542; TensorRT's parser from 10.14 (its changelog, 2025-11-7),
- * which not every TensorRT 10 is; QNN has none
- * (onnxruntime/onnxruntime-qnn#646), and of others nothing public was found.
- * Its kernels hold the scores in FP32. */
+/* ONNX Runtime has Attention on CPU from 1.23 (microsoft/onnxruntime#25156), in CUDA with PR
+ * #27542; TensorRT's parser from 10.14 (its changelog, 2025-11-7), which not every TensorRT 10 is;
+ * QNN has none (onnxruntime/onnxruntime-qnn#646), and of others nothing public was found. Its
+ * kernels hold the scores in FP32. */
 #define HAVE_ATTENTION (ULP_TARGET_ORT | ULP_TARGET_ORT_CUDA | ULP_TARGET_TRT11)
 
-/* (batch, heads, length, size) of each; K as the product reads it, (batch,
- * heads, size, length). */
+/* (batch, heads, length, size) of each; K as the product reads it, (batch, heads, size, length). */
 static bool is_attention(struct ulp_terms *r)
 {
     enum { Q, K, V, MASK, VALUES };
@@ -251,8 +244,8 @@ static bool is_of_channels(const struct ulp_tensor *constant, const struct ulp_t
            constant->count == (size_t)x->dims[1];
 }
 
-/* GroupNormalization: x as [N, groups, rest], normalised along the last axis,
- * in x's shape again, times a scale and plus a bias of each channel. */
+/* GroupNormalization: x as [N, groups, rest], normalised along the last axis, in x's shape again,
+ * times a scale and plus a bias of each channel. */
 static bool is_group(struct ulp_terms *r)
 {
     const struct ulp_lint *lint = &r->p->lint;

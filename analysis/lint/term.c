@@ -101,8 +101,7 @@ static bool match_arguments(struct ulp_terms *r, struct ulp_lint_place place,
     return true;
 }
 
-/* The holes of an idiom, those that it has, in the order of enum
- * ulp_idiom_hole. */
+/* The holes of an idiom, those that it has, in the order of enum ulp_idiom_hole. */
 static bool match_holes(struct ulp_terms *r, const struct ulp_block *block,
                         const struct ulp_idiom *idiom, const struct ulp_term *term)
 {
@@ -310,8 +309,8 @@ static struct ulp_edit_input flat(struct ulp_terms *r, struct ulp_edit_input of)
     return (struct ulp_edit_input){.kind = ULP_EDIT_TENSOR, .tensor = to};
 }
 
-/* Of four dimensions, with the last two exchanged: before the transposition
- * that is there, or behind one. */
+/* Of four dimensions, with the last two exchanged: before the transposition that is there, or
+ * behind one. */
 static struct ulp_edit_input turned(struct ulp_terms *r, struct ulp_edit_input in)
 {
     static const int64_t swapped[] = {0, 1, 3, 2};
@@ -325,6 +324,7 @@ static struct ulp_edit_input turned(struct ulp_terms *r, struct ulp_edit_input i
     const bool behind = perm && perm->kind == ULP_ATTRIBUTE_INTS && perm->count == 4;
     bool same = behind;
     r->building.failed |= !axes;
+    r->p->lint.failed |= !axes;
     for (int d = 0; d < 4 && axes; d++) {
         axes[d] = behind ? perm->ints[swapped[d]] : swapped[d];
         same &= axes[d] == d;

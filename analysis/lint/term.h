@@ -1,6 +1,5 @@
-/* Edits of a graph as terms: a pattern of nodes over names, matched from a node
- * backwards, and what takes their place, built of what has matched. rewrite.def
- * has the grammar and the rows. */
+/* Edits of a graph as terms: a pattern of nodes over names, matched from a node backwards, and what
+ * takes their place, built of what has matched. rewrite.def has the grammar and the rows. */
 #pragma once
 
 #include "analysis/lint/proposal.h"
@@ -34,8 +33,7 @@ struct ulp_terms {
         struct ulp_edit_input input;
         struct ulp_lint_place place; /* of a tag */
     } bound[ULP_TERM_NAMES_MAX];
-    /* the idiom among them, in the plan at the sizes given; NULL: there is none
-     */
+    /* the idiom among them, in the plan at the sizes given; NULL: there is none  */
     const struct ulp_block *block;
     const struct ulp_idiom *idiom;
     struct ulp_building building;
@@ -47,8 +45,8 @@ bool ulp_terms_match(struct ulp_terms *terms, struct ulp_lint_place place, const
 /* "m = TERM; ... TERM" into terms->building. */
 void ulp_terms_build(struct ulp_terms *terms, const char *replacement);
 
-/* What the name stands for: a value, -1: nothing; who computes it; its
- * constant, its shape in the plan, NULL: not known. */
+/* What the name stands for: a value, -1: nothing; who computes it; its constant, its shape in the
+ * plan, NULL: not known. */
 int ulp_term_value(const struct ulp_terms *terms, const char *name);
 struct ulp_lint_place ulp_term_node(const struct ulp_terms *terms, const char *name);
 const struct ulp_tensor *ulp_term_constant(const struct ulp_terms *terms, const char *name);
@@ -56,6 +54,6 @@ const struct ulp_tensor *ulp_term_shape(const struct ulp_terms *terms, const cha
 /* The idiom in the plan, and its block; NULL: it is none there. */
 const struct ulp_idiom *ulp_term_idiom(const struct ulp_terms *terms,
                                        const struct ulp_block **block);
-/* Of a reduction, and of a CumSum or a Softmax its one axis: as attribute or
- * constant. *count 0: all. False: they are not known. */
+/* Of a reduction, and of a CumSum or a Softmax its one axis: as attribute or constant. *count 0:
+ * all. False: they are not known. */
 bool ulp_term_axes(struct ulp_lint_place place, int64_t axes[ULP_RANK_MAX], size_t *count);
