@@ -33,7 +33,7 @@ struct ulp_terms {
         struct ulp_edit_input input;
         struct ulp_lint_place place; /* of a tag */
     } bound[ULP_TERM_NAMES_MAX];
-    /* the idiom among them, in the plan at the sizes given; NULL: there is none  */
+    /* the idiom among them, in the plan at the sizes given; NULL: there is none */
     const struct ulp_block *block;
     const struct ulp_idiom *idiom;
     struct ulp_building building;

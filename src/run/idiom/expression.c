@@ -131,11 +131,9 @@ static int end_group(struct parser *p, const struct ulp_idiom_part *group, doubl
 
 static void parse_factor(struct parser *p, struct ulp_idiom_part *product, bool flipped)
 {
-    skip_spaces(p);
-    if (*p->at == '$') {
+    if (take_character(p, '$')) {
         char name[NAME_MAX_LENGTH + 1];
-        p->at++;
-        if (!take_name(p, name) || strcmp(name, "scale") != 0)
+        if (!take_name(p, name))
             fail(p);
         product->any = true;
     } else if (isdigit((unsigned char)*p->at)) {
@@ -154,25 +152,17 @@ static void parse_factor(struct parser *p, struct ulp_idiom_part *product, bool 
     }
 }
 
-/* A product into the sum: numbers become its constant. */
+/* A product into the sum: numbers become its constant, any or that. */
 static void parse_product(struct parser *p, struct ulp_idiom_part *sum, bool flipped)
 {
     struct ulp_idiom_part product = {.kind = ULP_IDIOM_PRODUCT, .constant = 1};
-    skip_spaces(p);
-    if (strncmp(p->at, "$epsilon", 8) == 0) {
-        p->at += 8;
-        sum->any = true;
-        return;
-    }
     if (take_character(p, '-'))
         product.constant = -1;
     parse_factor(p, &product, false);
-    for (bool divides; !p->failed && (take_character(p, '*') || (skip_spaces(p), *p->at == '/'));) {
-        divides = *p->at == '/';
-        p->at += divides;
-        parse_factor(p, &product, divides);
-    }
-    if (product.count == 0 && !product.any) {
+    for (bool times; !p->failed && ((times = take_character(p, '*')) || take_character(p, '/'));)
+        parse_factor(p, &product, !times);
+    if (product.count == 0) {
+        sum->any |= product.any;
         sum->constant = combine(ULP_IDIOM_SUM, sum->constant, product.constant, flipped);
     } else {
         const int part = end_group(p, &product, 1);
@@ -186,16 +176,8 @@ static int parse_sum(struct parser *p)
     if (++p->depth > 12)
         return fail(p);
     parse_product(p, &sum, false);
-    for (;;) {
-        if (p->failed)
-            break;
-        if (take_character(p, '+'))
-            parse_product(p, &sum, false);
-        else if (take_character(p, '-'))
-            parse_product(p, &sum, true);
-        else
-            break;
-    }
+    for (bool plus; !p->failed && ((plus = take_character(p, '+')) || take_character(p, '-'));)
+        parse_product(p, &sum, !plus);
     p->depth--;
     return p->failed ? 0 : end_group(p, &sum, 0);
 }
