@@ -10,22 +10,18 @@
 static const char *lanes[LANES] = {"pair", "fp16", "tf32", "fp32"};
 
 static const struct text_graph unrolled = {
-    "x i_count",
-    "y",
-    {NODE("MatMul", "0/step", "x w", "m0"), NODE("Add", "0/add", "m0 x", "a0"),
-     NODE("Tanh", "0/bend", "a0", "t0"), NODE("MatMul", "1/step", "t0 w", "m1"),
-     NODE("Add", "1/add", "m1 x", "a1"), NODE("Tanh", "1/bend", "a1", "t1"),
-     NODE("MatMul", "2/step", "t1 w", "m2"), NODE("Add", "2/add", "m2 x", "a2"),
-     NODE("Tanh", "2/bend", "a2", "y")}};
+    "x i_count", "y",
+    "[0/step] m0 = MatMul(x, w) [0/add] a0 = Add(m0, x) [0/bend] t0 = Tanh(a0) [1/step] m1 = "
+    "MatMul(t0, w) [1/add] a1 = Add(m1, x) [1/bend] t1 = Tanh(a1) [2/step] m2 = MatMul(t1, w) "
+    "[2/add] a2 = Add(m2, x) [2/bend] y = Tanh(a2)"};
 
-static const struct text_graph loop_body = {"i_n b_c s",
-                                            "b_d t",
-                                            {NODE("MatMul", "step", "s w", "m"),
-                                             NODE("Add", "add", "m x", "a"),
-                                             NODE("Tanh", "bend", "a", "t"),
-                                             NODE("Identity", "go", "b_c", "b_d")}};
-static const struct text_graph looped = {
-    "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &loop_body)}};
+static const struct text_graph loop_body = {
+    "i_n b_c s", "b_d t",
+    "[step] m = MatMul(s, w) [add] a = Add(m, x) [bend] t = Tanh(a) [go] b_d = Identity(b_c)"};
+static const struct text_graph looped = {"x i_count",
+                                         "y",
+                                         "[loop] y = Loop(i_count, b_yes, x)",
+                                         {&loop_body}};
 
 /* How the next runs keep values: at most so much in memory, and whether a file may hold the rest.
  */

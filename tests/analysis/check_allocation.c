@@ -4,24 +4,16 @@
 #include "tests/analysis/plan_oracle.h"
 #include "tests/support/text_model.h"
 
-static const struct text_graph three = {"x",
-                                        "y",
-                                        {NODE("MatMul", "first", "x w", "a"),
-                                         NODE("Softmax", "middle", "a", "b"),
-                                         NODE("MatMul", "last", "b w", "y")}};
+static const struct text_graph three = {
+    "x", "y", "[first] a = MatMul(x, w) [middle] b = Softmax(a) [last] y = MatMul(b, w)"};
 /* Fork and join. */
-static const struct text_graph forked = {"x",
-                                         "y",
-                                         {NODE("MatMul", "left", "x w", "a"),
-                                          NODE("Tanh", "right", "x", "b"),
-                                          NODE("Add", "join", "a b", "y")}};
+static const struct text_graph forked = {
+    "x", "y", "[left] a = MatMul(x, w) [right] b = Tanh(x) [join] y = Add(a, b)"};
 /* 300 x 300 is beyond 5 exponent bits, and comes back. */
 static const struct text_graph too_large = {
-    "x",
-    "y",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Exp", "positive", "a", "b"),
-     NODE("Mul", "large", "b big", "c"), NODE("Mul", "larger", "c big", "d"),
-     NODE("Div", "back", "d big", "e"), NODE("Div", "again", "e big", "y")}};
+    "x", "y",
+    "[first] a = MatMul(x, w) [positive] b = Exp(a) [large] c = Mul(b, big) [larger] d = Mul(c, "
+    "big) [back] e = Div(d, big) [again] y = Div(e, big)"};
 
 enum { LAYERS_MAX = 3, SAMPLES = 2 };
 
@@ -380,7 +372,7 @@ TEST(some_tolerances_are_not_met)
 }
 
 /* Nothing rounds: no layer. */
-static const struct text_graph whole = {"i_a", "i_b", {NODE("Add", "add", "i_a i_1", "i_b")}};
+static const struct text_graph whole = {"i_a", "i_b", "[add] i_b = Add(i_a, i_1)"};
 
 TEST(models_without_floats_have_no_layers)
 {

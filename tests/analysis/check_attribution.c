@@ -18,12 +18,9 @@ TEST(shares_add_up)
 }
 
 /* Each element of `apart` also follows all of x by its mean. */
-static const struct text_graph divided = {"x",
-                                          "y q",
-                                          {NODE("ReduceMean", "mean", "x", "m"),
-                                           NODE("Div", "apart", "x m", "a"),
-                                           NODE("Tanh", "bend", "a", "y"),
-                                           NODE("Mul", "square", "a a", "q")}};
+static const struct text_graph divided = {
+    "x", "y q",
+    "[mean] m = ReduceMean(x) [apart] a = Div(x, m) [bend] y = Tanh(a) [square] q = Mul(a, a)"};
 
 /* Each of several outputs has the shares that it has when it is asked for alone, bit for bit, as
  * they are swept one by one where memory is short; and the nodes have those of the worst. */
@@ -120,8 +117,8 @@ TEST(causes_add_up)
     }
 }
 
-static const struct text_graph product = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
-static const struct text_graph softmax = {"x", "y", {NODE("Softmax", "y", "x", "y")}};
+static const struct text_graph product = {"x", "y", "[y] y = MatMul(x, w)"};
+static const struct text_graph softmax = {"x", "y", "[y] y = Softmax(x)"};
 
 /* The product of the test's x and w, in double: x and w rounded or not, [3,8] [8,8]. */
 static void multiply(const double *x, const double *w, double *out)
@@ -293,13 +290,10 @@ TEST(bodies_are_gone_through)
  * explained when every output is; a sign has no error. The report offers what it can do. */
 TEST(good_outputs_are_explained_when_asked)
 {
-    static const struct text_graph powers = {"x",
-                                             "y n s",
-                                             {NODE("Mul", "second", "x x", "t"),
-                                              NODE("Mul", "fourth", "t t", "u"),
-                                              NODE("Mul", "eighth", "u u", "y"),
-                                              NODE("Neg", "minus", "x", "n"),
-                                              NODE("Sign", "sign", "x", "s")}};
+    static const struct text_graph powers = {
+        "x", "y n s",
+        "[second] t = Mul(x, x) [fourth] u = Mul(t, t) [eighth] y = Mul(u, u) [minus] n = Neg(x) "
+        "[sign] s = Sign(x)"};
     scoped_model *model = text_load(&powers);
     scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     const struct ulp_sample item = {"0", &inputs, 0};

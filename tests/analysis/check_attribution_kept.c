@@ -4,21 +4,15 @@
 #include "tests/analysis/attribution_test.h"
 
 /* A Relu inside, whose results are made again; and one that is explained. */
-static const struct text_graph rectifies = {"x",
-                                            "y",
-                                            {NODE("MatMul", "first", "x w", "a"),
-                                             NODE("Relu", "cut", "a", "b"),
-                                             NODE("MatMul", "second", "b w", "c"),
-                                             NODE("Relu", "y", "c", "y")}};
+static const struct text_graph rectifies = {
+    "x", "y",
+    "[first] a = MatMul(x, w) [cut] b = Relu(a) [second] c = MatMul(b, w) [y] y = Relu(c)"};
 /* Of 10^30 the reference makes -inf, which FP16 that saturates has 65504 for: only behind a Relu
  * is R finite again. */
 static const struct text_graph turns = {
-    "x",
-    "y",
-    {NODE("Mul", "second", "x x", "a"), NODE("Mul", "fourth", "a a", "b"),
-     NODE("Mul", "eighth", "b b", "c"), NODE("Mul", "far", "c c", "d"),
-     NODE("Div", "down", "d x", "e"), NODE("Sub", "minus", "x e", "f"),
-     NODE("Relu", "cut", "f", "g"), NODE("MatMul", "y", "g w", "y")}};
+    "x", "y",
+    "[second] a = Mul(x, x) [fourth] b = Mul(a, a) [eighth] c = Mul(b, b) [far] d = Mul(c, c) "
+    "[down] e = Div(d, x) [minus] f = Sub(x, e) [cut] g = Relu(f) [y] y = MatMul(g, w)"};
 static const struct kept_case {
     const struct text_graph *graph;
     const char *reference, *lane;

@@ -3,17 +3,11 @@
 #include "analysis/measure/difference.h"
 #include "tests/analysis/attribution_test.h"
 
-static const struct text_graph large = {"x",
-                                        "y",
-                                        {NODE("Mul", "up", "x big", "a"),
-                                         NODE("Mul", "over", "a big", "b"),
-                                         NODE("Relu", "y", "b", "y")}};
-static const struct text_graph moves = {"x", "y", {NODE("Relu", "relu", "x", "y")}};
-static const struct text_graph decides = {"x",
-                                          "y",
-                                          {NODE("MatMul", "first", "x w", "a"),
-                                           NODE("Floor", "cut", "a", "b"),
-                                           NODE("Add", "sum", "a b", "y")}};
+static const struct text_graph large = {
+    "x", "y", "[up] a = Mul(x, big) [over] b = Mul(a, big) [y] y = Relu(b)"};
+static const struct text_graph moves = {"x", "y", "[relu] y = Relu(x)"};
+static const struct text_graph decides = {
+    "x", "y", "[first] a = MatMul(x, w) [cut] b = Floor(a) [sum] y = Add(a, b)"};
 
 TEST(what_has_no_shares_says_why)
 {
@@ -32,12 +26,9 @@ TEST(what_has_no_shares_says_why)
     ulp_audit_free(&audit);
 }
 
-static const struct text_graph twice = {"x",
-                                        "y",
-                                        {NODE("Mul", "up", "x big", "a"),
-                                         NODE("Mul", "over", "a big", "b"),
-                                         NODE("Mul", "further", "b big", "c"),
-                                         NODE("MatMul", "y", "c w", "y")}};
+static const struct text_graph twice = {
+    "x", "y",
+    "[up] a = Mul(x, big) [over] b = Mul(a, big) [further] c = Mul(b, big) [y] y = MatMul(c, w)"};
 
 /* An arithmetic that overflows has the shares of the same one with that kept, which an audit of
  * that one finds, too. Other lanes are as they were. */
@@ -76,12 +67,9 @@ TEST(overflows_are_fixed)
     ck_assert_double_gt(a->kept_sqnr_db, 40);
 }
 
-static const struct text_graph twice_and_none = {"x",
-                                                 "y",
-                                                 {NODE("Mul", "up", "x big", "a"),
-                                                  NODE("Mul", "over", "a big", "b"),
-                                                  NODE("Mul", "further", "b big", "c"),
-                                                  NODE("Sub", "y", "c c", "y")}};
+static const struct text_graph twice_and_none = {
+    "x", "y",
+    "[up] a = Mul(x, big) [over] b = Mul(a, big) [further] c = Mul(b, big) [y] y = Sub(c, c)"};
 
 /* An arithmetic that has no shares with that kept either says why, in words that stay. */
 TEST(overflows_that_are_fixed_say_why_they_have_no_shares)
@@ -123,11 +111,8 @@ TEST(kept_nodes_leave_the_inputs)
 TEST_LOOP(integers_that_leave_have_no_shares, 0, 4)
 {
     static const char *const names[] = {"bf16,fuse=reduce", "fp16,fuse=pointwise", "fp16", "model"};
-    static const struct text_graph graph = {"x",
-                                            "y b_mask",
-                                            {NODE("Exp", "exp", "x", "a"),
-                                             NODE("Dropout", "drop", "a", "b b_mask"),
-                                             NODE("Tan", "tan", "b", "y")}};
+    static const struct text_graph graph = {
+        "x", "y b_mask", "[exp] a = Exp(x) [drop] b, b_mask = Dropout(a) [tan] y = Tan(b)"};
     scoped_audit audit = {0};
     lanes[1] = names[_i];
     ck_ok(attribute(&graph, NULL, 0, 1, 2, &audit, &why));
@@ -136,11 +121,9 @@ TEST_LOOP(integers_that_leave_have_no_shares, 0, 4)
 }
 
 static const struct text_graph beyond = {
-    "x",
-    "y",
-    {NODE("Mul", "second", "x x", "a"), NODE("Mul", "fourth", "a a", "b"),
-     NODE("Mul", "eighth", "b b", "c"), NODE("Sqrt", "back", "c", "d"),
-     NODE("Sqrt", "further", "d", "e"), NODE("Sqrt", "y", "e", "y")}};
+    "x", "y",
+    "[second] a = Mul(x, x) [fourth] b = Mul(a, a) [eighth] c = Mul(b, b) [back] d = Sqrt(c) "
+    "[further] e = Sqrt(d) [y] y = Sqrt(e)"};
 
 /* The eighth power of 10^5 is beyond FP32, saturated FP16 has 65504 there, and their difference is
  * kept as FP32's largest number: |y|, which is all of the error, changes by an eighth of what c
@@ -157,7 +140,7 @@ TEST(errors_beyond_fp32_have_a_condition)
     ck_assert(isfinite(eighth->share) && isfinite(eighth->gain));
 }
 
-static const struct text_graph near_one = {"x", "y", {NODE("Softsign", "y", "x", "y")}};
+static const struct text_graph near_one = {"x", "y", "[y] y = Softsign(x)"};
 
 /* x / (1 + x) is 1 - 1e-20, which is stored as 1 - 2^-8 toward zero; P has 1, as 1 + x is x. */
 TEST(gains_tell_a_result_beside_a_value_of_the_format)
@@ -172,24 +155,24 @@ TEST(gains_tell_a_result_beside_a_value_of_the_format)
 
 /* A random graph of elementwise nodes, with its last value and two others as outputs. */
 struct drawn {
-    char inputs[6][8], outputs[6][8], left[24];
+    char nodes[400], left[24];
     struct text_graph graph;
 };
 
 static void draw_graph(struct drawn *out, uint64_t seed)
 {
     static const char *const ops[] = {"Add", "Mul", "Tanh", "Sigmoid"};
-    *out = (struct drawn){.graph = {.inputs = "x", .outputs = out->left}};
+    int used = 0;
+    *out = (struct drawn){.graph = {.inputs = "x", .outputs = out->left, .nodes = out->nodes}};
     for (size_t n = 0; n < 6; n++) {
         const uint64_t bits = (uint64_t)(ulp_random_uniform(seed, n) * 0x1p32);
         const char a = n ? "abcdef"[bits % n] : 'x',
                    b = n && bits >> 8 & 3 ? "abcdef"[(bits >> 12 & 63) % n] : 'x';
         const size_t op = bits >> 20 & 3;
         /* a product grows by one factor only */
-        snprintf(out->inputs[n], sizeof out->inputs[n], op < 2 ? "%c %c" : "%c", a, op ? 'x' : b);
-        snprintf(out->outputs[n], sizeof out->outputs[n], "%c", (char)('a' + (char)n));
-        out->graph.nodes[n] =
-            (struct text_node)NODE(ops[op], out->outputs[n], out->inputs[n], out->outputs[n]);
+        used += snprintf(out->nodes + used, sizeof out->nodes - (size_t)used,
+                         op < 2 ? "[%c] %c = %s(%c, %c) " : "[%c] %c = %s(%c) ", "abcdef"[n],
+                         "abcdef"[n], ops[op], a, op ? 'x' : b);
     }
     const int first = (int)(ulp_random_uniform(seed, 6) * 4);
     snprintf(out->left, sizeof out->left, "%c %c f", 'a' + first, 'e');
@@ -263,13 +246,9 @@ static void expect_equal(const struct ulp_audit *one, const struct ulp_audit *ot
 }
 
 /* What the Relu gives is made again of what it reads, for each node that reads it. */
-static const struct text_graph rectifies = {"x",
-                                            "y",
-                                            {NODE("MatMul", "first", "x w", "a"),
-                                             NODE("Relu", "cut", "a", "b"),
-                                             NODE("MatMul", "second", "b w", "c"),
-                                             NODE("Relu", "again", "c", "d"),
-                                             NODE("Mul", "y", "d b", "y")}};
+static const struct text_graph rectifies = {"x", "y",
+                                            "[first] a = MatMul(x, w) [cut] b = Relu(a) [second] c "
+                                            "= MatMul(b, w) [again] d = Relu(c) [y] y = Mul(d, b)"};
 
 /* Lanes that are swept in threads of their own, beside one after the other. */
 TEST(threads_change_nothing)
@@ -391,17 +370,12 @@ TEST_LOOP(relus_are_made_again, 0, 2)
     ulp_pool_free(attributor.pool);
 }
 
-static const struct text_graph rounds = {"x",
-                                         "y",
-                                         {NODE("MatMul", "first", "x w", "a"),
-                                          NODE("Mul", "up", "a big", "b"),
-                                          NODE("Round", "y", "b", "y")}};
+static const struct text_graph rounds = {
+    "x", "y", "[first] a = MatMul(x, w) [up] b = Mul(a, big) [y] y = Round(b)"};
 static const struct text_graph chooses = {
-    "x",
-    "y",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Mul", "up", "a big", "b"),
-     NODE("Round", "cut", "b", "c"), NODE("Less", "less", "b c", "b_d"),
-     NODE("Identity", "pass", "b_d", "b_e"), NODE("Where", "y", "b_e a x", "y")}};
+    "x", "y",
+    "[first] a = MatMul(x, w) [up] b = Mul(a, big) [cut] c = Round(b) [less] b_d = Less(b, c) "
+    "[pass] b_e = Identity(b_d) [y] y = Where(b_e, a, x)"};
 
 /* Products of some hundreds err by up to 1/4 in FP16, so that many round to another integer. y is
  * made of integers below 2048, which FP16 holds: all of its error is what rounding decided. It

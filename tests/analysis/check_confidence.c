@@ -6,17 +6,13 @@
 
 /* Two ends: of many elements, and of one, whose error a single run does not tell. */
 static const struct text_graph many = {
-    "x",
-    "y",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Tanh", "bend", "a", "b"),
-     NODE("MatMul", "second", "b w", "c"), NODE("Softmax", "rows", "c", "d"),
-     NODE("MatMul", "third", "d w", "e"), NODE("Exp", "grow", "e", "y")}};
+    "x", "y",
+    "[first] a = MatMul(x, w) [bend] b = Tanh(a) [second] c = MatMul(b, w) [rows] d = Softmax(c) "
+    "[third] e = MatMul(d, w) [grow] y = Exp(e)"};
 static const struct text_graph few = {
-    "x",
-    "y",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Tanh", "bend", "a", "b"),
-     NODE("MatMul", "second", "b w", "c"), NODE("Sigmoid", "gate", "c", "d"),
-     NODE("MatMul", "third", "d w", "e"), NODE("ReduceMax", "peak", "e", "y")}};
+    "x", "y",
+    "[first] a = MatMul(x, w) [bend] b = Tanh(a) [second] c = MatMul(b, w) [gate] d = Sigmoid(c) "
+    "[third] e = MatMul(d, w) [peak] y = ReduceMax(e)"};
 static const struct text_graph *const graphs[] = {&many, &few};
 enum { GRAPHS = 2, DRAWS = 50, FIRST_SEED = 7000 };
 
@@ -176,12 +172,12 @@ TEST(confidence_is_a_share)
 
 /* What is left of x where it has been added to 300 is nothing, and the first is the largest; in
  * FP32 it is the rounding. */
-#define FLIPS                                                             \
-    NODE("Add", "away", "x big", "a"), NODE("Sub", "back", "a big", "b"), \
-        NODE("Sub", "rest", "x b", "c"), NODE("ArgMax", "choose", "c", "i_choice")
-static const struct text_graph flips_beside = {
-    "x", "y i_choice", {FLIPS, NODE("MatMul", "score", "x w", "d"), NODE("Exp", "grow", "d", "y")}};
-static const struct text_graph flips_alone = {"x", "i_choice", {FLIPS}};
+#define FLIPS                                                                                 \
+    "[away] a = Add(x, big) [back] b = Sub(a, big) [rest] c = Sub(x, b) [choose] i_choice = " \
+    "ArgMax(c)"
+static const struct text_graph flips_beside = {"x", "y i_choice",
+                                               FLIPS " [score] d = MatMul(x, w) [grow] y = Exp(d)"};
+static const struct text_graph flips_alone = {"x", "i_choice", FLIPS};
 
 /* Columns of which FP32 says that another row is the largest. */
 static size_t count_flips(const struct ulp_tensor_set *inputs)

@@ -19,11 +19,9 @@ int clock_gettime(clockid_t clock, struct timespec *out)
 }
 
 static const struct text_graph graph = {
-    "x",
-    "y",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Tanh", "bend", "a", "b"),
-     NODE("MatMul", "second", "b w", "c"), NODE("Softmax", "rows", "c", "d"),
-     NODE("MatMul", "third", "d w", "e"), NODE("ReduceMax", "peak", "e", "y")}};
+    "x", "y",
+    "[first] a = MatMul(x, w) [bend] b = Tanh(a) [second] c = MatMul(b, w) [rows] d = Softmax(c) "
+    "[third] e = MatMul(d, w) [peak] y = ReduceMax(e)"};
 enum { DRAWS = 50 };
 
 static void find(const struct ulp_model *model, const struct ulp_tensor_set *inputs,

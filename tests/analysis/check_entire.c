@@ -75,35 +75,30 @@ struct seen {
     size_t count;
 };
 
-/* Each lane by itself gives the same bits. */
-static enum ulp_status look(void *context, size_t sample, const struct ulp_tensor_set *lanes,
+/* Each lane by itself gives the same bits: the lanes of a sample one after the other. */
+static enum ulp_status look(void *context, const struct ulp_tensor_set *outputs, double *out,
                             struct ulp_error *error)
 {
     struct seen *seen = context;
-    ck_assert_uint_eq(sample, seen->count++);
-    for (size_t l = 0; l < LANES; l++) {
-        const struct ulp_program_options options = {.inputs = &seen->given->sets[sample]};
-        scoped_program *program = NULL;
-        scoped_tensor_set own = {0};
-        ck_ulp_ok(ulp_program_create(seen->given->model, &seen->given->lanes[l], 1, &options,
-                                     &program, error),
-                  *error);
-        ck_ulp_ok(ulp_program_run(program, options.inputs, NULL, NULL, 0, &own, NULL, error),
-                  *error);
-        const struct ulp_tensor *a = &lanes[l].items[0].tensor, *b = &own.items[0].tensor;
-        ck_assert_str_eq(lanes[l].items[0].name, "y");
-        ck_assert(ulp_tensor_same_shape(a, b));
-        for (size_t i = 0; i < a->count; i++)
-            ck_assert_double_eq(ulp_tensor_get(a, i), ulp_tensor_get(b, i));
-    }
+    const struct ulp_tensor_set *inputs = &seen->given->sets[seen->count / LANES];
+    const struct ulp_arithmetic *lane = &seen->given->lanes[seen->count++ % LANES];
+    scoped_program *program = test_plan_lanes(seen->given->model, inputs, lane, 1);
+    scoped_tensor_set own = {0};
+    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &own, NULL, error), *error);
+    const struct ulp_tensor *a = &outputs->items[0].tensor, *b = &own.items[0].tensor;
+    ck_assert_str_eq(outputs->items[0].name, "y");
+    ck_assert(ulp_tensor_same_shape(a, b));
+    for (size_t i = 0; i < a->count; i++)
+        ck_assert_double_eq(ulp_tensor_get(a, i), ulp_tensor_get(b, i));
+    *out = ulp_tensor_get(a, 0);
     return ULP_OK;
 }
 
-static enum ulp_status stop(void *context, size_t sample, const struct ulp_tensor_set *lanes,
+static enum ulp_status stop(void *context, const struct ulp_tensor_set *outputs, double *out,
                             struct ulp_error *error)
 {
-    (void)context, (void)lanes, (void)error;
-    return sample == 1 ? ULP_ERROR_CANCELLED : ULP_OK;
+    (void)context, (void)outputs, (void)out, (void)error;
+    return ULP_ERROR_CANCELLED;
 }
 
 /* With shares, whose further runs show nothing, and without. */
@@ -115,15 +110,16 @@ TEST(outputs_are_shown)
     give(&given);
     for (int shares = 0; shares < 2; shares++) {
         struct seen seen = {&given, 0};
+        struct ulp_scorer scorer = {look, &seen, 1};
         struct ulp_audit_options options = {.shares = shares,
                                             .entire_only = !shares,
-                                            .context = &seen,
-                                            .outputs = look};
+                                            .scorer = &scorer};
         ck_ok(
             ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options, &audit, &why));
-        ck_assert_uint_eq(seen.count, SAMPLES);
+        ck_assert_uint_eq(seen.count, SAMPLES * LANES);
+        ck_assert_uint_eq(audit.lanes[0].score.sample_count, SAMPLES);
         ulp_audit_free(&audit);
-        options.outputs = stop;
+        scorer.score = stop;
         ck_assert_int_eq(ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options,
                                        &audit, &error),
                          ULP_ERROR_CANCELLED);

@@ -182,13 +182,10 @@ TEST_LOOP(casts_are_those_of_the_borders, 0, 4)
 TEST_LOOP(a_norm_of_two_types_has_no_pow, 0, 8)
 {
     static const struct text_graph norm = {
-        "x",
-        "y",
-        {NODE("ReduceMean", "mean", "x", "m"), NODE("Sub", "centre", "x m", "c"),
-         NODE("Pow", "square", "c two", "p"), NODE("ReduceMean", "variance", "p", "v"),
-         NODE("Add", "epsilon", "v big", "e"), NODE("Sqrt", "root", "e", "s"),
-         NODE("Div", "norm", "c s", "n"), NODE("Mul", "scale", "n row", "g"),
-         NODE("Add", "shift", "g row", "z"), NODE("MatMul", "dense", "z w", "y")}};
+        "x", "y",
+        "[mean] m = ReduceMean(x) [centre] c = Sub(x, m) [square] p = Pow(c, two) [variance] v = "
+        "ReduceMean(p) [epsilon] e = Add(v, big) [root] s = Sqrt(e) [norm] n = Div(c, s) [scale] g "
+        "= Mul(n, row) [shift] z = Add(g, row) [dense] y = MatMul(z, w)"};
     static const struct {
         const char *kept, *op;
         bool lower;

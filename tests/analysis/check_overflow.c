@@ -56,8 +56,7 @@ static void expect_fates(const struct text_graph *graph, const char *lane_name, 
 /* 2 - 300 is 2 - 256 here, or -Inf; all elements are alike. */
 TEST(a_constant_is_absorbed)
 {
-    const struct text_graph graph = {
-        "x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Softmax", "soft", "m", "s")}};
+    const struct text_graph graph = {"x", "s", "[shift] m = Sub(x, big) [soft] s = Softmax(m)"};
     EXPECT(&graph, "e4m20", 2, NULL, {.node = "shift", .constant = "big", .absorbed_by = "soft"});
     /* exp(-inf - -inf) */
     EXPECT(&graph, "e4m20,constants=ieee", 2, "shift",
@@ -66,8 +65,7 @@ TEST(a_constant_is_absorbed)
 
 TEST(a_constant_reaches_an_output)
 {
-    const struct text_graph graph = {
-        "x", "m s", {NODE("Sub", "shift", "x big", "m"), NODE("Softmax", "soft", "m", "s")}};
+    const struct text_graph graph = {"x", "m s", "[shift] m = Sub(x, big) [soft] s = Softmax(m)"};
     EXPECT(&graph, "e4m20", 2, NULL,
            {.node = "shift", .constant = "big", .absorbed_by = "soft", .reaches_output = true});
 }
@@ -75,7 +73,7 @@ TEST(a_constant_reaches_an_output)
 /* x / 256 for x / 300, and x / inf. */
 TEST(a_constant_spoils)
 {
-    const struct text_graph graph = {"x", "q", {NODE("Div", "ratio", "x big", "q")}};
+    const struct text_graph graph = {"x", "q", "[ratio] q = Div(x, big)"};
     EXPECT(&graph, "e4m20", 0, NULL, {.node = "ratio", .constant = "big", .spoils = "ratio"});
     EXPECT(&graph, "e4m20,constants=ieee", 0, NULL,
            {.node = "ratio", .constant = "big", .spoils = "ratio"});
@@ -84,18 +82,11 @@ TEST(a_constant_spoils)
 /* x * x is 400; 1 / Inf is 0, not 1/20. */
 TEST(a_computed_overflow_is_absorbed_or_spoils)
 {
-    const struct text_graph absorbed = {
-        "x", "t", {NODE("Mul", "square", "x x", "a"), NODE("Tanh", "tanh", "a", "t")}};
-    const struct text_graph spoiled = {"x",
-                                       "r",
-                                       {NODE("Mul", "square", "x x", "a"),
-                                        NODE("Sqrt", "root", "a", "b"),
-                                        NODE("Reciprocal", "inverse", "b", "r")}};
-    const struct text_graph both = {"x",
-                                    "t r",
-                                    {NODE("Mul", "square", "x x", "a"),
-                                     NODE("Tanh", "tanh", "a", "t"),
-                                     NODE("Reciprocal", "inverse", "a", "r")}};
+    const struct text_graph absorbed = {"x", "t", "[square] a = Mul(x, x) [tanh] t = Tanh(a)"};
+    const struct text_graph spoiled = {
+        "x", "r", "[square] a = Mul(x, x) [root] b = Sqrt(a) [inverse] r = Reciprocal(b)"};
+    const struct text_graph both = {
+        "x", "t r", "[square] a = Mul(x, x) [tanh] t = Tanh(a) [inverse] r = Reciprocal(a)"};
     EXPECT(&absorbed, "e4m20", 20, NULL, {.node = "square", .absorbed_by = "tanh"});
     EXPECT(&spoiled, "e4m20", 20, "square", {.node = "square", .spoils = "inverse"});
     EXPECT(&both, "e4m20", 20, "square",
@@ -104,20 +95,16 @@ TEST(a_computed_overflow_is_absorbed_or_spoils)
 
 TEST(two_that_meet_are_one)
 {
-    const struct text_graph graph = {"x",
-                                     "t",
-                                     {NODE("Mul", "square", "x x", "a"),
-                                      NODE("Mul", "cube", "x x", "b"),
-                                      NODE("Add", "sum", "a b", "c"),
-                                      NODE("Tanh", "tanh", "c", "t")}};
+    const struct text_graph graph = {
+        "x", "t",
+        "[square] a = Mul(x, x) [cube] b = Mul(x, x) [sum] c = Add(a, b) [tanh] t = Tanh(c)"};
     EXPECT(&graph, "e4m20", 20, NULL, {.node = "square", .absorbed_by = "tanh"});
 }
 
 /* A bound that nothing reaches is no overflow, but the constant is counted. */
 TEST(changed_constants_are_counted)
 {
-    const struct text_graph graph = {
-        "x", "y", {NODE("Min", "bound", "x big", "a"), NODE("Min", "again", "a big", "y")}};
+    const struct text_graph graph = {"x", "y", "[bound] a = Min(x, big) [again] y = Min(a, big)"};
     struct ulp_audit audited;
     audit(&graph, "e4m20", 0, &audited);
     const struct ulp_audit_lane *lane = &audited.lanes[0];

@@ -98,18 +98,12 @@ enum { NODES_MAX = 3 };
     }
 #define KEPT(name, ...) HAPPENS(name, .keep = true, __VA_ARGS__)
 static const struct text_graph
-    mask = {"x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Tanh", "soft", "m", "s")}},
-    root = {"x",
-            "r",
-            {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "b"),
-             NODE("Reciprocal", "inverse", "b", "r")}},
-    same = {"x", "y", {NODE("Identity", "same", "x", "y")}},
-    inverse = {"x", "y", {NODE("Reciprocal", "inverse", "x", "y")}},
-    small = {"x",
-             "y",
-             {NODE("Mul", "small", "x two", "a"), NODE("Sqrt", "root", "a", "b"),
-              NODE("Reciprocal", "inverse", "b", "y")}},
-    twice = {"x", "y", {NODE("Add", "sum", "x x", "y")}};
+    mask = {"x", "s", "[shift] m = Sub(x, big) [soft] s = Tanh(m)"},
+    root = {"x", "r", "[square] a = Mul(x, x) [root] b = Sqrt(a) [inverse] r = Reciprocal(b)"},
+    same = {"x", "y", "[same] y = Identity(x)"},
+    inverse = {"x", "y", "[inverse] y = Reciprocal(x)"},
+    small = {"x", "y", "[small] a = Mul(x, two) [root] b = Sqrt(a) [inverse] y = Reciprocal(b)"},
+    twice = {"x", "y", "[sum] y = Add(x, x)"};
 static const struct {
     const struct text_graph *graph;
     const char *lane;
@@ -179,12 +173,9 @@ static void expect_summary(const struct ulp_overflow_forecast *got, const char *
  * 7 bits to spare. */
 TEST(masks_hide_no_headroom)
 {
-    const struct text_graph graph = {"x",
-                                     "s",
-                                     {NODE("Neg", "minus", "x", "n"),
-                                      NODE("Less", "negative", "x n", "b_negative"),
-                                      NODE("Where", "mask", "b_negative big x", "m"),
-                                      NODE("Tanh", "soft", "m", "s")}};
+    const struct text_graph graph = {"x", "s",
+                                     "[minus] n = Neg(x) [negative] b_negative = Less(x, n) [mask] "
+                                     "m = Where(b_negative, big, x) [soft] s = Tanh(m)"};
     scoped_overflow_forecast got = {0};
     forecast(&graph, "e4m20", &(double){0}, 1, &got);
     const struct ulp_overflow_lane *lane = &got.lanes[0];
@@ -239,7 +230,7 @@ TEST(verdicts_follow_headroom)
 TEST(samples_come_together)
 {
     static const double x[] = {3, 100, 0x1p-10};
-    const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
+    const struct text_graph graph = {"x", "y", "[square] y = Mul(x, x)"};
     scoped_overflow_forecast got = {0};
     forecast(&graph, "fp16", x, 3, &got);
     const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
@@ -253,8 +244,7 @@ TEST(samples_come_together)
 
 TEST(summary_and_refusal)
 {
-    const struct text_graph graph = {
-        "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "y")}};
+    const struct text_graph graph = {"x", "y", "[square] a = Mul(x, x) [root] y = Sqrt(a)"};
     const double x = 20;
     scoped_overflow_forecast got = {0};
     SCOPED_MEMORY char *text = NULL;
@@ -271,13 +261,13 @@ TEST(summary_and_refusal)
  * infinite in the format's. */
 TEST(bodies_have_verdicts)
 {
-    static const struct text_graph body = {"i_n b_c s",
-                                           "b_d t",
-                                           {NODE("Mul", "up", "s big", "m"),
-                                            NODE("Div", "down", "m big", "t"),
-                                            NODE("Identity", "go", "b_c", "b_d")}};
-    static const struct text_graph graph = {
-        "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &body)}};
+    static const struct text_graph body = {
+        "i_n b_c s", "b_d t",
+        "[up] m = Mul(s, big) [down] t = Div(m, big) [go] b_d = Identity(b_c)"};
+    static const struct text_graph graph = {"x i_count",
+                                            "y",
+                                            "[loop] y = Loop(i_count, b_yes, x)",
+                                            {&body}};
     static const struct {
         const char *name;
         enum ulp_overflow_cause cause;
@@ -314,7 +304,7 @@ TEST(bodies_have_verdicts)
  * hand. All 24 sums of 8 terms are looked at. */
 TEST(products_lose_terms)
 {
-    static const struct text_graph graph = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
+    static const struct text_graph graph = {"x", "y", "[y] y = MatMul(x, w)"};
     const double random = 0;
     scoped_overflow_forecast got = {0};
     struct ulp_format format;
@@ -349,7 +339,7 @@ TEST(products_lose_terms)
 TEST(scanned_samples_count)
 {
     static const double x[] = {1, 6, 5, 4, 6, 3, 2, 20};
-    const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
+    const struct text_graph graph = {"x", "y", "[square] y = Mul(x, x)"};
     struct ulp_overflow_forecast got;
     struct metered m = meter_open(&graph, "e4m20", x[0]);
     meter_samples(&m, x, sizeof x / sizeof *x, true, &got);
@@ -380,8 +370,7 @@ static const struct ulp_overflow_remedy *find_remedy(const struct ulp_overflow_l
  * and 20 log10(2^20) is 120 dB. In BF16, 8 bits, it is above 20 log10(2^7) = 42 dB less 6. */
 TEST(remedies_are_tried)
 {
-    const struct text_graph graph = {
-        "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Div", "ratio", "a two", "y")}};
+    const struct text_graph graph = {"x", "y", "[square] a = Mul(x, x) [ratio] y = Div(a, two)"};
     const double x = 20.3;
     struct ulp_overflow_forecast got;
     struct metered m = meter_open(&graph, "e4m20,result-only", x);

@@ -5,19 +5,14 @@
 
 /* 300 x 300 is beyond FP16, and comes back. */
 static const struct text_graph too_large = {
-    "x",
-    "y",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Exp", "positive", "a", "b"),
-     NODE("Mul", "large", "b big", "c"), NODE("Mul", "larger", "c big", "d"),
-     NODE("Div", "back", "d big", "e"), NODE("Div", "again", "e big", "f"),
-     NODE("Neg", "turned", "f", "y")}};
+    "x", "y",
+    "[first] a = MatMul(x, w) [positive] b = Exp(a) [large] c = Mul(b, big) [larger] d = Mul(c, "
+    "big) [back] e = Div(d, big) [again] f = Div(e, big) [turned] y = Neg(f)"};
 
 static const struct text_graph branches = {
-    "x",
-    "y z",
-    {NODE("MatMul", "start", "x w", "a"), NODE("Softmax", "left", "a", "b"),
-     NODE("Exp", "right", "a", "c"), NODE("Add", "join", "b c", "d"), NODE("Neg", "side", "c", "z"),
-     NODE("Mul", "scale", "d two", "e"), NODE("MatMul", "last", "e w", "y")}};
+    "x", "y z",
+    "[start] a = MatMul(x, w) [left] b = Softmax(a) [right] c = Exp(a) [join] d = Add(b, c) [side] "
+    "z = Neg(c) [scale] e = Mul(d, two) [last] y = MatMul(e, w)"};
 
 static const struct text_graph *const graphs[] = {&text_chain, &too_large, &branches};
 enum { GRAPHS = 3, SAMPLES = 2, NODES_MAX = 8 };
@@ -252,11 +247,11 @@ TEST(a_plan_is_read_back)
 }
 
 /* Loop bodies: the entries give exactly the nodes found, whatever the Loop itself is. */
-static const struct text_graph with_loop = {"x i_count",
-                                            "y z",
-                                            {NODE("MatMul", "first", "x w", "h"),
-                                             CONTROL("Loop", "loop", "i_count b_yes h", "y z",
-                                                     &text_loop_body)}};
+static const struct text_graph with_loop = {
+    "x i_count",
+    "y z",
+    "[first] h = MatMul(x, w) [loop] y, z = Loop(i_count, b_yes, h)",
+    {&text_loop_body}};
 
 TEST(bodies_are_searched)
 {

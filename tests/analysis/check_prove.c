@@ -105,28 +105,18 @@ TEST_LOOP(small_models_are_proven, 0, sizeof cases / sizeof *cases)
 
 /* ---- bodies ---- */
 
-static const struct text_graph twice = {"", "t", {NODE("Mul", "double", "x two", "t")}};
-static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
-static const struct text_graph doubling = {"i_n b_c s",
-                                           "b_d t",
-                                           {NODE("Mul", "double", "s two", "t"),
-                                            NODE("Identity", "go", "b_c", "b_d")}};
-static const struct text_graph settling = {"i_n b_c s",
-                                           "b_d t r",
-                                           {NODE("Mul", "double", "s two", "d"),
-                                            NODE("Tanh", "bend", "d", "t"),
-                                            NODE("Mul", "big", "t big", "r"),
-                                            NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph twice = {"", "t", "[double] t = Mul(x, two)"};
+static const struct text_graph negated = {"", "e", "[minus] e = Neg(x)"};
+static const struct text_graph doubling = {"i_n b_c s", "b_d t",
+                                           "[double] t = Mul(s, two) [go] b_d = Identity(b_c)"};
+static const struct text_graph settling = {
+    "i_n b_c s", "b_d t r",
+    "[double] d = Mul(s, two) [bend] t = Tanh(d) [big] r = Mul(t, big) [go] b_d = Identity(b_c)"};
 /* until a condition that follows from values */
-static const struct text_graph until = {"i_n b_c s",
-                                        "b_d t",
-                                        {NODE("Div", "half", "s two", "t"),
-                                         NODE("ReduceMax", "most", "t", "m"),
-                                         NODE("Less", "go", "two m", "b_d")}};
-static const struct text_graph adding = {
-    "s v", "t r", {NODE("Add", "add", "s v", "t"), NODE("Mul", "out", "t two", "r")}};
-static const struct text_graph inside_if = {
-    "", "t", {CONTROL("Loop", "deep", "i_2 b_yes x", "t", &doubling)}};
+static const struct text_graph until = {
+    "i_n b_c s", "b_d t", "[half] t = Div(s, two) [most] m = ReduceMax(t) [go] b_d = Less(two, m)"};
+static const struct text_graph adding = {"s v", "t r", "[add] t = Add(s, v) [out] r = Mul(t, two)"};
+static const struct text_graph inside_if = {"", "t", "[deep] t = Loop(i_2, b_yes, x)", {&doubling}};
 
 /* Verdicts of the nodes in the order in which they are met first. */
 static const struct body_case {
@@ -134,18 +124,18 @@ static const struct body_case {
     double low, high;
     const char *verdicts;
 } body_cases[] = {
-    {{"x b_f", "y", {CONTROL("If", "if", "b_f", "y", &twice, &negated)}}, -10, 10, "ppp"},
-    {{"x b_f", "y", {CONTROL("If", "if", "b_f", "y", &twice, &negated)}}, -40000, 40000, "npc"},
+    {{"x b_f", "y", "[if] y = If(b_f)", {&twice, &negated}}, -10, 10, "ppp"},
+    {{"x b_f", "y", "[if] y = If(b_f)", {&twice, &negated}}, -40000, 40000, "npc"},
     /* twice: 32000; a third time would be too large */
-    {{"x", "y", {CONTROL("Loop", "loop", "i_2 b_yes x", "y", &doubling)}}, -8000, 8000, "pp"},
-    {{"x", "y", {CONTROL("Loop", "loop", "i_2 b_yes x", "y", &doubling)}}, -20000, 20000, "nc"},
+    {{"x", "y", "[loop] y = Loop(i_2, b_yes, x)", {&doubling}}, -8000, 8000, "pp"},
+    {{"x", "y", "[loop] y = Loop(i_2, b_yes, x)", {&doubling}}, -20000, 20000, "nc"},
     /* any number of times */
-    {{"x i_k", "y", {CONTROL("Loop", "loop", "i_k b_yes x", "y", &doubling)}}, -1, 1, "nn"},
-    {{"x", "y z", {CONTROL("Loop", "loop", "i_2 b_yes x", "y z", &settling)}}, -100, 100, "pppp"},
-    {{"x", "y", {CONTROL("Loop", "loop", "- b_yes x", "y", &until)}}, -100, 100, "ppp"},
-    {{"s0 x", "y z", {SCAN("Scan", "scan", "s0 x", "y z", &adding, 1)}}, -5000, 5000, "ppp"},
-    {{"s0 x", "y z", {SCAN("Scan", "scan", "s0 x", "y z", &adding, 1)}}, -9000, 9000, "pnc"},
-    {{"x b_f", "y", {CONTROL("If", "if", "b_f", "y", &inside_if, &negated)}}, -8000, 8000, "pppp"},
+    {{"x i_k", "y", "[loop] y = Loop(i_k, b_yes, x)", {&doubling}}, -1, 1, "nn"},
+    {{"x", "y z", "[loop] y, z = Loop(i_2, b_yes, x)", {&settling}}, -100, 100, "pppp"},
+    {{"x", "y", "[loop] y = Loop(-, b_yes, x)", {&until}}, -100, 100, "ppp"},
+    {{"s0 x", "y z", "[scan] y, z = Scan<1>(s0, x)", {&adding}}, -5000, 5000, "ppp"},
+    {{"s0 x", "y z", "[scan] y, z = Scan<1>(s0, x)", {&adding}}, -9000, 9000, "pnc"},
+    {{"x b_f", "y", "[if] y = If(b_f)", {&inside_if, &negated}}, -8000, 8000, "pppp"},
 };
 
 TEST_LOOP(bodies_are_followed, 0, sizeof body_cases / sizeof *body_cases)

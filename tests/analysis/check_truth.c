@@ -7,19 +7,13 @@
 
 /* The rewritten graph differs by a factor in the middle (its "conversion"), has a value the
  * original has not (d), one under another name (e2 for e), and one of another shape (m). */
-static const struct text_graph original = {"x",
-                                           "y",
-                                           {NODE("MatMul", "product", "x w", "a"),
-                                            NODE("Add", "sum", "a x", "e"),
-                                            NODE("ReduceMax", "most", "e", "m"),
-                                            NODE("Mul", "scale", "e m", "y")}};
-static const struct text_graph rewritten = {"x",
-                                            "y",
-                                            {NODE("MatMul", "product", "x w", "a"),
-                                             NODE("Mul", "twice", "a two", "d"),
-                                             NODE("Sub", "back", "d x", "e2"),
-                                             NODE("Relu", "other", "e2", "m"),
-                                             NODE("Mul", "scale", "e2 m", "y")}};
+static const struct text_graph original = {
+    "x", "y",
+    "[product] a = MatMul(x, w) [sum] e = Add(a, x) [most] m = ReduceMax(e) [scale] y = Mul(e, m)"};
+static const struct text_graph rewritten = {
+    "x", "y",
+    "[product] a = MatMul(x, w) [twice] d = Mul(a, two) [back] e2 = Sub(d, x) [other] m = Relu(e2) "
+    "[scale] y = Mul(e2, m)"};
 
 static struct ulp_audit audit_against(const struct ulp_model *model, const struct ulp_model *truth,
                                       const struct ulp_tensor_set *inputs, const char *const *pair,

@@ -95,12 +95,9 @@ TEST(pairs_are_as_each_alone)
 
 /* Nodes that add errors, and others that only hand them on. */
 static const struct text_graph graph = {
-    "x",
-    "y",
-    {NODE("MatMul", "product", "x w", "a"), NODE("Relu", "relu", "a", "b"),
-     NODE("Identity", "same", "b", "c"), NODE("Exp", "exp", "c", "d"), NODE("Neg", "neg", "d", "e"),
-     NODE("Max", "max", "e a", "f"), NODE("Mul", "scale", "f big", "g"),
-     NODE("Identity", "last", "g", "y")}};
+    "x", "y",
+    "[product] a = MatMul(x, w) [relu] b = Relu(a) [same] c = Identity(b) [exp] d = Exp(c) [neg] e "
+    "= Neg(d) [max] f = Max(e, a) [scale] g = Mul(f, big) [last] y = Identity(g)"};
 enum { NODES = 8 };
 
 /* The figures of every node in every lane, each pair measured by itself. */

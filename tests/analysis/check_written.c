@@ -6,7 +6,7 @@
 
 #include "tests/support/text_model.h"
 
-static const struct text_graph product = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
+static const struct text_graph product = {"x", "y", "[y] y = MatMul(x, w)"};
 
 /* NULL: there is none. */
 static char *read_file(const char *name)

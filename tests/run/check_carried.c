@@ -12,23 +12,16 @@ enum { LEFT = 7 };
 static const struct text_graph settled = {
     "x b_c i_count",
     "y u e k o",
-    {NODE("Transpose", "left_turn", "w", "t"), NODE("Mul", "left_scale", "t two", "v"),
-     NODE("MatMul", "product", "x v", "y"), NODE("Neg", "left_out", "row", "u"),
-     NODE("Add", "left_row", "row two", "r"),
-     CONTROL("If", "if", "b_c", "e k",
-             &(const struct text_graph){
-                 "",
-                 "f g",
-                 {NODE("Add", "add", "x r", "a"), NODE("Transpose", "left_branch", "w", "d"),
-                  NODE("MatMul", "by", "a d", "f"), NODE("Mul", "left_handed", "row big", "g")}},
-             &(const struct text_graph){
-                 "", "f g", {NODE("Neg", "minus", "x", "f"), NODE("Neg", "other", "row", "g")}}),
-     CONTROL("Loop", "loop", "i_count b_yes x", "o",
-             &(const struct text_graph){"i_at b_go h",
-                                        "b_more h2",
-                                        {NODE("Identity", "go_on", "b_go", "b_more"),
-                                         NODE("Div", "left_iteration", "row big", "c"),
-                                         NODE("Sub", "less", "h c", "h2")}})}};
+    "[left_turn] t = Transpose(w) [left_scale] v = Mul(t, two) [product] y = MatMul(x, v) "
+    "[left_out] u = Neg(row) [left_row] r = Add(row, two) [if] e, k = If(b_c) [loop] o = "
+    "Loop(i_count, b_yes, x)",
+    {&(const struct text_graph){"", "f g",
+                                "[add] a = Add(x, r) [left_branch] d = Transpose(w) [by] f = "
+                                "MatMul(a, d) [left_handed] g = Mul(row, big)"},
+     &(const struct text_graph){"", "f g", "[minus] f = Neg(x) [other] g = Neg(row)"},
+     &(const struct text_graph){"i_at b_go h", "b_more h2",
+                                "[go_on] b_more = Identity(b_go) [left_iteration] c = Div(row, "
+                                "big) [less] h2 = Sub(h, c)"}}};
 
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
@@ -165,7 +158,7 @@ TEST_LOOP(further_runs_lower_constants_alike, 0, 2)
         double x;
     } cases[] = {{"fp32,subnormals=flush", 0x1p-130f, 0x1p+100},
                  {"fp32,overflow=saturate", INFINITY, 0x1p-20}};
-    static const struct text_graph scaled = {"x", "y", {NODE("Mul", "scale", "x two", "y")}};
+    static const struct text_graph scaled = {"x", "y", "[scale] y = Mul(x, two)"};
     scoped_model *model = text_load(&scaled);
     struct ulp_tensor_set inputs = text_inputs(model, 0, cases[_i].x, true), outputs;
     const struct ulp_arithmetic arithmetic = test_arithmetic(cases[_i].arithmetic);

@@ -8,34 +8,25 @@
 #include "run/departure.h"
 
 /* t is h again but for two roundings: which elements are less than h depends on the arithmetic. */
-#define PARTING                                                                 \
-    NODE("MatMul", "product", "x w", "h"), NODE("Mul", "scaled", "h big", "s"), \
-        NODE("Div", "back", "s big", "t")
+#define PARTING "[product] h = MatMul(x, w) [scaled] s = Mul(h, big) [back] t = Div(s, big)"
 static const struct text_graph body = {
-    "i_n b_c s",
-    "b_d u r",
-    {NODE("Mul", "first inside", "s big", "p"), NODE("Div", "back inside", "p big", "q"),
-     NODE("Less", "departs inside", "q s", "b_l"), NODE("Where", "taken", "b_l q two", "u"),
-     NODE("Relu", "scanned", "u", "r"), NODE("Identity", "go", "b_c", "b_d")}};
+    "i_n b_c s", "b_d u r",
+    "[first inside] p = Mul(s, big) [back inside] q = Div(p, big) [departs inside] b_l = Less(q, "
+    "s) [taken] u = Where(b_l, q, two) [scanned] r = Relu(u) [go] b_d = Identity(b_c)"};
 static const struct text_graph
-    loops = {"x i_count",
-             "y z",
-             {PARTING, CONTROL("Loop", "loop", "i_count b_yes h", "y z", &body)}},
-    compares = {"x",
-                "b_c out",
-                {PARTING, NODE("Less", "departs", "t h", "b_c"),
-                 NODE("Where", "chosen", "b_c h s", "k"), NODE("MatMul", "last", "k w", "out")}},
-    rounds = {"x",
-              "out f",
-              {PARTING, NODE("Floor", "departs", "s", "f"),
-               NODE("Mul", "product of both", "f t", "g"), NODE("Relu", "last", "g", "out")}},
+    loops = {"x i_count", "y z", PARTING " [loop] y, z = Loop(i_count, b_yes, h)", {&body}},
+    compares = {"x", "b_c out",
+                PARTING " [departs] b_c = Less(t, h) [chosen] k = Where(b_c, h, s) [last] out = "
+                        "MatMul(k, w)"},
+    rounds = {"x", "out f",
+              PARTING
+              " [departs] f = Floor(s) [product of both] g = Mul(f, t) [last] out = Relu(g)"},
     branches = {"x",
                 "out h",
-                {PARTING, NODE("ReduceMax", "most of t", "t", "tm"),
-                 NODE("ReduceMax", "most of h", "h", "mh"), NODE("Less", "departs", "tm mh", "b_c"),
-                 CONTROL("If", "choice", "b_c", "k", &text_then_body, &text_else_body),
-                 NODE("Relu", "last", "k", "out")}},
-    agrees = {"x", "out", {PARTING, NODE("Relu", "last", "t", "out")}};
+                PARTING " [most of t] tm = ReduceMax(t) [most of h] mh = ReduceMax(h) [departs] "
+                        "b_c = Less(tm, mh) [choice] k = If(b_c) [last] out = Relu(k)",
+                {&text_then_body, &text_else_body}},
+    agrees = {"x", "out", PARTING " [last] out = Relu(t)"};
 static const struct text_graph *const graphs[] = {&compares, &rounds, &branches, &loops, &agrees};
 /* The first node that a run from the departure shows: a Loop's body comes before it. */
 static const char *const firsts[] = {"departs", "departs", "departs", "loop/first inside", NULL};

@@ -10,14 +10,11 @@
 static const struct text_graph graph = {
     "x b_t",
     "out",
-    {NODE("MatMul", "product", "x w", "m"), NODE("Relu", "same relu", "m", "a"),
-     NODE("Neg", "same neg", "m", "n"), NODE("Floor", "same floor", "m", "f"),
-     NODE("Max", "same max", "n a", "g"), NODE("ReduceMax", "same reduce", "g", "h"),
-     NODE("Transpose", "same transpose", "g", "t"), NODE("Transpose", "same back", "t", "t2"),
-     NODE("Flatten", "same flatten", "f", "v"), NODE("Where", "same where", "b_t v g", "k"),
-     NODE("Max", "with a constant", "k two", "c"), NODE("Identity", "same identity", "h", "e"),
-     NODE("Sigmoid", "sigmoid", "c", "s"), NODE("Add", "sum", "s t2", "u"),
-     NODE("Add", "last", "u e", "out")},
+    "[product] m = MatMul(x, w) [same relu] a = Relu(m) [same neg] n = Neg(m) [same floor] f = "
+    "Floor(m) [same max] g = Max(n, a) [same reduce] h = ReduceMax(g) [same transpose] t = "
+    "Transpose(g) [same back] t2 = Transpose(t) [same flatten] v = Flatten(f) [same where] k = "
+    "Where(b_t, v, g) [with a constant] c = Max(k, two) [same identity] e = Identity(h) [sigmoid] "
+    "s = Sigmoid(c) [sum] u = Add(s, t2) [last] out = Add(u, e)",
 };
 
 enum { OUTPUTS_MAX = 16 };

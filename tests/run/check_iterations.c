@@ -9,17 +9,16 @@
 
 /* ---- lanes that part from the reference ---- */
 
-static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
-static const struct text_graph twice = {"", "t", {NODE("Mul", "double", "x two", "t")}};
+static const struct text_graph negated = {"", "e", "[minus] e = Neg(x)"};
+static const struct text_graph twice = {"", "t", "[double] t = Mul(x, two)"};
 /* 0.3f + 300 - 300 is 0.3f in the reference, so not less; FP32 gives 0.29998779 and FP16 0.25,
  * which are. */
-static const struct text_graph decided = {"x",
-                                          "y",
-                                          {NODE("ReduceMax", "most", "x", "m"),
-                                           NODE("Add", "there", "m big", "m1"),
-                                           NODE("Sub", "back", "m1 big", "m2"),
-                                           NODE("Less", "compare", "m2 m", "b_less"),
-                                           CONTROL("If", "if", "b_less", "y", &twice, &negated)}};
+static const struct text_graph decided = {
+    "x",
+    "y",
+    "[most] m = ReduceMax(x) [there] m1 = Add(m, big) [back] m2 = Sub(m1, big) [compare] b_less = "
+    "Less(m2, m) [if] y = If(b_less)",
+    {&twice, &negated}};
 
 TEST(another_branch_is_said)
 {
@@ -48,19 +47,17 @@ TEST(another_branch_is_said)
 }
 
 /* s grows by a half each iteration until it reaches a bound. */
-static const struct text_graph grow_body = {"i_n b_c s",
-                                            "b_d t",
-                                            {NODE("Div", "half", "s two", "h"),
-                                             NODE("Add", "grow", "s h", "t"),
-                                             NODE("ReduceMax", "most", "t", "m"),
-                                             NODE("Less", "go", "m bound", "b_d")}};
+static const struct text_graph grow_body = {"i_n b_c s", "b_d t",
+                                            "[half] h = Div(s, two) [grow] t = Add(s, h) [most] m "
+                                            "= ReduceMax(t) [go] b_d = Less(m, bound)"};
 
 TEST(other_rounds_are_said)
 {
-    static const struct text_graph text = {"x limit",
-                                           "y",
-                                           {NODE("ReduceMax", "top", "limit", "bound"),
-                                            CONTROL("Loop", "loop", "- b_yes x", "y", &grow_body)}};
+    static const struct text_graph text = {
+        "x limit",
+        "y",
+        "[top] bound = ReduceMax(limit) [loop] y = Loop(-, b_yes, x)",
+        {&grow_body}};
     scoped_model *model = text_load(&text);
     scoped_tensor_set inputs = text_inputs(model, 1, 1.1, true);
     scoped_audit result = {0};
@@ -87,16 +84,16 @@ TEST(other_rounds_are_said)
 
 /* ---- overflow, certificates ---- */
 
-static const struct text_graph blow_body = {"i_n b_c s",
-                                            "b_d t r",
-                                            {NODE("Mul", "blow", "s big", "t"),
-                                             NODE("Add", "shift", "t two", "r"),
-                                             NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph blow_body = {
+    "i_n b_c s", "b_d t r",
+    "[blow] t = Mul(s, big) [shift] r = Add(t, two) [go] b_d = Identity(b_c)"};
 
 TEST(overflow_is_born_inside)
 {
-    static const struct text_graph text = {
-        "x i_count", "y z", {CONTROL("Loop", "loop", "i_count b_yes x", "y z", &blow_body)}};
+    static const struct text_graph text = {"x i_count",
+                                           "y z",
+                                           "[loop] y, z = Loop(i_count, b_yes, x)",
+                                           {&blow_body}};
     scoped_audit result = {0};
     text_audit(&text, 1, 1, true, 1, &result);
     const struct ulp_audit_lane *fp16 = &result.lanes[0];
@@ -117,21 +114,15 @@ TEST(overflow_is_born_inside)
 }
 
 /* Where digits cancel: x / 300 + 300 - 300. */
-static const struct text_graph lossy_branch = {"",
-                                               "t",
-                                               {NODE("Div", "part", "x big", "p"),
-                                                NODE("Add", "there", "p big", "a"),
-                                                NODE("Sub", "back", "a big", "t")}};
-static const struct text_graph lossy_body = {"i_n b_c s",
-                                             "b_d u",
-                                             {NODE("Div", "part", "x big", "p"),
-                                              NODE("Add", "there", "p big", "a"),
-                                              NODE("Sub", "back", "a big", "t"),
-                                              NODE("Add", "sum", "s t", "u"),
-                                              NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph lossy_branch = {
+    "", "t", "[part] p = Div(x, big) [there] a = Add(p, big) [back] t = Sub(a, big)"};
+static const struct text_graph lossy_body = {
+    "i_n b_c s", "b_d u",
+    "[part] p = Div(x, big) [there] a = Add(p, big) [back] t = Sub(a, big) [sum] u = Add(s, t) "
+    "[go] b_d = Identity(b_c)"};
 static const struct text_graph lossy[] = {
-    {"x b_flag", "y", {CONTROL("If", "if", "b_flag", "y", &lossy_branch, &negated)}},
-    {"x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &lossy_body)}}};
+    {"x b_flag", "y", "[if] y = If(b_flag)", {&lossy_branch, &negated}},
+    {"x i_count", "y", "[loop] y = Loop(i_count, b_yes, x)", {&lossy_body}}};
 
 TEST_LOOP(certificates_cover_what_is_inside, 0, 2)
 {
@@ -218,13 +209,13 @@ TEST_LOOP(joined_figures_are_those_of_one_tensor, 0, 2)
 /* A node of constants that gives integers beside floats is computed in each iteration, whole. */
 TEST(what_iterations_compute_is_given_back)
 {
-    static const struct text_graph body = {"i_n b_c s",
-                                           "b_d t",
-                                           {NODE("Dropout", "drop", "w", "d b_mask"),
-                                            NODE("MatMul", "mix", "s d", "t"),
-                                            NODE("Identity", "go", "b_c", "b_d")}};
-    static const struct text_graph text = {
-        "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &body)}};
+    static const struct text_graph body = {
+        "i_n b_c s", "b_d t",
+        "[drop] d, b_mask = Dropout(w) [mix] t = MatMul(s, d) [go] b_d = Identity(b_c)"};
+    static const struct text_graph text = {"x i_count",
+                                           "y",
+                                           "[loop] y = Loop(i_count, b_yes, x)",
+                                           {&body}};
     struct ulp_budget budget = {.limit_bytes = (size_t)1 << 28};
     struct ulp_model *model = text_load_within(&text, &budget);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 1, true);

@@ -2,42 +2,37 @@
 #include "load/load.h"
 #include "tests/support/text_model.h"
 
-static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
+static const struct text_graph negated = {"", "e", "[minus] e = Neg(x)"};
 
 /* A Loop in a branch compiling knows, an If in the Loop that is taken in iterations 0 and 2, a Scan
  * in that If; values are captured from every level. */
-static const struct text_graph deep_scan = {
-    "c e", "d f", {NODE("Add", "sum", "c e", "d"), NODE("Mul", "weigh", "d k", "f")}};
-static const struct text_graph deep_then = {"",
-                                            "t",
-                                            {NODE("Gather", "row", "s i_0", "g"),
-                                             SCAN("Scan", "scan", "g s", "last t", &deep_scan, 1)}};
-static const struct text_graph deep_else = {"", "e", {NODE("MatMul", "turn", "s w", "e")}};
+static const struct text_graph deep_scan = {"c e", "d f",
+                                            "[sum] d = Add(c, e) [weigh] f = Mul(d, k)"};
+static const struct text_graph deep_then = {
+    "", "t", "[row] g = Gather(s, i_0) [scan] last, t = Scan<1>(g, s)", {&deep_scan}};
+static const struct text_graph deep_else = {"", "e", "[turn] e = MatMul(s, w)"};
 static const struct text_graph deep_body = {
     "i_n b_c s",
     "b_d u",
-    {NODE("Equal", "odd", "i_n i_1", "b_o"), NODE("Not", "even", "b_o", "b_e"),
-     CONTROL("If", "if", "b_e", "v", &deep_then, &deep_else), NODE("Tanh", "bend", "v", "u"),
-     NODE("Identity", "go", "b_c", "b_d")}};
+    "[odd] b_o = Equal(i_n, i_1) [even] b_e = Not(b_o) [if] v = If(b_e) [bend] u = Tanh(v) [go] "
+    "b_d = Identity(b_c)",
+    {&deep_then, &deep_else}};
 static const struct text_graph deep_branch = {
     "",
     "o",
-    {NODE("Sigmoid", "gate", "h", "k8"), NODE("ReduceMax", "most", "k8", "k"),
-     CONTROL("Loop", "loop", "i_count b_yes h", "o", &deep_body)}};
-static const struct text_graph deep = {"x i_count",
-                                       "y",
-                                       {NODE("MatMul", "first", "x w", "h"),
-                                        CONTROL("If", "if", "b_yes", "z", &deep_branch, &negated),
-                                        NODE("Mul", "last", "z x", "y")}};
+    "[gate] k8 = Sigmoid(h) [most] k = ReduceMax(k8) [loop] o = Loop(i_count, b_yes, h)",
+    {&deep_body}};
+static const struct text_graph deep = {
+    "x i_count",
+    "y",
+    "[first] h = MatMul(x, w) [if] z = If(b_yes) [last] y = Mul(z, x)",
+    {&deep_branch, &negated}};
 /* the first iteration by hand, as far as the Scan's sums */
 static const struct text_graph deep_flat = {
-    "x i_count",
-    "ff2",
-    {NODE("MatMul", "first", "x w", "h"), NODE("Sigmoid", "if/gate", "h", "k8"),
-     NODE("ReduceMax", "if/most", "k8", "k1"), NODE("Gather", "row", "h i_0", "g"),
-     NODE("Gather", "e1", "h i_1", "e1"), NODE("Gather", "e2", "h i_2", "e2"),
-     NODE("Add", "0/sum", "g g", "d0"), NODE("Add", "1/sum", "d0 e1", "d1"),
-     NODE("Add", "2/sum", "d1 e2", "ff2")}};
+    "x i_count", "ff2",
+    "[first] h = MatMul(x, w) [if/gate] k8 = Sigmoid(h) [if/most] k1 = ReduceMax(k8) [row] g = "
+    "Gather(h, i_0) [e1] e1 = Gather(h, i_1) [e2] e2 = Gather(h, i_2) [0/sum] d0 = Add(g, g) "
+    "[1/sum] d1 = Add(d0, e1) [2/sum] ff2 = Add(d1, e2)"};
 
 struct watched {
     double progress;

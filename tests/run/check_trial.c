@@ -93,10 +93,9 @@ TEST(bodies_too)
 
 /* A node some of whose results compiling has made constants of (integers), and some not. */
 static const struct text_graph half_constant = {
-    "x",
-    "y",
-    {NODE("DynamicQuantizeLinear", "quantise", "w", "q s z"),
-     NODE("DequantizeLinear", "back", "q s z", "v"), NODE("MatMul", "product", "x v", "y")}};
+    "x", "y",
+    "[quantise] q, s, z = DynamicQuantizeLinear(w) [back] v = DequantizeLinear(q, s, z) [product] "
+    "y = MatMul(x, v)"};
 
 TEST(constants_stay_the_lane_s)
 {
@@ -143,13 +142,10 @@ TEST(only_what_a_change_reaches_is_computed)
 }
 
 /* a + x - x is a to the reference, and in FP16 often less. */
-static const struct text_graph decides = {"x",
-                                          "y",
-                                          {NODE("MatMul", "first", "x w", "a"),
-                                           NODE("Add", "there", "a x", "s"),
-                                           NODE("Sub", "back", "s x", "c"),
-                                           NODE("Greater", "compare", "a c", "b_g"),
-                                           NODE("Where", "choose", "b_g x a", "y")}};
+static const struct text_graph decides = {
+    "x", "y",
+    "[first] a = MatMul(x, w) [there] s = Add(a, x) [back] c = Sub(s, x) [compare] b_g = "
+    "Greater(a, c) [choose] y = Where(b_g, x, a)"};
 
 static enum ulp_status note_integers(void *context, const struct ulp_event *event,
                                      struct ulp_error *error)

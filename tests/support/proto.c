@@ -141,8 +141,8 @@ void proto_value(struct proto *graph, int field, const char *name, int type, int
 static void write_names(struct proto *p, int field, const char *names)
 {
     while (*names) {
-        size_t length = strcspn(names, " ");
-        proto_bytes(p, field, names, length == 1 && *names == '-' ? 0 : length);
+        const size_t length = strcspn(names, " "), comma = length && names[length - 1] == ',';
+        proto_bytes(p, field, names, length - comma == 1 && *names == '-' ? 0 : length - comma);
         names += length + (names[length] == ' ');
     }
 }

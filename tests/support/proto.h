@@ -92,7 +92,8 @@ enum {
 
 /* An opset_import, a value's declaration (dims -1: symbolic "N", -letter:
  * of that name, -'?': of none), a node, and a TensorProto's name,
- * type and dims. Lists of names are separated by spaces; "-" is an empty name. */
+ * type and dims. Lists of names are separated by spaces, or commas and spaces; "-" is an empty
+ * name. */
 void proto_opset(struct proto *model, const char *domain, int64_t version);
 void proto_value(struct proto *graph, int field, const char *name, int type, int rank,
                  const int64_t *dims);

@@ -13,28 +13,22 @@ static int type_of(const char *name)
 
 /* -1: no dimensions are declared. */
 const struct text_graph text_chain = {
-    "x",
-    "y q",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Add", "sum", "a x", "b"),
-     NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
-     NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
+    "x", "y q",
+    "[first] a = MatMul(x, w) [sum] b = Add(a, x) [soft] c = Softmax(b) [second] d = MatMul(c, w) "
+    "[bend] y = Tanh(d) [square] q = Mul(b, b)"};
 
-const struct text_graph text_then_body = {
-    "", "t", {NODE("Mul", "scale", "h x", "s"), NODE("MatMul", "project", "s w", "t")}};
-const struct text_graph text_else_body = {"", "e", {NODE("Exp", "power", "h", "e")}};
-const struct text_graph text_loop_body = {"i_n b_c s",
-                                          "b_d u r",
-                                          {NODE("Mul", "half", "s h", "p"),
-                                           NODE("MatMul", "turn", "p w", "q"),
-                                           NODE("Softmax", "soft", "q", "r"),
-                                           NODE("Add", "sum", "s r", "u"),
-                                           NODE("Identity", "go", "b_c", "b_d")}};
+const struct text_graph text_then_body = {"", "t",
+                                          "[scale] s = Mul(h, x) [project] t = MatMul(s, w)"};
+const struct text_graph text_else_body = {"", "e", "[power] e = Exp(h)"};
+const struct text_graph text_loop_body = {
+    "i_n b_c s", "b_d u r",
+    "[half] p = Mul(s, h) [turn] q = MatMul(p, w) [soft] r = Softmax(q) [sum] u = Add(s, r) [go] "
+    "b_d = Identity(b_c)"};
 const struct text_graph text_with_bodies = {
     "x b_flag i_count",
     "y z",
-    {NODE("MatMul", "first", "x w", "h"),
-     CONTROL("If", "if", "b_flag", "v", &text_then_body, &text_else_body),
-     CONTROL("Loop", "loop", "i_count b_yes v", "y z", &text_loop_body)}};
+    "[first] h = MatMul(x, w) [if] v = If(b_flag) [loop] y, z = Loop(i_count, b_yes, v)",
+    {&text_then_body, &text_else_body, &text_loop_body}};
 
 void text_add_values(struct proto *graph, int field, const char *names, bool shaped)
 {
@@ -65,19 +59,34 @@ static struct proto write_graph(const struct text_graph *text, bool main)
     proto_text(&graph, GRAPH_NAME, "g");
     text_add_values(&graph, GRAPH_INPUT, text->inputs, main);
     text_add_values(&graph, GRAPH_OUTPUT, text->outputs, false);
-    for (const struct text_node *from = text->nodes; from->op; from++) {
-        struct proto node = proto_node(from->op, from->name, from->inputs, from->outputs);
-        for (int b = 0; b < 2 && from->bodies[b]; b++) {
-            struct proto body = write_graph(from->bodies[b], false);
+    const struct text_graph *const *bodies = text->bodies;
+    char name[40], outputs[80], op[40], inputs[80];
+    for (const char *at = text->nodes; *at; at += strspn(at, " ")) {
+        int used = 0;
+        long scan_inputs = 0;
+        ck_assert_msg(sscanf(at, "[%39[^]]] %79[^=]= %39[A-Za-z]%n", name, outputs, op, &used) == 3,
+                      "no node: %s", at);
+        at += used;
+        if (*at == '<')
+            scan_inputs = strtol(at + 1, (char **)(uintptr_t)&at, 10);
+        const bool back = *at == '-';
+        at += strcspn(at, "(") + 1;
+        snprintf(inputs, sizeof inputs, "%.*s", (int)strcspn(at, ")"), at);
+        at += strcspn(at, ")") + 1;
+        struct proto node = proto_node(op, name, inputs, outputs);
+        const bool branches = strcmp(op, "If") == 0;
+        const int count = branches ? 2 : strcmp(op, "Loop") == 0 || scan_inputs;
+        for (int b = 0; b < count; b++) {
+            struct proto body = write_graph(*bodies++, false);
             text_add_attribute(&node,
-                               strcmp(from->op, "If") != 0 ? "body"
-                               : b                         ? "else_branch"
-                                                           : "then_branch",
+                               !branches ? "body"
+                               : b       ? "else_branch"
+                                         : "then_branch",
                                &body, 0);
         }
-        if (from->scan_inputs)
-            text_add_attribute(&node, "num_scan_inputs", NULL, from->scan_inputs);
-        if (from->back) {
+        if (scan_inputs)
+            text_add_attribute(&node, "num_scan_inputs", NULL, scan_inputs);
+        if (back) {
             struct proto directions = {0};
             proto_text(&directions, ATTRIBUTE_NAME, "scan_input_directions");
             proto_int(&directions, ATTRIBUTE_TYPE, 7);

@@ -32,15 +32,13 @@ void add_file(struct digest *digest, const char *path)
 
 /* x w: sums; the rest: functions near the ends of float. */
 static const struct text_graph graph = {
-    "x",
-    "p q s t u",
-    {NODE("MatMul", "product", "x w", "p"), NODE("Exp", "exp", "p", "q"),
-     NODE("Mul", "square", "x x", "t"), NODE("Softmax", "softmax", "q", "s"),
-     NODE("Div", "ratio", "x p", "r"), NODE("Sqrt", "root", "t", "u")}};
+    "x", "p q s t u",
+    "[product] p = MatMul(x, w) [exp] q = Exp(p) [square] t = Mul(x, x) [softmax] s = Softmax(q) "
+    "[ratio] r = Div(x, p) [root] u = Sqrt(t)"};
 
-static const struct text_graph product = {"x", "p", {NODE("MatMul", "product", "x w", "p")}};
-static const struct text_graph logs = {
-    "x", "y", {NODE("MatMul", "product", "x w", "p"), NODE("LogSoftmax", "logs", "p", "y")}};
+static const struct text_graph product = {"x", "p", "[product] p = MatMul(x, w)"};
+static const struct text_graph logs = {"x", "y",
+                                       "[product] p = MatMul(x, w) [logs] y = LogSoftmax(p)"};
 
 struct ulp_model *model, *product_model, *logs_model;
 struct ulp_tensor_set inputs;

@@ -82,14 +82,12 @@ static void expect_same(const struct ulp_tensor_set *a, const struct ulp_tensor_
 /* ---- elementwise: C's own float is the oracle ---- */
 
 static const struct text_graph tree = {
-    "x",
-    "y",
-    {NODE("Mul", "double", "x two", "a"), NODE("Add", "sum", "a x", "b"),
-     NODE("Mul", "product", "b x", "c"), NODE("Sub", "difference", "c a", "d"),
-     NODE("Abs", "abs", "d", "e"), NODE("Sqrt", "root", "e", "y")}};
+    "x", "y",
+    "[double] a = Mul(x, two) [sum] b = Add(a, x) [product] c = Mul(b, x) [difference] d = Sub(c, "
+    "a) [abs] e = Abs(d) [root] y = Sqrt(e)"};
 
-static const struct text_graph squared = {
-    "x", "m", {NODE("Mul", "square", "x x", "h"), NODE("MatMul", "product", "h w", "m")}};
+static const struct text_graph squared = {"x", "m",
+                                          "[square] h = Mul(x, x) [product] m = MatMul(h, w)"};
 
 TEST_LOOP(a_tree_is_rounded_once, 0, 12)
 {
@@ -140,11 +138,8 @@ TEST(a_library_reads_what_is_stored)
 
 /* ---- rows ---- */
 
-static const struct text_graph rows = {"x",
-                                       "y",
-                                       {NODE("Mul", "square", "x x", "h"),
-                                        NODE("Softmax", "soft", "h", "p"),
-                                        NODE("Mul", "weigh", "p x", "y")}};
+static const struct text_graph rows = {
+    "x", "y", "[square] h = Mul(x, x) [soft] p = Softmax(h) [weigh] y = Mul(p, x)"};
 
 /* One kernel: FP32's result of the whole graph, rounded once. Without the reduction in it three. */
 TEST(rows_are_one_kernel)
@@ -164,9 +159,9 @@ TEST(rows_are_one_kernel)
 
 /* ---- a product and what follows ---- */
 
-static const struct text_graph product = {
-    "x", "y", {NODE("MatMul", "product", "x w", "m"), NODE("Add", "sum", "m x", "y")}};
-static const struct text_graph gemm = {"x", "y", {NODE("Gemm", "gemm", "x w x", "y")}};
+static const struct text_graph product = {"x", "y",
+                                          "[product] m = MatMul(x, w) [sum] y = Add(m, x)"};
+static const struct text_graph gemm = {"x", "y", "[gemm] y = Gemm(x, w, x)"};
 
 /* MatMul and Add are a Gemm; where a library stores its sums, they are not. */
 TEST(the_epilogue_is_part_of_the_kernel)

@@ -122,21 +122,16 @@ static void expect_same_outputs(const struct ulp_tensor_set *a, const struct ulp
 /* Three rounds unrolled. The carried value is the loop's: it is rounded to its storage although the
  * node that makes it is kept, which an Identity stands for. */
 static const struct text_graph unrolled = {
-    "x b_flag i_count",
-    "y",
-    {NODE("MatMul", "first", "x w", "h"), NODE("Mul", "if/scale", "h x", "s"),
-     NODE("MatMul", "if/project", "s w", "v"), NODE("Mul", "half0", "v h", "p0"),
-     NODE("MatMul", "turn0", "p0 w", "q0"), NODE("Softmax", "soft0", "q0", "r0"),
-     NODE("Add", "sum0", "v r0", "t0"), NODE("Identity", "carry0", "t0", "u0"),
-     NODE("Mul", "half1", "u0 h", "p1"), NODE("MatMul", "turn1", "p1 w", "q1"),
-     NODE("Softmax", "soft1", "q1", "r1"), NODE("Add", "sum1", "u0 r1", "t1"),
-     NODE("Identity", "carry1", "t1", "y")}};
+    "x b_flag i_count", "y",
+    "[first] h = MatMul(x, w) [if/scale] s = Mul(h, x) [if/project] v = MatMul(s, w) [half0] p0 = "
+    "Mul(v, h) [turn0] q0 = MatMul(p0, w) [soft0] r0 = Softmax(q0) [sum0] t0 = Add(v, r0) [carry0] "
+    "u0 = Identity(t0) [half1] p1 = Mul(u0, h) [turn1] q1 = MatMul(p1, w) [soft1] r1 = Softmax(q1) "
+    "[sum1] t1 = Add(u0, r1) [carry1] y = Identity(t1)"};
 static const struct text_graph two_rounds = {
     "x b_flag i_count",
     "y z",
-    {NODE("MatMul", "first", "x w", "h"),
-     CONTROL("If", "if", "b_flag", "v", &text_then_body, &text_else_body),
-     CONTROL("Loop", "loop", "i_2 b_yes v", "y z", &text_loop_body)}};
+    "[first] h = MatMul(x, w) [if] v = If(b_flag) [loop] y, z = Loop(i_2, b_yes, v)",
+    {&text_then_body, &text_else_body, &text_loop_body}};
 
 TEST_LOOP(rounds_are_those_of_the_unrolled_graph, 0, 5)
 {

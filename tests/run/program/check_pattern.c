@@ -3,11 +3,9 @@
 #include "tests/support/text_model.h"
 
 static const struct text_graph ways = {
-    "x",
-    "y z",
-    {NODE("MatMul", "start", "x w", "a"), NODE("Softmax", "enc/left", "a", "b"),
-     NODE("Exp", "enc/right", "a", "c"), NODE("Add", "enc/join", "b c", "d"),
-     NODE("Neg", "side", "c", "z"), NODE("Mul", "end", "d two", "y")}};
+    "x", "y z",
+    "[start] a = MatMul(x, w) [enc/left] b = Softmax(a) [enc/right] c = Exp(a) [enc/join] d = "
+    "Add(b, c) [side] z = Neg(c) [end] y = Mul(d, two)"};
 
 /* The nodes' initials that the pattern keeps. */
 static const struct choice {

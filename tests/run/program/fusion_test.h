@@ -4,11 +4,8 @@
 #include "tests/support/text_model.h"
 
 /* A value that is used inside a kernel and outside. */
-static const struct text_graph forked = {"x",
-                                         "m z",
-                                         {NODE("Mul", "square", "x x", "h"),
-                                          NODE("MatMul", "product", "h w", "m"),
-                                          NODE("Add", "sum", "h x", "z")}};
+static const struct text_graph forked = {
+    "x", "m z", "[square] h = Mul(x, x) [product] m = MatMul(h, w) [sum] z = Add(h, x)"};
 
 #define GROUP(NAME, ...)                                                          \
     {                                                                             \
