@@ -1,6 +1,6 @@
 # What records, compares and measures beside GPUs and other runtimes: README.md. CI runs none of it but what a test names.
 EXTRA_DIST += %D%/README.md %D%/gpu.md %D%/plans.md %D%/scales.md
-EXTRA_DIST += %D%/case_archive.py %D%/compare_attention.py %D%/compare_autocast.py %D%/compare_bits.py %D%/compare_builds.py %D%/compare_conv.py %D%/compare_extract.py %D%/compare_fused.py %D%/compare_cmsis.py %D%/compare_decoders.py %D%/compare_tflite.py %D%/train_text_model.py
+EXTRA_DIST += %D%/case_archive.py %D%/compare_attention.py %D%/compare_autocast.py %D%/compare_bits.py %D%/compare_builds.py %D%/compare_conv.py %D%/compare_extract.py %D%/compare_fused.py %D%/compare_cmsis.py %D%/compare_decoders.py %D%/compare_tflite.py %D%/train_text_model.py %D%/pretrained_text_model.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_htp.py %D%/compare_mixed.py %D%/compare_mmasim.py %D%/compare_modelopt.py %D%/compare_operators.py %D%/compare_openvino.py %D%/compare_pairs.py %D%/compare_written.py %D%/compare_ort.py %D%/compare_ort_cuda.py
 EXTRA_DIST += %D%/compare_overflow.py %D%/compare_plans.py %D%/compare_quantise.py %D%/compare_quantisers.py %D%/compare_recurrent.py %D%/compare_rtx.py %D%/compare_split_k.py %D%/compare_tolerance.py %D%/conv_kernel_table.py
 EXTRA_DIST += %D%/fit_cuda_functions.py %D%/fit_cuda_search.c %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_draws.py %D%/measure_fix.py %D%/measure_formats.py %D%/measure_plan.py

@@ -85,11 +85,12 @@ static json_t *make_lanes(const json_t *between)
                         copy_member(between, "nonfinite"), "rms", copy_member(between, "rms"),
                         "mean", copy_member(between, "mean"), "max_abs",
                         copy_member(between, "most"), NULL);
-    ulp_json_append(&outputs, ulp_json_object("name", ulp_json_text(output.data ? output.data : ""),
-                                              "entire", entire, NULL));
-    ulp_json_append(&lanes,
-                    ulp_json_object("name", ulp_json_text(name.data ? name.data : ""), "outputs",
-                                    outputs, "nodes", copy_member(between, "nodes"), NULL));
+    ulp_json_append(&outputs,
+                    ulp_json_object("name", output.failed ? NULL : ulp_json_text(output.data),
+                                    "entire", entire, NULL));
+    ulp_json_append(&lanes, ulp_json_object("name", name.failed ? NULL : ulp_json_text(name.data),
+                                            "outputs", outputs, "nodes",
+                                            copy_member(between, "nodes"), NULL));
     return lanes;
 }
 
@@ -101,6 +102,7 @@ static enum ulp_status check_report(struct ulp_saved *saved, struct ulp_error *e
     saved->kind = ulp_document_kind(saved->root);
     if (saved->kind && strcmp(saved->kind, "between") == 0)
         ulp_json_set(&saved->root, "lanes", make_lanes(saved->root));
+    ULP_TRY(ulp_taken(saved->root, error));
     const bool lanes =
         !saved->kind || strcmp(saved->kind, "audit") == 0 || strcmp(saved->kind, "between") == 0;
     saved->lanes = lanes ? json_object_get(saved->root, "lanes") : NULL;
