@@ -79,9 +79,6 @@
 #define ULP_TUNE_TILE_ROWS_APART_MAX 64
 /* Rows whose values are computed at a time. */
 #define ULP_TUNE_ROWS_AHEAD 64
-/* Windows that begin next to each other: shorter runs of them go one position of many rows after
- * the other. */
-#define ULP_TUNE_WINDOW_RUN_MIN 12
 
 /* ---- scalar chains (kernels/chain/), by BLIS's names ---- */
 

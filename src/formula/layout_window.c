@@ -7,11 +7,10 @@
 
 /* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index.
  * first and last never increase with the output index, so equal spans are neighbours: id numbers
- * the groups of equal spans, end is the output index after the group. */
+ * the groups of equal spans. */
 struct span {
     int32_t first, last;
     uint32_t id;
-    int64_t end;
 };
 
 struct window_context {
@@ -91,14 +90,6 @@ static void fill_classes(const void *context, size_t first, size_t count, uint64
     }
 }
 
-static size_t find_run(const void *context, size_t row)
-{
-    const struct window_context *window = context;
-    const int last = window->spatial_rank - 1;
-    const int64_t index = (int64_t)(row % (size_t)window->out[last]);
-    return (size_t)(window->spans[last][index].end - index);
-}
-
 /* The limits keep every offset, also of elements outside the input, inside int64: with at most 2^34
  * elements, an index beyond the input by less than 2^26 times a step of at most 2^34. */
 #define PARAMETER_MAX (INT64_C(1) << 24)
@@ -174,11 +165,6 @@ static enum ulp_status make_context(struct window_context **out,
             context->id_count[d] = span.id + 1;
             context->spans[d][o] = span;
             *complete = *complete && span.first == 0 && span.last == shape->kernel[d];
-        }
-        for (int64_t o = shape->out[d] - 1, end = shape->out[d]; o >= 0; o--) {
-            context->spans[d][o].end = end;
-            if (o && context->spans[d][o - 1].id != context->spans[d][o].id)
-                end = o;
         }
     }
     *out = context;
@@ -270,7 +256,6 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout,
                                       .row_length = kernel_count,
                                       .window = complete ? NULL : fill_window,
                                       .window_classes = fill_classes,
-                                      .window_run = find_run,
                                       .window_context = context};
     return ULP_OK;
 }

@@ -107,14 +107,11 @@ static inline int64_t ulp_operand_place(const struct ulp_operand *operand, size_
  * fills positions[] with those (0 <= p < row_length) that exist in row r, in increasing order, and
  * returns their number (a pooling window at the border). window_classes is optional and makes short
  * rows fast: ids[i] of row first + i, equal only for rows whose windows have the same positions;
- * set, it also says that rows are windows. window_run is optional too: how many rows from `row` on
- * have windows of the same positions, at least one, their operands and outputs at equal distances.
- * All are called from several threads. */
+ * set, it also says that rows are windows. Both are called from several threads. */
 struct ulp_rows {
     size_t row_count, row_length;
     size_t (*window)(const void *context, size_t row, int32_t *positions);
     void (*window_classes)(const void *context, size_t first, size_t count, uint64_t *ids);
-    size_t (*window_run)(const void *context, size_t row);
     const void *window_context;
 };
 

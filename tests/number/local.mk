@@ -11,6 +11,6 @@ check_pair_SOURCES = %D%/check_pair.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_round_SOURCES = %D%/check_round.c %D%/round/check_oracle.c %D%/round/check_stochastic.c \
 	%D%/round/round_test.h %D%/round/support.c
 check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_reduction.c \
-	%D%/check_strip_windows.c %D%/strip_oracle.c %D%/strip_oracle.h
+	%D%/strip_oracle.c %D%/strip_oracle.h
 check_strip_pair_SOURCES = %D%/check_strip_pair.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_wrong_names_SOURCES = %D%/check_wrong_names.c

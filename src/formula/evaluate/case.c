@@ -44,10 +44,6 @@ void ulp_evaluate_describe(struct ulp_tape_case *out, const struct ulp_tape_call
                                   .worker_count = ulp_pool_thread_count(call->pool),
                                   .operands = accesses,
                                   .outputs = accesses + tape->operand_count};
-    for (size_t i = 0, row = 0; i < 2 && rows->window_run && row < rows->row_count; i++) {
-        out->window_runs[i] = rows->window_run(rows->window_context, row);
-        row += out->window_runs[i];
-    }
     for (int i = 0; i < tape->operand_count; i++)
         out->operands[i] = find_access(&call->operands[i], rows);
     for (int i = 0; i < tape->output_count; i++)
@@ -121,7 +117,6 @@ bool ulp_evaluate_is_case(const struct ulp_tape_case *a, const struct ulp_tape_c
 {
     if (a->tape != b->tape || a->row_count != b->row_count || a->row_length != b->row_length ||
         a->windows != b->windows || a->window_classes != b->window_classes ||
-        a->window_runs[0] != b->window_runs[0] || a->window_runs[1] != b->window_runs[1] ||
         a->worker_count != b->worker_count || !is_same_arithmetic(a->arithmetic, b->arithmetic))
         return false;
     for (int i = 0; i < a->tape->operand_count + a->tape->output_count; i++)

@@ -99,7 +99,7 @@ ULP_WORK(run_tiles)
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
         if (is_settled(run->open, row, count))
             continue;
-        if (run->rows->window && plan->tiles && !plan->reduce_windows) {
+        if (run->rows->window && plan->tiles) {
             run_classes(own, row, count);
         } else if (run->rows->window && !plan->tiles) {
             run_window(own, row, 1, NULL);

@@ -1,5 +1,5 @@
 /* Running a tape, inside formula/. A case is what a plan follows from (case.c); the plan
- * (evaluate_plan.c, memory.c, evaluate_windows.c) never changes; a run is one call with a plan
+ * (evaluate_plan.c, memory.c) never changes; a run is one call with a plan
  * (evaluate.c), in which each worker has memory of its own (worker.c) and computes tiles (tile.c).
  *
  * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
@@ -12,7 +12,6 @@
 
 #include "base/memory/alloc.h"
 #include "formula/tape.h"
-#include "number/strip/windows.h"
 
 /* How an operand's or output's elements are addressed and stored. */
 struct ulp_tape_access {
@@ -33,7 +32,6 @@ struct ulp_tape_case {
     const struct ulp_arithmetic *arithmetic;
     size_t row_count, row_length;
     bool windows, window_classes;
-    size_t window_runs[2]; /* how many rows the first two have; 0: not known */
     int worker_count;
     struct ulp_tape_access *operands, *outputs;
 };
@@ -88,10 +86,6 @@ struct ulp_tape_plan {
     struct ulp_strip_rule narrow_rule;
     const struct ulp_strip_table *table, *sum_table;
     size_t element_bytes, sum_bytes;
-    /* tiles of windows are reduced from the tensor, without strips; NULL: they are not */
-    ulp_windows_fn *reduce_windows;
-    /* positions of a tile are reduced together; NULL: one after the other */
-    ulp_reduce_fn *reduce_rows;
     bool same_carrier; /* reductions take strips as they are */
     bool narrow;       /* results of reductions are rounded to the compute format */
     struct ulp_reduction_order order;
@@ -187,9 +181,6 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
                                   struct ulp_arena *arena, struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena);
-/* May the first phase be the reduction of an operand's windows, straight from the tensor? Tiles are
- * chosen, the lists not made yet. */
-ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan);
 /* The worker of that number, allocated and its constants filled at first use. */
 enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_run *run,
                                     int number, struct ulp_error *error);

@@ -6,7 +6,6 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/machine/cpu.h"
 #include "base/tuning.h"
 #include "number/round/round.h"
 
@@ -519,8 +518,5 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     choose_width(plan);
     choose_direct(plan);
     choose_grain(plan);
-    plan->reduce_windows = ulp_evaluate_find_windows(plan);
-    if (plan->tiles && plan->order.parts <= 1)
-        plan->reduce_rows = ulp_reduce_of(plan->sum_rule.carrier, ulp_cpu_features());
     return ulp_evaluate_lay(plan, arena) ? ULP_OK : ulp_out_of_memory(error);
 }

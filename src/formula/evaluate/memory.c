@@ -94,10 +94,7 @@ static void lay_worker(struct ulp_tape_plan *plan)
     }
     plan->partial_slot = take_slot(plan, rows * plan->partial.element_bytes);
     plan->size_slot = take_slot(plan, plan->element_bytes);
-    const size_t offset_count = plan->reduce_windows && plan->made_for.row_length > plan->width
-                                    ? plan->made_for.row_length
-                                    : plan->width;
-    plan->offsets_slot = take_slot(plan, offset_count * sizeof(int64_t));
+    plan->offsets_slot = take_slot(plan, plan->width * sizeof(int64_t));
     if (plan->made_for.windows)
         plan->positions_slot = take_slot(plan, plan->made_for.row_length * sizeof(int32_t));
     if (plan->tiles)

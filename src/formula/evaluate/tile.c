@@ -57,14 +57,12 @@ static struct ulp_row_address address_rows(const struct ulp_tape_worker *worker,
     return (struct ulp_row_address){.offsets = offsets};
 }
 
-/* Elements of windows that are reduced at once are addressed from run to run (reduce_windows). */
 static void address_tile(struct ulp_tape_worker *worker)
 {
     const struct ulp_tape_plan *plan = worker->plan;
     int64_t *gathered = ulp_slot_of(worker, plan->gathered_slot);
     for (int i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].needed && plan->steps[i].operand >= 0 &&
-            !(plan->reduce_windows && plan->steps[i].reach == ULP_REACH_ELEMENT))
+        if (plan->steps[i].needed && plan->steps[i].operand >= 0)
             worker->addresses[i] =
                 address_rows(worker, ulp_step_operand(worker, &plan->steps[i]), worker->row_count,
                              gathered + (size_t)i * plan->tile_rows);
@@ -338,11 +336,6 @@ static void begin_reduction(const struct ulp_tape_worker *worker, const struct u
                             step->reduction_kind, plan->order);
 }
 
-static bool is_extreme(const struct ulp_tape_step *step)
-{
-    return step->reduction_kind == ULP_REDUCTION_MAX || step->reduction_kind == ULP_REDUCTION_MIN;
-}
-
 static void add_reduction(const struct ulp_tape_worker *worker, int index, struct span span)
 {
     const struct ulp_tape_plan *plan = worker->plan;
@@ -360,16 +353,6 @@ static void add_reduction(const struct ulp_tape_worker *worker, int index, struc
     ulp_strip_fn *function =
         plan->sum_table->primitive[ulp_reduction_rows[step->reduction_kind].combine];
     const size_t parts = (size_t)plan->order.parts, bytes = n * plan->sum_bytes;
-    const bool together =
-        step->reduction_kind == ULP_REDUCTION_SUM ? !plan->sum_rule.each_step : is_extreme(step);
-    if (together && plan->reduce_rows) {
-        const size_t begun = span.first == 0;
-        if (begun)
-            memcpy(sums, values, bytes);
-        plan->reduce_rows(step->reduction_kind, sums, values + begun * bytes, span.count - begun,
-                          n);
-        return;
-    }
     for (size_t t = span.first; t < span.first + span.count; t++, values += bytes) {
         void *sum = (char *)sums + t % parts * bytes;
         if (t < parts)
@@ -400,34 +383,6 @@ static void end_reduction(const struct ulp_tape_worker *worker, int index)
     }
     ulp_evaluate_narrow(worker, ulp_slot_of(worker, step->one), sums, worker->row_count, place);
     spread_rows(worker, step);
-}
-
-/* The reduction of all rows of a tile, windows of the same positions side by side at once. */
-static void reduce_windows(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
-{
-    const struct ulp_tape_plan *plan = worker->plan;
-    const struct ulp_rows *rows = worker->run->rows;
-    const struct ulp_operand *operand = ulp_step_operand(worker, &plan->steps[step->arguments[0]]);
-    int32_t *positions = rows->window ? ulp_slot_of(worker, plan->positions_slot) : NULL;
-    int64_t *offsets = ulp_slot_of(worker, plan->offsets_slot);
-    char *sums = ulp_slot_of(worker, step->reduction);
-    const size_t last = worker->first_row + worker->row_count;
-    for (size_t row = worker->first_row, n; row < last; row += n, sums += n * plan->sum_bytes) {
-        const size_t run = rows->window_run(rows->window_context, row);
-        const size_t count =
-            positions ? rows->window(rows->window_context, row, positions) : rows->row_length;
-        const int64_t base = ulp_row_base(operand, row);
-        n = run < last - row ? run : last - row;
-        for (size_t t = 0; t < count; t++)
-            offsets[t] = operand->position_offset[positions ? positions[t] : (int32_t)t];
-        if (count)
-            plan->reduce_windows(step->reduction_kind, sums,
-                                 ulp_tape_element(operand->tensor, base), offsets, count,
-                                 n > 1 ? (size_t)(ulp_row_base(operand, row + 1) - base) : 0, n);
-        else
-            plan->sum_table->constant(&plan->sum_rule, sums,
-                                      ulp_reduction_rows[step->reduction_kind].empty, n);
-    }
 }
 
 /* ---- the tile ---- */
@@ -492,18 +447,13 @@ static void run_phase(struct ulp_tape_worker *worker, int phase)
     const struct ulp_tape_steps *row = &plan->row_part[phase],
                                 *reductions = &plan->reduction_part[phase];
     const struct ulp_tape_steps *elements = &plan->element_part[phase];
-    const bool stores = phase == plan->phase_count - 1,
-               windows = plan->reduce_windows && phase == 0,
-               walks = !windows && (elements->count || stores);
+    const bool stores = phase == plan->phase_count - 1, walks = elements->count || stores;
     for (int i = 0; i < row->count; i++) {
         run_row_value(worker, row->items[i], worker->row_count);
         spread_rows(worker, &plan->steps[row->items[i]]);
     }
     for (int i = 0; i < reductions->count; i++)
-        if (windows)
-            reduce_windows(worker, &plan->steps[reductions->items[i]]);
-        else
-            begin_reduction(worker, &plan->steps[reductions->items[i]]);
+        begin_reduction(worker, &plan->steps[reductions->items[i]]);
     for (size_t first = 0; first < worker->position_count && walks; first += worker->span_count) {
         const size_t rest = worker->position_count - first;
         if (phase && plan->keep)
