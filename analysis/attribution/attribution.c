@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/audit/audit_shares.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/memory/budget.h"
@@ -101,9 +102,9 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
                                          : NULL;
     if (value && value->element == ULP_ELEMENT_F32) {
         const float *difference = course->lane->differences[where->step->outputs[position]];
-        course->condition[node] +=
+        course->nodes[node].condition +=
             ulp_weigh_squares(pool, cotangents, value->data, difference, count);
-        course->passes[node] += ulp_weigh_errors(pool, cotangents, difference, count);
+        course->nodes[node].passes += ulp_weigh_errors(pool, cotangents, difference, count);
     }
     if (!item || item->count != count)
         return ULP_OK;
@@ -112,11 +113,11 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     ULP_TRY(find_beyond(course, node, item, value, &beyond, error));
     const double share = ulp_weigh_errors(pool, cotangents, introduced, count),
                  gain = ulp_weigh_errors(pool, cotangents, beyond, count);
-    course->share[node] += share;
-    course->gain[node] += gain;
+    course->nodes[node].share += share;
+    course->nodes[node].gain += gain;
     *part += share;
     if (course->attributor->beside)
-        course->causes[node][ULP_SHARE_GRAPH] +=
+        course->nodes[node].causes[ULP_SHARE_GRAPH] +=
             ulp_weigh_errors(pool, cotangents, introduced + 2 * count, count);
     const enum ulp_status status =
         ulp_causes_keep(course, node, item, cotangents, share, gain, error);
@@ -243,7 +244,7 @@ static void add_borders(const struct ulp_course *course, double *const *seeds)
     for (size_t s = 0; s < block->slot_count; s++) {
         const double *border = seeds[s] ? course->lane->borders[s] : NULL;
         for (size_t i = 0; border && i < course->lane->values[s].count; i++)
-            course->share[ulp_slot_holder(block, (int)s)] += seeds[s][i] * border[i];
+            course->nodes[ulp_slot_holder(block, (int)s)].share += seeds[s][i] * border[i];
     }
 }
 
@@ -262,47 +263,39 @@ static void sum_inputs(struct ulp_course *course, double *const *cotangents)
             sum += owed[k] * e[k];
         course->inputs += sum;
         if (read)
-            course->given[block->steps[all->step].number] += sum;
+            course->nodes[block->steps[all->step].number].given += sum;
     }
 }
 
 /* A decision that shows. */
 #define DECIDED 1e-4
 
-static double sum_nodes(const struct ulp_course *course, const double *figures)
+static double sum_nodes(const struct ulp_course *course, bool decisions)
 {
     double sum = 0;
     for (size_t n = 0; n < course->attributor->program->node_count; n++)
-        sum += figures[n];
+        sum += decisions ? course->nodes[n].decision : course->nodes[n].share;
     return sum;
 }
 
 static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *course, size_t n)
 {
     const struct ulp_bound *bound = &course->attributor->program->nodes[n].step->bound;
-    to->share += course->share[n];
-    to->gain += course->gain[n];
-    to->passes += course->passes[n];
-    to->decision += course->decision[n];
-    to->shows += course->shows[n];
-    to->missing += course->missing[n];
-    to->given += course->given[n];
-    for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
-        to->causes[c] += course->causes[n][c];
-    to->condition += sqrt(course->condition[n]) * course->scale;
-    if (fabs(course->share[n]) > fabs(to->share_worst))
-        to->share_worst = course->share[n];
-    to->stops |= !course->passed[n] && course->shows[n] == 0 &&
-                 (course->stopped[n] || fabs(course->decision[n]) > DECIDED ||
-                  (course->lane->decided[n] && course->condition[n] > 0) ||
-                  (bound->stops && course->condition[n] > 0));
+    struct ulp_node_shares node = course->nodes[n];
+    node.stops =
+        !course->passed[n] && node.shows == 0 &&
+        (course->stopped[n] || fabs(node.decision) > DECIDED ||
+         (course->lane->decided[n] && node.condition > 0) || (bound->stops && node.condition > 0));
+    node.condition = sqrt(node.condition) * course->scale;
+    node.share_worst = node.share;
+    ulp_node_shares_add(to, &node);
 }
 
 static void add_sample(const struct ulp_course *course)
 {
     struct ulp_output_shares *to = &course->lane->sums[course->group];
-    const double decisions = sum_nodes(course, course->decision),
-                 sum = course->inputs + sum_nodes(course, course->share) + decisions;
+    const double decisions = sum_nodes(course, true),
+                 sum = course->inputs + sum_nodes(course, false) + decisions;
     if (!course->any)
         return;
     for (size_t n = 0; n < course->attributor->program->node_count; n++)
@@ -324,7 +317,7 @@ static void add_courses(struct ulp_attributed *lane, const struct ulp_course *co
         any |= courses[g].any;
         /* with weights it is not 1: who gives them knows the whole */
         if (courses[g].any && lane->nonfinite && !courses[g].attributor->weights &&
-            !(fabs(1 - courses[g].inputs - sum_nodes(&courses[g], courses[g].share)) <=
+            !(fabs(1 - courses[g].inputs - sum_nodes(&courses[g], false)) <=
               ULP_ATTRIBUTION_WHOLE))
             lane->reason = ulp_attribution_nonfinite;
     }
@@ -355,7 +348,7 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
         weights.cotangents ? seed_targets(course, &weights, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_attribution_verify(attributor, (size_t)(course->lane - attributor->lanes),
-                                        course->share, course->gain, weights.cotangents, error);
+                                        course->nodes, weights.cotangents, error);
     course->lane->verified_group = course->group;
     free_cotangents(&weights);
     ulp_arena_free(arena);
@@ -365,16 +358,10 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
 static bool take_course(struct ulp_course *course, struct ulp_arena *arena)
 {
     const size_t nodes = course->attributor->program->node_count + 1;
-    double **const figures[] = {&course->share,   &course->gain,     &course->condition,
-                                &course->passes,  &course->decision, &course->shows,
-                                &course->missing, &course->given};
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (!(*figures[i] = ulp_arena_take(arena, nodes, sizeof **figures[i])))
-            return false;
-    course->causes = ulp_arena_take(arena, nodes, sizeof *course->causes);
+    course->nodes = ulp_arena_take(arena, nodes, sizeof *course->nodes);
     course->stopped = ulp_arena_take(arena, nodes, sizeof *course->stopped);
     course->passed = ulp_arena_take(arena, nodes, sizeof *course->passed);
-    return course->causes && course->stopped && course->passed;
+    return course->nodes && course->stopped && course->passed;
 }
 
 static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *arena,
@@ -404,7 +391,7 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
     ULP_TRY(sweep->cotangents && sweep->remainders ? seed_targets(course, sweep, error)
                                                    : ulp_out_of_memory(error));
     if (course->decides)
-        course->decision[course->root] = 1;
+        course->nodes[course->root].decision = 1;
     else
         add_borders(course, sweep->cotangents);
     return ULP_OK;

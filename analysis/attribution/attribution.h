@@ -108,13 +108,10 @@ struct ulp_course {
     bool any;     /* there is an error to explain */
     bool decides; /* what is explained is the decision of node `root`, not an error */
     size_t root;
-    double scale, inputs;             /* the error, relative; what the model's inputs make of it */
-    double whole;                     /* the error of a difference */
-    size_t erring;                    /* targets that have an error */
-    double *share, *gain, *condition; /* condition: a sum of squares */
-    double *passes;
-    double *decision, *shows, *missing, *given; /* shows: of the decisions, what is followed back */
-    double (*causes)[ULP_SHARE_CAUSES];
+    double scale, inputs;          /* the error, relative; what the model's inputs make of it */
+    double whole;                  /* the error of a difference */
+    size_t erring;                 /* targets that have an error */
+    struct ulp_node_shares *nodes; /* condition: a sum of squares */
     bool *stopped, *passed;
 };
 
@@ -258,11 +255,11 @@ enum ulp_status ulp_causes_visit(void *course, const struct ulp_step *step,
 enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
                                        const struct ulp_course *courses, struct ulp_error *error);
 
-/* verify.c: runs without the error of one node of lane l. share, gain: by node,
- * predicted; weights: by slot, of what is explained. */
+/* verify.c: runs without the error of one node of lane l. shares: by node, predicted; weights: by
+ * slot, of what is explained. */
 enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t l,
-                                       const double *share, const double *gain,
-                                       double *const *weights, struct ulp_error *error);
+                                       const struct ulp_node_shares *shares, double *const *weights,
+                                       struct ulp_error *error);
 
 /* bound.c. How far the errors of all nodes of lane l reach at one element of a value of the main
  * graph, by their derivatives: as independent errors (*random), and if all add up (*bound;

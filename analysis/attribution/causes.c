@@ -51,9 +51,10 @@ static bool is_shown(const struct ulp_course *course, const struct ulp_program_n
 /* What is not taken apart: the rounding of the result, and the rest. */
 static void begin_causes(const struct ulp_course *course, size_t node)
 {
-    double *causes = course->causes[node];
-    causes[ULP_SHARE_RESULT] = course->share[node] - course->gain[node] - causes[ULP_SHARE_GRAPH];
-    causes[ULP_SHARE_INSIDE] = course->gain[node];
+    double *causes = course->nodes[node].causes;
+    causes[ULP_SHARE_RESULT] =
+        course->nodes[node].share - course->nodes[node].gain - causes[ULP_SHARE_GRAPH];
+    causes[ULP_SHARE_INSIDE] = course->nodes[node].gain;
 }
 
 enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
@@ -260,7 +261,7 @@ static void close_visit(const struct visit *visit, bool results_first)
     for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next) {
         if (!owed->first)
             continue;
-        double *total = visit->courses[owed->group].causes[visit->node];
+        double *total = visit->courses[owed->group].nodes[visit->node].causes;
         const double last = weigh_change(visit, owed, visit->results[owed->position]),
                      steps = owed->causes[ULP_SHARE_STEPS];
         owed->causes[ULP_SHARE_STEPS] = results_first ? last : steps;
@@ -436,6 +437,6 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
     for (size_t g = 0; g < ulp_attribution_groups(attributor) && status == ULP_OK; g++)
         for (size_t n = 0; n < attributor->program->node_count; n++)
             if (lane->owed[n])
-                drop_noise(lane->owed[n], g, courses[g].causes[n]);
+                drop_noise(lane->owed[n], g, courses[g].nodes[n].causes);
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
 }

@@ -124,13 +124,14 @@ enum ulp_status ulp_attribution_decide(const struct ulp_reverse *sweep, const st
     const struct ulp_moved *moved = &lane->moved[node];
     const bool decided =
         root != node || lane->decided[node] || course->stopped[node] || can_jump(&step->bound);
-    (decided ? course->decision : course->missing)[root] += sweep->remainders[node];
-    if (course->decision[node] == 0 || !moved->turned || root != node)
+    *(decided ? &course->nodes[root].decision : &course->nodes[root].missing) +=
+        sweep->remainders[node];
+    if (course->nodes[node].decision == 0 || !moved->turned || root != node)
         return ULP_OK;
     const double part =
-        course->decision[node] * (double)moved->turned / (double)(moved->turned + moved->own);
-    course->decision[node] -= part;
-    course->shows[node] += part;
+        course->nodes[node].decision * (double)moved->turned / (double)(moved->turned + moved->own);
+    course->nodes[node].decision -= part;
+    course->nodes[node].shows += part;
     return hand_on(sweep, moved, part, error);
 }
 

@@ -183,41 +183,43 @@ static enum ulp_status replay(struct trial *trial, size_t without, double *const
     return status == ULP_OK ? trial->status : status;
 }
 
-static bool is_tried(const struct ulp_attributor *attributor, const double *share, size_t node)
+static bool is_tried(const struct ulp_attributor *attributor, const struct ulp_node_shares *shares,
+                     size_t node)
 {
-    return share[node] != 0 && attributor->program->nodes[node].block == attributor->program->main;
+    return shares[node].share != 0 &&
+           attributor->program->nodes[node].block == attributor->program->main;
 }
 
 /* The nodes to be tried: the largest, then random ones. */
-static size_t choose_nodes(const struct ulp_attributor *attributor, const double *share,
-                           struct ulp_verified *out)
+static size_t choose_nodes(const struct ulp_attributor *attributor,
+                           const struct ulp_node_shares *shares, struct ulp_verified *out)
 {
     const size_t nodes = attributor->program->node_count;
     size_t count = 0;
     for (size_t draw = 0; count < 2 * attributor->verify_count && draw < 64 * nodes; draw++) {
         size_t best = nodes;
         for (size_t n = 0; n < nodes && count < attributor->verify_count; n++) {
-            bool taken = !is_tried(attributor, share, n);
+            bool taken = !is_tried(attributor, shares, n);
             for (size_t i = 0; i < count; i++)
                 taken |= out[i].node == n;
-            if (!taken && (best == nodes || fabs(share[n]) > fabs(share[best])))
+            if (!taken && (best == nodes || fabs(shares[n].share) > fabs(shares[best].share)))
                 best = n;
         }
         if (best == nodes) { /* all of the largest are chosen */
             best = (size_t)(ulp_random_uniform(UINT64_C(0x5eed), draw) * (double)nodes);
-            bool taken = !is_tried(attributor, share, best);
+            bool taken = !is_tried(attributor, shares, best);
             for (size_t i = 0; i < count; i++)
                 taken |= out[i].node == best;
             if (taken)
                 continue;
         }
-        out[count++] = (struct ulp_verified){.node = best, .share = share[best]};
+        out[count++] = (struct ulp_verified){.node = best, .share = shares[best].share};
     }
     return count;
 }
 
 static enum ulp_status try_nodes(struct trial *trial, struct ulp_verified *tried, size_t count,
-                                 const double *gain, double *const *weights,
+                                 const struct ulp_node_shares *shares, double *const *weights,
                                  struct ulp_error *error)
 {
     double before = 0, after;
@@ -225,7 +227,7 @@ static enum ulp_status try_nodes(struct trial *trial, struct ulp_verified *tried
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         status = replay(trial, tried[i].node, weights, &after, error);
         tried[i].held = before - after;
-        tried[i].gain = gain[tried[i].node];
+        tried[i].gain = shares[tried[i].node].gain;
     }
     if (status == ULP_OK)
         status = run_trial(trial, error);
@@ -236,8 +238,8 @@ static enum ulp_status try_nodes(struct trial *trial, struct ulp_verified *tried
 }
 
 enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t l,
-                                       const double *share, const double *gain,
-                                       double *const *weights, struct ulp_error *error)
+                                       const struct ulp_node_shares *shares, double *const *weights,
+                                       struct ulp_error *error)
 {
     const struct ulp_program *program = attributor->program;
     struct ulp_attributed *lane = &attributor->lanes[l];
@@ -256,8 +258,8 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
     if (status == ULP_OK)
         status = make_inputs(&trial, error);
     if (status == ULP_OK) {
-        lane->verified_count = choose_nodes(attributor, share, lane->verified);
-        status = try_nodes(&trial, lane->verified, lane->verified_count, gain, weights, error);
+        lane->verified_count = choose_nodes(attributor, shares, lane->verified);
+        status = try_nodes(&trial, lane->verified, lane->verified_count, shares, weights, error);
     }
     for (size_t s = 0; trial.values && s < program->main->slot_count; s++)
         ulp_free(trial.values[s]);

@@ -56,8 +56,9 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->index = n;
         node->source = node->zeroed_by = node->zero_from = node->faint_by = -1;
         node->grew = node->first_error = node->last_error = NAN;
-        node->share = node->gain = node->condition = node->share_worst = node->passes =
-            node->decision = node->shows = node->missing = node->given = NAN;
+        node->share_worst = NAN;
+#define SHARE(name) node->name = NAN;
+#include "analysis/audit/share.def"
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
         node->state = is_state(program, n);

@@ -68,29 +68,17 @@ void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count)
     shares->decisions /= count;
     for (size_t n = 0; n < node_count; n++) {
         struct ulp_node_shares *node = &shares->nodes[n];
-        node->share /= count;
-        node->gain /= count;
-        node->passes /= count;
-        node->decision /= count;
-        node->shows /= count;
-        node->missing /= count;
-        node->given /= count;
-        node->condition /= count;
+#define SHARE(name) node->name /= count;
+#include "analysis/audit/share.def"
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
             node->causes[c] /= count;
     }
 }
 
-static void sum_node_shares(struct ulp_node_shares *to, const struct ulp_node_shares *from)
+void ulp_node_shares_add(struct ulp_node_shares *to, const struct ulp_node_shares *from)
 {
-    to->share += from->share;
-    to->gain += from->gain;
-    to->passes += from->passes;
-    to->decision += from->decision;
-    to->shows += from->shows;
-    to->missing += from->missing;
-    to->given += from->given;
-    to->condition += from->condition;
+#define SHARE(name) to->name += from->name;
+#include "analysis/audit/share.def"
     for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
         to->causes[c] += from->causes[c];
     if (fabs(from->share_worst) > fabs(to->share_worst))
@@ -104,10 +92,7 @@ void ulp_shares_add(struct ulp_output_shares *sums, const struct ulp_output_shar
     if (!sample->sample_count)
         return;
     for (size_t n = 0; n < node_count; n++)
-        if (sums->sample_count)
-            sum_node_shares(&sums->nodes[n], &sample->nodes[n]);
-        else
-            sums->nodes[n] = sample->nodes[n];
+        ulp_node_shares_add(&sums->nodes[n], &sample->nodes[n]);
     sums->sum += sample->sum;
     sums->inputs += sample->inputs;
     sums->decisions += sample->decisions;
@@ -119,31 +104,18 @@ void ulp_shares_add(struct ulp_output_shares *sums, const struct ulp_output_shar
 
 struct ulp_node_shares ulp_shares_of(const struct ulp_audit_node *node)
 {
-    struct ulp_node_shares out = {.share = node->share,
-                                  .gain = node->gain,
-                                  .passes = node->passes,
-                                  .condition = node->condition,
-                                  .share_worst = node->share_worst,
-                                  .decision = node->decision,
-                                  .shows = node->shows,
-                                  .missing = node->missing,
-                                  .given = node->given,
-                                  .stops = node->stops};
+    struct ulp_node_shares out = {.share_worst = node->share_worst, .stops = node->stops};
+#define SHARE(name) out.name = node->name;
+#include "analysis/audit/share.def"
     memcpy(out.causes, node->causes, sizeof out.causes);
     return out;
 }
 
 void ulp_shares_give(struct ulp_audit_node *node, struct ulp_node_shares shares)
 {
-    node->share = shares.share;
-    node->gain = shares.gain;
-    node->passes = shares.passes;
-    node->condition = shares.condition;
+#define SHARE(name) node->name = shares.name;
+#include "analysis/audit/share.def"
     node->share_worst = shares.share_worst;
-    node->decision = shares.decision;
-    node->shows = shares.shows;
-    node->missing = shares.missing;
-    node->given = shares.given;
     node->stops = shares.stops;
     memcpy(node->causes, shares.causes, sizeof node->causes);
 }

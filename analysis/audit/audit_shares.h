@@ -8,6 +8,7 @@ extern const char ulp_attribution_nonfinite[];
 
 /* Sums over samples become means. */
 void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count);
+void ulp_node_shares_add(struct ulp_node_shares *to, const struct ulp_node_shares *from);
 /* One more sample's into the sums; the first has sample_count 0. */
 void ulp_shares_add(struct ulp_output_shares *sums, const struct ulp_output_shares *sample,
                     size_t node_count);

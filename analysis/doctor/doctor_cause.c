@@ -206,17 +206,36 @@ static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *s
     ulp_doctor_add(x, ULP_DOCTOR_OVERFLOW, node, value, &text);
 }
 
+/* Behind another overflow: by its exact values it overflows, too, though nothing that it reads is
+ * beyond the format. */
+static bool overflows_too(const struct ulp_doctoring *x, const struct ulp_audit_node *node)
+{
+    const struct ulp_place *place = &x->doctor->audit->places[node->index];
+    const double largest = ulp_audit_node_format(x->lane, node).max_finite;
+    bool beyond = false;
+    for (size_t o = 0; o < node->output_count && node->poisoned; o++)
+        beyond |= node->outputs[o].range.ref_max > largest;
+    for (size_t i = 0; i < place->input_count && beyond; i++) {
+        const ptrdiff_t from = place->inputs[i].node;
+        for (size_t o = 0; from >= 0 && o < x->lane->nodes[from].output_count; o++)
+            beyond &= !(x->lane->nodes[from].outputs[o].range.ref_max > largest);
+    }
+    return beyond;
+}
+
 void ulp_doctor_find_overflows(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n];
-        struct ulp_zeroed zeroed;
-        if (node->born && !ulp_report_find_zeroed(x->doctor->audit, lane, node, &zeroed) &&
-            !ulp_audit_is_absorbed(lane, node) &&
-            count_reason(x, ULP_DOCTOR_OVERFLOW) < CAUSES_EACH)
-            add_overflow(x, node);
-    }
+    for (int behind = 0; behind < 2; behind++)
+        for (size_t n = 0; n < lane->node_count; n++) {
+            const struct ulp_audit_node *node = &lane->nodes[n];
+            struct ulp_zeroed zeroed;
+            if ((behind ? overflows_too(x, node) && !is_named(x, node) : node->born) &&
+                !ulp_report_find_zeroed(x->doctor->audit, lane, node, &zeroed) &&
+                !ulp_audit_is_absorbed(lane, node) &&
+                count_reason(x, ULP_DOCTOR_OVERFLOW) < CAUSES_EACH)
+                add_overflow(x, node);
+        }
     static const char *const becomes[] = {[ULP_CONSTANTS_SATURATED] = "that is what it becomes",
                                           [ULP_CONSTANTS_IEEE] = "it becomes infinite",
                                           [ULP_CONSTANTS_TENSORRT] = "that is what it becomes",

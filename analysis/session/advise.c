@@ -119,35 +119,24 @@ static void fill_pool(struct advising *advising)
                 }
 }
 
-static bool reads_input(const struct advising *advising, size_t node)
-{
-    const struct ulp_place *place = &advising->audit->places[node];
-    bool reads = false;
-    for (size_t i = 0; i < place->input_count; i++)
-        reads |= place->inputs[i].node < 0 && !place->inputs[i].constant;
-    return reads;
-}
-
-/* Where the rounding of the model's inputs makes most of it: the nodes that read these, which take
- * them unrounded when they are kept, then those that read their results. */
+/* Where the rounding of the model's inputs makes most of it: the node that first reads the one that
+ * makes most, which takes it unrounded when it is kept, then those that read its results. */
 static struct choice choose_readers(const struct advising *advising)
 {
     const struct ulp_audit *audit = advising->audit;
+    const struct ulp_audit_node *nodes = advising->lane->nodes;
     struct choice choice = {.foretold = advising->lane->attribution.inputs};
-    bool *chosen = advising->chosen;
-    for (int floor = 0; floor < 2; floor++)
-        for (size_t n = 0; n < audit->place_count && choice.count < NODES_MAX; n++) {
-            bool reads = !floor && reads_input(advising, n);
-            for (size_t i = 0; floor && i < audit->places[n].input_count; i++)
-                reads |=
-                    audit->places[n].inputs[i].node >= 0 && chosen[audit->places[n].inputs[i].node];
-            if (reads && !chosen[n] && advising->lane->nodes[n].kept < 0) {
-                choice.nodes[choice.count++] = n;
-                chosen[n] = true;
-            }
-        }
-    for (size_t i = 0; i < choice.count; i++)
-        chosen[choice.nodes[i]] = false;
+    size_t reader = 0;
+    for (size_t n = 1; n < audit->place_count; n++)
+        if (nodes[n].given > nodes[reader].given)
+            reader = n;
+    for (size_t n = reader; n < audit->place_count && choice.count < NODES_MAX; n++) {
+        bool reads = n == reader;
+        for (size_t i = 0; i < audit->places[n].input_count; i++)
+            reads |= audit->places[n].inputs[i].node == (ptrdiff_t)reader;
+        if (reads && nodes[n].kept < 0)
+            choice.nodes[choice.count++] = n;
+    }
     return choice;
 }
 

@@ -386,7 +386,8 @@ cell = json.load(open("said.json"))["lanes"][0]["nodes"][0]
 assert np.allclose([cell["first_error"], cell["last_error"]], relative, rtol=1e-6, atol=0), (cell["first_error"], cell["last_error"], relative)
 END
 
-# What a fused kernel need not store overflows where it is moved: named is the node that made it; and a node is kept once in a command.
+# What a fused kernel need not store overflows where it is moved: named is the node that made it; behind one overflow another is named, too, which keeps
+# the result wrong where the first alone is mended; and a node is kept once in a command.
 PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import node, write_model
@@ -394,14 +395,19 @@ from onnx_writer import node, write_model
 turn = np.random.RandomState(5)
 near, far = turn.uniform(1, 9, (8, 1)).astype("f4"), turn.uniform(280, 400, (8, 1)).astype("f4")
 np.savez("areas.npz", near=near, far=far)
+np.savez("far.npz", far=far)
 nodes = [node("Sub", "far near", "w", "wide"), node("Sub", "far near", "h", "high"), node("Mul", "w h", "a", "area"), node("Transpose", "a", "t", "turn", perm=[1, 0]),
          node("Add", "a t", "s", "sum"), node("Div", "h s", "q", "part"), node("ReduceMax", "q", "y", "most", axes=[1], keepdims=1)]
 write_model("areas.onnx", nodes, {"near": near.shape, "far": far.shape}, ["y"], {}, opset=17)
+nodes = [node("Mul", "far far", "a", "area"), node("Mul", "a small", "s", "scaled"), node("Mul", "s s", "q", "square"), node("Mul", "q tiny", "y", "back")]
+write_model("two.onnx", nodes, {"far": far.shape}, ["y"], {"small": np.float32(0.01), "tiny": np.float32(1e-3)}, opset=17)
 many, mixed = turn.uniform(1, 9, (8, 64)).astype("f4"), turn.standard_normal((64, 4)) * [1e-9, 1, 1, 1]
 np.savez("many.npz", many=many)
 nodes = [node("MatMul", "many mixed", "s", "sum"), node("Div", "s e", "y", "part")]
 write_model("kept.onnx", nodes, {"many": many.shape}, ["y"], {"mixed": mixed.astype("f4"), "e": np.float32([1e-9, 1, 1, 1])}, opset=17)
 END
+expect 1 "another behind it" "$program" doctor two.onnx -i far.npz -a fp16 --task signal --no-plan -q --json said.json
+fields said.json '[(c["node"], c["reason"]) for c in r["causes"]] == [("area", "overflow"), ("square", "overflow")]' "another behind it"
 expect 1 "moved" "$program" doctor areas.onnx -i areas.npz -a trt11:fp16 --task signal --no-plan -q --json said.json
 fields said.json 'r["causes"][0]["node"] == "area" and "overflows where node 3 turn (Transpose) stores it: its exact values reach" in r["causes"][0]["text"]' "moved"
 expect 1 "kept once" "$program" doctor kept.onnx -i many.npz --for coreml-ane --task signal --no-plan -q --json said.json
