@@ -250,3 +250,63 @@ def default_scale(e):
     keys = np.random.default_rng(e.n).standard_normal((e.n, 16)) / e.n**0.5 * (e.n**-0.5 if e.bad else 1)
     p = e.op("Softmax", e.op("MatMul", e.op("Mul", e.at, 4 / e.rms), keys, right=True), axis=-1)
     return e.op("Add", e.at, e.op("MatMul", e.op("Mul", p, e.rms * 4), np.random.default_rng(1).standard_normal((16, e.n))))
+
+
+@public("overflow", "openvinotoolkit/openvino#18038")
+def box_areas(e):
+    """Areas of boxes in pixels, which overlaps are divided by, are beyond FP16; a Transpose hands them on."""
+    e.need(e.x.ndim >= 2 and 8 <= e.n and e.x.shape[-2] <= 64)
+    side = e.op("Mul", e.op("Add", e.op("Sigmoid", e.op("Mul", e.at, 1 / e.rms)), 1.0), 240.0 if e.bad else 15.0)
+    area = e.op("Mul", side, side, right=e.bad)
+    swap = [*range(e.x.ndim - 2), e.x.ndim - 1, e.x.ndim - 2]
+    mean = e.mean(e.op("Transpose", e.op("Transpose", area, perm=swap), perm=swap))
+    return e.op("Mul", e.at, e.op("Div", area, e.op("Add", area, mean)))
+
+
+@public("overflow", "NVIDIA/kvpress#250")
+def fake_keys(e):
+    """A direction is made 1e5 times as long before it is divided by its square."""
+    e.need(e.n >= 8)
+    z = e.op("Mul", e.at, 1 / e.rms)
+    norm = e.op("Add", e.total(e.op("Mul", z, z)), 1.0)
+    if e.bad:
+        key = e.op("Mul", e.op("Div", e.op("Mul", z, 1e5, right=True), norm, right=True), 1e-5)
+    else:
+        key = e.op("Div", z, norm)
+    return e.op("Mul", key, e.rms * e.n)
+
+
+@public("cancellation", "HorizonRobotics/alf#1651")
+def narrow_gaussian(e):
+    """A value is a mean and a small step; the mean is taken off again, and the rest divided by a small deviation."""
+    e.need(e.x.size >= 64)
+    mean = e.op("Mul", e.op("Tanh", e.op("Mul", e.at, 1 / e.rms)), 9.0)
+    step = e.op("Mul", e.op("Sin", e.op("Mul", e.at, 3 / e.rms)), 0.01)
+    if e.bad:
+        step = e.op("Sub", e.op("Add", mean, step, right=True), mean, right=True)
+    z = e.op("Mul", step, 100.0)
+    return e.op("Mul", e.op("Mul", z, z), e.rms)
+
+
+@public("overflow", "huggingface/trl#7221")
+def masked_entropy(e):
+    """p log p of classes that a mask of -1e9 forbids: 0 times infinity."""
+    e.need(e.n >= 8)
+    z = e.op("Mul", e.at, 3 / e.rms)
+    forbidden = e.const(np.arange(e.n) % 4 == 1, "?")
+    z = e.op("Where", forbidden, -1e9 if e.bad else -1e4, z, right=e.bad)
+    log = e.op("LogSoftmax", z, axis=-1, right=e.bad)
+    return e.op("Mul", e.op("Mul", e.op("Exp", log), log, right=e.bad), e.at)
+
+
+@public("overflow", "mit-han-lab/efficientvit#110")
+def keys_by_values(e):
+    """Linear attention: the sum over tokens of keys times values, which is divided by the sum of keys only behind the product with queries."""
+    e.need(e.x.ndim >= 2 and e.x.shape[-2] >= 24 and 4 <= e.n <= 128)
+    k = e.op("Mul", e.op("Relu", e.at), (60 if e.bad else 0.5) / e.rms)
+    swap = [*range(e.x.ndim - 2), e.x.ndim - 1, e.x.ndim - 2]
+    v = e.op("Mul", e.op("Add", e.op("Mul", e.at, 1 / e.rms), 3.0), 20.0 if e.bad else 0.2)
+    sums = e.op("MatMul", e.op("Transpose", k, perm=swap), v, right=e.bad)
+    whole = e.op("Add", e.op("MatMul", k, e.op("ReduceSum", e.op("Transpose", k, perm=swap), e.const([-1], "i8"), keepdims=1)), 0.01)
+    e.need(np.abs(e.x).max() > 0)
+    return e.op("Mul", e.op("Div", e.op("MatMul", k, sums, right=e.bad), whole), e.rms / (20 if e.bad else 0.2))

@@ -482,8 +482,9 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
     const bool kept = lane->attribution.kept_count > 0;
     if (!lane->attribution.given || x->doctor->grade == ULP_GRADE_FINE ||
         x->doctor->grade == ULP_GRADE_NOT ||
-        (kept && !(lane->attribution.kept_output &&
-                   lane->attribution.kept_sqnr_db < ulp_doctor_tolerance(x))))
+        (kept && x->doctor->cause_count &&
+         !(lane->attribution.kept_output &&
+           lane->attribution.kept_sqnr_db < ulp_doctor_tolerance(x))))
         return;
     find_saturation(x);
     if (!kept)

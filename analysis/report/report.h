@@ -133,6 +133,9 @@ const struct ulp_audit_node *ulp_report_find_shows(const struct ulp_audit_lane *
                                                    const struct ulp_audit_node *cause);
 void ulp_report_shows(struct ulp_text *out, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause);
+/* ", by deciding otherwise": and by which constant, where it is no error of what is compared. */
+void ulp_report_turns(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_node *node);
 void ulp_report_decided(struct ulp_text *out, const struct ulp_audit_node *decided);
 void ulp_report_followed(struct ulp_text *out, const struct ulp_audit_node *outputs);
 /* hint.c: what to try next, a command as a shell takes it, and what that gives; empty: there is

@@ -295,7 +295,7 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_add(out, "more than ");
     add_explained(out, lane, output, what);
     if (decides)
-        ulp_text_add(out, ", by deciding otherwise");
+        ulp_report_turns(out, audit, cause);
     else if (!add_constant(out, lane, cause))
         add_causes(out, audit, lane, cause, magnified.at != NULL);
     ulp_report_iterations(out, cause);

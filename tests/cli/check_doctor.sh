@@ -413,6 +413,31 @@ fields said.json 'r["causes"][0]["node"] == "area" and "overflows where node 3 t
 expect 1 "kept once" "$program" doctor kept.onnx -i many.npz --for coreml-ane --task signal --no-plan -q --json said.json
 fields said.json '[word for word in r["next"].split() if word.endswith("=fp32")] == ["part=fp32", "sum=fp32"]' "kept once"
 
+# Where what overflows does no harm, there is a cause all the same; and a threshold that is rounded is what a comparison turns by.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+turn = np.random.RandomState(7)
+low = turn.uniform(0.1, 0.8, (64, 2))
+box, z = np.concatenate([low, low + turn.uniform(0.004, 0.01, (64, 2))], 1), turn.uniform(-2, 4, (64, 4))
+box[0], z[0] = (0.9, 0.9, 1 - 1e-6, 1 - 1e-6), 12
+np.savez("refined.npz", z=z.astype("f4"), d=(np.log(box / (1 - box)) - z).astype("f4"))
+nodes = [node("Sigmoid", "z", "p", "score"), node("Sub", "one p", "q", "rest"), node("Max", "q least", "m", "guard"), node("Div", "p m", "o", "odds"), node("Log", "o", "l", "logit"),
+         node("Add", "l d", "r", "refined"), node("Sigmoid", "r", "s", "place"), node("Mul", "s wide", "boxes", "pixels")]
+write_model("refined.onnx", nodes, {"z": z.shape, "d": z.shape}, ["boxes"], {"one": np.float32(1), "least": np.float32(1e-5), "wide": np.float32(640)}, opset=17)
+s, x = turn.choice(np.float32([0.296875, 0.30078125, 0.5]), (64, 1)), turn.uniform(1, 2, (64, 4)).astype("f4")
+np.savez("gate.npz", s=s, x=x)
+for name, limit in (("gate", 0.3003), ("gate_mended", 0.298828125)):
+    nodes = [node("Greater", "s limit", "g", "gate"), node("Where", "g x none", "y", "pick")]
+    write_model(f"{name}.onnx", nodes, {"s": s.shape, "x": x.shape}, ["y"], {"limit": np.float32(limit), "none": np.float32(0)}, opset=17)
+END
+expect 1 "no harm" "$program" doctor refined.onnx -i refined.npz -a fp16 --task detect --no-plan -q --json said.json
+fields said.json 'r["causes"][0]["node"] == "score" and "(Sub) subtracts nearly equal values" in r["causes"][0]["text"]' "no harm"
+expect 1 "a threshold" "$program" doctor gate.onnx -i gate.npz -a bf16 --task signal --no-plan -q --json said.json
+fields said.json 'r["causes"][0]["node"] == "gate" and "as constant limit that it compares with is rounded" in r["causes"][0]["text"]' "a threshold"
+expect 0 "a threshold, mended" "$program" doctor gate_mended.onnx -i gate.npz -a bf16 --task signal --no-plan -q
+
 expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
 expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
 expect 3 "no file" "$program" doctor none.onnx -i wide.npz
