@@ -317,8 +317,7 @@ static void add_courses(struct ulp_attributed *lane, const struct ulp_course *co
         any |= courses[g].any;
         /* with weights it is not 1: who gives them knows the whole */
         if (courses[g].any && lane->nonfinite && !courses[g].attributor->weights &&
-            !(fabs(1 - courses[g].inputs - sum_nodes(&courses[g], false)) <=
-              ULP_ATTRIBUTION_WHOLE))
+            !(fabs(1 - courses[g].inputs - sum_nodes(&courses[g], false)) <= ULP_ATTRIBUTION_WHOLE))
             lane->reason = ulp_attribution_nonfinite;
     }
     if (!any)

@@ -17,17 +17,21 @@
 /* And so many times at each of many nodes. */
 #define SOMEWHAT 2
 /* So many bits are lost where that node is named before those that round. */
-#define LEADS 64
+#define LEADING 64
 /* From this share on a node that rounds is named by itself. */
 #define ALONE 0.5
+#define SOME 0.2
 enum { SEVERAL = 3, SINGLE = 24 }; /* bits of FP32's precision */
 
 static const struct row {
     const char *operators, *said, *mends;
+    bool leads;
 } rows[] = {
-#define MAGNIFY(operators, said, mends) {operators, said, mends},
+#define LEADS(operators, said, mends) {operators, said, mends, true},
+#define MAGNIFY(operators, said, mends) {operators, said, mends, false},
 #include "analysis/report/magnify.def"
 #undef MAGNIFY
+#undef LEADS
 };
 
 static const struct row *find_row(const struct ulp_audit_node *node)
@@ -94,8 +98,9 @@ bool ulp_report_magnifier(const struct ulp_audit *audit, const struct ulp_audit_
     free(behind);
     out->in_all = cause->condition;
     out->grows = ulp_report_grows(cause) > MAGNIFIES;
-    out->leads =
-        out->at && out->times >= LEADS && cause->share < ALONE && out->at->passes > cause->share;
+    /* where a function of a large value magnifies, what rounded that value is, if it makes some */
+    out->leads = out->at && out->times >= LEADING && out->at->passes > cause->share &&
+                 cause->share < (find_row(out->at)->leads ? ALONE : SOME);
     return out->at != NULL;
 }
 
