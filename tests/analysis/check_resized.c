@@ -19,7 +19,6 @@ struct held {
 static void hold(struct held *h, const char *text, const int64_t dims[2])
 {
     struct ulp_tensor x;
-    struct ulp_program *program;
     *h = (struct held){.model = onnx_text_load(18, text), .lane = test_arithmetic("mpfr:128")};
     ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &why));
     for (size_t i = 0; i < x.count; i++)
@@ -31,10 +30,7 @@ static void hold(struct held *h, const char *text, const int64_t dims[2])
                                      .samples = &h->sample,
                                      .sample_count = 1,
                                      .thread_count = 1};
-    const struct ulp_program_options options = {.inputs = &h->inputs};
-    ck_ok(ulp_program_create(h->model, &h->lane, 1, &options, &program, &why));
-    ck_ok(ulp_program_run(program, &h->inputs, NULL, NULL, 0, &h->outputs, NULL, &why));
-    ulp_program_free(program);
+    h->outputs = test_outputs(h->model, &h->inputs, "mpfr:128");
     ck_ok(ulp_resized_find(&h->given, &h->resized, &why));
 }
 

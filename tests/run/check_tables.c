@@ -19,7 +19,8 @@ static void expect_equal(const struct ulp_tensor_set *outputs, const char *a, co
  * lane lowers it. The values are beyond formats, between their numbers, below their least, and none
  * at all; the rows in turn from the end and from the beginning. */
 static const char *const gathers =
-    "(float one, int64[2,3] i) => (float[2,3,5] y, float[2,3,5] z, float[4,6] v, float[4,6] u,"
+    "(float[] one = {1}, int64[2,3] i = {3, -1, 0, -4, 2, 1}) => (float[2,3,5] y, float[2,3,5] z, "
+    "float[4,6] v, float[4,6] u,"
     " float16[6,5] a, float16[6,5] b)\n"
     "<float[4,5] w = {1, 1.0001, 70000, -1e6, 3.4e38, 1e-9, -1e-7, 6e-8, 0, -0.0, inf, 1.5e-45,"
     " 65519, 65520, 449, 0.3, 0.1, -57344.5, 2049, 1e-40}, float16[4,5] h = {1, 3, 5, 7, 9...},"
@@ -41,16 +42,9 @@ TEST(chosen_rows_are_those_of_the_lowered_table)
                                         "fp8-e4m3",
                                         "model"};
     enum { LANES = sizeof names / sizeof *names };
-    scoped_model *model = onnx_text_load(17, gathers);
-    struct ulp_tensor_set inputs = {0}, outputs[LANES] = {0};
-    struct ulp_tensor tensor;
-    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &why));
-    *(float *)tensor.data = 1;
-    ck_ok(ulp_tensor_set_add(&inputs, "one", &tensor, &why));
-    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 2,
-                            (const int64_t[]){2, 3}, &why));
-    memcpy(tensor.data, (const int64_t[]){3, -1, 0, -4, 2, 1}, 6 * sizeof(int64_t));
-    ck_ok(ulp_tensor_set_add(&inputs, "i", &tensor, &why));
+    scoped_tensor_set inputs = {0};
+    struct ulp_tensor_set outputs[LANES] = {0};
+    scoped_model *model = onnx_text_given(17, gathers, &inputs, NULL);
     scoped_program *program = test_plan_names(model, &inputs, names, LANES);
     ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, outputs, NULL, &why));
     for (size_t l = 0; l < LANES; l++) {
@@ -59,7 +53,6 @@ TEST(chosen_rows_are_those_of_the_lowered_table)
         expect_equal(&outputs[l], "a", "b", names[l]);
         ulp_tensor_set_free(&outputs[l]);
     }
-    ulp_tensor_set_free(&inputs);
 }
 
 /* Nor is there a copy of it: in 128 bits 200,000 elements would take 6.4 MB. */
