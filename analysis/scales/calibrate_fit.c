@@ -6,12 +6,13 @@
 #include "base/error.h"
 #include "base/machine/thread.h"
 #include "kernels/operand/scaled_fit.h"
+#include "number/function/math.h"
 #include "run/program/program.h"
 
 /* Lines longer than a kernel of 3 x 3 has of 256 channels stay as they are: their pairs take
  * hundreds of megabytes. Of a product in one sample so many rows are looked at as take this many
- * multiply-adds. */
-enum { K_MOST = 2304 };
+ * multiply-adds, and of all samples about so many for each weight of a line, which settle it. */
+enum { K_MOST = 2304, ROWS_EACH = 512 };
 #define PAIRS_MOST 0x1p27
 
 /* A weight of one node. */
@@ -26,7 +27,7 @@ struct ulp_fit {
         double *gram;
     } * groups;
     size_t group_count, group_capacity;
-    bool several; /* the node sums it in several ways */
+    bool several; /* the node sums it in several ways, or several matrices of it */
 };
 
 static const struct ulp_factor *side_of(const struct ulp_contraction *problem, int side)
@@ -108,11 +109,13 @@ static enum ulp_status find_gram(struct ulp_calibrating *c, struct ulp_fit *fit,
 
 /* Rows of the values, as far apart as leaves few enough; room: k doubles. */
 static void add_rows(double *gram, const struct ulp_contraction *problem, int side, size_t batch,
-                     double *room)
+                     size_t samples, double *room)
 {
     const struct ulp_factor *values = side_of(problem, !side);
     const size_t k = problem->k, rows = lines_of(problem, !side),
-                 most = (size_t)(PAIRS_MOST / ((double)k * (double)k)) + 1,
+                 most = (size_t)ulp_math_min(PAIRS_MOST / ((double)k * (double)k),
+                                             ROWS_EACH * (double)k / (double)samples) +
+                        1,
                  step = (rows + most - 1) / most;
     const int64_t base = values->batch_offset ? values->batch_offset[batch] : 0;
     for (size_t row = 0; row < rows; row += step) {
@@ -149,9 +152,12 @@ enum ulp_status ulp_calibrate_weight(void *calibrating, const char *node, const 
     if (!c->fit_room)
         ULP_TAKE(c->fit_room, c->memory, K_MOST, error);
     room = c->fit_room;
-    for (size_t batch = 0; batch < problem->batch_count; batch++) {
+    /* of matrices side by side a file has one scale for a column of all */
+    for (size_t batch = 1; offsets && !problem->is_cudnn && batch < problem->batch_count; batch++)
+        fit->several |= offsets[batch] != offsets[0];
+    for (size_t batch = 0; batch < problem->batch_count && !fit->several; batch++) {
         ULP_TRY(find_gram(c, fit, offsets ? offsets[batch] : 0, &gram, error));
-        add_rows(gram, problem, side, batch, room);
+        add_rows(gram, problem, side, batch, c->samples->count, room);
     }
     return ULP_OK;
 }
