@@ -11,15 +11,6 @@ const char *ulp_engine_type_word(enum ulp_type type)
     return name ? name : "-";
 }
 
-/* "Cas" of 8.6 to early 10, "Cast" later: a token begins in a capital letter. What is compiled as
- * it runs (runtime_fusion) has no kernel's name, but one of its own. */
-bool ulp_layer_casts(const struct ulp_engine_map_layer *layer)
-{
-    const struct ulp_engine_layer *row = layer->layer;
-    const char *made = *row->kernel ? row->kernel : row->name;
-    return strncmp(made, "__myl_", 6) == 0 && strstr(made, "Cas");
-}
-
 static bool is_binding(const struct ulp_engine *engine, const char *name)
 {
     for (size_t b = 0; b < engine->binding_count; b++)
@@ -40,7 +31,8 @@ static bool binds_half(const struct ulp_engine *engine)
     return false;
 }
 
-const char *ulp_engine_false_claim(const struct ulp_engine_map *built)
+/* Why the engine passes for FP16, in words; NULL: it does not, or it multiplies in FP16. */
+static const char *find_false_claim(const struct ulp_engine_map *built)
 {
     const char *slash = strrchr(built->engine->path, '/'),
                *name = slash ? slash + 1 : built->engine->path;
@@ -110,7 +102,7 @@ static void add_accumulators(struct ulp_text *out, const struct ulp_engine_map *
 
 void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out)
 {
-    const char *claim = ulp_engine_false_claim(built);
+    const char *claim = find_false_claim(built);
     const size_t computed = built->node_count - built->kinds[ULP_BUILT_CONSTANT];
     if (built->kinds[ULP_BUILT_LOST] * 2 > computed) {
         ulp_text_add(out,

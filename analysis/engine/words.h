@@ -7,10 +7,6 @@
 
 /* "fp16"; "-": not told. */
 const char *ulp_engine_type_word(enum ulp_type type);
-/* Does a generated kernel have a Cast among its steps, by its name? */
-bool ulp_layer_casts(const struct ulp_engine_map_layer *layer);
-/* Why the engine passes for FP16, in words; NULL: it does not, or it multiplies in FP16. */
-const char *ulp_engine_false_claim(const struct ulp_engine_map *built);
 /* "1 of 3 constraints were obeyed, 2 not obeyed. "; were all? */
 bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes);
 /* The verdict and what was wished, what was read, and how to go on. */

@@ -144,25 +144,16 @@ void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value
             difference[i] = value->nearest[i] - base->nearest[i];
 }
 
-void ulp_difference_read(double *difference, double *value_out, double *base_out,
-                         const struct ulp_tensor *value, const struct ulp_tensor *base,
-                         size_t first, size_t count)
-{
-    struct ulp_metrics_side sides[2];
-    ulp_side_open(&sides[0], value, first, count);
-    ulp_side_open(&sides[1], base, first, count);
-    memcpy(value_out, sides[0].nearest, count * sizeof *value_out);
-    memcpy(base_out, sides[1].nearest, count * sizeof *base_out);
-    ulp_sides_subtract(difference, &sides[0], &sides[1]);
-}
-
 bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
     const size_t end = ulp_size_min(ulp_size_min(a->count, b->count), BEGIN_COUNT);
     for (size_t first = 0, count; first < end; first += count) {
-        double difference[ULP_METRICS_STRIP], values[2][ULP_METRICS_STRIP];
+        double difference[ULP_METRICS_STRIP];
+        struct ulp_metrics_side sides[2];
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        ulp_difference_read(difference, values[0], values[1], a, b, first, count);
+        ulp_side_open(&sides[0], a, first, count);
+        ulp_side_open(&sides[1], b, first, count);
+        ulp_sides_subtract(difference, &sides[0], &sides[1]);
         for (size_t i = 0; i < count; i++)
             if (difference[i] != 0)
                 return false;

@@ -6,14 +6,9 @@
 
 #include "analysis/measure/metrics_strip.h"
 
-/* Elements from `first` on, `count` of them, at most ULP_METRICS_STRIP: both tensors' as the
- * nearest doubles, and value less base: NAN where one is not finite and one of the tensors is wide.
- */
-void ulp_difference_read(double *difference, double *value_out, double *base_out,
-                         const struct ulp_tensor *value, const struct ulp_tensor *base,
-                         size_t first, size_t count);
-/* The same in two steps, for a tensor that has several others to be compared with: elements from
- * `first` on, and value less base of the same elements of two tensors. */
+/* In two steps, for a tensor that has several others to be compared with: elements from `first` on,
+ * `count` of them, at most ULP_METRICS_STRIP, as the nearest doubles; and value less base of the
+ * same elements of two tensors: NAN where one is not finite and one of the tensors is wide. */
 void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
                    size_t count);
 void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value,

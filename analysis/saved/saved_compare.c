@@ -33,26 +33,6 @@ static enum ulp_crossing_kind judge_figures(const struct ulp_audit_output *outpu
                                                              : kind;
 }
 
-const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output)
-{
-    const struct ulp_metrics *entire = output ? &output->entire : NULL;
-    if (!entire)
-        snprintf(text, 32, "not there");
-    else if (entire->diverged)
-        snprintf(text, 32, "diverged");
-    else if (entire->nonfinite)
-        snprintf(text, 32, "%zu not finite", entire->nonfinite);
-    else if (ulp_metrics_exact(entire))
-        snprintf(text, 32, "equal");
-    else if (isnan(entire->rms))
-        snprintf(text, 32, "%s", ulp_judge_name(judge_figures(output)));
-    else if (isfinite(entire->sqnr_db))
-        snprintf(text, 32, "%.1f dB", ulp_tenths(entire->sqnr_db));
-    else
-        snprintf(text, 32, "%.2g rms", entire->rms);
-    return text;
-}
-
 void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
                          struct ulp_text *out)
 {

@@ -48,8 +48,6 @@ enum ulp_status ulp_saved_find_changes(struct ulp_saved *before, struct ulp_save
 /* "worse at 1 of 2 outputs"; red, off: around what is worse */
 void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
                          struct ulp_text *out);
-/* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
-const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output);
 
 /* diff_forms.c; the document: NULL: out of memory */
 json_t *ulp_changed_document(const struct ulp_changed *changed);

@@ -142,17 +142,6 @@ void ulp_quoted_add(struct ulp_text *out, const char *text)
             ulp_text_put(out, text, 1);
 }
 
-const char *ulp_command_comment(const char *command)
-{
-    bool quoted = false;
-    for (const char *at = command; *at; at++) {
-        if (!quoted && strncmp(at, " # ", 3) == 0)
-            return at;
-        quoted ^= *at == '\'';
-    }
-    return NULL;
-}
-
 /* ---- headlines ---- */
 
 enum { WHAT, BESIDE, WHY, TODO, LINES };

@@ -37,9 +37,6 @@ void ulp_quoted_add(struct ulp_text *out, const char *text);
 void ulp_word_add(struct ulp_text *out, const char *word);
 /* "ulpscope command arguments", whole: what a result proposes to run. */
 void ulp_command_add(struct ulp_text *out, const char *command, const char *arguments);
-/* Where the comment of a command begins (" # y is at 58.1 dB then"), outside quotes; NULL: it has
- * none. */
-const char *ulp_command_comment(const char *command);
 /* The model and its inputs as a command that judges names them: "model.onnx -i inputs.npz". NULL:
  * out of memory. */
 char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model);

@@ -155,8 +155,6 @@ TEST(rtx)
     ck_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &why));
     ck_assert_int_eq(subject.built.layers[0].by, ULP_MAPPED_METADATA);
     ck_assert(!subject.built.layers[0].product && !subject.built.layers[1].product);
-    ck_assert(!ulp_layer_casts(&subject.built.layers[0]));
-    ck_assert(ulp_layer_casts(&subject.built.layers[1]));
     ck_assert(subject.built.layers[2].product && subject.built.layers[3].product);
     ck_assert_uint_eq(subject.built.products, 2);
     ck_assert_ptr_eq(layer_of(&subject, ADD), &subject.built.layers[2]);
