@@ -103,7 +103,8 @@ struct ulp_cause {
     char *arithmetic; /* of FORMAT */
     char *todo;       /* of NODE, what to do about it; NULL: nothing more is known */
     size_t node_count;
-    char **nodes; /* of NODE, in graph order; the last computes the first unexplained tensor */
+    char **nodes; /* of NODE, in graph order: those read otherwise where todo says so, else the last
+                   * computes the first unexplained tensor */
 };
 
 /* A usual mistake in preparing an input, run and judged as if it had been recorded. */

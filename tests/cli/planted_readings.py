@@ -88,6 +88,11 @@ def cases():
            "product", "scaled by 1 / sqrt(k)")
     halves = [*image()[:2], node("Split", "a", "l r", axis=1), node("Conv", "r mid.w", "m", **CONV), node("Add", "r m", "t", "shortcut"), node("Concat", "t l", "b", axis=1), image()[-1]]
     wrong = [*halves[:4], node("Add", "l m", "t", "shortcut"), *halves[5:]]
+    gelu = [*image()[:2], node("Div", "a root", "z"), node("Erf", "z", "e", "erf"), node("Add", "e one", "f"), node("Mul", "a f", "g"), node("Mul", "g half", "b"), image()[-1]]
+    tanh = [*image()[:2], node("Mul", "a a", "q"), node("Mul", "q cubic", "r"), node("Add", "r one", "t"), node("Mul", "a t", "u"), node("Mul", "u linear", "z"),
+            node("Tanh", "z", "e"), *gelu[4:]]
+    numbers = {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5), "cubic": np.float32(0.044715), "linear": np.float32((2 / np.pi) ** 0.5)}
+    yield "gelu", gelu, {**convs, **numbers}, picture, tanh, {}, {}, "erf", "by the approximation of Gelu by tanh"
     yield "another half", halves, {**convs, "mid.w": drawn(3, 3, 3, 3)}, picture, wrong, {}, {}, "shortcut", "with 'l' in place of its input 'r'"
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
 

@@ -51,6 +51,7 @@ struct trying {
     struct ulp_comparing *comparing;
     size_t file, tensor, tried, tried_max;
     const bool *suspects;             /* by node */
+    bool *read;                       /* those that the last model reads otherwise */
     const unsigned long long *places; /* by node */
     const struct ulp_suspects *all;
     struct ulp_arithmetic arithmetic;
@@ -89,6 +90,7 @@ static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
             suspects[n] = strcmp(trying->all->nodes[s], graph->nodes[n].name) == 0;
         places[n] = suspects[n] ? find_place(graph, &graph->nodes[n]) : 0;
     }
+    ULP_TAKE(trying->read, trying->comparing->arena, graph->node_count + 1, error);
     trying->places = places;
     trying->suspects = suspects;
     const double runs = COST_MAX / (trying->comparing->program->main->cost + 1);
@@ -139,9 +141,11 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
     const struct ulp_graph *graph = graph_of(trying);
     ULP_TRY(ulp_reread_open(trying->comparing->program, out, error));
     trial->changed = 0;
+    memset(trying->read, 0, graph->node_count * sizeof *trying->read);
     if (!trial->reading && !trial->input) {
         trial->changed = 1;
         trial->first = trial->only;
+        trying->read[trial->only] = true;
         ULP_TRY(ulp_reread_wire(out, trial->only, trial->wired, trial->value, error));
     }
     for (size_t n = graph->node_count; n-- > 0 && trial->reading;) {
@@ -150,6 +154,7 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
             continue;
         ULP_TRY(ulp_reread_node(out, n, trial->reading->change, &changed, error));
         trial->changed += changed;
+        trying->read[n] = changed;
         trial->first = changed ? n : trial->first;
     }
     out->model.graph = &out->graph;
@@ -358,9 +363,15 @@ static enum ulp_status tell(struct trying *trying, bool sure, struct ulp_cause *
     ULP_TRY(ulp_cause_set(trying->comparing, cause, ULP_CAUSE_NODE, &text, NULL, error));
     cause->todo = todo.failed ? NULL : ulp_comparing_text(trying->comparing, todo.data);
     ulp_text_free(&todo);
-    ULP_TAKE(cause->nodes, trying->comparing->out->memory, 1, error);
-    cause->nodes[cause->node_count++] = ulp_comparing_text(trying->comparing, node->name);
-    return ulp_taken(cause->todo && cause->nodes[0], error);
+    ULP_TAKE(cause->nodes, trying->comparing->out->memory, trying->best.changed, error);
+    bool whole = cause->todo;
+    for (size_t n = 0; n < graph_of(trying)->node_count; n++)
+        if (trying->read[n]) {
+            char *name = ulp_comparing_text(trying->comparing, graph_of(trying)->nodes[n].name);
+            cause->nodes[cause->node_count++] = name;
+            whole = whole && name;
+        }
+    return ulp_taken(whole, error);
 }
 
 /* Is the best one so good that it can be told? */

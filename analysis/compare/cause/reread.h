@@ -23,6 +23,38 @@ enum ulp_status ulp_reread_node(struct ulp_reread *reread, size_t n, const char 
 enum ulp_status ulp_reread_wire(struct ulp_reread *reread, size_t n, size_t input, int value,
                                 struct ulp_error *error);
 
+/* reread_part.c */
+struct ulp_value *ulp_reread_add_value(struct ulp_reread *reread, const char *like);
+const struct ulp_tensor *ulp_reread_constant(const struct ulp_reread *reread,
+                                             const struct ulp_node *node, size_t input);
+enum ulp_status ulp_reread_set_input(struct ulp_reread *reread, struct ulp_node *node, size_t input,
+                                     int value, struct ulp_error *error);
+enum ulp_status ulp_reread_set_constant(struct ulp_reread *reread, struct ulp_node *node,
+                                        size_t input, struct ulp_tensor *tensor,
+                                        struct ulp_error *error);
+enum ulp_status ulp_reread_make_constant(struct ulp_reread *reread, const struct ulp_tensor *like,
+                                         int rank, const int64_t *dims, struct ulp_tensor *out,
+                                         double **numbers, struct ulp_error *error);
+enum ulp_status ulp_reread_fill_constant(struct ulp_reread *reread, struct ulp_node *node,
+                                         size_t input, struct ulp_tensor *tensor,
+                                         const double *numbers, struct ulp_error *error);
+enum ulp_status ulp_reread_set_attribute(struct ulp_reread *reread, struct ulp_node *node,
+                                         const struct ulp_attribute *attribute,
+                                         struct ulp_error *error);
+enum ulp_status ulp_reread_set_ints(struct ulp_reread *reread, struct ulp_node *node,
+                                    const char *name, const int64_t *values, size_t count,
+                                    struct ulp_error *error);
+enum ulp_status ulp_reread_set_int(struct ulp_reread *reread, struct ulp_node *node,
+                                   const char *name, int64_t i, struct ulp_error *error);
+
+/* reread_pads.c: of an input, or of the result (-1); NULL: it is not known. */
+const struct ulp_tensor *ulp_reread_shape(const struct ulp_reread *reread,
+                                          const struct ulp_node *node, int input);
+/* Padding that follows from the shapes: of ceil_mode, whose places beyond the end count, or SAME.
+ */
+enum ulp_status ulp_reread_pads(struct ulp_reread *reread, struct ulp_node *node,
+                                const char *change, bool *changed, struct ulp_error *error);
+
 /* reread_map.c: element i of a constant by the map of that name; NULL: there is none, or it changes
  * nothing that such a constant is read for. */
 typedef double (*ulp_reread_map)(const struct ulp_tensor *from, size_t i);
