@@ -11,10 +11,9 @@
 #include "base/text/text.h"
 #include "tensor/tensor.h"
 
-/* A reading must leave no more of the error than this, with all that was recorded explained, ... */
+/* Worth to be judged: a reading that leaves no more of the error than this. It is told where all
+ * that was recorded is explained by it; of hundreds one comes near by chance. */
 #define CLOSER 0.2
-/* ... or than this. */
-#define MUCH_CLOSER 0.01
 /* Runs: as many as such a cost of all allows, estimated as a step's is, within these. */
 #define COST_MAX 2e10
 #define TRIED_MIN 48
@@ -326,24 +325,23 @@ static void say_reading(const struct trying *trying, struct ulp_text *text)
         ulp_text_add(text, "with %s", reading->change);
 }
 
-static enum ulp_status tell_input(struct trying *trying, bool sure, struct ulp_cause *cause,
+static enum ulp_status tell_input(struct trying *trying, struct ulp_cause *cause,
                                   struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    ulp_text_show(&text, "the input '%s' was %s in place of what was given: with that %s.",
-                  trying->best.input, counted_words[trying->best.counted],
-                  sure ? "everything that was recorded is explained"
-                       : "the outputs are near, though not all explained");
+    ulp_text_show(&text,
+                  "the input '%s' was %s in place of what was given: with that everything that was "
+                  "recorded is explained.",
+                  trying->best.input, counted_words[trying->best.counted]);
     return ulp_cause_set(trying->comparing, cause, ULP_CAUSE_PREPROCESSING, &text,
                          trying->best.input, error);
 }
 
-static enum ulp_status tell(struct trying *trying, bool sure, struct ulp_cause *cause,
-                            struct ulp_error *error)
+static enum ulp_status tell(struct trying *trying, struct ulp_cause *cause, struct ulp_error *error)
 {
     struct ulp_text text = {0}, todo = {0};
     if (trying->best.input)
-        return tell_input(trying, sure, cause, error);
+        return tell_input(trying, cause, error);
     const struct ulp_node *node = &graph_of(trying)->nodes[trying->best.first];
     const bool attribute = trying->best.reading && *trying->best.reading->change != '@';
     ulp_text_show(&text, "node %s (%s)", node->name, node->op_type);
@@ -352,9 +350,7 @@ static enum ulp_status tell(struct trying *trying, bool sure, struct ulp_cause *
                      trying->best.place ? "at like places" : "of its kind");
     ulp_text_add(&text, " %s computed ", trying->best.changed > 1 ? "were" : "was");
     say_reading(trying, &text);
-    ulp_text_add(&text, ": with that %s.",
-                 sure ? "everything that was recorded is explained"
-                      : "it is near, though not explained, so more differs");
+    ulp_text_add(&text, ": with that everything that was recorded is explained.");
     ulp_text_show(&todo,
                   "where the recording is right, %s %s; where the graph is, mend it in the "
                   "runtime or write the node in other operators there",
@@ -387,7 +383,7 @@ static enum ulp_status tell_best(struct trying *trying, struct ulp_cause *cause,
     if (!(left <= CLOSER))
         return ULP_OK;
     ULP_TRY(verify(trying, &sure, error));
-    return sure || left <= MUCH_CLOSER ? tell(trying, sure, cause, error) : ULP_OK;
+    return sure ? tell(trying, cause, error) : ULP_OK;
 }
 
 enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file, size_t tensor,
