@@ -216,10 +216,6 @@ static enum ulp_status set_last_uses(struct ulp_program *program, struct ulp_blo
 
 /* ---- costs ---- */
 
-/* An element that is made, measured and kept takes as long as so many products: with it times go as
- * costs within 7 % of a run in an audit of ultraface_rfb_320 (17 % without), 2 % of nanogpt. */
-#define ELEMENT_COST 200
-
 /* Products of one sum. Where the second factor is a matrix its columns are the sums, where it is a
  * convolution's its first axis gives the output's channels. Else (batches of matrices, gates) what
  * its axes are is not known here: m k values and k n values give m n sums. */
@@ -254,10 +250,10 @@ static double estimate_node(const struct ulp_block *block, const struct ulp_step
         second++;
     if (step->bound.op->work != ULP_WORK_CONTRACTION || second >= step->own_input_count ||
         step->inputs[0] < 0 || step->inputs[second] < 0 || step->outputs[0] < 0)
-        return elements * ELEMENT_COST;
-    return elements * (ELEMENT_COST + estimate_sum(shape_of(block, step->inputs[0]),
-                                                   shape_of(block, step->inputs[second]),
-                                                   &block->slots[step->outputs[0]].shape));
+        return elements;
+    return elements * (1 + estimate_sum(shape_of(block, step->inputs[0]),
+                                        shape_of(block, step->inputs[second]),
+                                        &block->slots[step->outputs[0]].shape));
 }
 
 /* How often a body will run, as far as compiling knows; at least once. */
