@@ -140,9 +140,11 @@ static void join_kernels(struct ulp_kernels *kernels, int a, int b)
 /* Attention of several heads is one kernel of TensorRT's, where a head fits its tiles. */
 static bool is_attention(const struct ulp_kernels *kernels, const struct ulp_idiom *idiom)
 {
+    if (idiom->kind != ULP_IDIOM_ATTENTION)
+        return false; /* its holes are others */
     const struct ulp_tensor *q = &kernels->block->slots[idiom->holes[ULP_IDIOM_Q]].shape;
     const int64_t head = q->rank >= 3 ? q->dims[q->rank - 1] : 0;
-    return idiom->kind == ULP_IDIOM_ATTENTION && head > HEAD_SMALL && head <= HEAD_LARGE &&
+    return head > HEAD_SMALL && head <= HEAD_LARGE &&
            (int64_t)q->count > head * q->dims[q->rank - 2];
 }
 
