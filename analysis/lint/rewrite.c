@@ -27,12 +27,24 @@ static bool scales_late(struct ulp_terms *r)
            (scale->rank == 0 || (scale->rank == 1 && ((a && a->rank >= 2) || (b && b->rank >= 2))));
 }
 
+/* Is every element, or the magnitude of each, above zero? */
+static bool is_above_zero(const struct ulp_tensor *constant, bool magnitude)
+{
+    for (size_t i = 0; i < constant->count; i++) {
+        const double x = ulp_tensor_get(constant, i);
+        if (!((magnitude ? fabs(x) : x) > 0))
+            return false;
+    }
+    return true;
+}
+
 /* Of constant weights: one scale, or one for each column. */
 static bool scales_weights(struct ulp_terms *r)
 {
     const struct ulp_tensor *k = ulp_term_constant(r, "k"), *w = ulp_term_constant(r, "w");
     return w && w->rank == 2 && !ulp_term_constant(r, "a") && k->rank <= 1 &&
-           (k->count == 1 || k->count == (size_t)w->dims[1]);
+           (k->count == 1 || k->count == (size_t)w->dims[1]) &&
+           (ulp_lint_is(r->root, "Mul") || is_above_zero(k, true));
 }
 
 /* One divisor for each row of the product. */
@@ -114,6 +126,17 @@ static bool constant_axis(struct ulp_terms *r)
     return ulp_term_axes(ulp_term_node(r, "r"), axes, &count) && count == 1;
 }
 
+/* A bound that has a logarithm. */
+static bool bounded(struct ulp_terms *r)
+{
+    return is_above_zero(ulp_term_constant(r, "k"), false);
+}
+
+static bool bounded_scan(struct ulp_terms *r)
+{
+    return bounded(r) && constant_axis(r);
+}
+
 /* Targets whose arithmetics fold it by themselves (batchnorm=folded). */
 #define FOLDING                                                                   \
     (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11 | ULP_TARGET_TRT_RTX | \
@@ -146,14 +169,15 @@ static bool is_apart(struct ulp_terms *r)
     return is;
 }
 
-/* A zero point beyond the whole numbers that FP16 holds, of integers that INT32 holds. */
+/* A zero point beyond the whole numbers that FP16 holds, of integers whose differences from it an
+ * integer type holds. */
 static bool is_large_zero(struct ulp_terms *r)
 {
     const struct ulp_lint_graph *graph = r->root.graph;
     const enum ulp_type from = ulp_lint_type(graph, ulp_term_value(r, "q"));
     const struct ulp_tensor *zero = ulp_term_constant(r, "kzero");
-    return ulp_lint_is_whole(zero) && largest(zero) >= 2048 && from != ULP_TYPE_INT64 &&
-           ulp_lint_is_integer(from) &&
+    return ulp_lint_is_whole(zero) && largest(zero) >= 2048 && largest(zero) < 0x1p30 &&
+           from != ULP_TYPE_INT64 && ulp_lint_is_integer(from) &&
            ulp_type_is_float(ulp_lint_type(graph, ulp_lint_output(r->root, 0)));
 }
 

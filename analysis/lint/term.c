@@ -90,12 +90,22 @@ static int find_kind(const char *op)
 
 static bool match_value(struct ulp_terms *r, int value, int index);
 
+/* Has a constant of one element more dimensions than the value that it is computed with? */
+static bool adds_dimensions(const struct ulp_terms *r, int constant, int value)
+{
+    const struct ulp_tensor *shape = ulp_lint_shape_of(&r->p->lint, 0, r->root.graph, value);
+    return ulp_lint_constant(r->root.graph, constant)->rank > (shape ? shape->rank : 1);
+}
+
 static bool match_arguments(struct ulp_terms *r, struct ulp_lint_place place,
                             const struct ulp_term *term, bool swapped)
 {
     for (int i = 0; i < term->count; i++) {
         const size_t from = (size_t)(swapped ? 1 - i : i);
-        if (!match_value(r, ulp_lint_input(place, from), term->arguments[i]))
+        const int value = ulp_lint_input(place, from);
+        if (!match_value(r, value, term->arguments[i]) ||
+            (r->terms[term->arguments[i]].kind == ULP_TERM_NUMBER &&
+             adds_dimensions(r, value, ulp_lint_input(place, 1 - from))))
             return false;
     }
     return true;
@@ -377,9 +387,16 @@ static struct ulp_edit_input normed(struct ulp_terms *r, struct ulp_edit_input i
     return (struct ulp_edit_input){.kind = ULP_EDIT_TENSOR, .tensor = to};
 }
 
+/* Integers that hold every difference from a constant below 2^30. */
+static enum ulp_type find_wider(const struct ulp_terms *r)
+{
+    return ulp_lint_type(r->root.graph, ulp_term_value(r, "q")) == ULP_TYPE_INT32 ? ULP_TYPE_INT64
+                                                                                  : ULP_TYPE_INT32;
+}
+
 static struct ulp_edit_input call(struct ulp_terms *r, const char *name, struct ulp_edit_input in)
 {
-    return strcmp(name, "whole") == 0    ? ulp_build_whole(&r->building, ULP_TYPE_INT32,
+    return strcmp(name, "whole") == 0    ? ulp_build_whole(&r->building, find_wider(r),
                                                            ulp_lint_constant(r->root.graph, in.number))
            : strcmp(name, "flat") == 0   ? flat(r, in)
            : strcmp(name, "turned") == 0 ? turned(r, in)
@@ -406,8 +423,8 @@ static void give_attributes(struct ulp_terms *r, struct ulp_edit_part *part, con
     if (ulp_is_word("type", given))
         ulp_build_attribute(part, "to", ULP_ATTRIBUTE_INT)->i =
             ulp_lint_type(r->root.graph, ulp_lint_output(r->root, 0));
-    if (ulp_is_word("int32", given))
-        ulp_build_attribute(part, "to", ULP_ATTRIBUTE_INT)->i = ULP_TYPE_INT32;
+    if (ulp_is_word("wider", given))
+        ulp_build_attribute(part, "to", ULP_ATTRIBUTE_INT)->i = find_wider(r);
     if (ulp_is_word("tanh", given))
         ulp_build_attribute(part, "approximate", ULP_ATTRIBUTE_STRING)->s = "tanh";
 }
