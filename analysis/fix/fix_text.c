@@ -7,11 +7,19 @@
 #include "analysis/search/search_tf32.h"
 #include "analysis/writing/first_screen.h"
 
+static bool keeps_all(const struct ulp_fix *fix)
+{
+    return fix->kept_count && fix->kept_count == fix->node_count;
+}
+
 static void add_done(struct ulp_text *out, const struct ulp_fix *fix)
 {
     if (fix->made_count)
         ulp_text_add(out, "%zu edit%s", fix->made_count, fix->made_count == 1 ? "" : "s");
-    if (fix->kept_count)
+    if (keeps_all(fix))
+        ulp_text_add(out, "%sall %zu nodes in FP32", fix->made_count ? " and " : "",
+                     fix->node_count);
+    else if (fix->kept_count)
         ulp_text_add(out, "%s%zu of %zu nodes in FP32", fix->made_count ? " and " : "",
                      fix->kept_count, fix->node_count);
     if (!fix->made_count && !fix->kept_count)
@@ -35,6 +43,7 @@ static const char *open_with(const struct ulp_fix *fix, bool nothing)
     return !fix->met                                                    ? "not fixed:"
            : grade == ULP_GRADE_BROKEN || grade == ULP_GRADE_BORDERLINE ? "as good as asked for:"
            : nothing                                                    ? "nothing to fix:"
+           : keeps_all(fix)                                             ? "only FP32 holds:"
                                                                         : "fixed:";
 }
 
@@ -128,6 +137,9 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
     if (fix->made_count || fix->plan) {
         ulp_text_show(&head->what, ", and is %s with ", ulp_grade_name(after->grade));
         add_done(&head->what, fix);
+        if (after->grade == ULP_GRADE_FINE && after->ratio <= 1 && fix->plan && !fix->plan->met)
+            ulp_text_add(&head->what,
+                         " as the sample rounds, not in enough draws of other roundings");
         ulp_text_show(&head->why, "; now %s", after->text);
     }
     ulp_headline_drawn(head, fix->drawn);
@@ -141,10 +153,12 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
     }
     const char *forbids =
         fix->plan && ulp_tf32_is_forbidden(fix->plan) ? fix->plan->tf32_forbidden_by : NULL;
-    if (fix->path)
+    if (fix->path && fix->kept_count && !fix->types)
+        ulp_text_show(&head->todo, "run %s in FP32%s%s", fix->path,
+                      forbids ? ", and forbid TF32 by " : "", forbids ? forbids : "");
+    else if (fix->path)
         ulp_text_show(&head->todo, "use %s", fix->path);
-    else if (fix->kept_count && fix->kept_count == fix->node_count &&
-             after->grade == ULP_GRADE_FINE)
+    else if (keeps_all(fix) && after->grade == ULP_GRADE_FINE)
         ulp_text_show(&head->todo, "leave the graph in FP32%s%s: %s",
                       forbids ? ", and forbid TF32 by " : "", forbids ? forbids : "",
                       fix->reason ? fix->reason : "every node is kept");
