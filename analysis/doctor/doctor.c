@@ -452,8 +452,10 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
         if (rest) /* all nodes, which does not meet it either */
             rest[1] = '\0';
         text.length = strlen(text.data);
-        if (!is_beyond(x) && ulp_doctor_mends(plan))
+        if (!is_beyond(x) && ulp_doctor_mends(plan)) {
+            text.length -= text.length && text.data[text.length - 1] == '.';
             name_kept(&text, plan);
+        }
         x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text.data);
     }
     ulp_text_free(&text);
