@@ -168,17 +168,19 @@ struct ulp_purpose ulp_task_recognise(const struct ulp_tensor *output, const cha
     };
     const int rank = ulp_judged_rank(output);
     const int64_t last = rank ? output->dims[rank - 1] : 1;
+    const bool sure = vocabulary == ULP_VOCABULARY_SURE && rank <= 3; /* no image */
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const bool ends = is_word(rows[r].ops, op), /* a small vocabulary is one, if it is known */
-            long_enough = last >= rows[r].last_low || (rows[r].task == ULP_TASK_TEXT && vocabulary);
-        if (rank >= rows[r].rank_low && rank <= rows[r].rank_high && long_enough &&
+            long_enough = last >= rows[r].last_low || (rows[r].task == ULP_TASK_TEXT && vocabulary),
+                   tokens = sure &&
+                            (rows[r].task == ULP_TASK_CLASSIFY || rows[r].task == ULP_TASK_SCORE);
+        if (!tokens && rank >= rows[r].rank_low && rank <= rows[r].rank_high && long_enough &&
             last <= rows[r].last_high && (ends || has_word(rows[r].words, name)) &&
             has_elements(output, rows[r].what))
             return (struct ulp_purpose){rows[r].task, ends ? find_basis(op) : ULP_BASIS_NAME};
     }
-    return vocabulary == ULP_VOCABULARY_SURE
-               ? (struct ulp_purpose){ULP_TASK_TEXT, ULP_BASIS_VOCABULARY}
-               : (struct ulp_purpose){ULP_TASK_SIGNAL, ULP_BASIS_NONE};
+    return sure ? (struct ulp_purpose){ULP_TASK_TEXT, ULP_BASIS_VOCABULARY}
+                : (struct ulp_purpose){ULP_TASK_SIGNAL, ULP_BASIS_NONE};
 }
 
 /* ---- figures ---- */

@@ -21,6 +21,11 @@ for name, tail, output in (("plain", [], "logits"), ("probabilities", [node("Sof
 for name, of, rows, length in (("vocabulary", "ids", 40, 40), ("square", "ids", 32, 32), ("other", "ids", 41, 40), ("floats", "x", 40, 40)):
     head = [node("Gather", "table ids", "x"), node("MatMul", "x h", "y")] if of == "ids" else [node("MatMul", "x h", "y")]
     write_model(f"{name}.onnx", head, {of: (2, 24, 32) if of == "x" else (2, 24)}, ["y"], {"table": turn.standard_normal((rows, 32)).astype("f4"), "h": turn.standard_normal((32, length)).astype("f4")}, opset=17, types={"ids": 7})
+# its name alone would tell of the last one's scores a threshold or a class; an image of as many columns is none
+table, h40 = (turn.standard_normal(shape).astype("f4") for shape in ((40, 32), (32, 40)))
+for name, tail, output in (("scores", [node("MatMul", "x h", "scores")], "scores"), ("last", [node("ReduceMean", "x", "m", axes=[1], keepdims=0), node("MatMul", "m h", "logits")], "logits"),
+                           ("image", [node("MatMul", "x h", "m"), node("Unsqueeze", "m one", "y")], "y")):
+    write_model(f"{name}.onnx", [node("Gather", "table ids", "x")] + tail, {"ids": (2, 24)}, [output], {"table": table, "h": h40, "one": np.array([1])}, opset=17, types={"ids": 7})
 text = turn.integers(0, words, (2, positions))
 # keys with a channel that stands out: feature 3 of head 1 has a bias
 bias = np.zeros(wide, "f4")
@@ -102,7 +107,7 @@ for name in ("probabilities", "logarithms", "given", "thin", "tall"):
     bad += not 0 < r["nats"] < 0.1 or not abs(r["explained"] - 1) < 0.02
 sys.exit(bad > 0)
 END
-for task in vocabulary:text square:signal other:signal floats:signal; do
+for task in vocabulary:text scores:text last:text image:signal square:signal other:signal floats:signal; do
     expect 0 "what it is for" "$program" audit ${task%:*}.onnx -a bf16 -q --no-attribute --json task.json
     fields task.json "r['lanes'][0]['outputs'][0]['judged']['task'] == '${task#*:}'" "what $task is for"
 done
