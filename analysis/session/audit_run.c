@@ -41,9 +41,7 @@ static bool any_overflows(const struct ulp_audit *audit)
 
 /* The reference's outputs of the samples that may be run again. */
 struct kept_truths {
-    const struct ulp_samples *samples;
-    const struct ulp_audit_options *options;
-    size_t lane_count;
+    const struct ulp_session *session;
     struct ulp_audit_score *scores; /* by lane without the reference; NULL: none are asked for */
     struct ulp_tensor_set items[OVERFLOWING_SAMPLES];
 };
@@ -62,15 +60,15 @@ static bool keeps_truths(const struct ulp_audit_options *options)
 static enum ulp_status add_scores(const struct kept_truths *truths,
                                   const struct ulp_tensor_set *lanes, struct ulp_error *error)
 {
-    const struct ulp_scorer *scorer = truths->options->scorer;
+    const struct ulp_scorer *scorer = truths->session->options->scorer;
     double reference = 0;
-    for (size_t l = 0; scorer && l < truths->lane_count; l++) {
+    for (size_t l = 0; scorer && l < truths->session->programs->lane_count; l++) {
         double own;
         struct ulp_environment *paused = ulp_environment_pause();
         const enum ulp_status status = scorer->score(scorer->context, &lanes[l], &own, error);
         ulp_environment_resume(paused);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_fail_at(error, status, "in %s",
+                            l ? truths->session->programs->lanes[l].name : "the reference"));
         if (l == 0) {
             reference = own;
             continue;
@@ -90,13 +88,14 @@ static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_ten
 {
     struct kept_truths *truths = context;
     const enum ulp_status status = add_scores(truths, outputs, error);
-    for (size_t part = 0; keeps_truths(truths->options) && part < OVERFLOWING_SAMPLES; part++)
-        if (part_begin(truths->samples, part) == sample &&
-            part_begin(truths->samples, part + 1) > sample) {
+    for (size_t part = 0; keeps_truths(truths->session->options) && part < OVERFLOWING_SAMPLES;
+         part++)
+        if (part_begin(truths->session->samples, part) == sample &&
+            part_begin(truths->session->samples, part + 1) > sample) {
             truths->items[part] = outputs[0];
             outputs[0] = (struct ulp_tensor_set){0};
         }
-    for (size_t l = 0; l < truths->lane_count; l++)
+    for (size_t l = 0; l < truths->session->programs->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;
 }
@@ -212,7 +211,7 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
     ULP_OPTIONS_TAKE(ulp_audit_options, options, error);
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.model = model, .lanes = lanes, .lane_count = lane_count};
-    struct kept_truths truths = {.samples = samples, .options = options, .lane_count = lane_count};
+    struct kept_truths truths = {0};
     struct ulp_session session = {.programs = &programs,
                                   .samples = samples,
                                   .options = options,
@@ -220,6 +219,7 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                                   .context = &truths,
                                   .ends = keeps_truths(options) || options->scorer ? take_outputs
                                                                                    : NULL};
+    truths.session = &session;
     enum ulp_status status = ulp_options_read(&programs.options, sizeof programs.options,
                                               sizeof programs.options, options->plan, error);
     programs.options.spelled = options->original && !options->certify;

@@ -62,7 +62,7 @@ grep -q '^bf16: broken by --metric' out || fail "no line: $(head -2 out)"
 expect 1 "a verdict" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3 --task signal --json lost.json --markdown lost.md --html lost.html --fail-above sqnr_db=1 --junit lost.xml
 fields lost.json 'r["lanes"][0]["score"]["allowed"] == 1e-3 and r["lanes"][0]["verdict"].startswith("broken") and r["lanes"][0]["tiles"][0]["value"] == "broken" and "by --metric" in r["lanes"][0]["headline"]' "a verdict"
 grep -q 'bf16: broken.*by --metric' out || fail "no verdict: $(head -4 out)"
-grep -q 'broken' lost.md && grep -q 'failures="1"' lost.xml && grep -q 'by --metric' lost.xml || fail "no verdict in files: $(cat lost.xml)"
+grep -q '^\*\*✕ bf16: broken' lost.md && grep -q 'failures="1"' lost.xml && grep -q 'by --metric' lost.xml || fail "no verdict in files: $(cat lost.xml)"
 expect 0 "shown again" "$program" show lost.json
 grep -q 'broken' out || fail "shown again: $(head -4 out)"
 expect 1 "doctor" "$program" doctor m.onnx -i 0.npz -a bf16 --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3 --json doctor.json --max-time 60
@@ -78,6 +78,14 @@ expect 6 "its time" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf1
 [ -z "$(ls "a space")" ] || fail "a file is left: $(ls "a space")"
 expect 6 "what it started" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric '(sleep 2; touch late) & wait # {outputs}'
 sleep 2.5; [ ! -e late ] || fail "what the metric started went on"
+# numbers without an end are not waited for, and a closed terminal ends what was started, too
+expect 3 "no end" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 20 --metric 'yes {outputs}'
+expect 3 "whose figure it is" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "case \$(cat seen) in 1) echo nan;; *) echo 1; echo 1 >seen;; esac; : {outputs}"
+grep -q 'in bf16: --metric' err || fail "it does not say whose: $(cat err)"
+"$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric '(sleep 2; touch late) & wait # {outputs}' 2>hup.err & pid=$!
+sleep 0.5; kill -HUP $pid; wait $pid; [ $? = 129 ] || fail "a closed terminal: $(cat hup.err)"
+sleep 2; [ ! -e late ] || fail "what the metric started went on"
+ls ./*-??????.npz >left 2>/dev/null && fail "files are left: $(cat left)"
 for wrong in 'false {outputs}' 'echo {outputs}' 'echo nan; : {outputs}' 'echo 1 2; : {outputs}' ': {outputs}' 'echo; : {outputs}' 'printf %0300d 1; : {outputs}' 'printf "1\0002"; : {outputs}'; do
     expect 3 "$wrong" "$program" audit m.onnx -i 0.npz -a bf16 --metric "$wrong"
 done

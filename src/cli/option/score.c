@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,12 +83,13 @@ static enum ulp_status read_number_of(const char *metric, FILE *pipe, pid_t grou
     char text[256], *end = text;
     const size_t length = fread(text, 1, sizeof text - 1, pipe);
     text[length] = '\0';
-    while (fgetc(pipe) != EOF) /* what ends it is the command's end alone */
-        ;
+    const bool endless = length + 1 == sizeof text; /* no number: what is left is not waited for */
+    if (endless)
+        kill(-group, SIGKILL);
     fclose(pipe);
     while (waitpid(group, &code, 0) < 0 && errno == EINTR)
         ;
-    if (code != 0)
+    if (code != 0 && !endless)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "--metric: '%s' ended with %s %d; run it by itself on an .npz of "
                         "ulpscope run -o",
@@ -95,9 +97,8 @@ static enum ulp_status read_number_of(const char *metric, FILE *pipe, pid_t grou
                         WIFEXITED(code) ? WEXITSTATUS(code) : WTERMSIG(code));
     *out = strtod(text, &end);
     const bool none = end == text;
-    while (*end == ' ' || *end == '\n' || *end == '\r' || *end == '\t')
-        end++;
-    return !none && end == text + length && length + 1 < sizeof text && isfinite(*out)
+    end += strspn(end, " \n\r\t");
+    return !none && end == text + length && !endless && isfinite(*out)
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_INPUT,
                           "--metric: '%s' printed \"%.60s\": expected one finite number, larger "

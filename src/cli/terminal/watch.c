@@ -55,7 +55,7 @@ static void end_of_time(int number)
 /* The process ends by the signal, as whoever sent it expects. */
 static void end_by_signal(int number)
 {
-    write_line(number == SIGINT ? "interrupted: " : "ended by SIGTERM: ", done);
+    write_line(number == SIGTERM ? "ended by SIGTERM: " : "interrupted: ", done);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -156,6 +156,7 @@ void watch_signals(void)
         return;
     watch_signal(SIGINT);
     watch_signal(SIGTERM);
+    watch_signal(SIGHUP);
 }
 
 void watch_files(void)
