@@ -348,6 +348,10 @@ enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t fil
                                      const struct ulp_suspects *suspects, struct ulp_cause *cause,
                                      struct ulp_error *error);
 
+/* cause/guess.c: may the best of so many that were tried leave this part of the tensor's error by
+ * chance? */
+bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t tried, double left);
+
 /* cause/cause_reading.c: whether a node among the suspects, or integers of an input, read as
  * runtimes are known to read them, explain the tensor; else cause->text stays NULL. */
 enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file, size_t tensor,

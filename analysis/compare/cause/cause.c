@@ -147,7 +147,9 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       "explained, what it gives is not. Look at %s.",
                       target->node, target->op, find_hint(target->op));
     } else {
-        ulp_text_show(&text, "one of %zu nodes computes something else than the graph says: %s",
+        ulp_text_show(&text,
+                      "one or several of %zu nodes compute something else than the graph says, or "
+                      "with other weights: %s",
                       suspects->count, suspects->count > NODES_SHOWN ? "... " : "");
         list_nodes(suspects, &text);
         ulp_text_show(&text,

@@ -3,17 +3,16 @@
  * the model so read is run and judged as the model itself would be. Integers that were counted
  * otherwise are tried with them. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/cause/reread.h"
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
+#include "base/text/names.h"
 #include "base/text/text.h"
 #include "tensor/tensor.h"
 
-/* Worth to be judged: a reading that leaves no more of the error than this. It is told where all
- * that was recorded is explained by it; of hundreds one comes near by chance. */
-#define CLOSER 0.2
 /* Runs: as many as such a cost of all allows, estimated as a step's is, within these. */
 #define COST_MAX 2e10
 #define TRIED_MIN 48
@@ -52,6 +51,7 @@ struct trying {
     const bool *suspects;             /* by node */
     bool *read;                       /* those that the last model reads otherwise */
     const unsigned long long *places; /* by node */
+    const bool *leads;                /* by node: the first suspect at its place */
     const struct ulp_suspects *all;
     struct ulp_arithmetic arithmetic;
     struct trial best;
@@ -62,36 +62,91 @@ static const struct ulp_graph *graph_of(const struct trying *trying)
     return trying->comparing->model->graph;
 }
 
-/* What stands around a node: nodes at the same place of each layer have the same. */
-static unsigned long long find_place(const struct ulp_graph *graph, const struct ulp_node *node)
+/* By node what stands around it: nodes at the same place of each layer have the same. */
+static enum ulp_status find_places(const struct ulp_graph *graph, struct ulp_arena *arena,
+                                   unsigned long long *places, struct ulp_error *error)
 {
-    unsigned long long place = ulp_hash(node->op_type, strlen(node->op_type));
-    for (size_t i = 0; i < node->input_count; i++) {
-        const struct ulp_node *from = ulp_value_producer(graph, node->inputs[i]);
-        place = place * 31 + (from ? ulp_hash(from->op_type, strlen(from->op_type)) : 1);
+    unsigned long long *readers; /* by value */
+    ULP_TAKE(readers, arena, graph->value_count + 1, error);
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct ulp_node *node = &graph->nodes[n];
+        places[n] = ulp_hash(node->op_type, strlen(node->op_type));
+        for (size_t i = 0; i < node->input_count; i++)
+            if (node->inputs[i] >= 0)
+                readers[node->inputs[i]] += 7 * places[n];
     }
+    for (size_t n = graph->node_count; n-- > 0;) { /* those that it reads have their own yet */
+        const struct ulp_node *node = &graph->nodes[n];
+        for (size_t i = 0; i < node->input_count; i++) {
+            const struct ulp_node *from = ulp_value_producer(graph, node->inputs[i]);
+            places[n] =
+                places[n] * 31 + (from ? ulp_hash(from->op_type, strlen(from->op_type)) : 1);
+        }
+        if (node->output_count && node->outputs[0] >= 0)
+            places[n] += readers[node->outputs[0]];
+        places[n] += !places[n];
+    }
+    return ULP_OK;
+}
+
+struct place {
+    unsigned long long place;
+    size_t node;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+    if (one->place != other->place)
+        return one->place < other->place ? -1 : 1;
+    return one->node < other->node ? -1 : one->node > other->node;
+}
+
+static enum ulp_status find_leads(const struct trying *trying, bool *leads, struct ulp_error *error)
+{
+    struct place *sorted;
+    size_t count = 0;
+    ULP_TAKE(sorted, trying->comparing->arena, graph_of(trying)->node_count + 1, error);
+    for (size_t n = 0; n < graph_of(trying)->node_count; n++)
+        if (trying->suspects[n])
+            sorted[count++] = (struct place){trying->places[n], n};
+    qsort(sorted, count, sizeof *sorted, by_place);
+    for (size_t i = 0; i < count; i++)
+        leads[sorted[i].node] = !i || sorted[i - 1].place != sorted[i].place;
+    return ULP_OK;
+}
+
+static enum ulp_status find_suspects(const struct trying *trying, bool *suspects,
+                                     struct ulp_error *error)
+{
+    const struct ulp_graph *graph = graph_of(trying);
+    ULP_SCOPED(ulp_names_free)
+    struct ulp_names names = {.budget = ulp_comparing_budget(trying->comparing)};
+    for (size_t s = 0; s < trying->all->count; s++)
+        if (ulp_names_find(&names, trying->all->nodes[s]) < 0 &&
+            !ulp_names_add(&names, trying->all->nodes[s], (int)s))
+            return ulp_out_of_memory(error);
     for (size_t n = 0; n < graph->node_count; n++)
-        for (size_t i = 0; i < graph->nodes[n].input_count; i++)
-            if (graph->nodes[n].inputs[i] == node->outputs[0])
-                place += 7 * ulp_hash(graph->nodes[n].op_type, strlen(graph->nodes[n].op_type));
-    return place ? place : 1;
+        suspects[n] = ulp_names_find(&names, graph->nodes[n].name) >= 0;
+    return ULP_OK;
 }
 
 static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
 {
-    const struct ulp_graph *graph = graph_of(trying);
+    const size_t nodes = graph_of(trying)->node_count + 1;
+    struct ulp_arena *arena = trying->comparing->arena;
     unsigned long long *places;
-    bool *suspects;
-    ULP_TAKE(places, trying->comparing->arena, graph->node_count + 1, error);
-    ULP_TAKE(suspects, trying->comparing->arena, graph->node_count + 1, error);
-    for (size_t n = 0; n < graph->node_count; n++) {
-        for (size_t s = 0; s < trying->all->count && !suspects[n]; s++)
-            suspects[n] = strcmp(trying->all->nodes[s], graph->nodes[n].name) == 0;
-        places[n] = suspects[n] ? find_place(graph, &graph->nodes[n]) : 0;
-    }
-    ULP_TAKE(trying->read, trying->comparing->arena, graph->node_count + 1, error);
+    bool *suspects, *leads;
+    ULP_TAKE(places, arena, nodes, error);
+    ULP_TAKE(suspects, arena, nodes, error);
+    ULP_TAKE(leads, arena, nodes, error);
+    ULP_TAKE(trying->read, arena, nodes, error);
     trying->places = places;
     trying->suspects = suspects;
+    trying->leads = leads;
+    ULP_TRY(find_suspects(trying, suspects, error));
+    ULP_TRY(find_places(graph_of(trying), arena, places, error));
+    ULP_TRY(find_leads(trying, leads, error));
     const double runs = COST_MAX / (trying->comparing->program->main->cost + 1);
     trying->tried_max = runs < TRIED_MIN ? TRIED_MIN : runs > TRIED_MAX ? TRIED_MAX : (size_t)runs;
     return ULP_OK;
@@ -195,9 +250,14 @@ static enum ulp_status measure(struct trying *trying, struct trial *trial, struc
     return status;
 }
 
+static bool is_left(const struct trying *trying)
+{
+    return trying->tried < trying->tried_max;
+}
+
 static enum ulp_status try_one(struct trying *trying, struct trial trial, struct ulp_error *error)
 {
-    if (trying->tried >= trying->tried_max)
+    if (!is_left(trying))
         return ULP_OK;
     ULP_TRY(measure(trying, &trial, error));
     if (trial.distance < trying->best.distance)
@@ -220,29 +280,27 @@ static enum ulp_status try_inputs(struct trying *trying, struct ulp_error *error
 
 enum extent { ALL, PLACES, NODES, EXTENTS };
 
-/* Is there a node before n that this extent tries it with? */
-static bool is_tried(const struct trying *trying, struct trial trial, enum extent extent, size_t n)
+static enum ulp_status try_reading(struct trying *trying, const struct reading *reading,
+                                   enum extent extent, struct ulp_error *error)
 {
-    bool is = false;
-    trial.only = SIZE_MAX;
-    trial.place = extent == ALL ? 0 : trying->places[n];
-    for (size_t other = 0; other < n && !is && extent != NODES; other++)
-        is = is_read(trying, &trial, other);
-    return is;
+    bool once = false;
+    for (size_t n = 0; n < graph_of(trying)->node_count && !once && is_left(trying); n++) {
+        struct trial trial = {.reading = reading, .only = SIZE_MAX};
+        if (!is_read(trying, &trial, n) || (extent == PLACES && !trying->leads[n]))
+            continue;
+        trial.only = extent == NODES ? n : SIZE_MAX;
+        trial.place = extent == PLACES ? trying->places[n] : 0;
+        once = extent == ALL;
+        ULP_TRY(try_one(trying, trial, error));
+    }
+    return ULP_OK;
 }
 
 static enum ulp_status try_readings(struct trying *trying, enum extent extent,
                                     struct ulp_error *error)
 {
     for (size_t r = 0; r < READINGS; r++)
-        for (size_t n = 0; n < graph_of(trying)->node_count; n++) {
-            struct trial trial = {.reading = &readings[r], .only = SIZE_MAX};
-            if (!is_read(trying, &trial, n) || is_tried(trying, trial, extent, n))
-                continue;
-            trial.only = extent == NODES ? n : SIZE_MAX;
-            trial.place = extent == PLACES ? trying->places[n] : 0;
-            ULP_TRY(try_one(trying, trial, error));
-        }
+        ULP_TRY(try_reading(trying, &readings[r], extent, error));
     return ULP_OK;
 }
 
@@ -252,13 +310,20 @@ static enum ulp_status list_shapes(const struct trying *trying, const struct ulp
 {
     const struct ulp_graph *graph = graph_of(trying);
     const struct ulp_block *block = trying->comparing->program->main;
+    ULP_SCOPED(ulp_names_free)
+    struct ulp_names values = {.budget = ulp_comparing_budget(trying->comparing)};
     ULP_TAKE(*out, trying->comparing->arena, graph->value_count + 1, error);
     for (size_t v = 0; v < graph->value_count; v++)
-        for (size_t s = 0; s < block->slot_count && graph->values[v].name; s++)
-            if (block->slots[s].name && !block->slots[s].constant &&
-                block->slots[s].shape.type != ULP_TYPE_UNDEFINED &&
-                strcmp(block->slots[s].name, graph->values[v].name) == 0)
-                (*out)[v] = &block->slots[s].shape;
+        if (graph->values[v].name && *graph->values[v].name &&
+            ulp_names_find(&values, graph->values[v].name) < 0 &&
+            !ulp_names_add(&values, graph->values[v].name, (int)v))
+            return ulp_out_of_memory(error);
+    for (size_t s = 0; s < block->slot_count; s++) {
+        const struct ulp_program_slot *slot = &block->slots[s];
+        const int v = slot->name ? ulp_names_find(&values, slot->name) : -1;
+        if (v >= 0 && !slot->constant && slot->shape.type != ULP_TYPE_UNDEFINED)
+            (*out)[v] = &slot->shape;
+    }
     return ULP_OK;
 }
 
@@ -269,7 +334,7 @@ static enum ulp_status try_wires(struct trying *trying, struct ulp_error *error)
     const struct ulp_graph *graph = graph_of(trying);
     const struct ulp_tensor **shapes;
     ULP_TRY(list_shapes(trying, &shapes, error));
-    for (size_t n = 0; n < graph->node_count; n++)
+    for (size_t n = 0; n < graph->node_count && is_left(trying); n++)
         for (size_t i = 0; i < graph->nodes[n].input_count; i++) {
             const int own = graph->nodes[n].inputs[i];
             const size_t values = graph->value_count;
@@ -380,7 +445,7 @@ static enum ulp_status tell_best(struct trying *trying, struct ulp_cause *cause,
                                                                         : value->truth.rms,
                  left = trying->best.distance / whole;
     bool sure;
-    if (!(left <= CLOSER))
+    if (ulp_is_chance(trying->comparing, trying->tensor, trying->tried, left))
         return ULP_OK;
     ULP_TRY(verify(trying, &sure, error));
     return sure ? tell(trying, cause, error) : ULP_OK;

@@ -10,11 +10,11 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-/* A change must bring the arithmetic's result this much closer to the recorded one than the given
- * input does. */
-#define CLOSER 0.2
-/* ... or so much to be named without being exact: a border that is unknown, another rounding. */
+/* A change that brings the arithmetic's result so much closer to the recorded one is named without
+ * being exact: a border that is unknown, another rounding. */
 #define MUCH_CLOSER 0.05
+/* That one of those tried is named though the recording is of none of them. */
+#define CHANCE 0.01
 #define CHANGES_MAX 96
 
 struct changes {
@@ -230,11 +230,23 @@ static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_
     return ULP_OK;
 }
 
+/* What is of none of those tried differs from what they give by chance. Where they move the tensor
+ * by a Gaussian of f equal directions, one lies within r times the error with at most
+ * (f / 2e)^(f/2) / gamma(f/2 + 1) r^f, which is below r^f: its most over all sizes, where moves are
+ * as large as the error. As many directions are taken as roundings have there, one for a single
+ * number. Of 90 drawn networks with other weights, 1 to 32 outputs and 600 tried, none came below
+ * 0.5. */
+bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t tried, double left)
+{
+    const double freedom = comparing->out->tensors[tensor].expected[0].freedom;
+    return !((double)tried * ulp_math_pow(left, freedom) < CHANCE);
+}
+
 static enum ulp_status name_best(struct guessing *guessing, const struct ulp_input_change *best,
-                                 double closer, struct ulp_text *text, bool *sure,
+                                 size_t tried, double closer, struct ulp_text *text, bool *sure,
                                  struct ulp_error *error)
 {
-    if (closer > CLOSER)
+    if (ulp_is_chance(guessing->comparing, guessing->tensor, tried, closer))
         return ULP_OK;
     ULP_TRY(verify(guessing, best, sure, error));
     if (!*sure && closer > MUCH_CLOSER)
@@ -286,7 +298,7 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     }
     if (status == ULP_OK && isfinite(least))
         status =
-            name_best(&guessing, &changes->items[best],
+            name_best(&guessing, &changes->items[best], changes->count,
                       least / (comparing->work[tensor].chosen ? target->values[file].matched
                                                               : target->values[file].truth.rms),
                       text, sure, error);

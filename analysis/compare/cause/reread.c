@@ -366,11 +366,12 @@ static enum ulp_status change_word(struct ulp_reread *reread, size_t n, char *wo
         const size_t input = left ? (size_t)(*text - '0') : 0;
         if (input >= node->input_count || node->inputs[input] < 0)
             return ULP_OK;
+        const size_t most = left || !colon ? 1 : (size_t)(*colon - '0');
         node->op_type = left ? "Identity" : text;
         node->domain = left ? "" : node->domain;
         node->attribute_count = left ? 0 : node->attribute_count;
         node->inputs += input;
-        node->input_count = left ? 1 : node->input_count;
+        node->input_count = node->input_count < most ? node->input_count : most;
         node->output_count = left ? 1 : node->output_count;
         *changed = true;
         return ULP_OK;
