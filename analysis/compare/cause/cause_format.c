@@ -118,9 +118,10 @@ static enum ulp_status say_format(const struct ulp_comparing *comparing, size_t 
     ulp_text_add(&text, "%s.",
                  ulp_has_all_bits(ranked)      ? ""
                  : has_inputs(comparing, file) ? ": most likely it was computed in that"
-                                               : ": it was computed in that, or on other inputs or "
-                                                 "by another reading of a node, which recorded "
-                                                 "inputs and inner values would tell");
+                                               : ": it may have been computed in that, or on other "
+                                                 "inputs, by another reading of a node or written "
+                                                 "with few digits, which recorded inputs and inner "
+                                                 "values would tell");
     ULP_TRY(ulp_cause_set(comparing, cause, ULP_CAUSE_FORMAT, &text, NULL, error));
     if (!(cause->arithmetic = ulp_comparing_text(comparing, name)))
         return ulp_out_of_memory(error);
