@@ -49,6 +49,15 @@ enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp
 
 /* ---- the course ---- */
 
+/* The time was over while nothing spoke against it: the samples meet it, and each draw that was. */
+static bool is_left(const struct ulp_searcher *search)
+{
+    bool left = search->over && search->before <= 1;
+    for (size_t t = 0; t < search->target_count; t++)
+        left &= search->verified[t].held == search->verified[t].count;
+    return left;
+}
+
 /* Where nothing needs to be kept there is nothing to search. Beside a single sample a draw is
  * judged, which may be one of those that may fail. */
 static enum ulp_status try_nothing(struct ulp_searcher *search, ulp_pick *narrow,
@@ -64,9 +73,10 @@ static enum ulp_status try_nothing(struct ulp_searcher *search, ulp_pick *narrow
             search->before = ulp_math_max(search->before, search->verified[t].own);
         ulp_search_make_best(search, narrow, search->before);
     }
-    search->minimal = search->given = search->holds;
+    search->minimal = search->holds;
+    search->given = search->holds || is_left(search);
     search->full = NAN;
-    if (!search->holds)
+    if (!search->given)
         ulp_search_forget_draws(search);
     return ULP_OK;
 }
@@ -87,7 +97,7 @@ enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error 
     bool follows = false;
     ULP_TAKE(work, search->emulation.memory, search->layer_count + 1, error);
     ULP_TRY(try_nothing(search, work, error));
-    if (search->holds)
+    if (search->given)
         return ULP_OK;
     if (search->options->budget > 0)
         return keep_budget(search, error);

@@ -75,9 +75,10 @@ void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found)
     for (size_t t = 0; t < found->target_count; t++) {
         const struct ulp_search_target *target = &found->targets[t];
         const char *reason = ulp_judge_find_reason(target->metric);
-        ulp_text_add(out, t            ? (t + 1 == found->target_count ? " and " : ", ")
-                          : found->met ? ", and holds in "
-                                       : ", but holds in ");
+        ulp_text_add(out, t ? (t + 1 == found->target_count ? " and " : ", ")
+                          : found->met || target->held_count == target->draw_count
+                              ? ", and holds in "
+                              : ", but holds in ");
         ulp_text_show(out, "%zu of %zu%s%s%s", target->held_count, target->draw_count,
                       t ? "" : " draws",
                       found->target_count > 1 || target->fused_before ? " for " : "",
