@@ -267,6 +267,12 @@ static enum ulp_status name_node(struct ulp_between *out, const struct ulp_progr
     return ulp_taken(node->name && node->op, error);
 }
 
+/* Shares that lack half of it, or have it half again, are none. */
+#define LACKS_MOST 0.5
+static const char too_large[] =
+    "errors are too large for derivatives, as where a mask hides all of a position, of padding: "
+    "--tokens, with -1 there, leaves it out";
+
 static enum ulp_status finish_nodes(struct ulp_betweening *b, struct ulp_error *error)
 {
     const struct ulp_program *program = b->programs.first;
@@ -295,10 +301,12 @@ static enum ulp_status finish_nodes(struct ulp_betweening *b, struct ulp_error *
         out->node_count++;
     }
     qsort(out->nodes, out->node_count, sizeof *out->nodes, order_nodes);
-    if (!b->nonfinite || fabs(1 - out->explained) <= ULP_ATTRIBUTION_WHOLE)
-        return ULP_OK;
-    out->node_count = 0; /* what is not finite is not absorbed */
-    return take_name(out, ulp_attribution_nonfinite, &out->no_shares, error);
+    if (fabs(1 - out->explained) <= (b->nonfinite ? ULP_ATTRIBUTION_WHOLE : LACKS_MOST))
+        return ULP_OK; /* what is not finite is absorbed, if there is any */
+    out->node_count = 0;
+    out->explained = out->own_share = NAN;
+    return take_name(out, b->nonfinite ? ulp_attribution_nonfinite : too_large, &out->no_shares,
+                     error);
 }
 
 static void finish_figures(struct ulp_betweening *b)

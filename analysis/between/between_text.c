@@ -4,6 +4,7 @@
 #include <string.h>
 #include <ulpscope/between.h>
 
+#include "analysis/attribution/attribution.h"
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/first_screen.h"
@@ -40,17 +41,18 @@ static void say_why(struct ulp_text *out, const struct ulp_between *b)
                      "; %zu node%s other results on equal inputs, and %.0f %% of it is rounded "
                      "there, the rest behind them",
                      b->own_count, b->own_count == 1 ? " gives" : "s give", 100 * b->own_share);
+    if (fabs(1 - b->explained) > ULP_ATTRIBUTION_WHOLE)
+        ulp_text_add(out, "; shares sum to %.2g: errors are large for derivatives", b->explained);
     if (b->node_count && b->nodes[0].share > 0)
         ulp_text_show(out, "; most at node %zu %s (%s): %.0f %%", b->nodes[0].index,
                       b->nodes[0].name, b->nodes[0].op, 100 * b->nodes[0].share);
-    if (!isnan(b->law) && fabs(b->law) > 2 * b->law_error)
-        ulp_text_add(out, "; its rms goes as context^%.2f, give or take %.2f", b->law,
-                     b->law_error);
-    else if (!isnan(b->law))
-        ulp_text_add(out,
-                     "; whether it grows with the context cannot be told by so many tokens "
-                     "(context^%.2f, give or take %.2f)",
-                     b->law, b->law_error);
+    if (!isnan(b->law)) {
+        const bool told = fabs(b->law) > 2 * b->law_error;
+        ulp_text_add(out, "; %scontext^%.2f, give or take %.2f%s",
+                     told ? "its rms goes as "
+                          : "whether it grows with the context cannot be told by so many tokens (",
+                     b->law, b->law_error, told ? "" : ")");
+    }
     const struct ulp_between_cache *cache = find_outlier(b);
     if (cache && cache->ratio > STANDS_OUT)
         ulp_text_show(out, "; of the %s of %s channel %zu of head %zu is %.0f times the median one",
@@ -69,8 +71,8 @@ static void say_todo(struct ulp_text *out, const struct ulp_between *b)
 {
     const struct ulp_between_change *best = b->changes;
     if (!b->change_count)
-        say_audit(out, b, "no change of the second could be tried: says what each loses");
-    else if (best->closes < CLOSES_LITTLE)
+        say_audit(out, b, "no change of the second was tried: says what each loses");
+    else if (!(best->closes >= CLOSES_LITTLE))
         say_audit(out, b, "no change tried closes a tenth of it: says what each loses, and where");
     else
         ulp_text_show(out, "%s: %.2g nats are left (of %zu changes tried)", best->what, best->nats,

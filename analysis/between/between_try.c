@@ -257,11 +257,11 @@ static enum ulp_status run_change(struct trying *t, struct change *change, struc
 }
 
 /* The one that closes most first, of equal ones the smaller: parts, then a node, then all of an
- * operator. */
+ * operator. What is not finite with one is last. */
 static void insert_change(struct ulp_between *out, struct ulp_between_change change)
 {
     size_t at = out->change_count++;
-    for (; at > 0 && out->changes[at - 1].nats > change.nats; at--)
+    for (; at > 0 && !isnan(change.nats) && !(out->changes[at - 1].nats <= change.nats); at--)
         out->changes[at] = out->changes[at - 1];
     out->changes[at] = change;
 }

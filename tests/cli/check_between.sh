@@ -27,6 +27,14 @@ for name, tail, output in (("scores", [node("MatMul", "x h", "scores")], "scores
                            ("image", [node("MatMul", "x h", "m"), node("Unsqueeze", "m one", "y")], "y")):
     write_model(f"{name}.onnx", [node("Gather", "table ids", "x")] + tail, {"ids": (2, 24)}, [output], {"table": table, "h": h40, "one": np.array([1])}, opset=17, types={"ids": 7})
 text = turn.integers(0, words, (2, positions))
+# padding on the left, whose positions a mask of the largest numbers hides from themselves, too
+mask = np.triu(np.full((positions, positions), np.finfo("f4").min), 1)[None].repeat(2, 0).astype("f4")
+mask[0, :, :5] = np.finfo("f4").min
+write_model("padded.onnx", [node("Gather", "e ids", "x"), node("MatMul", "x a", "q"), node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "q t", "s"), node("Add", "s mask", "m"),
+            node("Softmax", "m", "p"), node("MatMul", "p x", "v"), node("MatMul", "v h", "logits")], {"ids": (2, positions)}, ["logits"], {"e": e, "a": a, "h": h, "mask": mask}, opset=17, types={"ids": 7})
+seen = np.where(np.arange(positions) < positions - 1, np.roll(text, -1, 1), -1)
+seen[0, :5] = -1
+np.save("seen.npy", seen)
 # keys with a channel that stands out: feature 3 of head 1 has a bias
 bias = np.zeros(wide, "f4")
 bias[16 + 3] = 60
@@ -123,6 +131,12 @@ fields diff.json '(r["worse"], r["arithmetics"][0]["outputs"][0]["change"]) == (
 python3 "$source/examples/walkthrough/decoder.py" masked >/dev/null || fail "a decoder with a mask"
 expect 0 "a mask" "$program" audit masked/model.onnx -i masked/text.npz --between bf16,fp16 -q --json mask.json
 fields mask.json 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["changes"]' "a mask"
+# where a mask hides all of a position its numbers are lost in the mask, and shares say nothing; without these positions they are whole
+expect 0 "padding" "$program" audit padded.onnx -i text.npz --between fp32,bf16 -q --json padded.json
+fields padded.json '"--tokens" in r["no_shares"] and r.get("explained") is None and not r.get("nodes")' "padding"
+grep -q ' nan ' out && fail "a change that is not finite: $(cat out)"
+expect 0 "padding is left out" "$program" audit padded.onnx -i text.npz --between fp32,bf16 --tokens seen.npy -q --json padded.json
+fields padded.json 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["token_count"] == 41' "padding is left out"
 # planted: of two arithmetics that differ at one node it has the whole share, and is what closes the difference; of two that differ in a part that part does
 expect 0 "a node" "$program" audit plain.onnx -i text.npz --between fp16 --keep 'second=bf16' -q --json node.json
 fields node.json 'r["nodes"][0]["name"] == "second" and abs(r["nodes"][0]["share"] - 1) < 0.05 and r["nodes"][0].get("own") and r["own_count"] == 1 and r["changes"][0]["closes"] == 1 and "second" in r["changes"][0]["what"]' "a node"
