@@ -74,6 +74,9 @@ for quoted in '"{outputs}"' "'{outputs}'" '"./{outputs}"'; do
     expect 0 "$quoted" env TMPDIR=. "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "test -s $quoted && echo 1"
 done
 expect 0 "a space" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "test -s {outputs} && echo 1"
+mkdir '$(touch ran)'
+expect 2 "what a shell would run" env TMPDIR='$(touch ran)' "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric 'test -s "{outputs}" && echo 1'
+[ ! -e ran ] || fail "the name of TMPDIR was run"
 expect 6 "its time" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric 'exec sleep 3 # {outputs}'
 [ -z "$(ls "a space")" ] || fail "a file is left: $(ls "a space")"
 expect 6 "what it started" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric '(sleep 2; touch late) & wait # {outputs}'

@@ -43,8 +43,8 @@ static enum ulp_status write_command(const char *metric, const char *file, struc
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-";
     const char *at = strstr(metric, PLACE), *quote = file[strspn(file, plain)] ? "'" : "";
-    if (strchr(file, '\''))
-        return ulp_fail(error, ULP_ERROR_USAGE, "--metric: TMPDIR has a quote in its name");
+    if (strpbrk(file, "'\"\\$`"))
+        return ulp_fail(error, ULP_ERROR_USAGE, "--metric: TMPDIR has one of '\"\\$` in it");
     ulp_text_add(out, "%.*s%s%s%s%s", (int)(at - metric), metric, quote, file, quote,
                  at + strlen(PLACE));
     return out->failed ? out_of_memory(error) : ULP_OK;
