@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/scales/calibrate.h"
 #include "base/error.h"
 #include "base/machine/thread.h"
@@ -40,14 +41,6 @@ static size_t lines_of(const struct ulp_contraction *problem, int side)
     return side ? problem->n : problem->m;
 }
 
-static bool has_finite_elements(const struct ulp_tensor *tensor)
-{
-    for (size_t i = 0; i < tensor->count; i++)
-        if (!isfinite((float)ulp_tensor_get(tensor, i)))
-            return false;
-    return true;
-}
-
 static enum ulp_status add_fit(struct ulp_calibrating *c, const char *node, const char *name,
                                const struct ulp_scaling *scaling,
                                const struct ulp_contraction *problem, int side,
@@ -65,7 +58,7 @@ static enum ulp_status add_fit(struct ulp_calibrating *c, const char *node, cons
                             .k = problem->k,
                             .lines = lines,
                             .element_count = weight->tensor->count,
-                            .several = !has_finite_elements(weight->tensor)};
+                            .several = ulp_judge_count_nonfinite(weight->tensor) > 0};
     ULP_TAKE(fit->k_offset, c->memory, fit->k, error);
     ULP_TAKE(fit->line_offset, c->memory, lines, error);
     ULP_TAKE(fit->elements, c->memory, fit->element_count, error);
