@@ -56,7 +56,8 @@ enum ulp_status ulp_between_find_output(struct ulp_betweening *b, const struct u
 
 /* ---- the tokens ---- */
 
-/* The integer input that has a token for each position, and no mask, place or kind. */
+/* The integer input that has a token for each position, and no mask, place or kind; of an encoder's
+ * and a decoder's the decoder's, whichever is first. */
 static const struct ulp_named_tensor *find_ids(const struct ulp_tensor_set *inputs, size_t rows)
 {
     static const char *const others[] = {"mask", "position", "type", "segment", "seqlens", NULL};
@@ -67,7 +68,7 @@ static const struct ulp_named_tensor *find_ids(const struct ulp_tensor_set *inpu
                      input->tensor.count != rows;
         for (int n = 0; others[n] && !other; n++)
             other = strstr(input->name, others[n]) != NULL;
-        if (!other && (!found || strstr(input->name, "ids")))
+        if (!other && (!found || (strstr(input->name, "ids") && !strstr(found->name, "decoder"))))
             found = input;
     }
     return found;

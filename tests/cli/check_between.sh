@@ -32,6 +32,12 @@ mask = np.triu(np.full((positions, positions), np.finfo("f4").min), 1)[None].rep
 mask[0, :, :5] = np.finfo("f4").min
 write_model("padded.onnx", [node("Gather", "e ids", "x"), node("MatMul", "x a", "q"), node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "q t", "s"), node("Add", "s mask", "m"),
             node("Softmax", "m", "p"), node("MatMul", "p x", "v"), node("MatMul", "v h", "logits")], {"ids": (2, positions)}, ["logits"], {"e": e, "a": a, "h": h, "mask": mask}, opset=17, types={"ids": 7})
+# a text that is as long as what was read before it, in either order
+for name in "first", "last":
+    order = ["decoder_input_ids", "input_ids"][:: 1 if name == "first" else -1]
+    write_model(f"decoder_{name}.onnx", [node("Gather", "e input_ids", "z"), node("Gather", "e decoder_input_ids", "x"), node("Add", "x z", "s"), node("MatMul", "s h", "logits")],
+                {i: (2, positions) for i in order}, ["logits"], {"e": e, "h": h}, opset=17, types={i: 7 for i in order})
+np.savez("both.npz", decoder_input_ids=text, input_ids=text[:, ::-1])
 seen = np.where(np.arange(positions) < positions - 1, np.roll(text, -1, 1), -1)
 seen[0, :5] = -1
 np.save("seen.npy", seen)
@@ -131,6 +137,10 @@ fields diff.json '(r["worse"], r["arithmetics"][0]["outputs"][0]["change"]) == (
 python3 "$source/examples/walkthrough/decoder.py" masked >/dev/null || fail "a decoder with a mask"
 expect 0 "a mask" "$program" audit masked/model.onnx -i masked/text.npz --between bf16,fp16 -q --json mask.json
 fields mask.json 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["changes"]' "a mask"
+for name in first last; do
+    expect 0 "a decoder" "$program" audit decoder_$name.onnx -i both.npz --between fp32,bf16 -q --json decoder.json
+    fields decoder.json 'r["tokens"].startswith("input decoder_input_ids")' "a decoder"
+done
 # where a mask hides all of a position its numbers are lost in the mask, and shares say nothing; without these positions they are whole
 expect 0 "padding" "$program" audit padded.onnx -i text.npz --between fp32,bf16 -q --json padded.json
 fields padded.json '"--tokens" in r["no_shares"] and r.get("explained") is None and not r.get("nodes")' "padding"
