@@ -15,6 +15,9 @@
 
 /* Runs: as many as such a cost of all allows, estimated as a step's is, within these. */
 #define COST_MAX 2e10
+/* ... and of making a node ready and running it, however little it computes: 3,000 small ones take
+ * 60 ms. */
+#define NODE_COST 2e4
 #define TRIED_MIN 48
 #define TRIED_MAX 600
 
@@ -147,7 +150,8 @@ static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
     ULP_TRY(find_suspects(trying, suspects, error));
     ULP_TRY(find_places(graph_of(trying), arena, places, error));
     ULP_TRY(find_leads(trying, leads, error));
-    const double runs = COST_MAX / (trying->comparing->program->main->cost + 1);
+    const double runs =
+        COST_MAX / (trying->comparing->program->main->cost + NODE_COST * (double)nodes);
     trying->tried_max = runs < TRIED_MIN ? TRIED_MIN : runs > TRIED_MAX ? TRIED_MAX : (size_t)runs;
     return ULP_OK;
 }
