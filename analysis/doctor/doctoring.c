@@ -48,3 +48,11 @@ ptrdiff_t ulp_doctor_through(const struct ulp_doctoring *x, const struct ulp_doc
             return (ptrdiff_t)x->through[t].at;
     return cause->index;
 }
+
+char *ulp_doctor_keep(struct ulp_doctoring *x, struct ulp_text *text)
+{
+    char *kept = text->failed || !text->data ? NULL : ulp_arena_copy(x->doctor->memory, text->data);
+    x->failed |= text->failed || (text->data && !kept);
+    ulp_text_free(text);
+    return kept;
+}

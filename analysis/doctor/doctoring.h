@@ -49,6 +49,9 @@ char *ulp_doctor_copy(struct ulp_doctoring *x, const char *text);
 void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
                     const struct ulp_audit_node *node, const char *value, struct ulp_text *text);
 
+/* doctoring.c: the text in the result's memory; it is freed. */
+char *ulp_doctor_keep(struct ulp_doctoring *x, struct ulp_text *text);
+
 /* doctoring.c: a step begins. */
 void ulp_doctor_begin(const struct ulp_doctoring *x, const char *step, size_t index);
 
@@ -72,6 +75,10 @@ enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error
 /* doctor_wider.c: where FP32 is what is wrong: the nodes that FP64 may mend, and the remedy that
  * this is, as a run gives it. */
 enum ulp_status ulp_doctor_try_wider(struct ulp_doctoring *x, struct ulp_error *error);
+
+/* doctor_todo.c: doctor->remedy, and behind it doctor->next. */
+enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error *error);
+void ulp_doctor_say_next(struct ulp_doctoring *x);
 
 /* doctor_text.c: what is said first, and beside it. */
 void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head);
