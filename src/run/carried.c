@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "base/machine/thread.h"
 #include "base/error.h"
 #include "base/tuning.h"
+
+#define HEADS 1024
 
 struct entry {
     struct ulp_tensor tensor; /* type UNDEFINED: none */
@@ -37,8 +40,9 @@ struct note {
 struct ulp_carried {
     _Atomic size_t runs;
     pthread_mutex_t preparing, mutex; /* the second guards all that follows */
-    struct counted *counted;          /* the last first */
-    struct note *notes;               /* the last first */
+    /* lists by a hash of data or mark, the last first: a model may have 10^5 of either */
+    struct counted *counted[HEADS];
+    struct note *notes[HEADS];
     struct ulp_budget constants, factors, memory[2];
     size_t bytes_max; /* of either */
     _Atomic(struct ulp_pool *) pool;
@@ -47,6 +51,12 @@ struct ulp_carried {
     size_t count;
     struct ulp_packed *packed; /* NULL before the second run */
 };
+
+static size_t head_of(const void *of, size_t part)
+{
+    const uintptr_t address = (uintptr_t)of;
+    return (size_t)(address >> 4 ^ address >> 14 ^ part) % HEADS;
+}
 
 size_t ulp_carried_place(const struct ulp_program *program, const struct ulp_block *block)
 {
@@ -133,9 +143,10 @@ void ulp_carried_forget(struct ulp_carried *kept)
     pthread_mutex_lock(&kept->mutex);
     struct ulp_packed *packed = kept->packed;
     struct entry *entries = kept->entries;
-    struct note *notes = kept->notes;
+    struct note *notes[HEADS];
     const size_t count = kept->count;
-    kept->notes = NULL;
+    memcpy(notes, kept->notes, sizeof notes);
+    memset(kept->notes, 0, sizeof kept->notes);
     kept->packed = NULL;
     kept->entries = NULL;
     kept->count = 0;
@@ -145,11 +156,12 @@ void ulp_carried_forget(struct ulp_carried *kept)
     for (size_t i = 0; i < count; i++)
         ulp_tensor_free(&entries[i].tensor);
     free(entries);
-    for (struct note *before; notes; notes = before) {
-        before = notes->before;
-        free(notes->note);
-        free(notes);
-    }
+    for (size_t h = 0; h < HEADS; h++)
+        for (struct note *n = notes[h], *before; n; n = before) {
+            before = n->before;
+            free(n->note);
+            free(n);
+        }
 }
 
 void ulp_carried_free(struct ulp_carried *kept)
@@ -159,10 +171,11 @@ void ulp_carried_free(struct ulp_carried *kept)
     ulp_budget_set_reclaim(&kept->constants, NULL, NULL);
     ulp_carried_forget(kept);
     ulp_pool_free(kept->pool);
-    for (struct counted *c = kept->counted, *before; c; c = before) {
-        before = c->before;
-        free(c);
-    }
+    for (size_t h = 0; h < HEADS; h++)
+        for (struct counted *c = kept->counted[h], *before; c; c = before) {
+            before = c->before;
+            free(c);
+        }
     ulp_budget_close(&kept->memory[1]);
     ulp_budget_close(&kept->memory[0]);
     ulp_budget_close(&kept->factors);
@@ -297,7 +310,7 @@ bool ulp_carried_find_lowered(struct ulp_carried *kept, const struct ulp_tensor 
                               const struct ulp_arithmetic *in, struct ulp_lowered *out)
 {
     pthread_mutex_lock(&kept->mutex);
-    const struct counted *c = kept->counted;
+    const struct counted *c = kept->counted[head_of(constant->data, 0)];
     while (c && !is_of(c, constant, in))
         c = c->before;
     if (c)
@@ -309,20 +322,20 @@ bool ulp_carried_find_lowered(struct ulp_carried *kept, const struct ulp_tensor 
 void ulp_carried_add_lowered(struct ulp_carried *kept, const struct ulp_tensor *constant,
                              const struct ulp_arithmetic *in, const struct ulp_lowered *lowered)
 {
-    struct counted *c = malloc(sizeof *c);
+    struct counted *c = malloc(sizeof *c), **head = &kept->counted[head_of(constant->data, 0)];
     if (!c)
         return;
     pthread_mutex_lock(&kept->mutex);
     *c = (struct counted){constant->data, constant->count, constant->type, in->storage,
-                          in->constants,  in->rounding,    *lowered,       kept->counted};
-    kept->counted = c;
+                          in->constants,  in->rounding,    *lowered,       *head};
+    *head = c;
     pthread_mutex_unlock(&kept->mutex);
 }
 
 /* Under the mutex. */
 static const void *find_note(const struct ulp_carried *kept, const void *mark, size_t part)
 {
-    const struct note *n = kept->notes;
+    const struct note *n = kept->notes[head_of(mark, part)];
     while (n && (n->mark != mark || n->part != part))
         n = n->before;
     return n ? n->note : NULL;
@@ -338,11 +351,11 @@ const void *ulp_carried_find_note(struct ulp_carried *kept, const void *mark, si
 
 void ulp_carried_add_note(struct ulp_carried *kept, const void *mark, size_t part, void *note)
 {
-    struct note *n = malloc(sizeof *n);
+    struct note *n = malloc(sizeof *n), **head = &kept->notes[head_of(mark, part)];
     pthread_mutex_lock(&kept->mutex);
     if (n && !find_note(kept, mark, part)) {
-        *n = (struct note){mark, part, note, kept->notes};
-        kept->notes = n;
+        *n = (struct note){mark, part, note, *head};
+        *head = n;
         n = note = NULL;
     }
     pthread_mutex_unlock(&kept->mutex);
