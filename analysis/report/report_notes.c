@@ -124,8 +124,10 @@ static void add_kept(json_t **notes, const struct ulp_audit_lane *lane)
 
 /* ---- shares ---- */
 
-/* From here on the report says where the rest of the sum is. */
+/* From here on the report says where the rest of the sum is; and that shares say nothing, as more
+ * is off than explained. */
 #define MISSING_FROM 0.02
+#define MISSING_MOST 1
 
 static void add_missing(json_t **notes, const struct ulp_audit_lane *lane)
 {
@@ -137,7 +139,12 @@ static void add_missing(json_t **notes, const struct ulp_audit_lane *lane)
     for (size_t n = 0; n < lane->node_count; n++)
         if (!most || fabs(lane->nodes[n].missing) > fabs(most->missing))
             most = &lane->nodes[n];
-    if (most)
+    if (most && fabs(lane->attribution.residual) > MISSING_MOST)
+        ulp_note_add(notes, "",
+                     "shares say nothing here: errors are too large for derivatives, most at node "
+                     "%zu %s (%s)",
+                     most->index, most->name, most->op);
+    else if (most)
         ulp_note_add(
             notes, "",
             "shares lack %.1f %%: errors are too large for derivatives, most at node %zu %s (%s)",

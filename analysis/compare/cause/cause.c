@@ -125,7 +125,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     const bool inputs = input && !(off < INPUTS_MIN);
     struct ulp_text text = {0};
     if (inputs) {
-        ulp_text_show(&text, "an input or a node differs, and not in a usual way: '%s' is ",
+        ulp_text_show(&text, "an input or a node differs, in which way cannot be told: '%s' is ",
                       target->name);
         if (isfinite(off))
             ulp_text_add(&text, "%.2g %% off, and ", 100 * off);
