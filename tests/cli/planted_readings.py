@@ -98,6 +98,8 @@ def cases():
     yield "clip", clip, bounds, picture, image(node("Relu", "s", "b")), {}, {}, "clip", "as Relu"
     yield "pool of another kind", image(node("MaxPool", "a", "b", "pool", **pool)), convs, picture, image(node("AveragePool", "a", "b", "pool", **pool)), {}, {}, "pool", "as AveragePool"
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
+    # all of one operator, before each of which a reading puts several nodes
+    yield "a chain", [node("Erf", f"c{i}" if i else "x", f"c{i + 1}" if i < 399 else "y", f"e{i}") for i in range(400)], {}, {"x": drawn(1, 64)}, [node("Neg", "x", "y")], {}, {}, None, None
 
 
 def other_weights():

@@ -197,7 +197,10 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
                               struct ulp_reread *out, struct ulp_error *error)
 {
     const struct ulp_graph *graph = graph_of(trying);
-    ULP_TRY(ulp_reread_open(trying->comparing->program, out, error));
+    size_t most = 1;
+    for (size_t n = 0; n < graph->node_count && trial->reading; n++)
+        most += is_read(trying, trial, n);
+    ULP_TRY(ulp_reread_open(trying->comparing->program, most, out, error));
     trial->changed = 0;
     memset(trying->read, 0, graph->node_count * sizeof *trying->read);
     if (!trial->reading && !trial->input) {
@@ -313,19 +316,12 @@ static enum ulp_status list_shapes(const struct trying *trying, const struct ulp
                                    struct ulp_error *error)
 {
     const struct ulp_graph *graph = graph_of(trying);
-    const struct ulp_block *block = trying->comparing->program->main;
-    ULP_SCOPED(ulp_names_free)
-    struct ulp_names values = {.budget = ulp_comparing_budget(trying->comparing)};
+    const struct ulp_program *program = trying->comparing->program;
     ULP_TAKE(*out, trying->comparing->arena, graph->value_count + 1, error);
-    for (size_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].name && *graph->values[v].name &&
-            ulp_names_find(&values, graph->values[v].name) < 0 &&
-            !ulp_names_add(&values, graph->values[v].name, (int)v))
-            return ulp_out_of_memory(error);
-    for (size_t s = 0; s < block->slot_count; s++) {
-        const struct ulp_program_slot *slot = &block->slots[s];
-        const int v = slot->name ? ulp_names_find(&values, slot->name) : -1;
-        if (v >= 0 && !slot->constant && slot->shape.type != ULP_TYPE_UNDEFINED)
+    for (size_t v = 0; v < graph->value_count; v++) {
+        const int at = ulp_program_find_slot(program, graph->values[v].name);
+        const struct ulp_program_slot *slot = at < 0 ? NULL : &program->main->slots[at];
+        if (slot && !slot->constant && slot->shape.type != ULP_TYPE_UNDEFINED)
             (*out)[v] = &slot->shape;
     }
     return ULP_OK;

@@ -9,19 +9,19 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-/* Constants and results that a change may add to a node. */
+/* Values that a change may add to a node, constants and results of nodes that it puts in front. */
 #define ADDED_MAX 8
 #define TWO_OVER_ROOT_PI 1.1283791670955126
 
-enum ulp_status ulp_reread_open(const struct ulp_program *program, struct ulp_reread *out,
-                                struct ulp_error *error)
+enum ulp_status ulp_reread_open(const struct ulp_program *program, size_t most,
+                                struct ulp_reread *out, struct ulp_error *error)
 {
     const struct ulp_graph *graph = program->model->graph;
     struct ulp_value *values;
     *out = (struct ulp_reread){.model = *program->model, .graph = *graph, .program = program};
     ULP_TRY(ulp_arena_create(&out->arena, ulp_model_budget(program->model), error));
-    ULP_TAKE(out->nodes, out->arena, 2 * graph->node_count + 8, error);
-    ULP_TAKE(values, out->arena, graph->value_count + ADDED_MAX * (graph->node_count + 1), error);
+    ULP_TAKE(out->nodes, out->arena, graph->node_count + ADDED_MAX * most, error);
+    ULP_TAKE(values, out->arena, graph->value_count + ADDED_MAX * most, error);
     memcpy(out->nodes, graph->nodes, graph->node_count * sizeof *out->nodes);
     memcpy(values, graph->values, graph->value_count * sizeof *values);
     out->graph.nodes = out->nodes;

@@ -12,9 +12,9 @@ struct ulp_reread {
     struct ulp_arena *arena;
     const struct ulp_program *program; /* of the model as it is, for shapes */
 };
-/* Free out->arena in any case. */
-enum ulp_status ulp_reread_open(const struct ulp_program *program, struct ulp_reread *out,
-                                struct ulp_error *error);
+/* At most `most` nodes will be read otherwise. Free out->arena in any case. */
+enum ulp_status ulp_reread_open(const struct ulp_program *program, size_t most,
+                                struct ulp_reread *out, struct ulp_error *error);
 /* Node n is read as `change` says (reading.def); *changed: there was something to change. Of
  * several nodes the last first, since a change may put a node in front. */
 enum ulp_status ulp_reread_node(struct ulp_reread *reread, size_t n, const char *change,

@@ -4,25 +4,17 @@
 #include "analysis/compare/cause/reread.h"
 #include "base/error.h"
 
-static const struct ulp_step *find_step(const struct ulp_reread *reread,
-                                        const struct ulp_node *node)
-{
-    const struct ulp_block *block = reread->program->main;
-    for (size_t s = 0; s < block->step_count; s++)
-        if (strcmp(block->steps[s].name, node->name) == 0)
-            return &block->steps[s];
-    return NULL;
-}
-
 /* Of an input, or of the result (-1); NULL: it is not known. */
 const struct ulp_tensor *ulp_reread_shape(const struct ulp_reread *reread,
                                           const struct ulp_node *node, int input)
 {
-    const struct ulp_step *step = find_step(reread, node);
-    const int slot = !step                               ? -1
-                     : input < 0                         ? step->outputs[0]
-                     : (size_t)input < step->input_count ? step->inputs[input]
-                                                         : -1;
+    const int *values = input < 0 ? node->outputs : node->inputs;
+    const size_t at = input < 0 ? 0 : (size_t)input,
+                 count = input < 0 ? node->output_count : node->input_count;
+    const int value = at < count ? values[at] : -1,
+              slot = value < 0
+                         ? -1
+                         : ulp_program_find_slot(reread->program, reread->graph.values[value].name);
     const struct ulp_tensor *shape = slot < 0 ? NULL : &reread->program->main->slots[slot].shape;
     bool known = shape && shape->type != ULP_TYPE_UNDEFINED;
     for (int d = 0; known && d < shape->rank; d++)
