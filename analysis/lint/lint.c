@@ -73,23 +73,13 @@ static void run_rules(struct ulp_lint *lint)
     }
 }
 
-/* "batch, x[2]": the inputs' free dimensions that no one gave a size. False: no
- * memory. */
+/* "batch, x[2]": the inputs' free dimensions that no one gave a size. False: no memory. */
 static bool list_assumed(const struct ulp_lint *lint, const char **out)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    for (size_t i = 0; i < ulp_model_input_count(lint->model) && !lint->options->inputs; i++) {
-        const struct ulp_value_info info = ulp_model_input(lint->model, i);
-        for (int d = 0; d < info.rank; d++) {
-            const char *name = info.dim_names[d], *comma = text.length ? ", " : "";
-            char buffer[ULP_DIM_TEXT];
-            if (info.dims[d] >= 0 ||
-                ulp_dims_find(lint->options->dims, lint->options->dim_count, &info, d) ||
-                (name && text.data && strstr(text.data, name)))
-                continue;
-            ulp_text_add(&text, "%s%s", comma, ulp_dim_text(&info, d, buffer));
-        }
-    }
+    if (!lint->options->inputs)
+        ulp_dims_say_open(&text, lint->model, lint->options->dims, lint->options->dim_count, ", ",
+                          false);
     *out = text.length ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
     return !text.failed && (!text.length || *out);
 }

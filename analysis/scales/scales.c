@@ -108,17 +108,12 @@ static const char *name_of_slot(const struct looking *looking, int slot)
 static bool is_own_weight(const struct looking *looking, size_t input,
                           const struct ulp_factor *factor)
 {
-    const struct ulp_block *block = looking->forward.program->main;
+    const struct ulp_program *program = looking->forward.program;
     const struct ulp_tensor *whole = looking->inputs[input];
     const struct ulp_node *node = looking->step->bound.node;
-    const int slot = looking->step->inputs[input];
-    size_t readers = 0;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].input_count; i++)
-            readers += block->steps[s].inputs[i] == slot;
-    return readers == 1 && factor->tensor->data == whole->data &&
-           factor->tensor->count == whole->count &&
-           !looking->forward.program->model->graph->values[node->inputs[input]].overridable;
+    return ulp_block_is_own(program->main, looking->step->inputs[input]) &&
+           factor->tensor->data == whole->data && factor->tensor->count == whole->count &&
+           !program->model->graph->values[node->inputs[input]].overridable;
 }
 
 static enum ulp_status look_at_factors(void *context, size_t node,

@@ -67,6 +67,10 @@ bool ulp_base64_decode(const char *text, size_t length, unsigned char *out, size
 /* What options and messages call a dimension of an input: its symbol, else as "x[2]". */
 enum { ULP_DIM_TEXT = 216 };
 const char *ulp_dim_text(const struct ulp_value_info *info, int dimension, char *buffer);
+/* The open dimensions that nobody gave a size, each symbol once; places: with its first place. */
+void ulp_dims_say_open(struct ulp_text *out, const struct ulp_model *model,
+                       const struct ulp_dim_value *given, size_t count, const char *between,
+                       bool places);
 /* Is each an open dimension of an input, and no negative size? */
 enum ulp_status ulp_dims_check(const struct ulp_model *model, const struct ulp_dim_value *dims,
                                size_t count, struct ulp_error *error);

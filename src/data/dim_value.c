@@ -16,25 +16,39 @@ const char *ulp_dim_text(const struct ulp_value_info *info, int dimension, char 
     return buffer;
 }
 
-/* Is it an open dimension of an input? In *known what there is, each symbol once. */
-static bool find_dim(const struct ulp_model *model, const char *wanted, struct ulp_text *known)
+void ulp_dims_say_open(struct ulp_text *out, const struct ulp_model *model,
+                       const struct ulp_dim_value *given, size_t count, const char *between,
+                       bool places)
 {
     ULP_SCOPED(ulp_names_free) struct ulp_names symbols = {0};
     char buffer[ULP_DIM_TEXT];
-    bool found = false;
+    bool first = true;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         for (int d = 0; d < info.rank; d++) {
-            const char *name = ulp_dim_text(&info, d, buffer), *symbol = info.dim_names[d];
-            if (info.dims[d] >= 0 || (symbol && ulp_names_find(&symbols, symbol) >= 0))
+            const char *symbol = info.dim_names[d];
+            if (info.dims[d] >= 0 || ulp_dims_find(given, count, &info, d) ||
+                (symbol && ulp_names_find(&symbols, symbol) >= 0))
                 continue;
             if (symbol && !ulp_names_add(&symbols, symbol, 0))
-                known->failed = true;
-            found |= strcmp(name, wanted) == 0;
-            ulp_text_add(known, symbol ? " %.60s (%.60s[%d])" : " %.60s", name, info.name, d);
+                out->failed = true;
+            ulp_text_add(out, "%s%.60s", first ? "" : between, ulp_dim_text(&info, d, buffer));
+            if (symbol && places)
+                ulp_text_add(out, " (%.60s[%d])", info.name, d);
+            first = false;
         }
     }
-    return found;
+}
+
+static bool is_open(const struct ulp_model *model, const struct ulp_dim_value *one)
+{
+    bool is = false;
+    for (size_t i = 0; i < ulp_model_input_count(model) && !is; i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        for (int d = 0; d < info.rank && !is; d++)
+            is = info.dims[d] < 0 && ulp_dims_find(one, 1, &info, d);
+    }
+    return is;
 }
 
 /* The dimensions' names a value may be given for must be the model's, or a typing error would go
@@ -44,13 +58,14 @@ enum ulp_status ulp_dims_check(const struct ulp_model *model, const struct ulp_d
 {
     for (size_t v = 0; v < dim_count; v++) {
         ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
-        const bool found = find_dim(model, dims[v].name, &known);
-        if (known.failed)
-            return ulp_out_of_memory(error);
-        if (!found)
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "no input has an open dimension '%.100s'; there are:%.1000s",
-                            dims[v].name, known.data ? known.data : " none");
+        if (!is_open(model, &dims[v])) {
+            ulp_dims_say_open(&known, model, NULL, 0, " ", true);
+            return known.failed
+                       ? ulp_out_of_memory(error)
+                       : ulp_fail(error, ULP_ERROR_USAGE,
+                                  "no input has an open dimension '%.100s'; there are: %.1000s",
+                                  dims[v].name, known.data ? known.data : "none");
+        }
         if (dims[v].value < 0)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "dimension '%.100s' is %lld, expected 0 or more", dims[v].name,

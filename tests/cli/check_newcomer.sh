@@ -80,6 +80,7 @@ add = [node("Concat", "past x", "all", "join", axis=1), node("Concat", "all mask
 write_model("cache.onnx", add, {"past": (1, "p", 2), "x": (1, "n", 2), "mask": (1, "total", 2)}, ["y"])
 write_model("features.onnx", [node("MatMul", "x w", "y", "product")], {"x": (None, None)}, ["y"], {"w": numpy.ones((7, 3), numpy.float32)})
 write_model("state.onnx", [node("Add", "x state", "y", "add")], {"x": ("batch", "time"), "state": (None, 1)}, ["y"])
+write_model("within.onnx", [node("Add", "x z", "y", "add")], {"x": ("batch", "n"), "z": ("b", "n")}, ["y"])
 END
 then
     for row in 'open|x[2] height = 256; x[3] width = 256' 'cache|past[1] p = 64; x[1] n = 64; mask[1] total = 128' 'features|x[0] unnamed = 1; x[1] unnamed = 7' \
@@ -91,6 +92,9 @@ then
     # of the graph alone, too: every size is given, so that none is assumed
     "$program" lint state.onnx --dim 'state[0]=3' --dim time=5 --dim batch=1 --json sizes.json >out 2>&1 || fail "sizes for lint: $(cat out)"
     grep -q '"assumed"' sizes.json && fail "lint assumes sizes that were given: $(cat sizes.json)"
+    # a symbol is listed though another one contains it
+    "$program" lint within.onnx --json sizes.json >out 2>&1 || fail "sizes of within: $(cat out)"
+    grep -q '"assumed": "batch, n, b"' sizes.json || fail "what lint assumes: $(cat sizes.json)"
     for command in run lint audit prove doctor overflow; do
         expect 2 "$command, a dimension that is none" "$program" $command state.onnx --dim 'state[1]=3'
         shows err "no input has an open dimension 'state[1]'; there are: batch (x[0]) time (x[1]) state[0]" "$command, a dimension that is none"
