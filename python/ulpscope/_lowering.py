@@ -146,7 +146,7 @@ def lower(
             if judged.fine:
                 log.info("%s", said(judged))
                 if len(keep) == len(judged.lanes[0].nodes) and not lower_io:
-                    return as_given(as_file(model, folder), model)
+                    return as_given(loaded.path, model)
                 return as_given(write_mixed(loaded, samples, target, keep, lower_io, folder, threads), model)
         found = loaded.plan(
             samples, tolerance, targets=[target], always=[node for node in kept if node not in lowered], never=lowered,

@@ -120,9 +120,11 @@ static void add_fused(struct ulp_text *out, const struct ulp_search *found,
                   target->kept_apart ? ": a kept node is a kernel of its own" : "");
     if (!found->kept_count || !(target->fused_sample.ratio <= 1))
         return;
-    ulp_text_add(out, "As it fuses nothing needs to be kept (");
+    ulp_text_show(out, "As %s fuses, nothing needs to be kept in ", target->name);
+    ulp_text_add(out, found->sample_count > 1 ? "these samples (at worst " : "this sample (");
     ulp_search_say_figure(out, &target->fused_sample);
-    ulp_text_add(out, "): the plan is for where a tensor between is stored.\n");
+    ulp_text_add(out,
+                 "): the plan is for other draws, and for where a tensor between is stored.\n");
 }
 
 static void add_spread(struct ulp_text *out, const struct ulp_search *found)
