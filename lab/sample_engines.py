@@ -126,25 +126,6 @@ def foreign():
                         "TacticName": "", "Metadata": ""}], "Bindings": ["x", "y"]}
 
 
-def openvino():
-    """OpenVINO's execution graph in BF16: names of the model's layers, the last one by the value it computes."""
-    rows = [("x", "Input", "x", "f32", "f32", "unknown_f32", ["FP32"], "FP32"),
-            ("x_f32_bf16_/fc1/MatMul", "Reorder", "", "f32", "bf16", "jit_uni_f32", ["FP32"], "BF16"),
-            ("/fc1/MatMul", "FullyConnected", "/fc1/MatMul,/fc1/Add,/act/Relu", "bf16", "bf16", "brgemm_avx512_bf16", ["BF16", "BF16"], "BF16"),
-            ("/fc.2/MatMul", "FullyConnected", "/fc.2/MatMul", "bf16", "f32", "brgemm_avx512_bf16", ["BF16", "BF16"], "FP32"),
-            ("y", "Softmax", "y", "f32", "f32", "jit_avx512_f32", ["FP32"], "FP32")]
-    text = '<?xml version="1.0"?>\n<net name="sample" version="11">\n\t<layers>\n'
-    for number, (name, kind, original, runtime, out, primitive, ports, port) in enumerate(rows):
-        def side(tag, precisions, first):
-            one = "".join('<port id="%d" precision="%s"><dim>4</dim><dim>32</dim></port>' % (first + i, p) for i, p in enumerate(precisions))
-            return "\t\t\t<%s>%s</%s>\n" % (tag, one, tag)
-        text += '\t\t<layer id="%d" name="%s" type="%s">\n' % (number, name, kind)
-        text += '\t\t\t<data execOrder="%d" originalLayersNames="%s" outputPrecisions="%s" primitiveType="%s" runtimePrecision="%s" />\n' % (
-            number, original, out, primitive, runtime)
-        text += (side("input", ports, 0) if kind != "Input" else "") + side("output", [port], len(ports)) + "\t\t</layer>\n"
-    return text + "\t</layers>\n\t<edges/>\n</net>\n"
-
-
 def profiles(document):
     rows = [dict(row) for row in document["Layers"]]
     return {"Layers": rows + [dict(row, Name=row["Name"] + " [profile 1]") for row in rows], "Bindings": ["x", "y", "x [profile 1]", "y [profile 1]"]}
@@ -175,8 +156,6 @@ def main():
         out.write("Layers:\n" + "\n".join(oneline(row) for row in half["Layers"]) + "\n\nBindings:\nx\ny\n")
     with open(os.path.join(folder, "verbose.log"), "w", encoding="utf-8") as out:
         out.write(verbose(half))
-    with open(os.path.join(folder, "openvino.xml"), "w", encoding="utf-8") as out:
-        out.write(openvino())
 
 
 if __name__ == "__main__":

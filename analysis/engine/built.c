@@ -61,7 +61,7 @@ static bool computes_product(const struct ulp_layer_map *mapping,
 static const char *guess_gpu(const struct ulp_engine *engine)
 {
     int newest = 0;
-    if (engine->form == ULP_ENGINE_ONNX || engine->form == ULP_ENGINE_OPENVINO)
+    if (engine->form == ULP_ENGINE_ONNX)
         return "";
     for (size_t l = 0; l < engine->layer_count; l++) {
         struct ulp_kernel_name name;

@@ -78,14 +78,6 @@ static int look_up(const struct ulp_names *names, struct part part)
     return ulp_names_find(names, text);
 }
 
-/* OpenVINO calls a layer after the value that it computes, where that is the model's output. */
-static int find_producer(const struct ulp_layer_map *mapping, struct part part)
-{
-    const int slot = look_up(&mapping->values, part);
-    const struct ulp_step *step = slot >= 0 ? ulp_block_producer(mapping->main, slot) : NULL;
-    return step ? (int)step->number : -1;
-}
-
 /* What ONNX Runtime made of a node: "fused X", "X/MatMulAddFusion". */
 static struct part peel_fused(struct part part)
 {
@@ -108,8 +100,6 @@ static int find_part_node(const struct ulp_layer_map *mapping, struct part part)
     int found = look_up(names, part);
     if (found < 0)
         found = look_up(&mapping->mangled, part);
-    if (found < 0 && mapping->engine->form == ULP_ENGINE_OPENVINO)
-        found = find_producer(mapping, part);
     if (found < 0 && mapping->engine->form == ULP_ENGINE_ONNX)
         found = look_up(names, peel_fused(part));
     const char *clone = memmem(part.at, (size_t)(part.end - part.at), "_clone_", 7);

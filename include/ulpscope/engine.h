@@ -3,8 +3,7 @@
  *
  * The description is the runtime's own: TensorRT's layer information (trtexec --exportLayerInfo,
  * --profilingVerbosity=detailed; getEngineInformation; a log of trtexec --verbose), the model that
- * ONNX Runtime optimised (optimized_model_filepath), OpenVINO's execution graph. It is read
- * (ulp_engine_read), its layers are mapped to the nodes of a compiled model (ulp_engine_map_make),
+ * ONNX Runtime optimised (optimized_model_filepath). It is read (ulp_engine_read), its layers are mapped to the nodes of a compiled model (ulp_engine_map_make),
  * and the mapping gives the arithmetic of every node, so that a lane of a run computes what was
  * built (ulp_engine_map_keeps). doc/engine.md states what is documented, what was observed in real
  * engines and what is inferred. */
@@ -21,7 +20,6 @@ enum ulp_engine_form {
     ULP_ENGINE_JSON,     /* TensorRT's layer information, of any version */
     ULP_ENGINE_TEXT,     /* the same as text, perhaps among other lines of a log */
     ULP_ENGINE_ONNX,     /* ONNX Runtime's optimised model */
-    ULP_ENGINE_OPENVINO, /* OpenVINO's execution graph, XML */
 };
 
 /* A tensor of a layer. A name may occur several times in a layer, with other dimensions. */

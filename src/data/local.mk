@@ -8,7 +8,6 @@ libulpscope_a_SOURCES += \
 	%D%/engine/engine_onnx.c \
 	%D%/engine/engine_text.c \
 	%D%/engine/engine_type.def \
-	%D%/engine/engine_xml.c \
 	%D%/engine/engine_read.c \
 	%D%/engine/reading.c \
 	%D%/engine/reading.h \

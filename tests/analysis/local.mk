@@ -93,7 +93,6 @@ EXTRA_DIST += tests/data/engine/concatenated.json
 EXTRA_DIST += tests/data/engine/foreign.json
 EXTRA_DIST += tests/data/engine/names_only.json
 EXTRA_DIST += tests/data/engine/oneline.txt
-EXTRA_DIST += tests/data/engine/openvino.xml
 EXTRA_DIST += tests/data/engine/profiles.json
 EXTRA_DIST += tests/data/engine/trt10_fp16_claimed.json
 EXTRA_DIST += tests/data/engine/trt10_half.json

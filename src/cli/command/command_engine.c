@@ -170,15 +170,14 @@ static const struct option_row rows[] = {
     {0}};
 const struct command command_engine = {
     .name = "engine",
-    .summary = "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed",
+    .summary = "say what TensorRT or ONNX Runtime built, and whether a plan was obeyed",
     .purpose =
         "Say what a runtime built of MODEL: which kernel computes which nodes, in which types, "
         "with which accumulator and how sure that is; whether a plan or --layerPrecisions was "
         "obeyed; and, of two engines of one model, what differs and how much of the second one's "
         "error each difference explains. ENGINE is TensorRT's layer information of any version, or "
         "a log that holds it (trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed, or "
-        "--verbose); the .onnx that ONNX Runtime optimised (optimized_model_filepath); or "
-        "OpenVINO's execution graph (.xml).",
+        "--verbose); or the .onnx that ONNX Runtime optimised (optimized_model_filepath).",
     .examples =
         "  ulpscope engine model.onnx layers.json\n"
         "      which precision ran, and with which accumulators?\n"

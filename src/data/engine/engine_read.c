@@ -25,14 +25,6 @@ static bool looks_like_json(const char *text, size_t length)
     return i < length && strchr("{\"]", text[i]);
 }
 
-static bool looks_like_xml(const char *text, size_t length)
-{
-    size_t i = 0;
-    while (i < length && isspace((unsigned char)text[i]))
-        i++;
-    return i < length && text[i] == '<';
-}
-
 /* jansson refuses control characters inside strings, which TensorRT writes between the items of
  * Metadata; whatever stands between these, they are told apart by their brackets. */
 static void tame(char *text, size_t length)
@@ -47,9 +39,7 @@ static enum ulp_status read_bytes(struct ulp_engine_reading *reading, char *text
 {
     bool found = false;
     tame(text, length);
-    if (looks_like_xml(text, length))
-        ULP_TRY(ulp_engine_read_xml(reading, text, length, error));
-    else if (looks_like_json(text, length))
+    if (looks_like_json(text, length))
         ULP_TRY(ulp_engine_read_json(reading, text, length, true, &found, error));
     else
         ULP_TRY(ulp_engine_read_text(reading, text, length, error));

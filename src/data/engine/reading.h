@@ -40,9 +40,7 @@ enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const c
 /* engine_text.c: what a log holds: lines of layers, a JSON document among others. */
 enum ulp_status ulp_engine_read_text(struct ulp_engine_reading *reading, const char *text,
                                      size_t length, struct ulp_error *error);
-/* engine_xml.c and engine_onnx.c. */
-enum ulp_status ulp_engine_read_xml(struct ulp_engine_reading *reading, const char *text,
-                                    size_t length, struct ulp_error *error);
+/* engine_onnx.c. */
 enum ulp_status ulp_engine_read_onnx(struct ulp_engine_reading *reading, const char *path,
                                      struct ulp_error *error);
 /* engine_line.c: one line "Name: X, LayerType: Y, ...", or "Layer(Myelin): X, Tactic: T, a
