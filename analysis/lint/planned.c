@@ -107,8 +107,8 @@ void ulp_lint_plan(struct ulp_lint *lint)
     if (lint->planned || lint->failed)
         return;
     lint->sizes = ulp_arena_take(lint->arena, 2, sizeof *lint->sizes);
-    if (!lint->sizes ||
-        ulp_sizes_list(lint->model, &options, lint->arena, lint->sizes, &error) != ULP_OK)
+    if (!lint->sizes || ulp_sizes_list(lint->model, options.inputs, options.dims, options.dim_count,
+                                       lint->arena, lint->sizes, &error) != ULP_OK)
         lint->failed = true;
     if (!lint->failed)
         lint->planned = ulp_arena_take(lint->arena, PLANS, sizeof *lint->planned);

@@ -8,7 +8,7 @@ struct ulp_text;
 
 /* resize_inputs.c. A sample with other sizes in the model's free dimensions (a name has one size),
  * of its own elements: attempts 0, 1, ... draw other sizes, which the model need not take. said:
- * "N=5, T=3" is added. No dimension is free: an empty set. */
+ * empty, becomes "N=5, T=3". No dimension is free: an empty set. */
 #define ULP_RESIZE_ATTEMPTS 24
 enum ulp_status ulp_inputs_resize(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs, size_t attempt,

@@ -11,6 +11,7 @@ libulpscope_a_SOURCES += \
 	%D%/engine/engine_read.c \
 	%D%/engine/reading.c \
 	%D%/engine/reading.h \
+	%D%/free_sizes.c %D%/free_sizes.h \
 	%D%/group_list.c \
 	%D%/input_range.c \
 	%D%/json_file.c \

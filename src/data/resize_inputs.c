@@ -6,39 +6,10 @@
 #include "base/random.h"
 #include "base/text/text.h"
 #include "data/data.h"
+#include "data/free_sizes.h"
 #include "tensor/tensor.h"
 
 #define KEY UINT64_C(0x73697a6573) /* of the sizes that are drawn */
-
-/* A free dimension of an input, of all that have its name. */
-struct dimension {
-    size_t input; /* where it is first */
-    int axis;
-    const char *name; /* NULL: none */
-    int64_t given, drawn;
-};
-
-/* Names that differ may mean one size, as may dimensions without any: every other attempt takes
- * those that are equal in the sample for one. */
-static bool is_joined(size_t attempt)
-{
-    return attempt % 2 != 0;
-}
-
-static bool is_same(const struct dimension *a, const struct dimension *b, bool joined)
-{
-    return (a->name && b->name && strcmp(a->name, b->name) == 0) ||
-           (a->input == b->input && a->axis == b->axis) || (joined && a->given == b->given);
-}
-
-static const struct dimension *find_dimension(const struct dimension *list, size_t count,
-                                              const struct dimension *like, bool joined)
-{
-    for (size_t i = 0; i < count; i++)
-        if (is_same(&list[i], like, joined))
-            return &list[i];
-    return NULL;
-}
 
 /* Small sizes first; then such as lie around the given one; then, of images, multiples of what
  * networks halve them by. */
@@ -60,28 +31,29 @@ static int64_t draw(size_t attempt, size_t index, int64_t given)
     return given + 1;
 }
 
-static bool is_free(const struct ulp_value_info *info, const struct ulp_tensor *given, int axis)
+/* Names that differ may mean one size, as may dimensions without any: every other attempt takes
+ * those that are equal in the sample for one. */
+static enum ulp_status draw_all(struct ulp_sizes *sizes, const struct ulp_tensor_set *inputs,
+                                size_t attempt, struct ulp_arena *arena, struct ulp_text *said,
+                                struct ulp_error *error)
 {
-    return given && info->rank == given->rank && info->dims[axis] < 0;
-}
-
-static enum ulp_status list_dimensions(const struct ulp_model *model,
-                                       const struct ulp_tensor_set *inputs, size_t attempt,
-                                       struct ulp_arena *arena, struct dimension **out,
-                                       size_t *count, struct ulp_error *error)
-{
-    *count = 0;
-    ULP_TAKE(*out, arena, ulp_model_input_count(model) * ULP_RANK_MAX + 1, error);
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        for (int a = 0; a < info.rank; a++) {
-            if (!is_free(&info, given, a))
-                continue;
-            const struct dimension one = {i, a, info.dim_names[a], given->dims[a],
-                                          draw(attempt, *count, given->dims[a])};
-            if (!find_dimension(*out, *count, &one, is_joined(attempt)))
-                (*out)[(*count)++] = one;
+    int64_t *given;
+    size_t drawn = 0;
+    ULP_TAKE(given, arena, sizes->count + 1, error);
+    for (size_t i = 0; i < sizes->count; i++) {
+        struct ulp_free_size *item = &sizes->items[i];
+        char buffer[ULP_DIM_TEXT];
+        size_t like = attempt % 2 ? 0 : i;
+        given[i] = item->size;
+        while (like < i && given[like] != given[i])
+            like++;
+        if (like < i)
+            item->size = sizes->items[like].size;
+        else if (ulp_tensor_set_find(inputs, item->input)) {
+            item->size = draw(attempt, drawn, given[i]);
+            ulp_text_show(said, "%s%s", drawn++ ? ", " : "",
+                          ulp_free_size_text(item, buffer, sizeof buffer));
+            ulp_text_add(said, "=%lld", (long long)item->size);
         }
     }
     return ULP_OK;
@@ -104,29 +76,18 @@ static void fill(struct ulp_tensor *to, const struct ulp_tensor *from)
     }
 }
 
-static void say(struct ulp_text *said, const struct ulp_model *model, const struct dimension *list,
-                size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        char buffer[ULP_DIM_TEXT];
-        const struct ulp_value_info info = ulp_model_input(model, list[i].input);
-        ulp_text_show(said, "%s", ulp_dim_text(&info, list[i].axis, buffer));
-        ulp_text_add(said, "=%lld%s", (long long)list[i].drawn, i + 1 < count ? ", " : "");
-    }
-}
-
 enum ulp_status ulp_inputs_resize(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs, size_t attempt,
                                   struct ulp_tensor_set *out, struct ulp_text *said,
                                   struct ulp_error *error)
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
-    struct dimension *list;
-    size_t count;
+    struct ulp_sizes sizes;
     *out = (struct ulp_tensor_set){0};
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
-    ULP_TRY(list_dimensions(model, inputs, attempt, arena, &list, &count, error));
-    for (size_t i = 0; i < ulp_model_input_count(model) && count; i++) {
+    ULP_TRY(ulp_sizes_list(model, inputs, NULL, 0, arena, &sizes, error));
+    ULP_TRY(draw_all(&sizes, inputs, attempt, arena, said, error));
+    for (size_t i = 0; i < ulp_model_input_count(model) && said->length; i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor tensor = {0};
@@ -134,10 +95,11 @@ enum ulp_status ulp_inputs_resize(const struct ulp_model *model,
         if (!given)
             continue;
         for (int a = 0; a < given->rank; a++) {
-            const struct dimension one = {i, a, info.dim_names[a], given->dims[a], 0};
-            dims[a] = is_free(&info, given, a)
-                          ? find_dimension(list, count, &one, is_joined(attempt))->drawn
-                          : given->dims[a];
+            const struct ulp_free_size *size =
+                info.rank == given->rank && info.dims[a] < 0
+                    ? ulp_sizes_find(&sizes, info.name, info.dim_names[a], a)
+                    : NULL;
+            dims[a] = size ? size->size : given->dims[a];
         }
         ULP_TRY(ulp_tensor_describe(&tensor, given->type, given->element, given->precision,
                                     given->rank, dims, error));
@@ -145,6 +107,5 @@ enum ulp_status ulp_inputs_resize(const struct ulp_model *model,
         fill(&tensor, given);
         ULP_TRY(ulp_tensor_set_add(out, info.name, &tensor, error));
     }
-    say(said, model, list, count);
     return ulp_taken(!said->failed, error);
 }

@@ -7,8 +7,8 @@
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/options.h"
-#include "base/text/names.h"
 #include "data/data.h"
+#include "data/free_sizes.h"
 #include "run/program/program.h"
 #include "run/random_inputs.h"
 
@@ -39,62 +39,40 @@ struct fitting {
 
 /* ---- what is open ---- */
 
-/* Where it says so, or stands first in an input that has others. */
-static bool is_batch(const struct ulp_value_info *info, int dimension)
+/* Does a symbol stand first in an input that has other dimensions, or say that it is a batch's? */
+static bool is_batch(const struct ulp_model *model, const struct ulp_free_size *size)
 {
-    const char *symbol = info->dim_names[dimension];
-    return (dimension == 0 && info->rank > 1) ||
-           (symbol && (strstr(symbol, "batch") || strstr(symbol, "Batch")));
-}
-
-static bool add_name(struct ulp_names *names, const char *name)
-{
-    return ulp_names_find(names, name) >= 0 || ulp_names_add(names, name, 0);
-}
-
-/* What needs no size: given ones, and the symbols of batches. */
-static bool list_settled(const struct fitting *f, struct ulp_names *names)
-{
-    bool done = true;
-    for (size_t i = 0; i < f->given; i++)
-        done = done && add_name(names, f->options.dims[i].name);
-    for (size_t i = 0; i < ulp_model_input_count(f->model); i++) {
-        const struct ulp_value_info info = ulp_model_input(f->model, i);
-        for (int d = 0; d < info.rank; d++)
-            if (info.dim_names[d] && is_batch(&info, d))
-                done = done && add_name(names, info.dim_names[d]);
+    bool is = size->name && (strstr(size->name, "batch") || strstr(size->name, "Batch"));
+    for (size_t i = 0; i < ulp_model_input_count(model) && !is; i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        const char *first = info.rank > 1 ? info.dim_names[0] : NULL;
+        is = size->name
+                 ? first && strcmp(first, size->name) == 0
+                 : info.rank > 1 && size->dimension == 0 && strcmp(info.name, size->input) == 0;
     }
-    return done;
+    return is;
 }
 
-/* The others, behind those that are given. */
-static enum ulp_status list_open(struct fitting *f, struct ulp_names *names,
-                                 struct ulp_arena *arena, struct ulp_error *error)
-{
-    for (size_t i = 0; i < ulp_model_input_count(f->model); i++) {
-        const struct ulp_value_info info = ulp_model_input(f->model, i);
-        for (int d = 0; d < info.rank && f->open <= OPEN_MAX; d++) {
-            char buffer[ULP_DIM_TEXT];
-            const char *name = ulp_dim_text(&info, d, buffer);
-            if (info.dims[d] >= 0 || is_batch(&info, d) || ulp_names_find(names, name) >= 0)
-                continue;
-            char *copy = ulp_arena_copy(arena, name);
-            ULP_TRY(ulp_taken(copy && ulp_names_add(names, copy, 0), error));
-            f->dims[f->given + f->open++].name = copy;
-        }
-    }
-    return ULP_OK;
-}
-
+/* Behind those that are given what needs a size. */
 static enum ulp_status open(struct fitting *f, struct ulp_arena *arena, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_names_free)
-    struct ulp_names names = {.budget = ulp_model_budget(f->model)};
-    ULP_TAKE(f->dims, arena, f->given + OPEN_MAX + 1, error);
-    if (f->given)
-        memcpy(f->dims, f->options.dims, f->given * sizeof *f->dims);
-    ULP_TRY(ulp_taken(list_settled(f, &names), error));
-    ULP_TRY(list_open(f, &names, arena, error));
+    const struct ulp_dim_value *given = f->options.dims;
+    struct ulp_sizes sizes;
+    ULP_TRY(ulp_sizes_list(f->model, NULL, NULL, 0, arena, &sizes, error));
+    ULP_TAKE(f->dims, arena, f->given + sizes.count + 1, error);
+    for (size_t i = 0; i < f->given; i++)
+        f->dims[i] = given[i];
+    for (size_t i = 0; i < sizes.count; i++) {
+        char buffer[ULP_DIM_TEXT];
+        const char *name = ulp_free_size_text(&sizes.items[i], buffer, sizeof buffer);
+        bool settled = is_batch(f->model, &sizes.items[i]);
+        for (size_t g = 0; g < f->given; g++)
+            settled |= strcmp(given[g].name, name) == 0;
+        char *copy = settled ? NULL : ulp_arena_copy(arena, name);
+        ULP_TRY(ulp_taken(settled || copy, error));
+        if (!settled)
+            f->dims[f->given + f->open++].name = copy;
+    }
     if (f->open > OPEN_MAX)
         f->open = 0;
     f->options.dims = f->dims;

@@ -1,10 +1,7 @@
 /* Programs at drawn sizes (open_program.h). */
 #include "run/program/open_program.h"
 
-#include <stdio.h>
-
 #include "base/error.h"
-#include "data/data.h"
 
 ULP_FREES(ulp_program_free, struct ulp_program)
 
@@ -15,57 +12,6 @@ enum { SMALL = 5, LARGE = 401, UNLIKE = 1009 };
 static const int64_t factors[] = {1, 8, 64, 448};
 /* Beyond so many programs the sizes are left as they are. */
 #define TRIES_MAX 16
-/* Those beyond are like no other, so that the time is linear in the inputs. */
-#define LISTED_MAX 200
-
-/* ---- the list ---- */
-
-static int64_t given_size(const struct ulp_program_options *options,
-                          const struct ulp_value_info *info, const struct ulp_free_size *of)
-{
-    const struct ulp_tensor *given =
-        options && options->inputs ? ulp_tensor_set_find(options->inputs, of->input) : NULL;
-    if (given && of->dimension < given->rank)
-        return given->dims[of->dimension];
-    return options ? ulp_dim_size(info, of->dimension, options->dims, options->dim_count) : 1;
-}
-
-enum ulp_status ulp_sizes_list(const struct ulp_model *model,
-                               const struct ulp_program_options *options, struct ulp_arena *arena,
-                               struct ulp_sizes *out, struct ulp_error *error)
-{
-    const struct ulp_graph *graph = model->graph;
-    size_t capacity = 0;
-    *out = (struct ulp_sizes){0};
-    for (size_t i = 0; i < graph->input_count; i++) {
-        const struct ulp_value *value = &graph->values[graph->inputs[i]];
-        out->unranked |= value->info.rank < 0 && !value->initializer;
-        for (int d = 0; d < value->info.rank && (!value->initializer || value->overridable); d++) {
-            const struct ulp_free_size size = {.name = value->info.dim_names[d],
-                                               .input = value->name,
-                                               .dimension = d};
-            if (value->info.dims[d] >= 0 || out->count == LISTED_MAX ||
-                ulp_sizes_find(out, size.input, size.name, d))
-                continue;
-            ULP_TRY(ulp_taken(ulp_program_grow(arena, &out->items, out->count, &capacity,
-                                               sizeof *out->items),
-                              error));
-            out->items[out->count] = size;
-            out->items[out->count++].size = given_size(options, &value->info, &size);
-        }
-    }
-    return ULP_OK;
-}
-
-const char *ulp_free_size_text(const struct ulp_free_size *size, char *buffer, size_t bytes)
-{
-    if (size->name)
-        return size->name;
-    snprintf(buffer, bytes, "%s[%d]", size->input, size->dimension);
-    return buffer;
-}
-
-/* ---- drawing ---- */
 
 static int64_t find_prime(int64_t from, size_t index)
 {

@@ -12,28 +12,8 @@
  * (*refused 0). */
 #pragma once
 
+#include "data/free_sizes.h"
 #include "run/program/program.h"
-
-struct ulp_free_size {
-    const char *name; /* of the symbol, which other inputs may have, too; NULL: it has none */
-    const char *input;
-    int dimension; /* of the input */
-    int64_t size;
-};
-struct ulp_sizes {
-    struct ulp_free_size *items;
-    size_t count;
-    bool unranked; /* an input has not even a rank */
-};
-
-/* The free dimensions of the model's inputs, and of its initializers that are inputs, a symbol
- * once, the first 200; with the sizes of options->inputs or options->dims, or else 1. Texts are the
- * model's. */
-enum ulp_status ulp_sizes_list(const struct ulp_model *model,
-                               const struct ulp_program_options *options, struct ulp_arena *arena,
-                               struct ulp_sizes *out, struct ulp_error *error);
-/* What messages call it: "batch", "x[2]". */
-const char *ulp_free_size_text(const struct ulp_free_size *size, char *buffer, size_t bytes);
 
 /* Draw sizes from 5 on, each unlike the others: small ones for an even seed, large ones for an odd
  * one, where nodes take them. */
@@ -48,10 +28,6 @@ enum ulp_status ulp_program_open(const struct ulp_model *model, const struct ulp
                                  struct ulp_program **out, struct ulp_error *error);
 
 /* ---- for the program (opening.c) ---- */
-
-/* NULL: the list has no such dimension. */
-struct ulp_free_size *ulp_sizes_find(const struct ulp_sizes *sizes, const char *input,
-                                     const char *name, int dimension);
 
 struct ulp_opening {
     const struct ulp_sizes *sizes;

@@ -3,18 +3,6 @@
 #include "ops/infer.h"
 #include "run/program/open_program.h"
 
-struct ulp_free_size *ulp_sizes_find(const struct ulp_sizes *sizes, const char *input,
-                                     const char *name, int dimension)
-{
-    for (size_t i = 0; i < sizes->count; i++) {
-        struct ulp_free_size *item = &sizes->items[i];
-        if (name ? item->name && strcmp(item->name, name) == 0
-                 : !item->name && item->dimension == dimension && strcmp(item->input, input) == 0)
-            return item;
-    }
-    return NULL;
-}
-
 bool ulp_opening_refused(const struct ulp_opening *opening, enum ulp_status status,
                          const struct ulp_error *error)
 {
