@@ -422,9 +422,7 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
         return say_why_not(x, found, error);
     ULP_TRY(write_model(x, &keeps, error));
     fix->met &= fix->path != NULL;
-    if (!fix->path && !fix->reason)
-        return say_why_not(x, false, error);
-    return fix->met && !x->options->tolerance_count ? ulp_fix_diagnose_file(x, error) : ULP_OK;
+    return fix->path || fix->reason ? ULP_OK : say_why_not(x, false, error);
 }
 
 /* Where 0 / 0 leaves nothing to judge, and values may change, with guards. */
@@ -480,11 +478,11 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
     x->fix->edited = x->fix->after = x->fix->before;
     if (refuses)
         return ULP_OK;
-    if (x->ill || x->guarded || !ulp_fix_is_met(x, &before)) {
-        ULP_TRY(mend(x, &before, error));
-    } else {
-        x->fix->met = true;
-    }
+    x->fix->met = !x->ill && !x->guarded && ulp_fix_is_met(x, &before);
+    /* what is fine as it is lacks the types all the same */
+    ULP_TRY(x->fix->met ? write_model(x, &(struct ulp_keeps){0}, error) : mend(x, &before, error));
+    if (x->fix->met && x->fix->path && !x->options->tolerance_count)
+        ULP_TRY(ulp_fix_diagnose_file(x, error));
     ULP_TRY(say_guards(x, error));
     return say_refused(x, &refuses, error);
 }

@@ -268,3 +268,26 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
     *out = *given;
     return ULP_OK;
 }
+
+enum ulp_status ulp_fix_bring_constants(struct ulp_fixing *x, bool bring,
+                                        struct ulp_fix_judged *after, struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    bool any_moved = false;
+    for (size_t i = 0; i < x->proposals.count; i++) {
+        struct ulp_fix_edit *edit = &fix->edits[i];
+        if (x->proposals.items[i].said.exact || x->taken[i] == bring ||
+            !(edit->change <= ULP_FIX_CHANGE) || !(edit->gain < ULP_FIX_GAIN_LEAST))
+            continue;
+        any_moved = true;
+        x->taken[i] = bring;
+        edit->done = bring ? ULP_FIX_MADE : ULP_FIX_NO_GAIN;
+    }
+    if (!any_moved)
+        return ULP_OK;
+    ULP_TRY(make(x, error));
+    fix->made_count = 0;
+    for (size_t i = 0; i < x->proposals.count; i++)
+        fix->made_count += x->taken[i];
+    return ulp_fix_judge(x, x->edited ? x->edited : x->model, NULL, after, error);
+}

@@ -319,6 +319,10 @@ enum ulp_status ulp_fix_carry_powers(struct ulp_fixing *x, struct ulp_fix_judged
 {
     enum { ROUNDS = 3 };
     bool gained = true;
+    if (ulp_fix_is_met(x, after) && !x->ill)
+        return ULP_OK;
+    ULP_TRY(ulp_fix_bring_constants(x, true, after, error));
+    const size_t made = x->fix->made_count;
     if (x->ill || isinf(after->worst.ratio))
         ULP_TRY(count_values(x, after, error));
     for (int large = 1; large >= 0; large--, gained = true)
@@ -326,5 +330,5 @@ enum ulp_status ulp_fix_carry_powers(struct ulp_fixing *x, struct ulp_fix_judged
                             (!ulp_fix_is_met(x, after) || (x->ill && after->nonfinite));
              round++)
             ULP_TRY(carry_once(x, large, after, &gained, error));
-    return ULP_OK;
+    return x->fix->made_count > made ? ULP_OK : ulp_fix_bring_constants(x, false, after, error);
 }

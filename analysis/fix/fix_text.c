@@ -130,7 +130,10 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
     ulp_text_show(&head->why, "%s", before->text);
     if (nothing) {
         ulp_headline_drawn(head, fix->drawn);
-        ulp_text_show_whole(&head->todo, fix->refused ? fix->refused_fix : "nothing");
+        if (fix->path)
+            ulp_text_show(&head->todo, "use %s", fix->path);
+        else
+            ulp_text_show_whole(&head->todo, fix->refused ? fix->refused_fix : "nothing");
         return;
     }
     add_miss(&head->why, before);
@@ -165,18 +168,16 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
     else if (fix->reason)
         ulp_text_show(&head->todo, "no file: %s", fix->reason);
     else
-        ulp_text_add(&head->todo,
-                     fix->met ? "--out FILE writes it" : "nothing that was tried helps");
+        ulp_text_add(&head->todo, "nothing that was tried helps");
 }
 
 json_t *ulp_fix_notes(const struct ulp_fix *fix)
 {
     json_t *notes = json_array();
-    if (fix->edit_count || fix->plan) {
-        add_plan(&notes, fix);
-        add_file(&notes, fix);
-        add_checked(&notes, fix);
+    add_plan(&notes, fix);
+    add_file(&notes, fix);
+    add_checked(&notes, fix);
+    if (fix->edit_count || fix->plan)
         add_steps(&notes, fix);
-    }
     return notes;
 }

@@ -76,6 +76,11 @@ bool ulp_fix_is_asked(const struct ulp_fix_options *options, const char *rule);
  * them. */
 enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                                   struct ulp_fix_judged *out, struct ulp_error *error);
+/* Before powers of two are carried: constants beyond the format (masks) take their edits, although
+ * these gain nothing alone, for no power of two makes a mask fit; and lose them where no power
+ * gained anything. *after: how the model comes out then. */
+enum ulp_status ulp_fix_bring_constants(struct ulp_fixing *x, bool bring,
+                                        struct ulp_fix_judged *after, struct ulp_error *error);
 
 /* fix_look.c. A model seen by the lint, with its values' numbers by name, and run in some lanes:
  * what edits are found by that need runs. Closed also after a failure. */

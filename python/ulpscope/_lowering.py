@@ -206,7 +206,7 @@ def fix(
 ) -> Any:
     """A model that comes out right at the target ("trt11", "ort-cuda", ...): an onnx.ModelProto, or bytes of bytes. Arguments are those of Model.fix.
 
-    model: a path, bytes or an onnx.ModelProto. inputs: arrays by name, several such, or a path. Where nothing is to be fixed it is the model as it is; where nothing
+    model: a path, bytes or an onnx.ModelProto. inputs: arrays by name, several such, or a path. Where nothing is to be fixed it has the target's types alone; where nothing
     meets the tolerance LimitError is raised, unless `best` is given."""
     with tempfile.TemporaryDirectory() as folder:
         loaded = Model(as_file(model, folder))

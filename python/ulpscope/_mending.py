@@ -206,7 +206,7 @@ class Mending(Loaded):
         FP32 where these are not enough. tolerance: what it must meet ("sqnr_db=60"; none: the verdict is fine). only, without: rules of the lint.
         allow_value_change: also edits that change more than 1e-6 of an output's rms. best: write what came nearest where nothing meets it.
         seconds: the search of the plan ends then, with the best so far. task: what the outputs are for ("classify"; None: recognised).
-        Nothing to fix: no file, and result.path is None."""
+        Nothing to fix: the model with the target's types; result.path is None where it takes none."""
         names, sets = self._samples(samples)
         given: dict[str, Any] = {}
         for many, one, items in (("tolerances", "tolerance", list_of(tolerance)), ("only", "only", only), ("without", "without", without)):

@@ -143,7 +143,7 @@ class Protos(unittest.TestCase):
         broken.graph.output.append(onnx.helper.make_tensor_value_info(broken.graph.node[-2].output[0], onnx.TensorProto.FLOAT, None))
         with self.assertRaisesRegex(ulpscope.InputError, "lacks outputs of the first: logits"):
             ulpscope.check(MODEL, broken, FILE)
-        # nothing to fix: the model as it is
+        # nothing to fix, and no types: the model as it is
         self.assertEqual(ulpscope.fix(onnx.load(MODEL), INPUTS, "torch", arithmetic="fp32").SerializeToString(), onnx.load(MODEL).SerializeToString())
         with self.assertRaises(ulpscope.LimitError):
             ulpscope.fix(MODEL, INPUTS, "torch", tolerance="sqnr_db=400")
