@@ -231,7 +231,10 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
     if (file->cause.text && *file->cause.text)
         ulp_text_show(&head->why, "%s At '%s' ", file->cause.text, tensor->name);
     add_measure(&head->why, comparison, &tensor->values[f]);
-    ulp_text_show(&head->todo, "%s%s", file->cause.todo ? file->cause.todo : todo[file->cause.kind],
+    const enum ulp_cause_kind kind = !tensor->node && file->cause.kind == ULP_CAUSE_INPUTS
+                                         ? ULP_CAUSE_PREPROCESSING /* it has been recorded */
+                                         : file->cause.kind;
+    ulp_text_show(&head->todo, "%s%s", file->cause.todo ? file->cause.todo : todo[kind],
                   file->cause.kind == ULP_CAUSE_FORMAT ? file->cause.arithmetic : "");
 }
 

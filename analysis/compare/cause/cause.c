@@ -11,8 +11,6 @@
 /* Below this share of the reference's rms no wrong preprocessing is looked for: the mildest usual
  * mistakes, a pixel's shift or a missing deviation, move outputs by several percent. */
 #define PREPROCESSING_MIN 1e-3
-/* From here on inputs are blamed before nodes. */
-#define INPUTS_MIN 0.05
 #define NODES_SHOWN 5
 
 const char *ulp_cause_name(enum ulp_cause_kind kind)
@@ -122,9 +120,8 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     const struct ulp_compared_value *value = &target->values[file];
     const double off = value->truth.rms / target->range.ref_rms;
     const char *input = find_prepared(comparing, suspects);
-    const bool inputs = input && !(off < INPUTS_MIN);
     struct ulp_text text = {0};
-    if (inputs) {
+    if (input) {
         ulp_text_show(&text, "an input or a node differs, in which way cannot be told: '%s' is ",
                       target->name);
         if (isfinite(off))
@@ -161,8 +158,8 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       " In being finite, infinite or NaN %zu of its values differ%s from the "
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
-    ULP_TRY(ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
-                          inputs ? input : NULL, error));
+    ULP_TRY(ulp_cause_set(comparing, cause, input ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text, input,
+                          error));
     return keep_nodes(comparing, cause, suspects, error);
 }
 
