@@ -168,9 +168,20 @@ static void measure_course(struct ulp_course *course)
     course->scale = course->any ? course->scale : 0;
 }
 
-/* Outputs whose relative error is less than this part of the worst one's are not explained, unless
- * every one is asked for. */
+/* Unless every output is asked for the worst ones are explained, and of these none whose relative
+ * error is less than this part of the worst one's: each takes a sweep of its own, and a decoder's
+ * caches are outputs, too. */
+#define EXPLAINED_MAX 4
 #define NEAR_WORST 0.5
+
+static bool is_among_worst(const struct ulp_course *courses, size_t count, size_t g)
+{
+    size_t worse = 0;
+    for (size_t other = 0; other < count && worse < EXPLAINED_MAX; other++)
+        worse += courses[other].scale > courses[g].scale ||
+                 (courses[other].scale == courses[g].scale && other < g);
+    return worse < EXPLAINED_MAX;
+}
 
 /* Integers that differ, and values of another shape, have no error: their course is of the decision
  * that they follow, one course of each. */
@@ -200,7 +211,8 @@ static size_t choose_courses(struct ulp_course *courses, size_t count)
             worst = g;
     }
     for (size_t g = 0; g < count && !courses->attributor->every; g++)
-        courses[g].any &= !(courses[g].scale < NEAR_WORST * courses[worst].scale);
+        courses[g].any &= !(courses[g].scale < NEAR_WORST * courses[worst].scale) &&
+                          is_among_worst(courses, count, g);
     explain_decisions(courses, count);
     return worst;
 }
@@ -368,7 +380,6 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
 {
     const struct ulp_attributor *attributor = course->attributor;
     const struct ulp_program *program = attributor->program;
-    ULP_TRY(ulp_taken(take_course(course, arena), error));
     *sweep = (struct ulp_reverse){.program = program,
                                   .values = course->lane->values,
                                   .errors = course->lane->differences,
@@ -397,23 +408,18 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
 }
 
 /* Courses of a lane, side by side. */
-static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
+static enum ulp_status sweep_courses(struct ulp_course *const *courses, size_t count,
                                      struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_reverse *sweeps = ulp_arena_take(arena, count, sizeof *sweeps);
-    size_t swept = 0;
+    size_t opened = 0;
     enum ulp_status status = ulp_taken(sweeps, error);
-    for (size_t c = 0; c < count && status == ULP_OK; c++) {
-        status = open_sweep(&courses[c], arena, &sweeps[swept], error);
-        swept += courses[c].any;
-    }
-    if (status == ULP_OK && swept)
-        status = ulp_reverse_run(sweeps, swept, error);
-    for (size_t s = 0; s < swept; s++) {
-        struct ulp_course *course = sweeps[s].context;
-        if (!course || !sweeps[s].cotangents) /* memory ended before it was opened */
-            continue;
-        sum_inputs(course, sweeps[s].cotangents);
+    for (; opened < count && status == ULP_OK; opened++)
+        status = open_sweep(courses[opened], arena, &sweeps[opened], error);
+    if (status == ULP_OK)
+        status = ulp_reverse_run(sweeps, count, error);
+    for (size_t s = 0; s < opened && sweeps[s].cotangents; s++) {
+        sum_inputs(courses[s], sweeps[s].cotangents);
         free_cotangents(&sweeps[s]);
     }
     return status;
@@ -424,8 +430,8 @@ static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
 #define SWEEP_BYTES 64
 #define COURSE_BYTES 32
 
-/* How many sweeps or courses of the lane may have memory at a time: one where it is limited and
- * they are not sure to find it. */
+/* How many sweeps or courses of the lane may have memory at a time; 0: memory is limited, and more
+ * than one are not sure to find it. */
 static size_t count_together(const struct ulp_attributor *attributor,
                              const struct ulp_attributed *lane, size_t bytes)
 {
@@ -436,7 +442,7 @@ static size_t count_together(const struct ulp_attributor *attributor,
                               (double)ulp_carried_spare(program->carried) + ULP_TUNE_SWEPT_BYTES +
                               ulp_program_peak(program, true, NULL) >
                           limit)
-        return 1;
+        return 0;
     for (size_t s = 0; s < program->main->step_count; s++) {
         const struct ulp_step *step = &program->main->steps[s];
         size_t elements = 0;
@@ -468,18 +474,27 @@ static size_t count_apart(const struct ulp_attributor *attributor)
 static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                   struct ulp_error *error)
 {
+    /* a few at least: seldom does more than one come to the largest step (logits) */
     const size_t groups = ulp_attribution_groups(attributor),
-                 together = count_together(attributor, lane, COURSE_BYTES);
+                 room = count_together(attributor, lane, COURSE_BYTES),
+                 together = room ? room + EXPLAINED_MAX : 1;
+    size_t swept = 0;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
-    struct ulp_course *courses = ulp_arena_take(arena, groups + 1, sizeof *courses);
-    ULP_TRY(ulp_taken(courses, error));
-    for (size_t g = 0; g < groups; g++)
+    struct ulp_course *courses = ulp_arena_take(arena, groups + 1, sizeof *courses),
+                      **any = ulp_arena_take(arena, groups + 1, sizeof *any);
+    ULP_TRY(ulp_taken(courses && any, error));
+    for (size_t g = 0; g < groups; g++) {
         courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
+        ULP_TRY(ulp_taken(take_course(&courses[g], arena), error));
+    }
     const size_t worst = choose_courses(courses, groups);
-    for (size_t g = 0; g < groups; g += together) {
-        lane->leaving = g + together >= groups && !attributor->verify_count;
-        ULP_TRY(sweep_courses(courses + g, ulp_size_min(together, groups - g), arena, error));
+    for (size_t g = 0; g < groups; g++)
+        if (courses[g].any)
+            any[swept++] = &courses[g];
+    for (size_t c = 0; c < swept; c += together) {
+        lane->leaving = c + together >= swept && !attributor->verify_count;
+        ULP_TRY(sweep_courses(any + c, ulp_size_min(together, swept - c), arena, error));
     }
     if (!lane->reason)
         ULP_TRY(

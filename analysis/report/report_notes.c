@@ -193,8 +193,9 @@ static void add_shares(json_t **notes, const struct ulp_audit_lane *lane)
     if (left)
         ulp_note_add(
             notes, "",
-            "%zu output%s less than half of its relative error: --attribute explains %s, too", left,
-            left == 1 ? " has" : "s have", left == 1 ? "it" : "them");
+            "%zu output%s not among the four worst with half of the largest relative error: "
+            "--attribute explains %s, too",
+            left, left == 1 ? " is" : "s are", left == 1 ? "it" : "them");
 }
 
 /* ---- range ---- */

@@ -289,7 +289,8 @@ struct ulp_attribution {
      * the only output, or the mean of all where they are not taken apart by causes */
     char *output;
     /* of each of several float outputs; sample_count 0: its error is not known, it has none, or it
-     * is much smaller than the worst one's (ulp_audit_options.every_output) */
+     * is not among the four worst or much smaller than the worst one's
+     * (ulp_audit_options.every_output) */
     size_t output_count;
     struct ulp_output_shares {
         char *output;
