@@ -110,8 +110,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
             bits_of(&reference->storage) * ulp_math_log10(2);
     certificate->given = true;
     struct comparison comparison = {.certificate = certificate};
-    struct ulp_observer observers[] = {{.context = &comparison, .node_done = compare_node},
-                                       progress ? *progress : (struct ulp_observer){0}};
+    const struct ulp_observer looking = {.context = &comparison, .node_done = compare_node};
     struct ulp_program_options plan_options = {.inputs = inputs};
     struct ulp_run_options run_options = *options;
     struct ulp_program *program = NULL;
@@ -123,7 +122,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     }
     comparison.program = program;
     if (status == ULP_OK)
-        status = ulp_program_run(program, inputs, &run_options, observers, 2, NULL, NULL, error);
+        status = ulp_program_look(program, inputs, &run_options, &looking, progress, NULL, error);
     ulp_program_free(program);
     ulp_pool_free(comparison.pool);
     return status;

@@ -493,11 +493,9 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     comparing->out->place_count = comparing->program->node_count;
     ULP_TRY(ulp_compare_match(comparing, error));
     ULP_TRY(collect_inputs(comparing, error));
-    const struct ulp_observer observers[] = {{.context = &collecting, .node_done = collect_node},
-                                             options->progress ? *options->progress
-                                                               : (struct ulp_observer){0}};
+    const struct ulp_observer looking = {.context = &collecting, .node_done = collect_node};
     const struct ulp_run_options run = {.thread_count = options->thread_count};
     ulp_comparing_begins(comparing);
-    return ulp_program_run(comparing->program, comparing->inputs, &run, observers,
-                           options->progress ? 2 : 1, NULL, NULL, error);
+    return ulp_program_look(comparing->program, comparing->inputs, &run, &looking,
+                            options->progress, NULL, error);
 }

@@ -132,15 +132,13 @@ static enum ulp_status run_file(struct searching *searching, struct ulp_error *e
     const struct ulp_compare_options *options = comparing->options;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set given = {0};
     struct ulp_run_options run = {.thread_count = options->thread_count};
-    const struct ulp_observer observers[] = {{.context = searching, .node_done = try_node},
-                                             options->progress ? *options->progress
-                                                               : (struct ulp_observer){0}};
+    const struct ulp_observer trying = {.context = searching, .node_done = try_node};
     ULP_TRY(list_given(comparing, searching->file, &given, error));
     run.audit = false;
     run.isolated = true;
     run.given = &given;
-    return ulp_program_run(comparing->program, comparing->inputs, &run, observers,
-                           options->progress ? 2 : 1, NULL, NULL, error);
+    return ulp_program_look(comparing->program, comparing->inputs, &run, &trying, options->progress,
+                            NULL, error);
 }
 
 static enum ulp_status take_room(struct searching *searching, size_t node_count,

@@ -103,50 +103,39 @@ static enum ulp_status choose_schedule(struct ulp_emulation *emulation,
 
 static enum ulp_status run_beside(struct ulp_emulation *emulation,
                                   const struct ulp_tensor_set *inputs,
-                                  const struct ulp_beside *beside, size_t count,
+                                  const struct ulp_attempt *lanes, size_t count,
                                   const struct ulp_perturbation *redrawn, struct ulp_judgement *out,
                                   struct ulp_error *error)
 {
     const struct ulp_emulated *given = &emulation->given;
-    const struct ulp_observer *progress = given->progress;
     const struct ulp_run_options run = {.thread_count = given->thread_count,
                                         .follow = emulation->follows};
-    struct ulp_arithmetic lanes[1 + ULP_BESIDE_MAX];
-    struct ulp_keeps keeps[1 + ULP_BESIDE_MAX] = {{0}};
+    struct ulp_arithmetic reference;
     struct ulp_tensor_set outputs[1 + ULP_BESIDE_MAX] = {{0}};
-    const struct ulp_program_options options = {.inputs = inputs,
-                                                .keeps = keeps,
-                                                .perturbation = *redrawn};
-    struct ulp_program *program = NULL;
-    for (size_t l = 0; l < count; l++) {
-        lanes[1 + l] = beside[l].arithmetic;
-        keeps[1 + l] = beside[l].keeps;
-    }
-    enum ulp_status status = ulp_redraw_reference(emulation->program, given->reference,
-                                                  given->arithmetic, &lanes[0], error);
-    if (status == ULP_OK)
-        status = ulp_program_create(given->model, lanes, 1 + count, &options, &program, error);
-    if (status == ULP_OK)
-        status = ulp_program_run(program, inputs, &run, progress, progress != NULL, outputs, NULL,
-                                 error);
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    ULP_TRY(ulp_redraw_reference(emulation->program, given->reference, given->arithmetic,
+                                 &reference, error));
+    ULP_TRY(ulp_attempts_open(given->model, &reference, lanes, count, inputs, redrawn, &program,
+                              error));
+    enum ulp_status status =
+        ulp_program_look(program, inputs, &run, NULL, given->progress, outputs, error);
     for (size_t l = 0; l < count && status == ULP_OK; l++)
         status = ulp_emulation_judge(emulation, &outputs[1 + l], &outputs[0], &out[l], error);
     for (size_t l = 0; l <= count; l++)
         ulp_tensor_set_free(&outputs[l]);
-    ulp_program_free(program);
     emulation->runs += count;
     emulation->work += (double)(1 + count);
     return status;
 }
 
 enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
-                                   const struct ulp_beside *lanes, size_t count,
+                                   const struct ulp_attempt *lanes, size_t count,
                                    struct ulp_judgement *out, struct ulp_error *error)
 {
     const struct ulp_emulated *given = &emulation->given;
     const struct ulp_sample *sample = &given->samples[draw % given->sample_count];
     const struct ulp_perturbation redrawn = ulp_redraw(given->arithmetic, draw + 1);
-    struct ulp_beside drawn[ULP_BESIDE_MAX];
+    struct ulp_attempt drawn[ULP_BESIDE_MAX];
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < count && status == ULP_OK; l++) {
@@ -163,7 +152,7 @@ enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
 }
 
 enum ulp_status ulp_emulation_beside(struct ulp_emulation *emulation, size_t sample,
-                                     const struct ulp_beside *lanes, size_t count,
+                                     const struct ulp_attempt *lanes, size_t count,
                                      struct ulp_judgement *out, struct ulp_error *error)
 {
     static const struct ulp_perturbation none;
@@ -171,7 +160,7 @@ enum ulp_status ulp_emulation_beside(struct ulp_emulation *emulation, size_t sam
 }
 
 enum ulp_status ulp_emulation_count_fused(const struct ulp_emulation *emulation,
-                                          const struct ulp_beside *lane, size_t *out,
+                                          const struct ulp_attempt *lane, size_t *out,
                                           struct ulp_error *error)
 {
     const struct ulp_program_options options = {.inputs = emulation->inputs[0],

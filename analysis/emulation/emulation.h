@@ -8,6 +8,7 @@
 #include <ulpscope/target.h>
 
 #include "analysis/measure/limit.h"
+#include "analysis/tried/tried.h"
 #include "run/pass/trial.h"
 #include "run/program/program.h"
 
@@ -15,8 +16,8 @@
 bool ulp_judged_deaf(const struct ulp_target *target, const char *arithmetic);
 /* ulp_judged_in; where two kinds of processors differ, in those whose sums saturate. */
 enum ulp_status ulp_judged_in_worse(const struct ulp_model *model, const char *target,
-                                    const char *arithmetic, char *name,
-                                    struct ulp_arithmetic *out, struct ulp_error *error);
+                                    const char *arithmetic, char *name, struct ulp_arithmetic *out,
+                                    struct ulp_error *error);
 
 /* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance.
  * metric: of the tolerance, or what stands against the output (ulp_judge_name). */
@@ -127,24 +128,19 @@ struct ulp_observer ulp_emulation_note(struct ulp_emulation *emulation, size_t p
  * ulp_emulation_choices. */
 enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t count,
                                      struct ulp_error *error);
-/* An arithmetic, and the nodes kept in it, beside others that share its reference. */
-struct ulp_beside {
-    struct ulp_arithmetic arithmetic;
-    struct ulp_keeps keeps;
-};
 /* A problem close by the sample draw % sample_count, in each of the lanes. An arithmetic whose sums
  * may be formed in several orders has one of them. */
 enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
-                                   const struct ulp_beside *lanes, size_t count,
+                                   const struct ulp_attempt *lanes, size_t count,
                                    struct ulp_judgement *out, struct ulp_error *error);
 /* The sample itself. */
 enum ulp_status ulp_emulation_beside(struct ulp_emulation *emulation, size_t sample,
-                                     const struct ulp_beside *lanes, size_t count,
+                                     const struct ulp_attempt *lanes, size_t count,
                                      struct ulp_judgement *out, struct ulp_error *error);
 
 /* The nodes that the lane computes in kernels with others. */
 enum ulp_status ulp_emulation_count_fused(const struct ulp_emulation *emulation,
-                                          const struct ulp_beside *lane, size_t *out,
+                                          const struct ulp_attempt *lane, size_t *out,
                                           struct ulp_error *error);
 
 /* The arithmetics in which runs may keep nodes, which outlive the emulation. Once, after the truths
@@ -208,6 +204,14 @@ enum ulp_status ulp_emulation_problem(struct ulp_emulation *emulation, size_t pr
 /* The same, left at the first problem that fails. *all: none was left out. */
 enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
                                   double *ratio, bool *all, struct ulp_error *error);
+/* Where no audit gives them: the truths of all samples, checked. */
+enum ulp_status ulp_emulation_truths(struct ulp_emulation *emulation, struct ulp_error *error);
+/* What gives the same outputs in one lane, as an edited model or a file that was written: the worst
+ * of all samples, by their truths. looking: may be NULL. */
+enum ulp_status ulp_emulation_judge_lane(struct ulp_emulation *emulation,
+                                         struct ulp_programs *programs,
+                                         const struct ulp_observer *looking,
+                                         struct ulp_judgement *worst, struct ulp_error *error);
 /* A sample that was not emulated before, as any user would run it: the second lane keeps what
  * ulp_emulation_keep gave it. Of any shapes. */
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,

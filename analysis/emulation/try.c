@@ -89,21 +89,49 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
     return status;
 }
 
-/* Both lanes' outputs. */
-static enum ulp_status run_sample(struct ulp_emulation *emulation, const struct ulp_sample *sample,
-                                  bool follow, struct ulp_tensor_set outputs[2],
-                                  struct ulp_error *error)
+/* The outputs of every lane. */
+static enum ulp_status run_sample(struct ulp_emulation *emulation, struct ulp_programs *programs,
+                                  const struct ulp_sample *sample, bool follow,
+                                  const struct ulp_observer *looking,
+                                  struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
-    const struct ulp_observer *progress = emulation->given.progress;
     const struct ulp_run_options run = {.thread_count = emulation->given.thread_count,
                                         .follow = follow};
-    struct ulp_program *program;
-    enum ulp_status status =
-        ulp_programs_choose(&emulation->programs, sample->inputs, &program, error);
-    if (status == ULP_OK)
-        status = ulp_program_run(program, sample->inputs, &run, progress, progress != NULL, outputs,
-                                 NULL, error);
-    return ulp_fail_at(error, status, "%s", sample->name);
+    return ulp_fail_at(error,
+                       ulp_programs_look(programs, sample->inputs, &run, looking,
+                                         emulation->given.progress, outputs, error),
+                       "%s", sample->name);
+}
+
+enum ulp_status ulp_emulation_truths(struct ulp_emulation *emulation, struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &emulation->given;
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = given->model,
+                                    .lanes = emulation->lanes,
+                                    .lane_count = 1};
+    for (size_t s = 0; s < given->sample_count; s++)
+        ULP_TRY(run_sample(emulation, &programs, &given->samples[s], false, NULL,
+                           &emulation->truths[s], error));
+    return ulp_emulation_check_truths(emulation, NULL, error);
+}
+
+enum ulp_status ulp_emulation_judge_lane(struct ulp_emulation *emulation,
+                                         struct ulp_programs *programs,
+                                         const struct ulp_observer *looking,
+                                         struct ulp_judgement *worst, struct ulp_error *error)
+{
+    *worst = (struct ulp_judgement){0};
+    for (size_t s = 0; s < emulation->given.sample_count; s++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
+        struct ulp_judgement judgement;
+        ULP_TRY(run_sample(emulation, programs, &emulation->given.samples[s], false, looking,
+                           &outputs, error));
+        ULP_TRY(ulp_emulation_judge(emulation, &outputs, &emulation->truths[s], &judgement, error));
+        if (!worst->output || judgement.ratio > worst->ratio)
+            *worst = judgement;
+    }
+    return ULP_OK;
 }
 
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
@@ -111,7 +139,8 @@ enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
                                        struct ulp_error *error)
 {
     struct ulp_tensor_set outputs[2];
-    ULP_TRY(run_sample(emulation, sample, emulation->follows, outputs, error));
+    ULP_TRY(run_sample(emulation, &emulation->programs, sample, emulation->follows, NULL, outputs,
+                       error));
     enum ulp_status status = ulp_emulation_judge(emulation, &outputs[1], &outputs[0], out, error);
     if (status == ULP_OK && !isinf(out->ratio)) {
         status = ulp_emulation_check_sample(emulation, sample, &outputs[0], error);
@@ -134,7 +163,8 @@ enum ulp_status ulp_emulation_decide(struct ulp_emulation *emulation, size_t out
     for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
         struct ulp_tensor_set outputs[2];
         struct ulp_judged one;
-        status = run_sample(emulation, &emulation->given.samples[s], false, outputs, error);
+        status = run_sample(emulation, &emulation->programs, &emulation->given.samples[s], false,
+                            NULL, outputs, error);
         if (status != ULP_OK)
             return status;
         const struct ulp_tensor *exact = &outputs[0].items[output].tensor,

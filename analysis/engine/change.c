@@ -157,8 +157,8 @@ static enum ulp_status run_lanes(const struct explaining *explaining,
                                                 .groups = groups};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_TRY(ulp_program_create(explaining->model, arithmetics, count, &options, &program, error));
-    return ulp_program_run(program, explaining->inputs, explaining->options, explaining->progress,
-                           explaining->progress != NULL, outputs, NULL, error);
+    return ulp_program_look(program, explaining->inputs, explaining->options, NULL,
+                            explaining->progress, outputs, error);
 }
 
 /* The reference and both engines; the output that is worst in the second. */

@@ -174,9 +174,7 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
 static enum ulp_status run_whole(struct extraction *x, const struct ulp_tensor_set *given,
                                  struct ulp_error *error)
 {
-    const struct ulp_observer observers[] = {{.context = x, .node_done = keep_values},
-                                             x->options->progress ? *x->options->progress
-                                                                  : (struct ulp_observer){0}};
+    const struct ulp_observer keeping = {.context = x, .node_done = keep_values};
     const struct ulp_run_options once = {.thread_count = x->options->thread_count};
     for (size_t v = 0; v < x->graph->value_count; v++) {
         const struct ulp_tensor *tensor = x->roles[v] == ROLE_INPUT && given
@@ -185,7 +183,7 @@ static enum ulp_status run_whole(struct extraction *x, const struct ulp_tensor_s
         if (tensor)
             ULP_TRY(add_copy(x, &x->inputs, x->graph->values[v].name, tensor, error));
     }
-    return ulp_program_run(x->program, given, &once, observers, 2, NULL, NULL, error);
+    return ulp_program_look(x->program, given, &once, &keeping, x->options->progress, NULL, error);
 }
 
 /* ---- files ---- */
@@ -286,8 +284,8 @@ static enum ulp_status run_part(struct extraction *x, const char *path, struct u
     const struct ulp_run_options once = {.thread_count = x->options->thread_count};
     ULP_TRY(ulp_model_load(path, ulp_model_budget(x->model), &part, error));
     ULP_TRY(ulp_program_create(part, &x->options->reference, 1, &options, &program, error));
-    ULP_TRY(ulp_program_run(program, &x->inputs, &once, x->options->progress,
-                            x->options->progress != NULL, &exact, NULL, error));
+    ULP_TRY(
+        ulp_program_look(program, &x->inputs, &once, NULL, x->options->progress, &exact, error));
     return write_outputs(x, &exact, error);
 }
 

@@ -22,104 +22,36 @@ static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_ki
     return judgement->metric && strcmp(judgement->metric, ulp_judge_name(kind)) == 0;
 }
 
-static void keep_worse(struct ulp_judgement *worst, const struct ulp_judgement *more)
+static enum ulp_grade find_grade(const struct ulp_fixing *x, const struct ulp_judgement *worst)
 {
-    if (!worst->output || more->ratio > worst->ratio)
-        *worst = *more;
-}
-
-/* Of all samples, before any of them has been judged and after. */
-static void begin(struct ulp_fixing *x, struct ulp_fix_judged *out)
-{
-    *out = (struct ulp_fix_judged){0};
-    memset(x->emulation.judged, 0, ulp_model_output_count(x->model) * sizeof *x->emulation.judged);
-}
-
-static enum ulp_status finish_grade(struct ulp_fixing *x, struct ulp_fix_judged *out,
-                                    struct ulp_error *error)
-{
-    out->grade = is_named(&out->worst, ULP_CROSSED_NONFINITE) ? ULP_GRADE_BROKEN : ULP_GRADE_FINE;
-    for (size_t o = 0; o < ulp_model_output_count(x->model); o++) {
-        const struct ulp_judged *judged = &x->emulation.judged[o];
-        struct ulp_text text = {0};
-        if (judged->task == ULP_TASK_UNKNOWN) { /* of another shape it is for nothing */
-            if (is_named(&out->worst, ULP_CROSSED_DIVERGED) &&
-                strcmp(out->worst.output, ulp_model_output(x->model, o).name) == 0)
-                out->grade = ULP_GRADE_BROKEN;
-            continue;
-        }
-        const enum ulp_grade grade = ulp_judged_grade(judged, &text);
-        if (ulp_grade_weigh(grade) > ulp_grade_weigh(out->grade))
-            out->grade = grade;
-        const bool failed = text.failed;
-        ulp_text_free(&text);
-        ULP_TRY(ulp_taken(!failed, error));
-    }
-    return ULP_OK;
+    struct ulp_judged *judged = x->emulation.judged;
+    const size_t count = ulp_model_output_count(x->model), graded = ulp_judged_worst(judged, count);
+    bool broken = is_named(worst, ULP_CROSSED_NONFINITE);
+    for (size_t o = 0; o < count; o++) /* of another shape it is for nothing */
+        broken |= judged[o].task == ULP_TASK_UNKNOWN && is_named(worst, ULP_CROSSED_DIVERGED) &&
+                  strcmp(worst->output, ulp_model_output(x->model, o).name) == 0;
+    return broken ? ULP_GRADE_BROKEN : graded < count ? judged[graded].grade : ULP_GRADE_FINE;
 }
 
 /* Where no output can say what is better, how far values stay finite does. */
 struct counting {
     const struct ulp_fixing *x;
-    size_t *count;
+    size_t count;
 };
 
 static enum ulp_status count_nonfinite(void *context, const struct ulp_event *event,
                                        struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    const struct counting *counting = context;
-    const size_t first = (event->lane_count - 1) * event->output_count;
+    struct counting *counting = context;
     (void)error;
     for (size_t o = 0; o < event->output_count; o++) {
-        const struct ulp_tensor *value = event->values[first + o].entire;
-        *counting->count += value &&
-                            ulp_names_find(&counting->x->shared, event->output_names[o]) >= 0 &&
-                            ulp_judge_count_nonfinite(value);
+        const struct ulp_tensor *value = event->values[o].entire;
+        counting->count += value &&
+                           ulp_names_find(&counting->x->shared, event->output_names[o]) >= 0 &&
+                           ulp_judge_count_nonfinite(value);
     }
     return ULP_OK;
-}
-
-/* nonfinite: values of the last lane are added; NULL: not wanted. */
-static enum ulp_status run_sample(const struct ulp_fixing *x, struct ulp_programs *programs,
-                                  size_t sample, size_t *nonfinite, struct ulp_tensor_set *outputs,
-                                  struct ulp_error *error)
-{
-    struct counting counting = {x, nonfinite};
-    const struct ulp_observer observers[] = {{.context = &counting,
-                                              .node_done = nonfinite ? count_nonfinite : NULL},
-                                             x->options->progress ? *x->options->progress
-                                                                  : (struct ulp_observer){0}};
-    const struct ulp_run_options options = {.thread_count = x->options->thread_count};
-    struct ulp_program *program;
-    enum ulp_status status =
-        ulp_programs_choose(programs, x->samples[sample].inputs, &program, error);
-    if (status == ULP_OK)
-        status = ulp_program_run(program, x->samples[sample].inputs, &options, observers, 2,
-                                 outputs, NULL, error);
-    return ulp_fail_at(error, status, "%s", x->samples[sample].name);
-}
-
-static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *lowered,
-                                   struct ulp_fix_judged *out, struct ulp_error *error)
-{
-    struct ulp_emulation *emulation = &x->emulation;
-    for (size_t s = 0; s < x->sample_count; s++) {
-        struct ulp_tensor_set outputs[2] = {{0}};
-        const enum ulp_status status =
-            run_sample(x, &emulation->programs, s, &out->nonfinite, outputs, error);
-        emulation->truths[s] = outputs[0];
-        lowered[s] = outputs[1];
-        ULP_TRY(status);
-    }
-    ULP_TRY(ulp_emulation_check_truths(emulation, NULL, error));
-    for (size_t s = 0; s < x->sample_count; s++) {
-        struct ulp_judgement judgement;
-        ULP_TRY(
-            ulp_emulation_judge(emulation, &lowered[s], &emulation->truths[s], &judgement, error));
-        keep_worse(&out->worst, &judgement);
-    }
-    return finish_grade(x, out, error);
 }
 
 enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
@@ -138,37 +70,32 @@ enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
                                        .task = x->options->task,
                                        .what = "a fix"};
     ULP_TRY(ulp_emulation_open(&x->emulation, &given, error));
-    struct ulp_arena *memory = x->emulation.memory;
-    struct ulp_tensor_set *lowered;
-    ULP_TAKE(x->emulation.judged, memory, ulp_model_output_count(x->model) + 1, error);
-    ULP_TAKE(lowered, memory, x->sample_count, error);
-    begin(x, out);
-    enum ulp_status status = judge_given(x, lowered, out, error);
-    for (size_t s = 0; s < x->sample_count; s++)
-        ulp_tensor_set_free(&lowered[s]);
-    return status;
+    ULP_TAKE(x->emulation.judged, x->emulation.memory, ulp_model_output_count(x->model) + 1, error);
+    ULP_TRY(ulp_emulation_truths(&x->emulation, error));
+    ULP_TRY(ulp_fix_judge(x, x->model, NULL, out, error));
+    x->fix->runs = 0; /* of what is tried */
+    return ULP_OK;
 }
 
 enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *model,
                               const struct ulp_keeps *keeps, struct ulp_fix_judged *out,
                               struct ulp_error *error)
 {
+    struct counting counting = {.x = x};
+    const struct ulp_observer looking = {.context = &counting,
+                                         .node_done = x->shared.count ? count_nonfinite : NULL};
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.model = model,
                                     .lanes = &x->arithmetic,
                                     .lane_count = 1,
                                     .options = {.keeps = keeps}};
-    begin(x, out);
-    for (size_t s = 0; s < x->sample_count; s++) {
-        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-        struct ulp_judgement judgement;
-        ULP_TRY(run_sample(x, &programs, s, &out->nonfinite, &outputs, error));
-        ULP_TRY(ulp_emulation_judge(&x->emulation, &outputs, &x->emulation.truths[s], &judgement,
-                                    error));
-        keep_worse(&out->worst, &judgement);
-        x->fix->runs++;
-    }
-    return finish_grade(x, out, error);
+    *out = (struct ulp_fix_judged){0};
+    memset(x->emulation.judged, 0, ulp_model_output_count(x->model) * sizeof *x->emulation.judged);
+    ULP_TRY(ulp_emulation_judge_lane(&x->emulation, &programs, &looking, &out->worst, error));
+    out->nonfinite = counting.count;
+    x->fix->runs += x->sample_count;
+    out->grade = find_grade(x, &out->worst);
+    return ULP_OK;
 }
 
 /* ---- as the doctor judges ---- */
@@ -262,12 +189,10 @@ static size_t find_graded(const struct ulp_fixing *x, const struct ulp_fix_judge
     const size_t count = ulp_model_output_count(x->model);
     size_t graded = count;
     for (size_t o = 0; o < count; o++) {
-        struct ulp_text text = {0};
         if (x->emulation.judged[o].task == ULP_TASK_UNKNOWN)
             continue;
-        const bool is = ulp_judged_grade(&x->emulation.judged[o], &text) == judged->grade;
-        const bool worst = strcmp(ulp_model_output(x->model, o).name, judged->worst.output) == 0;
-        ulp_text_free(&text);
+        const bool is = x->emulation.judged[o].grade == judged->grade,
+                   worst = strcmp(ulp_model_output(x->model, o).name, judged->worst.output) == 0;
         if (worst && (is || is_named(&judged->worst, ULP_CROSSED_NONFINITE)))
             return o;
         graded = is && graded == count ? o : graded;

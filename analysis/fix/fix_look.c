@@ -30,15 +30,9 @@ enum ulp_status ulp_fix_look_run(const struct ulp_fixing *x, const struct ulp_fi
                                     .lanes = lanes,
                                     .lane_count = lane_count};
     const struct ulp_run_options run = {.thread_count = x->options->thread_count};
-    const struct ulp_observer observers[] = {*observer, x->options->progress
-                                                            ? *x->options->progress
-                                                            : (struct ulp_observer){0}};
-    for (size_t s = 0; s < x->sample_count; s++) {
-        struct ulp_program *program;
-        const struct ulp_tensor_set *inputs = x->samples[s].inputs;
-        ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
-        ULP_TRY(ulp_program_run(program, inputs, &run, observers, 2, NULL, NULL, error));
-    }
+    for (size_t s = 0; s < x->sample_count; s++)
+        ULP_TRY(ulp_programs_look(&programs, x->samples[s].inputs, &run, observer,
+                                  x->options->progress, NULL, error));
     return ULP_OK;
 }
 

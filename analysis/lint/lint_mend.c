@@ -39,9 +39,7 @@ static enum ulp_status run_given(struct mending *m, struct ulp_error *error)
     }
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.model = m->p.lint.model, .lanes = &m->lane, .lane_count = 1};
-    struct ulp_program *program;
-    ULP_TRY(ulp_programs_choose(&programs, m->sample.inputs, &program, error));
-    return ulp_program_run(program, m->sample.inputs, NULL, NULL, 0, &m->outputs, NULL, error);
+    return ulp_programs_look(&programs, m->sample.inputs, NULL, NULL, NULL, &m->outputs, error);
 }
 
 /* A sample that is refused leaves the other sizes. */

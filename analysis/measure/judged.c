@@ -425,6 +425,20 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
     return none ? ULP_GRADE_FINE : ULP_GRADE_NOT;
 }
 
+size_t ulp_judged_worst(struct ulp_judged *items, size_t count)
+{
+    size_t worst = count;
+    for (size_t i = 0; i < count; i++) {
+        ULP_SCOPED(ulp_text_free) struct ulp_text unread = {0};
+        if (items[i].task == ULP_TASK_UNKNOWN)
+            continue;
+        items[i].grade = ulp_judged_grade(&items[i], &unread);
+        if (worst == count || ulp_grade_weigh(items[i].grade) > ulp_grade_weigh(items[worst].grade))
+            worst = i;
+    }
+    return worst;
+}
+
 /* Is the text no more than the decibels of the whole? */
 static bool is_whole(const char *text)
 {

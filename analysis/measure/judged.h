@@ -63,6 +63,9 @@ double ulp_task_decibels(enum ulp_task task, bool broken);
 void ulp_judged_say_sqnr(struct ulp_text *out, const char *name, double db);
 /* What the rules say of the figures, in a sentence. */
 enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text *text);
+/* Each gets its grade, of those that are for something; the first whose grade weighs most. count:
+ * there is none. */
+size_t ulp_judged_worst(struct ulp_judged *items, size_t count);
 
 /* "fine (logits, classify by name: 0 of 3 first choices change)"; name NULL: not said. Where the
  * rule is about decibels alone, which others say, "fine (signal)". */

@@ -44,12 +44,10 @@ static enum ulp_status run_lanes(const struct ulp_mixed_job *job, struct ulp_pro
                                  struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = job->options->thread_count};
-    const struct ulp_observer observers[] = {observer ? *observer : (struct ulp_observer){0},
-                                             job->options->progress ? *job->options->progress
-                                                                    : (struct ulp_observer){0}};
     struct ulp_program *program;
     ULP_TRY(ulp_programs_choose(programs, inputs, &program, error));
-    ULP_TRY(ulp_program_run(program, inputs, &options, observers, 2, out, NULL, error));
+    ULP_TRY(
+        ulp_program_look(program, inputs, &options, observer, job->options->progress, out, error));
     /* the file run as it declares its types has them already */
     return programs == &job->programs && job->types.node && !job->options->lower_io
                ? keep_constants(job, program, out, error)

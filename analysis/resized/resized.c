@@ -15,15 +15,6 @@
  * alone is free, 2 and 3 are tried. */
 #define COST_MOST 4
 
-static enum ulp_status run_program(const struct ulp_resizing *given, struct ulp_program *program,
-                                   const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
-                                   struct ulp_error *error)
-{
-    const struct ulp_run_options options = {.thread_count = given->thread_count};
-    return ulp_program_run(program, inputs, &options, given->progress, given->progress ? 1 : 0, out,
-                           NULL, error);
-}
-
 /* Room for one more: are they taken, and cheap? */
 static enum ulp_status try_inputs(const struct ulp_resizing *given,
                                   const struct ulp_arithmetic *fp64,
@@ -32,13 +23,14 @@ static enum ulp_status try_inputs(const struct ulp_resizing *given,
 {
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs own = {.model = given->model, .lanes = fp64, .lane_count = 1};
+    const struct ulp_run_options run = {.thread_count = given->thread_count};
     struct ulp_error refused = {0};
     struct ulp_program *program;
     enum ulp_status status =
         ulp_programs_choose(given->programs ? given->programs : &own, inputs, &program, &refused);
     *takes = status == ULP_OK && program->main->cost <= most;
     if (*takes)
-        status = run_program(given, program, inputs, out, &refused);
+        status = ulp_program_look(program, inputs, &run, NULL, given->progress, out, &refused);
     *takes &= status == ULP_OK;
     if (status == ULP_OK || ulp_program_refuses(status))
         return ULP_OK;

@@ -71,10 +71,7 @@ static enum ulp_status run_changed(const struct changing *c, struct ulp_programs
                                    struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = c->given->thread_count};
-    struct ulp_program *program;
-    ULP_TRY(ulp_programs_choose(programs, inputs, &program, error));
-    return ulp_program_run(program, inputs, &options, c->given->progress,
-                           c->given->progress ? 1 : 0, out, NULL, error);
+    return ulp_programs_look(programs, inputs, &options, NULL, c->given->progress, out, error);
 }
 
 static enum ulp_status measure_sample(struct changing *c, const struct ulp_sample *sample,

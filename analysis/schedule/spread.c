@@ -198,8 +198,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     struct ulp_program_options plan_options = {.inputs = inputs};
     struct ulp_run_options run = *options;
     struct spreading spreading = {.spreads = out};
-    struct ulp_observer observers[] = {{.context = &spreading, .node_done = measure_node},
-                                       progress ? *progress : (struct ulp_observer){0}};
+    const struct ulp_observer looking = {.context = &spreading, .node_done = measure_node};
     struct ulp_program *program = NULL;
     *out = (struct ulp_spreads){0};
     size_t count = ulp_schedules_make(base, lanes + 1, &out->other_gpu);
@@ -215,7 +214,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     if (status == ULP_OK)
         status = make_places(&spreading, program, error);
     if (status == ULP_OK)
-        status = ulp_program_run(program, inputs, &run, observers, 2, NULL, NULL, error);
+        status = ulp_program_look(program, inputs, &run, &looking, progress, NULL, error);
     ulp_program_free(program);
     ulp_arena_free(spreading.arena);
     if (status != ULP_OK)

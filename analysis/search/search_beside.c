@@ -14,7 +14,7 @@
 enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
-    struct ulp_beside lane = {.arithmetic = search->choices[search->base].arithmetic};
+    struct ulp_attempt lane = {.arithmetic = search->choices[search->base].arithmetic};
     ULP_TRY(ulp_search_keeps(search, search->best, &lane.keeps, error));
     struct ulp_keep *keeps;
     ULP_TAKE(keeps, search->emulation.memory, lane.keeps.count + 1, error);

@@ -345,7 +345,7 @@ static enum ulp_status report_inputs(const struct ulp_searcher *search, struct u
 /* ---- draws and the price ---- */
 
 /* With nothing kept, in the kernels that follow from it. */
-static enum ulp_status judge_fused(struct ulp_searcher *search, const struct ulp_beside *lane,
+static enum ulp_status judge_fused(struct ulp_searcher *search, const struct ulp_attempt *lane,
                                    struct ulp_arena *memory, struct ulp_search_sample *out,
                                    struct ulp_error *error)
 {
@@ -365,7 +365,7 @@ static enum ulp_status judge_fused(struct ulp_searcher *search, const struct ulp
 static enum ulp_status count_fused(struct ulp_searcher *search, size_t t, struct ulp_arena *memory,
                                    struct ulp_search_target *out, struct ulp_error *error)
 {
-    struct ulp_beside lane = {.arithmetic = search->targets[t]};
+    struct ulp_attempt lane = {.arithmetic = search->targets[t]};
     if (lane.arithmetic.fuse == ULP_FUSE_NONE)
         return ULP_OK;
     out->kept_apart = !lane.arithmetic.inner_casts;
@@ -437,25 +437,18 @@ static enum ulp_status report_verdict(const struct ulp_searcher *search, struct 
 {
     const struct ulp_model *model = search->emulation.given.model;
     const size_t count = ulp_model_output_count(model);
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    for (size_t o = 0; o < count; o++) {
-        struct ulp_judged *judged = &search->emulation.judged[o];
-        ULP_SCOPED(ulp_text_free) struct ulp_text why = {0};
-        if (judged->task == ULP_TASK_UNKNOWN)
-            continue;
-        judged->grade = ulp_judged_grade(judged, &why);
-        ULP_TRY(ulp_taken(!why.failed, error));
-        if (text.length && ulp_grade_weigh(judged->grade) <= ulp_grade_weigh(out->grade))
-            continue;
-        ulp_text_free(&text);
-        out->grade = judged->grade;
-        judged->text = why.data;
-        ulp_judged_say(&text, out->grade, judged,
-                       count > 1 ? ulp_model_output(model, o).name : NULL);
-        judged->text = NULL;
-        ULP_TRY(ulp_taken(!text.failed, error));
-    }
-    return text.data ? ulp_search_copy(out->memory, text.data, &out->grade_text, error) : ULP_OK;
+    const size_t worst = ulp_judged_worst(search->emulation.judged, count);
+    struct ulp_judged *judged = &search->emulation.judged[worst];
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0}, why = {0};
+    if (worst == count)
+        return ULP_OK;
+    out->grade = ulp_judged_grade(judged, &why);
+    judged->text = why.data;
+    ulp_judged_say(&text, out->grade, judged,
+                   count > 1 ? ulp_model_output(model, worst).name : NULL);
+    judged->text = NULL;
+    ULP_TRY(ulp_taken(!why.failed && !text.failed, error));
+    return ulp_search_copy(out->memory, text.data, &out->grade_text, error);
 }
 
 /* Each sample's figures are of a run of its own. */

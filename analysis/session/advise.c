@@ -177,9 +177,8 @@ static enum ulp_status run_choices(const struct advising *advising, struct choic
         ULP_TRY(ulp_alone_keep(alone, choices[c].nodes, choices[c].count, &single, error));
         for (size_t s = 0; s < advising->samples->count; s++) {
             ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-            ULP_TRY(ulp_program_run(alone->program, advising->samples->items[s].inputs, &run,
-                                    given->progress, given->progress != NULL, &outputs, NULL,
-                                    error));
+            ULP_TRY(ulp_program_look(alone->program, advising->samples->items[s].inputs, &run, NULL,
+                                     given->progress, &outputs, error));
             ULP_TRY(ulp_session_worst(advising->lane, &outputs, advising->truths[s],
                                       &choices[c].sqnr_db, &choices[c].output, error));
         }
@@ -343,8 +342,8 @@ static enum ulp_status complete_truths(const struct advising *advising, struct u
         if (!program)
             ULP_TRY(ulp_program_create(programs->model, programs->lanes, 1, &planning, &program,
                                        error));
-        ULP_TRY(ulp_program_run(program, advising->samples->items[s].inputs, &run, given->progress,
-                                given->progress != NULL, advising->truths[s], NULL, error));
+        ULP_TRY(ulp_program_look(program, advising->samples->items[s].inputs, &run, NULL,
+                                 given->progress, advising->truths[s], error));
     }
     return ULP_OK;
 }

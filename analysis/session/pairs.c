@@ -127,13 +127,8 @@ static enum ulp_status run_once(const struct pairing *pairing, const struct ulp_
     const struct ulp_audit_options *options = pairing->session->options;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set given = {0};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-    struct ulp_observer observers[2] = {{0}};
-    size_t count = 0, worst = 0;
+    size_t worst = 0;
     *db = INFINITY;
-    if (options->progress)
-        observers[count++] = *options->progress;
-    if (looking)
-        observers[count++] = *looking;
     if (without) {
         struct ulp_tensor view = ulp_tensor_view(&without->floats);
         ULP_TRY(
@@ -142,8 +137,8 @@ static enum ulp_status run_once(const struct pairing *pairing, const struct ulp_
                                &view, error));
     }
     const struct ulp_run_options run = {.thread_count = options->thread_count, .given = &given};
-    ULP_TRY(ulp_program_run(alone->program, pairing->inputs, &run, observers, count, &outputs, NULL,
-                            error));
+    ULP_TRY(ulp_program_look(alone->program, pairing->inputs, &run, looking, options->progress,
+                             &outputs, error));
     return ulp_session_worst(pairing->lane, &outputs, &pairing->truth, db, &worst, error);
 }
 

@@ -117,11 +117,8 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
 {
     const struct ulp_program_options planning = {.inputs = one->inputs};
     const struct ulp_run_options run = {.thread_count = one->options->thread_count};
-    struct ulp_observer observers[2] = {ulp_truth_observer(one->session->truth)};
-    size_t count = 1;
+    const struct ulp_observer looking = ulp_truth_observer(one->session->truth);
     struct ulp_program *program;
-    if (one->options->progress)
-        observers[count++] = *one->options->progress;
     begin_run(one);
     ulp_truth_clear(one->session->truth);
     enum ulp_status status =
@@ -135,15 +132,15 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     if (status == ULP_OK && one->attributor)
         status = ulp_twin_weights(one->options, one->program, program, &one->weights, error);
     if (status == ULP_OK)
-        status = ulp_program_run(program, one->inputs, &run, observers, count, NULL, NULL, error);
+        status = ulp_program_look(program, one->inputs, &run, &looking, one->options->progress,
+                                  NULL, error);
     ulp_program_free(program);
     return ulp_fail_at(error, status, "the reference model");
 }
 
 /* Once more along the reference's decisions, where a lane has left them; beside an original along
  * the original's, which the reference takes of its values. */
-static enum ulp_status follow(const struct one *one, struct ulp_observer *observers,
-                              struct ulp_error *error)
+static enum ulp_status follow(const struct one *one, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set values = {0};
     const struct ulp_truth *truth = one->session->truth;
@@ -155,12 +152,12 @@ static enum ulp_status follow(const struct one *one, struct ulp_observer *observ
         return ULP_OK;
     if (truth)
         ULP_TRY(ulp_twin_values(truth, one->program, one->inputs, &one->weights, &values, error));
-    observers[0] = ulp_auditor_follower(one->auditor);
-    return ulp_program_run(one->program, one->inputs, &run, observers,
-                           one->options->progress ? 2 : 1, NULL, NULL, error);
+    const struct ulp_observer looking = ulp_auditor_follower(one->auditor);
+    return ulp_program_look(one->program, one->inputs, &run, &looking, one->options->progress, NULL,
+                            error);
 }
 
-/* What observes the lanes: the auditor, then progress, as `follow` takes them. */
+/* What observes the lanes. */
 static size_t list_observers(const struct one *one, struct ulp_observer *out)
 {
     const struct ulp_session *session = one->session;
@@ -175,9 +172,10 @@ static size_t list_observers(const struct one *one, struct ulp_observer *out)
     return count;
 }
 
-static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *observers,
-                                  size_t count, struct ulp_error *error)
+static enum ulp_status walk_lanes(struct one *one, struct ulp_error *error)
 {
+    struct ulp_observer observers[OBSERVERS_MAX];
+    const size_t count = list_observers(one, observers);
     const struct ulp_session *session = one->session;
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = !one->options->entire_only,
@@ -204,35 +202,32 @@ static enum ulp_status share_beside(struct one *one, struct ulp_error *error)
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = true,
                                         .given = &values};
-    struct ulp_observer observers[] = {ulp_attributor_observer(one->attributor), {0}};
-    if (one->options->progress)
-        observers[1] = *one->options->progress;
+    const struct ulp_observer looking = ulp_attributor_observer(one->attributor);
     begin_run(one);
     ULP_TRY(ulp_twin_values(one->session->truth, one->program, one->inputs, &one->weights, &values,
                             error));
     ulp_attributor_beside(one->attributor, &values);
     ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
-    ULP_TRY(ulp_program_run(one->program, one->inputs, &run, observers, 2, NULL, NULL, error));
+    ULP_TRY(ulp_program_look(one->program, one->inputs, &run, &looking, one->options->progress,
+                             NULL, error));
     return ulp_attributor_sweep(one->attributor, error);
 }
 
 static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
 {
-    struct ulp_observer observers[OBSERVERS_MAX];
-    const size_t count = list_observers(one, observers);
     begin_run(one);
     ULP_TRY(ulp_auditor_sample(one->auditor, one->session->samples->items[one->index].name, error));
     one->auditor->audit.drawn |= one->inputs && one->inputs->drawn;
     const bool own = one->attributor && !one->session->truth;
     if (own)
         ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
-    ULP_TRY(walk_lanes(one, observers, count, error));
+    ULP_TRY(walk_lanes(one, error));
     if (own)
         ULP_TRY(ulp_attributor_sweep(one->attributor, error));
     else if (one->attributor)
         ULP_TRY(share_beside(one, error));
     ULP_TRY(ulp_auditor_settle(one->auditor, one->inputs, one->options->thread_count, error));
-    return follow(one, observers, error);
+    return follow(one, error);
 }
 
 static enum ulp_status certify(struct one *one, struct ulp_error *error)

@@ -41,10 +41,9 @@ static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
     ULP_TRY(ulp_program_create(m->model, lanes, 2, &plan_options, &m->program, error));
     ULP_TRY(ulp_attributor_create(m->program, NULL, run.thread_count, &m->attributor, error));
     ULP_TRY(ulp_attributor_sample(m->attributor, m->inputs, error));
-    const struct ulp_observer observers[2] = {ulp_attributor_observer(m->attributor),
-                                              options->progress ? *options->progress
-                                                                : (struct ulp_observer){0}};
-    return ulp_program_run(m->program, m->inputs, &run, observers, 2, m->outputs, NULL, error);
+    const struct ulp_observer looking = ulp_attributor_observer(m->attributor);
+    return ulp_program_look(m->program, m->inputs, &run, &looking, options->progress, m->outputs,
+                            error);
 }
 
 /* The errors of the arithmetic itself at one output. */

@@ -61,6 +61,31 @@ static enum ulp_status judge(const struct ulp_program *program, struct ulp_attem
     return ULP_OK;
 }
 
+enum ulp_status ulp_attempts_open(const struct ulp_model *model,
+                                  const struct ulp_arithmetic *reference,
+                                  const struct ulp_attempt *items, size_t count,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_perturbation *redrawn, struct ulp_program **out,
+                                  struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
+    struct ulp_program_options options = {.inputs = inputs};
+    struct ulp_arithmetic *lanes;
+    struct ulp_keeps *keeps;
+    ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
+    ULP_TAKE(lanes, memory, count + 1, error);
+    ULP_TAKE(keeps, memory, count + 1, error);
+    lanes[0] = *reference;
+    for (size_t i = 0; i < count; i++) {
+        lanes[i + 1] = items[i].arithmetic;
+        keeps[i + 1] = items[i].keeps;
+    }
+    options.keeps = keeps;
+    if (redrawn)
+        options.perturbation = *redrawn;
+    return ulp_program_create(model, lanes, count + 1, &options, out, error);
+}
+
 enum ulp_status ulp_attempts_run(const struct ulp_model *model,
                                  const struct ulp_arithmetic *reference, struct ulp_attempt *items,
                                  size_t count, const struct ulp_tensor_set *inputs,
@@ -70,22 +95,11 @@ enum ulp_status ulp_attempts_run(const struct ulp_model *model,
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
-    struct ulp_arithmetic *lanes;
-    struct ulp_keeps *keeps;
     struct ulp_tensor_set *outputs;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
-    ULP_TAKE(lanes, memory, count + 1, error);
-    ULP_TAKE(keeps, memory, count + 1, error);
     ULP_TAKE(outputs, memory, count + 1, error);
-    lanes[0] = *reference;
-    for (size_t i = 0; i < count; i++) {
-        lanes[i + 1] = items[i].arithmetic;
-        keeps[i + 1] = items[i].keeps;
-    }
-    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
-    ULP_TRY(ulp_program_create(model, lanes, count + 1, &options, &program, error));
-    enum ulp_status status =
-        ulp_program_run(program, inputs, run, observer, observer != NULL, outputs, NULL, error);
+    ULP_TRY(ulp_attempts_open(model, reference, items, count, inputs, NULL, &program, error));
+    enum ulp_status status = ulp_program_look(program, inputs, run, NULL, observer, outputs, error);
     if (status == ULP_OK)
         status = judge(program, items, outputs, error);
     for (size_t o = 0; truth && o < outputs[0].count && status == ULP_OK; o++)

@@ -30,8 +30,15 @@ struct ulp_attempt {
     struct ulp_outcome outcome;
     size_t cast_count; /* borders (struct ulp_border) */
 };
-/* All of them, lanes of one run beside the reference. truth: gains its outputs that a node computes,
- * freed by the caller; may be NULL. */
+/* A program of them, lanes behind the reference. redrawn: NULL: as it is. */
+enum ulp_status ulp_attempts_open(const struct ulp_model *model,
+                                  const struct ulp_arithmetic *reference,
+                                  const struct ulp_attempt *items, size_t count,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_perturbation *redrawn, struct ulp_program **out,
+                                  struct ulp_error *error);
+/* All of them, lanes of one run beside the reference. truth: gains its
+ * outputs that a node computes, freed by the caller; may be NULL. */
 enum ulp_status ulp_attempts_run(const struct ulp_model *model,
                                  const struct ulp_arithmetic *reference, struct ulp_attempt *items,
                                  size_t count, const struct ulp_tensor_set *inputs,

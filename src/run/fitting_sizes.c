@@ -57,15 +57,15 @@ static bool is_batch(const struct ulp_model *model, const struct ulp_free_size *
 static enum ulp_status open(struct fitting *f, struct ulp_arena *arena, struct ulp_error *error)
 {
     const struct ulp_dim_value *given = f->options.dims;
-    struct ulp_sizes sizes;
-    ULP_TRY(ulp_sizes_list(f->model, NULL, NULL, 0, arena, &sizes, error));
-    ULP_TAKE(f->dims, arena, f->given + sizes.count + 1, error);
+    struct ulp_sizes all;
+    ULP_TRY(ulp_sizes_list(f->model, NULL, NULL, 0, arena, &all, error));
+    ULP_TAKE(f->dims, arena, f->given + all.count + 1, error);
     for (size_t i = 0; i < f->given; i++)
         f->dims[i] = given[i];
-    for (size_t i = 0; i < sizes.count; i++) {
+    for (size_t i = 0; i < all.count; i++) {
         char buffer[ULP_DIM_TEXT];
-        const char *name = ulp_free_size_text(&sizes.items[i], buffer, sizeof buffer);
-        bool settled = is_batch(f->model, &sizes.items[i]);
+        const char *name = ulp_free_size_text(&all.items[i], buffer, sizeof buffer);
+        bool settled = is_batch(f->model, &all.items[i]);
         for (size_t g = 0; g < f->given; g++)
             settled |= strcmp(given[g].name, name) == 0;
         char *copy = settled ? NULL : ulp_arena_copy(arena, name);

@@ -18,7 +18,7 @@ enum { PROBLEMS = 2 };
 enum ulp_status ulp_search_pick_target(struct ulp_searcher *search, size_t *out,
                                        struct ulp_error *error)
 {
-    struct ulp_beside lanes[ULP_BESIDE_MAX] = {{.keeps = {0}}};
+    struct ulp_attempt lanes[ULP_BESIDE_MAX] = {{.keeps = {0}}};
     struct ulp_judgement judged[ULP_BESIDE_MAX];
     for (size_t t = 0; t < search->target_count; t++)
         lanes[t].arithmetic = search->lowered[t];

@@ -109,7 +109,7 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, const ulp_pi
                                        struct ulp_error *error)
 {
     const bool asked = isfinite(search->before) || search->emulation.follows;
-    struct ulp_beside lane = {search->targets[0], {0}};
+    struct ulp_attempt lane = {.arithmetic = search->targets[0]};
     struct ulp_judgement judged;
     ULP_TRY(ulp_search_keeps(search, wide, &lane.keeps, error));
     for (size_t d = 0; d < LOOKED_AT && !asked && !search->emulation.follows; d++)
@@ -208,7 +208,7 @@ static enum ulp_status look_at_sets(struct holding *holding, size_t first, struc
 {
     struct ulp_searcher *search = holding->search;
     const size_t in = search->judged_in_count, count = (holding->known_count - first) * in;
-    struct ulp_beside lanes[ULP_BESIDE_MAX];
+    struct ulp_attempt lanes[ULP_BESIDE_MAX];
     struct ulp_judgement judged[ULP_BESIDE_MAX];
     double ratios[ULP_BESIDE_MAX][LOOKED_AT];
     for (size_t k = first; k < holding->known_count; k++) {

@@ -68,11 +68,11 @@ double ulp_search_spread_factor(double freedom, double z);
 double ulp_search_quantile(const double *ratios, size_t count, double confidence, double *freedom);
 /* The kept nodes in everything that a plan is judged in. */
 enum ulp_status ulp_search_lanes(struct ulp_searcher *search, const struct ulp_keeps *keeps,
-                                 struct ulp_beside *out, struct ulp_error *error);
+                                 struct ulp_attempt *out, struct ulp_error *error);
 /* A draw in each of the lanes; where something is decided otherwise in it even with the widest
  * format everywhere, all runs take the reference's decisions from then on. */
 enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
-                                const struct ulp_beside *lanes, size_t count,
+                                const struct ulp_attempt *lanes, size_t count,
                                 struct ulp_judgement *out, struct ulp_error *error);
 /* Of the draws that decide. */
 size_t ulp_search_may_fail(const struct ulp_searcher *search);

@@ -85,7 +85,7 @@ static enum ulp_status look(struct deciding *d, const ulp_pick *of, bool *hold,
                             struct ulp_error *error)
 {
     struct ulp_searcher *search = d->search;
-    struct ulp_beside lanes[ULP_BESIDE_MAX];
+    struct ulp_attempt lanes[ULP_BESIDE_MAX];
     struct ulp_judgement judged[ULP_BESIDE_MAX];
     struct ulp_keeps keeps;
     ULP_TRY(ulp_search_keeps(search, of, &keeps, error));

@@ -42,13 +42,14 @@ double ulp_search_quantile(const double *ratios, size_t count, double confidence
 
 /* Nodes that are kept, which a plan has of one arithmetic, are computed as each target does. */
 enum ulp_status ulp_search_lanes(struct ulp_searcher *search, const struct ulp_keeps *keeps,
-                                 struct ulp_beside *out, struct ulp_error *error)
+                                 struct ulp_attempt *out, struct ulp_error *error)
 {
     struct ulp_keep *own;
     ULP_TAKE(own, search->emulation.memory, search->target_count + 1, error);
     for (size_t l = 0; l < search->judged_in_count; l++) {
         const size_t t = search->judged_in[l].target;
-        out[l] = (struct ulp_beside){*search->judged_in[l].arithmetic, *keeps};
+        out[l] =
+            (struct ulp_attempt){.arithmetic = *search->judged_in[l].arithmetic, .keeps = *keeps};
         if (keeps->count != 1)
             continue;
         own[t] = keeps->items[0];
@@ -83,7 +84,7 @@ static void note(struct ulp_search_verified *verified, const struct ulp_judgemen
 static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw, bool *follows,
                                        struct ulp_error *error)
 {
-    struct ulp_beside lane = {search->targets[0], {0}};
+    struct ulp_attempt lane = {.arithmetic = search->targets[0]};
     struct ulp_judgement judged;
     ulp_pick *wide;
     ULP_TAKE(wide, search->emulation.memory, search->layer_count + 1, error);
@@ -98,7 +99,7 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw,
 }
 
 enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
-                                const struct ulp_beside *lanes, size_t count,
+                                const struct ulp_attempt *lanes, size_t count,
                                 struct ulp_judgement *out, struct ulp_error *error)
 {
     bool finite = true, follows = false;
@@ -112,7 +113,7 @@ enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
 }
 
 /* Every sample in each target: what fuses gives other figures than the search has seen. */
-static enum ulp_status run_samples(struct ulp_searcher *search, const struct ulp_beside *lanes,
+static enum ulp_status run_samples(struct ulp_searcher *search, const struct ulp_attempt *lanes,
                                    struct ulp_error *error)
 {
     struct ulp_judgement each[ULP_BESIDE_MAX], judged[ULP_SEARCH_TARGETS_MAX];
@@ -164,7 +165,7 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
                                   struct ulp_error *error)
 {
     const size_t may_fail = ulp_search_may_fail(search);
-    struct ulp_beside lanes[ULP_BESIDE_MAX];
+    struct ulp_attempt lanes[ULP_BESIDE_MAX];
     struct ulp_judgement each[ULP_BESIDE_MAX], judged[ULP_SEARCH_TARGETS_MAX];
     struct ulp_keeps keeps;
     size_t failures = 0;

@@ -282,12 +282,10 @@ static enum ulp_status find_largest_of_samples(struct quantised *q, struct ulp_e
     for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-        struct ulp_program *program;
         for (size_t i = 0; i < inputs->count; i++)
             if (ulp_element_is_float(inputs->items[i].tensor.element))
                 measure_tensor(q, inputs->items[i].name, &inputs->items[i].tensor);
-        ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
-        ULP_TRY(ulp_program_run(program, inputs, &options, &notes, 1, &outputs, NULL, error));
+        ULP_TRY(ulp_programs_look(&programs, inputs, &options, &notes, NULL, &outputs, error));
     }
     return ULP_OK;
 }
@@ -304,7 +302,7 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.lanes = &declared, .lane_count = 1};
-    const struct ulp_run_options run = {.thread_count = given->thread_count};
+    struct ulp_judgement worst;
     ULP_TRY(ulp_model_load(path, ulp_model_budget(given->model), &model, error));
     if (options->target_count) /* as that runtime computes Q/DQ, on the worse of its processors */
         ULP_TRY(ulp_judged_in_worse(model, options->targets[0], NULL, room, &declared, error));
@@ -312,22 +310,13 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
         ULP_TRY(ulp_arithmetic_find("model", &declared, error));
     programs.model = model;
     ULP_TRY(ulp_search_copy(q->out->memory, declared.asked, &q->out->declared_in, error));
-    q->out->declared_ratio = 0;
-    for (size_t s = 0; s < given->sample_count; s++) {
-        const struct ulp_tensor_set *inputs = given->samples[s].inputs;
-        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-        struct ulp_judgement judgement;
-        struct ulp_program *program;
-        ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
-        for (size_t n = 0; n < program->node_count && s == 0; n++)
-            q->out->declared_coded +=
-                declared.half_as_float &&
-                ulp_step_coded_block(program, program->nodes[n].block, program->nodes[n].step) > 0;
-        ULP_TRY(ulp_program_run(program, inputs, &run, NULL, 0, &outputs, NULL, error));
-        ULP_TRY(ulp_emulation_judge(&q->search->emulation, &outputs,
-                                    &q->search->emulation.truths[s], &judgement, error));
-        q->out->declared_ratio = ulp_math_max(q->out->declared_ratio, judgement.ratio);
-    }
+    ULP_TRY(ulp_emulation_judge_lane(&q->search->emulation, &programs, NULL, &worst, error));
+    q->out->declared_ratio = worst.ratio;
+    struct ulp_program *program = programs.first;
+    for (size_t n = 0; n < program->node_count; n++)
+        q->out->declared_coded +=
+            declared.half_as_float &&
+            ulp_step_coded_block(program, program->nodes[n].block, program->nodes[n].step) > 0;
     return ULP_OK;
 }
 

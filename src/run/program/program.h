@@ -524,6 +524,21 @@ enum ulp_status ulp_program_make(const struct ulp_model *model, const struct ulp
 enum ulp_status ulp_program_expand(struct ulp_program *program, struct ulp_error *error);
 /* A value of the block that has none yet; -1: out of memory. */
 int ulp_block_add_slot(struct ulp_program *program, struct ulp_block *block, const char *name);
+/* programs.c: a run with what looks at it and the caller's progress, each of which may be NULL; and
+ * the same by the program of the inputs' shapes. */
+enum ulp_status ulp_program_look(const struct ulp_program *program,
+                                 const struct ulp_tensor_set *inputs,
+                                 const struct ulp_run_options *run,
+                                 const struct ulp_observer *looking,
+                                 const struct ulp_observer *progress,
+                                 struct ulp_tensor_set *outputs, struct ulp_error *error);
+enum ulp_status ulp_programs_look(struct ulp_programs *programs,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_run_options *run,
+                                  const struct ulp_observer *looking,
+                                  const struct ulp_observer *progress,
+                                  struct ulp_tensor_set *outputs, struct ulp_error *error);
+
 /* grow.c: room for one more element in an arena array that doubles. */
 bool ulp_program_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
                       size_t bytes);

@@ -58,6 +58,34 @@ enum ulp_status ulp_programs_choose(struct ulp_programs *programs,
     return !*out ? make_other(programs, inputs, out, error) : ULP_OK;
 }
 
+enum ulp_status ulp_program_look(const struct ulp_program *program,
+                                 const struct ulp_tensor_set *inputs,
+                                 const struct ulp_run_options *run,
+                                 const struct ulp_observer *looking,
+                                 const struct ulp_observer *progress,
+                                 struct ulp_tensor_set *outputs, struct ulp_error *error)
+{
+    struct ulp_observer observers[2];
+    size_t count = 0;
+    if (looking)
+        observers[count++] = *looking;
+    if (progress)
+        observers[count++] = *progress;
+    return ulp_program_run(program, inputs, run, observers, count, outputs, NULL, error);
+}
+
+enum ulp_status ulp_programs_look(struct ulp_programs *programs,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_run_options *run,
+                                  const struct ulp_observer *looking,
+                                  const struct ulp_observer *progress,
+                                  struct ulp_tensor_set *outputs, struct ulp_error *error)
+{
+    struct ulp_program *program;
+    ULP_TRY(ulp_programs_choose(programs, inputs, &program, error));
+    return ulp_program_look(program, inputs, run, looking, progress, outputs, error);
+}
+
 void ulp_programs_drop(struct ulp_programs *programs)
 {
     for (int i = 0; i < 2; i++) {
