@@ -67,22 +67,22 @@ static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_s
                                           .modes_unused = !given || given->modes_unused};
     char tolerance[40];
     const char *const tolerances[] = {tolerance};
-    const struct ulp_remedy wanted = {.reference = &options->reference,
-                                      .arithmetic = x->doctor->arithmetic,
-                                      .target = x->target,
-                                      .named = x->by_target ? options->target : NULL,
-                                      .tolerances = tolerances,
-                                      .tolerance_count = options->tolerance > 0,
-                                      .confidence = ULP_REMEDY_CONFIDENCE,
-                                      .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
-                                      .thread_count = options->thread_count,
-                                      .task = options->task,
-                                      .scorer = options->scorer,
-                                      .progress = &observer,
-                                      .seconds = SEARCHED * left};
+    const struct ulp_search_options wanted = {.reference = options->reference,
+                                              .tolerances = tolerances,
+                                              .tolerance_count = options->tolerance > 0,
+                                              .confidence = ULP_REMEDY_CONFIDENCE,
+                                              .allow_nonfinite_inputs =
+                                                  options->allow_nonfinite_inputs,
+                                              .thread_count = options->thread_count,
+                                              .task = options->task,
+                                              .scorer = options->scorer,
+                                              .progress = &observer,
+                                              .seconds = SEARCHED * left};
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", ulp_doctor_tolerance(x));
     enum ulp_status status =
-        ulp_remedy_search(x->model, &wanted, x->samples, x->sample_count, plan, error);
+        ulp_remedy_search(x->model, &wanted, x->doctor->arithmetic,
+                          x->by_target ? options->target : NULL, x->target != NULL, x->samples,
+                          x->sample_count, plan, error);
     if (status == ULP_OK && plan->timed_out && !ulp_doctor_mends(plan)) {
         ulp_search_free(plan);
         status = ULP_ERROR_CANCELLED;

@@ -71,7 +71,7 @@ static bool edits_weights(const struct ulp_doctoring *x)
            x->doctor->causes[0].rule && strcmp(x->doctor->causes[0].rule, "bytes-saturate") == 0;
 }
 
-/* The first line of the plan, where it is met. */
+/* What the plan says, or that there is none. */
 enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_search *plan = x->doctor->plan;
@@ -97,23 +97,22 @@ enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error 
     const size_t start = text.length;
     if (is_beyond(x))
         ulp_remedy_add_wider(&text, x->target);
-    else
-        ulp_search_verdict(&text, plan, false);
-    if (!text.failed) {
-        if (edits && !is_beyond(x))
-            text.data[start] |= 'n' ^ 'N'; /* "No plan" */
-        text.data[start + strcspn(text.data + start, "\n")] = '\0';
-        char *rest = is_beyond(x) || ulp_doctor_mends(plan) ? NULL : strstr(text.data, ". Keep ");
-        if (rest) /* all nodes, which does not meet it either */
-            rest[1] = '\0';
-        text.length = strlen(text.data);
-        if (!is_beyond(x) && ulp_doctor_mends(plan)) {
-            text.length -= text.length && text.data[text.length - 1] == '.';
+    else if (ulp_search_fails(plan))
+        ulp_search_say_none(&text, plan);
+    else {
+        struct ulp_headline head = {0};
+        ulp_search_headline(plan, &head);
+        ulp_text_add(&text, "%s%s%s", head.what.data ? head.what.data : "",
+                     head.why.length ? "; " : "", head.why.length ? head.why.data : "");
+        ulp_headline_free(&(struct ulp_page){.out = &text}, &head);
+        if (ulp_doctor_mends(plan))
             name_kept(&text, plan);
-        }
-        x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text.data);
+        else
+            ulp_text_add(&text, ".");
     }
-    ulp_text_free(&text);
+    if (edits && !is_beyond(x) && !text.failed)
+        text.data[start] |= 'n' ^ 'N'; /* "No plan" */
+    x->doctor->remedy = ulp_doctor_keep(x, &text);
     return ulp_taken(x->doctor->remedy, error);
 }
 

@@ -145,26 +145,26 @@ static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *mode
 {
     struct ulp_fix *fix = x->fix;
     const struct ulp_fix_options *options = x->options;
-    const struct ulp_remedy wanted = {.reference = &options->reference,
-                                      .arithmetic = fix->arithmetic,
-                                      .target = x->target,
-                                      .named = options->arithmetic ? NULL : options->target,
-                                      .tolerances = (const char *const *)fix->tolerances,
-                                      .tolerance_count = options->tolerance_count,
-                                      .confidence = options->confidence,
-                                      .alone = fix->lowered,
-                                      .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
-                                      .thread_count = options->thread_count,
-                                      .progress = options->progress,
-                                      .seconds = options->seconds > 0
-                                                     ? options->seconds - fix->plan_seconds
-                                                     : 0};
+    static const char *const all = "*";
+    const struct ulp_search_options wanted = {
+        .reference = options->reference,
+        .tolerances = (const char *const *)fix->tolerances,
+        .tolerance_count = options->tolerance_count,
+        .confidence = options->confidence,
+        .never = &all, /* nothing can be kept in FP32 */
+        .never_count = fix->lowered,
+        .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
+        .thread_count = options->thread_count,
+        .progress = options->progress,
+        .seconds = options->seconds > 0 ? options->seconds - fix->plan_seconds : 0};
     struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
     ULP_TRY(ulp_taken(plan, error));
     if (options->plans) /* every draw is about such a run */
         options->plans(options->plans_context,
                        PLAN_RUNS * x->run_seconds / (double)x->sample_count);
-    ULP_TRY(ulp_remedy_search(model, &wanted, x->samples, x->sample_count, plan, error));
+    ULP_TRY(ulp_remedy_search(model, &wanted, fix->arithmetic,
+                              options->arithmetic ? NULL : options->target, x->target != NULL,
+                              x->samples, x->sample_count, plan, error));
     *out = plan;
     fix->plan_seconds += plan->seconds;
     return ULP_OK;

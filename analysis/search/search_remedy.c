@@ -3,31 +3,20 @@
 #include "base/error.h"
 #include "base/memory/alloc.h"
 
-enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ulp_remedy *wanted,
+enum ulp_status ulp_remedy_search(const struct ulp_model *model,
+                                  const struct ulp_search_options *wanted, const char *arithmetic,
+                                  const char *named, bool for_target,
                                   const struct ulp_sample *samples, size_t sample_count,
                                   struct ulp_search *out, struct ulp_error *error)
 {
-    const char *const name = wanted->named ? wanted->named : wanted->arithmetic;
-    const char *const formats[] = {wanted->named ? NULL : ULP_REMEDY_KEPT_IN, name},
-                      *const targets[] = {name}, *const all = "*";
-    const struct ulp_search_options options = {.reference = *wanted->reference,
-                                               .formats = formats,
-                                               .format_count = 2,
-                                               .by_node = true,
-                                               .never = &all,
-                                               .never_count = wanted->alone,
-                                               .targets = targets,
-                                               .target_count = wanted->target ? 1 : 0,
-                                               .tolerances = wanted->tolerances,
-                                               .tolerance_count = wanted->tolerance_count,
-                                               .confidence = wanted->confidence,
-                                               .allow_nonfinite_inputs =
-                                                   wanted->allow_nonfinite_inputs,
-                                               .task = wanted->task,
-                                               .scorer = wanted->scorer,
-                                               .thread_count = wanted->thread_count,
-                                               .progress = wanted->progress,
-                                               .seconds = wanted->seconds};
+    const char *const name = named ? named : arithmetic;
+    const char *const formats[] = {named ? NULL : ULP_REMEDY_KEPT_IN, name};
+    struct ulp_search_options options = *wanted;
+    options.formats = formats;
+    options.format_count = 2;
+    options.by_node = true;
+    options.targets = &name;
+    options.target_count = for_target;
     return ulp_search_run(model, &options, samples, sample_count, NULL, 0, out, error);
 }
 

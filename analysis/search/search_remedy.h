@@ -11,23 +11,11 @@
 /* The share of draws that must hold where nothing is asked. */
 #define ULP_REMEDY_CONFIDENCE 0.99
 
-struct ulp_remedy {
-    const struct ulp_arithmetic *reference;
-    const char *arithmetic;          /* that it is judged in, as it is named */
-    const struct ulp_target *target; /* NULL: none */
-    const char *named; /* the target as it is named, of which the arithmetic is; NULL */
-    const char *const *tolerances;
-    size_t tolerance_count;
-    double confidence;
-    bool alone; /* nothing can be kept in FP32: the model is only judged in draws */
-    bool allow_nonfinite_inputs;
-    enum ulp_task task;
-    const struct ulp_scorer *scorer; /* NULL: none */
-    int thread_count;
-    const struct ulp_observer *progress;
-    double seconds;
-};
-enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ulp_remedy *wanted,
+/* wanted: without formats and targets. arithmetic: that it is judged in, as it is named; named: the
+ * target as it is named, of which the arithmetic is, or NULL. */
+enum ulp_status ulp_remedy_search(const struct ulp_model *model,
+                                  const struct ulp_search_options *wanted, const char *arithmetic,
+                                  const char *named, bool for_target,
                                   const struct ulp_sample *samples, size_t sample_count,
                                   struct ulp_search *out, struct ulp_error *error);
 /* What a target has that lowers every model itself, and that no file helps; NULL: out of memory. */

@@ -225,13 +225,28 @@ static void say_use(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(out, "nothing");
 }
 
+bool ulp_search_fails(const struct ulp_search *found)
+{
+    return !keeps_nothing(found) && found->full > 1; /* NaN: with all in it, it was not run */
+}
+
+void ulp_search_say_none(struct ulp_text *out, const struct ulp_search *found)
+{
+    ulp_text_add(out, "No plan meets ");
+    ulp_search_say_tolerances(out, found);
+    ulp_text_show(out,
+                  found->kept_count ? ": with every node in %s " : ": no node may be kept in %s",
+                  widest(found));
+    if (found->kept_count)
+        ulp_search_say_full(out, found);
+}
+
 static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
                      const struct ulp_search *found)
 {
     struct ulp_text *what = &head->what;
     const struct ulp_target *deaf = find_deaf(found);
-    const bool nothing = keeps_nothing(found),
-               fails = !nothing && found->full > 1; /* NaN: with all in it, it was not run */
+    const bool nothing = keeps_nothing(found), fails = ulp_search_fails(found);
     if (nothing && found->kept_count) {
         ulp_text_add(what,
                      "Keep the %zu node%s that had to be kept, and no more: ", found->kept_count,
@@ -243,14 +258,8 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
         ulp_text_add(what, ": ");
         add_meets(what, found, " as it is");
     } else if (fails) {
-        ulp_text_add(what, "No plan meets ");
-        ulp_search_say_tolerances(what, found);
-        ulp_text_show(what,
-                      found->kept_count ? ": with every node in %s "
-                                        : ": no node may be kept in %s",
-                      widest(found));
+        ulp_search_say_none(what, found);
         if (found->kept_count) {
-            ulp_search_say_full(what, found);
             ulp_text_add(what, " ");
             add_kept(what, found);
         }
@@ -353,18 +362,4 @@ void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *he
     ULP_SCOPED(ulp_text_free) struct ulp_text notes = {0};
     ulp_search_conclude(head, &notes, found);
     head->what.failed |= notes.failed;
-}
-
-void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis)
-{
-    struct ulp_headline head = {0};
-    ULP_SCOPED(ulp_text_free) struct ulp_text notes = {0};
-    ulp_search_conclude(&head, &notes, found);
-    ulp_headline_join(out, &head);
-    ulp_text_add(out, "\n");
-    if (notes.length)
-        ulp_text_put(out, notes.data, notes.length);
-    if (with_basis)
-        ulp_search_say_basis(out, found);
-    out->failed |= notes.failed;
 }

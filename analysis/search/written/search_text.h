@@ -12,9 +12,10 @@
 void ulp_search_conclude(struct ulp_headline *head, struct ulp_text *notes,
                          const struct ulp_search *found);
 void ulp_search_say_basis(struct ulp_text *out, const struct ulp_search *found);
-/* What plan.json has as its verdict, too; with_basis: and what it rests on. */
 void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head);
-void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis);
+/* Does it not meet its tolerance with every node in the wider format either? That, said. */
+bool ulp_search_fails(const struct ulp_search *found);
+void ulp_search_say_none(struct ulp_text *out, const struct ulp_search *found);
 /* search_write.c: the result as a document; NULL: out of memory. */
 json_t *ulp_search_document(const struct ulp_search *found);
 

@@ -20,8 +20,14 @@
 
 static json_t *verdict_json(const struct ulp_search *found)
 {
-    struct ulp_text text = {0};
-    ulp_search_verdict(&text, found, true);
+    struct ulp_headline head = {0};
+    struct ulp_text text = {0}, notes = {0};
+    ulp_search_conclude(&head, &notes, found);
+    ulp_search_say_basis(&notes, found);
+    ulp_headline_join(&text, &head);
+    ulp_text_add(&text, "\n%s", notes.data ? notes.data : "");
+    text.failed |= notes.failed;
+    ulp_text_free(&notes);
     return ulp_json_lines(&text);
 }
 
