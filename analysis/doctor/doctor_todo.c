@@ -200,8 +200,8 @@ static void add_keeps(struct ulp_text *out, const struct ulp_doctoring *x)
     const struct ulp_doctor *doctor = x->doctor;
     enum { READERS = 2 };
     if (is_single(x)) {
-        if (x->is_wide)
-            ulp_text_add(out, " --keep '#%zu-%zu=fp64'", x->wide_first, x->wide_last);
+        if (x->wide_in)
+            ulp_text_add(out, " --keep '#%zu-%zu=%s'", x->wide_first, x->wide_last, x->wide_in);
         return;
     }
     for (size_t c = 0; c < doctor->cause_count; c++) {

@@ -1,7 +1,6 @@
 /* Of what FP32 itself makes wrong: whether FP64 in the nodes between where the error begins and
  * where it is made to count for more mends it, by running that. */
 #include <math.h>
-#include <stdio.h>
 
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judged.h"
@@ -32,54 +31,55 @@ static bool find_range(struct ulp_doctoring *x)
     return true;
 }
 
-/* The worst output of all samples, without the nodes in FP64 and with them. */
-static enum ulp_status run(const struct ulp_doctoring *x, const struct ulp_keep *keep,
-                           struct ulp_outcome *before, struct ulp_outcome *after,
-                           struct ulp_error *error)
+/* Attempts with these nodes, in all samples: without, and the best of them; NULL: there is none. */
+static enum ulp_status try_all(struct ulp_doctoring *x, struct ulp_attempt **items,
+                               const struct ulp_attempt **best, struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = x->options->thread_count};
-    for (size_t s = 0; s < x->sample_count; s++) {
-        struct ulp_attempt tried[] = {{.arithmetic = x->lane->arithmetic},
-                                      {.arithmetic = x->lane->arithmetic,
-                                       .keeps = {.count = 1, .items = keep}}};
-        ULP_TRY(ulp_attempts_run(x->model, &x->options->reference, tried, 2, x->samples[s].inputs,
-                                 &options, NULL, NULL, error));
-        if (!s || tried[0].outcome.sqnr_db < before->sqnr_db)
-            *before = tried[0].outcome;
-        if (!s || tried[1].outcome.sqnr_db < after->sqnr_db)
-            *after = tried[1].outcome;
-    }
+    struct ulp_trouble trouble = {.against = ULP_AGAINST_SINGLE,
+                                  .as_is = {.arithmetic = x->lane->arithmetic}};
+    size_t *nodes, count;
+    ULP_TAKE(nodes, x->doctor->memory, x->wide_last - x->wide_first + 1, error);
+    for (size_t n = x->wide_first; n <= x->wide_last; n++)
+        nodes[trouble.node_count++] = n;
+    trouble.nodes = nodes;
+    ULP_TRY(ulp_attempts_list(&trouble, 0, x->doctor->memory, items, &count, error));
+    for (size_t s = 0; s < x->sample_count; s++)
+        ULP_TRY(ulp_attempts_run(x->model, &x->options->reference, *items, count,
+                                 x->samples[s].inputs, &options, NULL, NULL, error));
+    *best = NULL;
+    for (size_t i = 1; i < count; i++)
+        if (!*best || (*items)[i].outcome.sqnr_db > (*best)->outcome.sqnr_db)
+            *best = &(*items)[i];
     return ULP_OK;
 }
 
 enum ulp_status ulp_doctor_try_wider(struct ulp_doctoring *x, struct ulp_error *error)
 {
-    char pattern[64];
-    struct ulp_keep keep = {.pattern = pattern};
-    struct ulp_outcome before = {0}, after = {0};
+    struct ulp_attempt *items;
+    const struct ulp_attempt *best;
     struct ulp_text text = {0};
-    x->is_wide = find_range(x);
-    if (!x->is_wide || x->options->engine || x->options->original || x->failed)
+    if (!find_range(x) || x->options->engine || x->options->original || x->failed)
         return x->failed ? ulp_out_of_memory(error) : ULP_OK;
-    snprintf(pattern, sizeof pattern, "#%zu-%zu", x->wide_first, x->wide_last);
-    ULP_TRY(ulp_arithmetic_find("fp64", &keep.arithmetic, error));
-    ULP_TRY(run(x, &keep, &before, &after, error));
-    if (!after.any || !before.any || after.output >= x->lane->outputs.output_count ||
-        before.output >= x->lane->outputs.output_count)
+    ULP_TRY(try_all(x, &items, &best, error));
+    if (!best)
         return ULP_OK;
     const struct ulp_audit_node *outputs = &x->lane->outputs;
+    const struct ulp_outcome *before = &items->outcome, *after = &best->outcome;
+    x->wide_in = best->keeps.items->arithmetic.name;
+    if (!after->any || !before->any || after->output >= outputs->output_count ||
+        before->output >= outputs->output_count)
+        return ULP_OK;
     ulp_text_add(&text, "with node%s %zu", x->wide_first == x->wide_last ? "" : "s", x->wide_first);
     if (x->wide_last > x->wide_first)
         ulp_text_add(&text, " to %zu", x->wide_last);
-    ulp_text_add(&text, " in FP64 ");
-    ulp_judged_say_sqnr(&text, outputs->outputs[after.output].name, after.sqnr_db);
+    ulp_text_add(&text, " in %s ", best->in);
+    ulp_judged_say_sqnr(&text, outputs->outputs[after->output].name, after->sqnr_db);
     ulp_text_add(&text, ", without them ");
-    if (before.output == after.output && isfinite(before.sqnr_db))
-        ulp_text_add(&text, "at %.1f dB", ulp_tenths(before.sqnr_db));
+    if (before->output == after->output && isfinite(before->sqnr_db))
+        ulp_text_add(&text, "at %.1f dB", ulp_tenths(before->sqnr_db));
     else
-        ulp_judged_say_sqnr(&text, outputs->outputs[before.output].name, before.sqnr_db);
-    x->doctor->remedy = ulp_doctor_copy(x, text.data);
-    x->failed |= text.failed;
-    ulp_text_free(&text);
-    return x->failed ? ulp_out_of_memory(error) : ULP_OK;
+        ulp_judged_say_sqnr(&text, outputs->outputs[before->output].name, before->sqnr_db);
+    x->doctor->remedy = ulp_doctor_keep(x, &text);
+    return ulp_taken(x->doctor->remedy, error);
 }

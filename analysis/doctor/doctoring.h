@@ -34,9 +34,10 @@ struct ulp_doctoring {
         size_t cause, at;
     } through[3];
     size_t through_count;
-    /* nodes that FP64 is tried in, where FP32 is what is wrong */
+    /* nodes that a wider arithmetic is tried in, where FP32 is what is wrong; NULL: there are none
+     */
     size_t wide_first, wide_last;
-    bool is_wide;
+    const char *wide_in;
     size_t cause_capacity;
     double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */

@@ -22,14 +22,6 @@ ULP_FREES(ulp_program_free, struct ulp_program)
 
 #define NODES_DEFAULT 3
 
-/* One thing changed; what is refused, or changes nothing, is no choice. */
-static const char *const parts[] = {
-    "scale=floor",    "scale=up",       "scale=even",       "scale=largest",
-    "scale=four-six", "factor=nvfp4",   "factor=mxfp4",     "factor=mxfp6",
-    "factor=mxfp8",   "factor=fp8-row", "factor=fp8-1x128", "factor=fp8-tensor",
-    "weights=nvfp4",  "weights=mxfp4",  "weights=mxfp8",    "unit=none",
-};
-
 struct choosing {
     struct ulp_scales *out;
     const struct ulp_scales_options *options;
@@ -39,14 +31,6 @@ struct choosing {
     struct ulp_scales_choice *choices; /* of each */
     size_t count;
 };
-
-static bool is_there(const struct choosing *c, const struct ulp_arithmetic *arithmetic)
-{
-    for (size_t l = 0; l < c->count; l++)
-        if (!c->tried[l].keeps.count && strcmp(c->tried[l].arithmetic.name, arithmetic->name) == 0)
-            return true;
-    return false;
-}
 
 static bool add_choice(struct choosing *c, const struct ulp_arithmetic *arithmetic,
                        const char *words)
@@ -58,37 +42,39 @@ static bool add_choice(struct choosing *c, const struct ulp_arithmetic *arithmet
     return choice->words && choice->arithmetic;
 }
 
-/* Of the other word of a format with scales nothing is left, and of its rule. */
-static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
+/* The arithmetic that is asked about, and what may help it; with room for so many more. */
+static enum ulp_status list_attempts(struct choosing *c, bool chooses, size_t more,
+                                     struct ulp_arena *arena, struct ulp_error *error)
 {
     const struct ulp_arithmetic *asked = &c->options->arithmetic;
-    const char *kind = asked->weights.name[0] ? "factor=" : "weights=";
+    const struct ulp_trouble trouble = {.against = !chooses                 ? 0
+                                                   : asked->weights.name[0] ? ULP_AGAINST_WEIGHT
+                                                                            : ULP_AGAINST_FACTOR,
+                                        .as_is = {.arithmetic = *asked, .what = "as asked"}};
+    size_t count;
+    ULP_TRY(ulp_attempts_list(&trouble, more, arena, &c->tried, &count, error));
+    ULP_TAKE(c->choices, c->out->memory, count + more, error);
     bool whole = true;
-    for (size_t p = 0; p < sizeof parts / sizeof *parts && whole; p++) {
-        struct ulp_arithmetic changed;
-        struct ulp_error ignored;
-        if (strncmp(parts[p], kind, strlen(kind)) == 0 ||
-            ulp_arithmetic_change(&changed, asked, parts[p], &ignored) != ULP_OK ||
-            is_there(c, &changed))
-            continue;
-        whole = add_choice(c, &changed, parts[p]);
-    }
+    while (c->count < count && whole)
+        whole = add_choice(c, &c->tried[c->count].arithmetic, c->tried[c->count].what);
     return ulp_taken(whole, error);
 }
+
+static const char *const owners[] = {"op:If", "op:Loop", "op:Scan"};
+enum { OWNERS = sizeof owners / sizeof *owners };
 
 /* Static scales are none of products in bodies: these keep what is stored. */
 static enum ulp_status keep_bodies(const struct choosing *c, const struct ulp_model *model,
                                    const struct ulp_tensor_set *inputs, struct ulp_arena *arena,
                                    struct ulp_error *error)
 {
-    static const char *const owners[] = {"op:If", "op:Loop", "op:Scan"};
     const struct ulp_program_options options = {.inputs = inputs};
     struct ulp_keeps keeps = {.items = c->items};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_TRY(ulp_program_create(model, &c->reference, 1, &options, &program, error));
     bool *chosen = ulp_arena_take(arena, program->node_count + 1, sizeof *chosen);
     ULP_TRY(ulp_taken(chosen != NULL, error));
-    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+    for (size_t i = 0; i < OWNERS; i++) {
         struct ulp_keep *item = &c->items[keeps.count];
         struct ulp_error ignored;
         if (ulp_pattern_choose(program, owners[i], chosen, arena, &ignored) != ULP_OK)
@@ -228,7 +214,6 @@ enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp
                                  const struct ulp_arithmetic *arithmetics, size_t count,
                                  double *sqnr_db, struct ulp_error *error)
 {
-    enum { OWNERS = 3 };
     struct choosing c = {.options = options, .count = count};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
@@ -252,20 +237,15 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   struct ulp_error *error)
 {
     struct choosing c = {.out = out, .options = options};
-    /* what is asked about, and smooth scales */
-    const size_t room = 2 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
+    const size_t more = 1 + 2 * count_nodes(&c); /* smooth scales, and nodes */
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
-    ULP_TAKE(c.tried, arena, room, error);
-    ULP_TAKE(c.items, arena, room, error);
-    ULP_TAKE(c.choices, out->memory, room, error);
     ULP_TRY(ulp_arithmetic_find("fp64", &c.reference, error));
-    ULP_TRY(ulp_taken(add_choice(&c, &options->arithmetic, "as asked"), error));
     const bool chooses = !options->no_choices && ulp_scaling_is_used(&options->arithmetic);
-    if (chooses) {
-        ULP_TRY(add_parts(&c, error));
+    ULP_TRY(list_attempts(&c, chooses, more, arena, error));
+    ULP_TAKE(c.items, arena, c.count + more + OWNERS, error);
+    if (chooses)
         ULP_TRY(add_node_choices(&c, error));
-    }
     if (!chooses && options->arithmetic.scales_static)
         ULP_TRY(keep_bodies(&c, model, inputs, arena, error));
     ULP_TRY(run_all(&c, model, inputs, error));

@@ -51,7 +51,6 @@ static enum ulp_status judge(const struct ulp_program *program, struct ulp_attem
         struct ulp_border *borders;
         ULP_TRY(ulp_program_borders(program, l, &borders, &item->cast_count, error));
         ulp_borders_free(borders);
-        item->outcome = (struct ulp_outcome){0};
         for (size_t o = 0; o < outputs[0].count; o++)
             if (ulp_block_computes(main, main->outputs[o]))
                 ULP_TRY(ulp_outcome_add(&item->outcome, o, &outputs[l].items[o].tensor,

@@ -29,7 +29,29 @@ struct ulp_attempt {
     struct ulp_keeps keeps;
     struct ulp_outcome outcome;
     size_t cast_count; /* borders (struct ulp_border) */
+    const char *what;  /* as it is called: "keep 2 nodes in FP32" */
+    const char *in;    /* "FP32" */
+    size_t changed;    /* nodes that are kept in it, its last keep */
 };
+/* attempt_list.c. What is wrong with an arithmetic: which rows of attempt.def may help. */
+enum ulp_against {
+    ULP_AGAINST_OVERFLOW = 1,
+    ULP_AGAINST_CONSTANT = 2,
+    ULP_AGAINST_SINGLE = 4,
+    ULP_AGAINST_FACTOR = 8,
+    ULP_AGAINST_WEIGHT = 16
+};
+struct ulp_trouble {
+    unsigned against;
+    struct ulp_attempt as_is;
+    const size_t *nodes; /* to blame */
+    size_t node_count;
+    double largest; /* number that the format holds where they overflow */
+};
+/* The arithmetic as it is, and behind it what is tried; with room for so many more. */
+enum ulp_status ulp_attempts_list(const struct ulp_trouble *trouble, size_t more,
+                                  struct ulp_arena *memory, struct ulp_attempt **items,
+                                  size_t *count, struct ulp_error *error);
 /* A program of them, lanes behind the reference. redrawn: NULL: as it is. */
 enum ulp_status ulp_attempts_open(const struct ulp_model *model,
                                   const struct ulp_arithmetic *reference,
@@ -37,7 +59,7 @@ enum ulp_status ulp_attempts_open(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,
                                   const struct ulp_perturbation *redrawn, struct ulp_program **out,
                                   struct ulp_error *error);
-/* All of them, lanes of one run beside the reference. truth: gains its
+/* All of them, lanes of one run beside the reference; outcomes are added to. truth: gains its
  * outputs that a node computes, freed by the caller; may be NULL. */
 enum ulp_status ulp_attempts_run(const struct ulp_model *model,
                                  const struct ulp_arithmetic *reference, struct ulp_attempt *items,

@@ -391,4 +391,25 @@ TEST(remedies_are_tried)
     meter_close(&m);
 }
 
+/* 2 - 300 in e4m20 with its constants as they are: -Inf, and with the mask of 256, the format's
+ * largest, all of it finite: 2 - 256. Only FP16 has a converter that makes masks of 1e4. */
+TEST(masks_are_tried)
+{
+    const struct text_graph graph = {"x", "y", "[shift] y = Sub(x, big)"};
+    const double x = 2;
+    struct ulp_overflow_forecast got;
+    struct metered m = meter_open(&graph, "e4m20,constants=ieee", x);
+    const struct ulp_run_options run = {.thread_count = 1};
+    meter_samples(&m, &x, 1, false, &got);
+    ck_ok(ulp_overflow_remedies(&got, m.program, 0, &m.inputs, &run, NULL, &why));
+    const struct ulp_overflow_lane *lane = &got.lanes[0];
+    const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),
+                                     *mask = find_remedy(lane, "constants (masks) of at most 256");
+    ck_assert(as_is && mask && find_remedy(lane, "keep 1 node in FP32"));
+    ck_assert(!find_remedy(lane, "constants (masks) of at most 10000"));
+    ck_assert(as_is->nonfinite == 24 && mask->nonfinite == 0 && mask->node_count == 0);
+    ulp_overflow_free(&got);
+    meter_close(&m);
+}
+
 TEST_SUITE("forecast", 0)
