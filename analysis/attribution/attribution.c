@@ -87,6 +87,22 @@ static enum ulp_status find_beyond(const struct ulp_course *course, size_t node,
     return ulp_attribution_beyond(attributor, course->lane, node, value, introduced, memory, error);
 }
 
+/* What of the share of one output of a node is its gain, and the graph's; its causes. */
+static enum ulp_status look_inside(const struct ulp_course *course, size_t node,
+                                   struct ulp_introduced *item, const struct ulp_tensor *value,
+                                   const double *cotangents, double share, struct ulp_error *error)
+{
+    struct ulp_pool *pool = course->attributor->pool;
+    const float *introduced = item->kept.data, *beyond;
+    ULP_TRY(find_beyond(course, node, item, value, &beyond, error));
+    const double gain = ulp_weigh_errors(pool, cotangents, beyond, item->count);
+    course->nodes[node].gain += gain;
+    if (course->attributor->beside)
+        course->nodes[node].causes[ULP_SHARE_GRAPH] +=
+            ulp_weigh_errors(pool, cotangents, introduced + 2 * item->count, item->count);
+    return ulp_causes_keep(course, node, item, cotangents, share, gain, error);
+}
+
 static enum ulp_status add_node_shares(void *context, size_t node, size_t execution, int position,
                                        const double *cotangents, size_t count, double *part,
                                        struct ulp_error *error)
@@ -109,18 +125,12 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     if (!item || item->count != count)
         return ULP_OK;
     ULP_TRY(ulp_attribution_fetch(course->attributor, &item->kept, error));
-    const float *introduced = item->kept.data, *beyond;
-    ULP_TRY(find_beyond(course, node, item, value, &beyond, error));
-    const double share = ulp_weigh_errors(pool, cotangents, introduced, count),
-                 gain = ulp_weigh_errors(pool, cotangents, beyond, count);
+    const double share = ulp_weigh_errors(pool, cotangents, item->kept.data, count);
     course->nodes[node].share += share;
-    course->nodes[node].gain += gain;
     *part += share;
-    if (course->attributor->beside)
-        course->nodes[node].causes[ULP_SHARE_GRAPH] +=
-            ulp_weigh_errors(pool, cotangents, introduced + 2 * count, count);
     const enum ulp_status status =
-        ulp_causes_keep(course, node, item, cotangents, share, gain, error);
+        course->projection ? ULP_OK
+                           : look_inside(course, node, item, value, cotangents, share, error);
     if (where->block != course->attributor->program->main) /* else close_step does */
         ulp_attribution_release(&item->kept);
     return status;
@@ -144,8 +154,9 @@ static const struct ulp_attributed_value *find_targets(const struct ulp_course *
                                                        size_t *count)
 {
     const struct ulp_attributor *attributor = course->attributor;
-    *count = attributor->each ? 1 : attributor->target_count;
-    return attributor->targets + (attributor->each ? course->group : 0);
+    const bool one = attributor->each && !course->projection;
+    *count = one ? 1 : attributor->target_count;
+    return attributor->targets + (one ? course->group : 0);
 }
 
 /* How large the error is that the course explains. */
@@ -225,8 +236,10 @@ static enum ulp_status seed_targets(const struct ulp_course *course,
     const bool difference = course->attributor->difference;
     size_t count;
     const struct ulp_attributed_value *targets = find_targets(course, &count);
-    enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < count && course->any && !course->decides && status == ULP_OK; t++) {
+    enum ulp_status status = course->projection ? ulp_alone_seed(course, sweep, error) : ULP_OK;
+    for (size_t t = 0;
+         t < count && course->any && !course->decides && !course->projection && status == ULP_OK;
+         t++) {
         const struct ulp_attributed_value *target = &targets[t];
         const double size = measure_target(lane, target), *e = lane->errors[target->slot];
         const size_t elements = lane->values[target->slot].count;
@@ -393,7 +406,7 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   .pool = attributor->pool,
                                   .node = add_node_shares,
                                   .introduced = show_introduced,
-                                  .told = ulp_causes_visit,
+                                  .told = course->projection ? NULL : ulp_causes_visit,
                                   .decided = ulp_attribution_decide,
                                   .open = open_step,
                                   .close = close_step,
@@ -474,28 +487,35 @@ static size_t count_apart(const struct ulp_attributor *attributor)
 static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                   struct ulp_error *error)
 {
+    bool elements;
     /* a few at least: seldom does more than one come to the largest step (logits) */
     const size_t groups = ulp_attribution_groups(attributor),
-                 room = count_together(attributor, lane, COURSE_BYTES),
+                 projections = ulp_alone_count(attributor, lane, &elements),
+                 all = groups + projections, room = count_together(attributor, lane, COURSE_BYTES),
                  together = room ? room + EXPLAINED_MAX : 1;
     size_t swept = 0;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
-    struct ulp_course *courses = ulp_arena_take(arena, groups + 1, sizeof *courses),
-                      **any = ulp_arena_take(arena, groups + 1, sizeof *any);
+    struct ulp_course *courses = ulp_arena_take(arena, all + 1, sizeof *courses),
+                      **any = ulp_arena_take(arena, all + 1, sizeof *any);
     ULP_TRY(ulp_taken(courses && any, error));
-    for (size_t g = 0; g < groups; g++) {
-        courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
+    for (size_t g = 0; g < all; g++) {
+        courses[g] = (struct ulp_course){.attributor = attributor,
+                                         .lane = lane,
+                                         .group = g < groups ? g : 0,
+                                         .projection = g < groups ? 0 : g - groups + 1,
+                                         .any = g >= groups};
         ULP_TRY(ulp_taken(take_course(&courses[g], arena), error));
     }
     const size_t worst = choose_courses(courses, groups);
-    for (size_t g = 0; g < groups; g++)
+    for (size_t g = 0; g < all; g++)
         if (courses[g].any)
             any[swept++] = &courses[g];
     for (size_t c = 0; c < swept; c += together) {
         lane->leaving = c + together >= swept && !attributor->verify_count;
         ULP_TRY(sweep_courses(any + c, ulp_size_min(together, swept - c), arena, error));
     }
+    ulp_alone_add(courses, groups, projections, elements);
     if (!lane->reason)
         ULP_TRY(
             ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error));

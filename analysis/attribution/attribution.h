@@ -105,6 +105,9 @@ struct ulp_course {
     struct ulp_attributor *attributor;
     struct ulp_attributed *lane;
     size_t group;
+    /* from 1 on: not the error is explained, but what the outputs weighed by signs at random, or
+     * one element of few, owe; 0: no */
+    size_t projection;
     bool any;     /* there is an error to explain */
     bool decides; /* what is explained is the decision of node `root`, not an error */
     size_t root;
@@ -226,13 +229,22 @@ enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributo
 /* Bytes that were settled, for another who has the same. */
 void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept);
 
+/* attributed_alone.c. How many projections the lane gets, and whether they are single elements; the
+ * cotangents of one; and what they say, from the courses behind the groups'. */
+struct ulp_reverse;
+size_t ulp_alone_count(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
+                       bool *elements);
+enum ulp_status ulp_alone_seed(const struct ulp_course *course, const struct ulp_reverse *sweep,
+                               struct ulp_error *error);
+void ulp_alone_add(const struct ulp_course *courses, size_t groups, size_t projections,
+                   bool elements);
+
 /* decide.c. While collecting: what has moved a node of the main graph to decide otherwise in lane l
  * of the program. */
 enum ulp_status ulp_attribution_moved(struct ulp_attributor *attributor, size_t l,
                                       const struct ulp_event *event, struct ulp_error *error);
 /* While going back: the step's remainder is of the node that decided, or missing; and what the node
  * decided is owed by what moved it. */
-struct ulp_reverse;
 enum ulp_status ulp_attribution_decide(const struct ulp_reverse *sweep, const struct ulp_step *step,
                                        struct ulp_error *error);
 /* Whether the value of the main graph has no error that can be compared, for it has another shape

@@ -231,8 +231,10 @@ struct ulp_audit_node {
      * samples; NaN: not known. share: the part that comes from the error introduced here. gain: the
      * part that would go if this node alone were computed in the reference, with its result rounded
      * as it is now. condition: the relative change of the outputs, in the direction of their error,
-     * for a relative change of 1 in this value whose elements change independently */
-    double share, gain, condition;
+     * for a relative change of 1 in this value whose elements change independently. alone: of
+     * arithmetics with scales, the squared relative error that the node's own error makes in the
+     * outputs where no other errs, their sum, by derivatives (doc/quantise.md) */
+    double share, gain, condition, alone;
     double causes[ULP_SHARE_CAUSES]; /* of its share, by cause [by ulp_share_cause] */
     double share_worst;              /* the share of the sample where it is largest in magnitude */
     /* the part that all errors of its results make, those that it only carries among them; of a
@@ -299,7 +301,8 @@ struct ulp_attribution {
         double sum, worst, inputs, decisions; /* likewise */
         size_t node_count;                    /* [apart] */
         struct ulp_node_shares {
-            double share, gain, condition, share_worst, passes, decision, shows, missing, given;
+            double share, gain, condition, alone, share_worst, passes, decision, shows, missing,
+                given;
             double causes[ULP_SHARE_CAUSES]; /* [by ulp_share_cause] */
             bool stops;
         } * nodes; /* by node, as in struct ulp_audit_node [apart] */

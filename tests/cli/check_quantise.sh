@@ -35,6 +35,12 @@ grep -q 'nodes_to_exclude=\[\]' all/exclude.txt || fail "something is left out o
 expect 0 "the plan, read again" "$program" audit m.onnx -i others/b6.npz --plan all/plan.json -q --no-attribute --json audited.json
 fields audited.json 'abs(r["lanes"][0]["outputs"][0]["entire"]["sqnr_db"] - next(v["value"] for v in json.load(open("all.json"))["validated"] if v["name"].endswith("b6.npz"))) < 1e-6' "the plan, read again"
 
+# its ranges as those of an arithmetic, results' too: what is lost is taken apart, and each product has an error alone
+echo 'import json; json.dump({"ranges": json.load(open("all/plan.json"))["ranges"]}, open("ranges.json", "w"))' | "$python" - || exit 99
+expect 0 "ranges of results" "$program" audit m.onnx -i others/b6.npz -a fp32,factor=uint8,scales=ranges.json,fp32 -q --json alone.json
+fields alone.json 'all((n["alone"] > 0) == (n["op"] in ("Conv", "Gemm", "MatMul")) for n in r["lanes"][0]["nodes"]) and abs(r["lanes"][0]["attribution"]["residual"]) < 0.1' "each alone"
+fields alone.json 'all(n["alone"] is None for n in r["lanes"][1]["nodes"])' "no scales"
+
 # the file has the numbers that ONNX states: elements, scales and zero points by numpy
 "$program" run all/quantised.onnx -i others/b6.npz -a model -q -o file.npz || fail "quantised.onnx is not run"
 cat >judge.py <<'END'

@@ -85,11 +85,14 @@ enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, c
         arithmetic->scales_static ? find_range(arithmetic, node, ULP_FACTOR_RESULT) : NULL;
     float scale, spare[2];
     float *elements = result->data;
-    if (!range || !result->count)
+    if (!range || !result->count || !ulp_element_is_float(result->element))
         return ULP_OK;
-    if (result->element != ULP_ELEMENT_F32 || !result->owned)
+    /* wider: a stage before the result is rounded, as these scales' storage is FP32 or narrower */
+    if (result->element != ULP_ELEMENT_F32)
+        return ULP_OK;
+    if (!result->owned)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "node '%s': a result with a range of its own is FP32", node);
+                        "node '%s': a result that is a view has no range of its own", node);
     const struct ulp_scaled_rule rule = {.scaling = &arithmetic->scaling[0],
                                          .rounding = ULP_ROUND_NEAREST_EVEN,
                                          .run = result->count,
