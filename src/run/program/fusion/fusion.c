@@ -220,7 +220,7 @@ enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
     enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < program->block_count && status == ULP_OK; b++) {
         const struct ulp_block *block = program->blocks[b];
-        if (block->inlined_in)
+        if (block->inlined_in || !block->readers.first) /* or a known condition never takes it */
             continue;
         struct ulp_kernels kernels = {.block = block,
                                       .mix = mix,

@@ -147,12 +147,10 @@ static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_erro
 {
     const struct ulp_block *block = kernels->block;
     const struct ulp_reading *all;
-    const struct ulp_readers *readers = &block->readers;
     size_t count = 0;
     ULP_TAKE(kernels->first_reader, kernels->memory, block->step_count + 1, error);
-    /* A branch that a constant condition never takes has no readers. */
-    ULP_TAKE(kernels->readers, kernels->memory,
-             (readers->first ? readers->first[readers->slot_count] : 0) + 1, error);
+    ULP_TAKE(kernels->readers, kernels->memory, block->readers.first[block->readers.slot_count] + 1,
+             error);
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         for (size_t o = 0; o < step->output_count && !step->folded; o++) {
