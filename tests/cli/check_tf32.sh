@@ -87,6 +87,13 @@ while read -r target floats; do
     expect 0 "audit --for $target" "$program" audit products.onnx -i products.npz --for "$target" -q --no-attribute
     shows out "$target: fine as the graph is, in $floats" "audit --for $target"
     sed -n 2p out | grep -qx "  if you convert it to FP16: fine in each of its [0-9] arithmetics" || fail "audit --for $target, converted: $(sed -n 2p out)"
+    expect 0 "run --for $target" "$program" run products.onnx -i products.npz --for "$target" -q -o for.npz
+    expect 0 "run in $floats" "$program" run products.onnx -i products.npz -a "$floats" -q -o named.npz
+    cmp -s for.npz named.npz || fail "run --for $target"
+    expect 0 "compare --for $target" "$program" compare products.onnx -i products.npz for.npz --for "$target" -q --json compared.json
+    fields compared.json "r['arithmetics'][0] == '$floats' and r['files'][0]['explained']" "compare --for $target"
+    expect 0 "tolerance --for $target" "$program" tolerance products.onnx -i products.npz --for "$target" --trials 2 -q --json tolerance.json
+    fields tolerance.json "r['arithmetic'] == '$floats'" "tolerance --for $target"
     expect 0 "doctor --for $target" "$program" doctor products.onnx -i products.npz --for "$target" --no-plan -q --json said.json
     converted=${target%%[,@]*}:fp16
     fields said.json "r['grade'] == 'fine' and r['arithmetic'] == '$floats' and r['fine_beside'] and 'FP16: fine in $converted: ' in r['beside']" "doctor --for $target"

@@ -11,7 +11,7 @@ struct compare_options {
     struct common_options common;
     char *arithmetics;
     struct ulp_compare_options compare;
-    const char *out, *html, *recorded_inputs;
+    const char *out, *html, *recorded_inputs, *target;
     char **files;
     size_t file_count, iteration;
 };
@@ -167,10 +167,11 @@ static enum ulp_status choose_compared(const struct compare_options *options, st
     char name[ULP_JUDGED_IN_BYTES];
     struct ulp_arithmetic judged;
     ULP_TRY(ulp_judged_in(c->model, NULL, NULL, name, &judged, error));
-    return parse_arithmetics(options->arithmetics ? options->arithmetics
-                             : judged.as_declared ? name
-                                                  : "fp32",
-                             &c->arithmetics, count, error);
+    ULP_TRY(parse_arithmetics(options->arithmetics ? options->arithmetics
+                              : judged.as_declared ? name
+                                                   : "fp32",
+                              &c->arithmetics, count, error));
+    return find_target(options->target, c->model, &c->arithmetics[0], error);
 }
 
 static enum ulp_status compare_recordings(const struct compare_options *options,

@@ -11,7 +11,7 @@ struct run_options {
     struct common_options common;
     struct keep_options keep;
     char *arithmetic;
-    const char *outputs;
+    const char *outputs, *target;
     bool all_values;
     int repeat;
 };
@@ -198,6 +198,7 @@ static enum ulp_status run_model(void *parsed, struct ulp_error *error)
         return ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
                         lanes.count - 1);
     ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
+    ULP_TRY(find_target(options->target, model, &lanes.arithmetics[1], error));
     ULP_TRY(read_samples(model, &options->common, false, &samples, error));
     if (!options->common.quiet)
         note_choices(model, &samples);

@@ -12,7 +12,7 @@ struct tolerance_options {
     struct common_options common;
     struct keep_options keep;
     struct ulp_tolerance_options tolerance;
-    const char *arithmetic;
+    const char *arithmetic, *target;
     bool check;
     double atol, rtol;
 };
@@ -60,7 +60,8 @@ static enum ulp_status open_working(const struct tolerance_options *options,
                         working->lanes.count - 1);
     wanted->arithmetic = working->lanes.arithmetics[1];
     wanted->keeps = &working->lanes.keeps[1];
-    return open_work(&working->work, &options->common, NULL, NULL, error);
+    ULP_TRY(open_work(&working->work, &options->common, NULL, NULL, error));
+    return find_target(options->target, working->work.model, &wanted->arithmetic, error);
 }
 
 static enum ulp_status measure_sample(struct working *working, const struct sample *sample,

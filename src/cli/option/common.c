@@ -253,6 +253,20 @@ enum ulp_status check_target(const char *text, struct ulp_error *error)
     return ulp_target_find(text) ? ULP_OK : ulp_target_refuse(text, error);
 }
 
+enum ulp_status find_target(const char *name, const struct ulp_model *model,
+                            struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    char judged[ULP_JUDGED_IN_BYTES];
+    struct ulp_target_name named;
+    if (!name)
+        return ULP_OK;
+    ULP_TRY(ulp_judged_in(model, name, NULL, judged, out, error));
+    return ulp_target_read(name, &named) && ulp_target_leaves_floats(named.target) &&
+                   !out->types_declared
+               ? ulp_target_floats(&named, out, error)
+               : ULP_OK;
+}
+
 int fail(const struct ulp_error *error)
 {
     char limit[120] = "";

@@ -130,6 +130,10 @@ _Noreturn void refuse_memory(void);
 /* Of rows with CHECKED: a limit as of --fail-above, a target that "@GPU" may follow. */
 enum ulp_status check_limit(const char *text, struct ulp_error *error);
 enum ulp_status check_target(const char *text, struct ulp_error *error);
+/* What the model is computed in there as it is: of FP32 or TF32 where nobody converts it. name
+ * NULL: *out stays. */
+enum ulp_status find_target(const char *name, const struct ulp_model *model,
+                            struct ulp_arithmetic *out, struct ulp_error *error);
 enum ulp_status check_memory(const char *text, struct ulp_error *error);
 /* The limit of a budget of which 0 is none: one without a limit reads less. */
 static inline size_t report_memory(size_t bytes)
@@ -137,8 +141,8 @@ static inline size_t report_memory(size_t bytes)
     return bytes ? bytes : SIZE_MAX;
 }
 /* For --for's help; the test of the program's help holds it to the table. */
-#define TARGET_NAMES                                                                              \
-    "ort, trt8, trt10, trt11 (trt: the newest), trt-rtx, torch, torch-compile, ort-cuda, " \
+#define TARGET_NAMES                                                                             \
+    "ort, trt8, trt10, trt11 (trt: the newest), trt-rtx, torch, torch-compile, ort-cuda, "       \
     "ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, " \
     "rknn, tflite"
 /* A whole number from low to high, and nothing else, in text. */
@@ -151,7 +155,8 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
 /* Words of options that several commands have. */
 #define HTML_TEXT \
     "Write the result as one HTML file, to look at and to hand on; it needs no network"
-#define TASK_WORDS "none|classify|score|text|detect|segment|embed|signal|tokens" /* by enum ulp_task */
+#define TASK_WORDS \
+    "none|classify|score|text|detect|segment|embed|signal|tokens" /* by enum ulp_task */
 #define TASK_TEXT                                                                                 \
     "What the outputs are for, which says what is fine, borderline and broken "                   \
     "(doc/verdicts.md); of integers signal alone is heard: they are numbers; none: no error of "  \
@@ -212,10 +217,10 @@ struct ulp_scorer make_scorer(const struct score_options *options);
 enum ulp_status say_scores(const struct score_options *options, const struct ulp_audit *audit,
                            struct ulp_error *error);
 
-/* --json and --markdown, of every command that has a result: the file that the library is to write, or NULL; of
- * two command lines the first says it. "-" is standard output, which names no file: there the text
- * goes to stderr from begin_json on, and end_json returns the exit code of a command that is over,
- * its files written. */
+/* --json and --markdown, of every command that has a result: the file that the library is to write,
+ * or NULL; of two command lines the first says it. "-" is standard output, which names no file:
+ * there the text goes to stderr from begin_json on, and end_json returns the exit code of a command
+ * that is over, its files written. */
 void take_json(void *options, char *text);
 void take_markdown(void *options, char *text);
 const char *json_file(void);
