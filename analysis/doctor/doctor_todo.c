@@ -285,7 +285,7 @@ void ulp_doctor_say_next(struct ulp_doctoring *x)
         if (x->options->original) {
             ulp_text_add(&text, " --reference-model");
             ulp_word_add(&text, ulp_model_path(x->options->original));
-        } else
+        } else if (!x->target || x->target->keeps != ULP_KEEPS_NOTHING)
             add_keeps(&text, x);
         ulp_text_add(&text, " --html audit.html");
     }

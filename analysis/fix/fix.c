@@ -452,6 +452,17 @@ static enum ulp_status say_guards(struct ulp_fixing *x, struct ulp_error *error)
     return ULP_OK;
 }
 
+/* What is fine as it is lacks the types all the same; where they cannot be written it is fine
+ * without. */
+static enum ulp_status write_fine(struct ulp_fixing *x, struct ulp_error *error)
+{
+    struct ulp_error refused;
+    const enum ulp_status status = write_model(x, &(struct ulp_keeps){0}, &refused);
+    if (status == ULP_ERROR_UNSUPPORTED)
+        return give_reason(x, refused.message, error);
+    return status == ULP_OK ? ULP_OK : ulp_fail(error, status, "%s", refused.message);
+}
+
 static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_fix_judged before;
@@ -479,8 +490,7 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
     if (refuses)
         return ULP_OK;
     x->fix->met = !x->ill && !x->guarded && ulp_fix_is_met(x, &before);
-    /* what is fine as it is lacks the types all the same */
-    ULP_TRY(x->fix->met ? write_model(x, &(struct ulp_keeps){0}, error) : mend(x, &before, error));
+    ULP_TRY(x->fix->met ? write_fine(x, error) : mend(x, &before, error));
     if (x->fix->met && x->fix->path && !x->options->tolerance_count)
         ULP_TRY(ulp_fix_diagnose_file(x, error));
     ULP_TRY(say_guards(x, error));

@@ -134,6 +134,8 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
             ulp_text_show(&head->todo, "use %s", fix->path);
         else
             ulp_text_show_whole(&head->todo, fix->refused ? fix->refused_fix : "nothing");
+        if (!fix->path && !fix->refused && fix->reason)
+            ulp_text_show(&head->todo, ": %s", fix->reason);
         return;
     }
     add_miss(&head->why, before);

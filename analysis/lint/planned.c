@@ -117,9 +117,11 @@ void ulp_lint_plan(struct ulp_lint *lint)
         return;
     lint->planned_count = 1;
     enum ulp_status status = plan_given(lint, &options, &error);
-    if (status != ULP_OK)
+    if (status != ULP_OK) {
+        for (char *at = error.message; (at = strchr(at, '\n'));)
+            *at = at[-1] == ':' ? ' ' : ';';
         lint->unplanned = ulp_arena_copy(lint->arena, error.message);
-    else
+    } else
         status = look_through(lint, &lint->planned[0], &error);
     lint->failed |= status == ULP_ERROR_MEMORY || (!lint->planned[0].program && !lint->unplanned);
 }

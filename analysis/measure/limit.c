@@ -498,6 +498,18 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
     return status;
 }
 
+static bool is_entire(const struct check *check)
+{
+    return check->figure < ULP_FIGURE_COUNT && check->view == ULP_VIEW_ENTIRE;
+}
+
+bool ulp_limit_is_tolerance(const char *text)
+{
+    struct check check = {0};
+    struct ulp_error refused;
+    return read_limit(text, &check, &refused) == ULP_OK && is_entire(&check);
+}
+
 enum ulp_status ulp_limit_read(const char *text, const struct ulp_model *model,
                                struct ulp_limit *out, struct ulp_error *error)
 {
@@ -506,7 +518,7 @@ enum ulp_status ulp_limit_read(const char *text, const struct ulp_model *model,
                        outputs = {ulp_model_output_count(model), planned_output, model};
     ULP_TRY(read_limit(text, &check, error));
     ULP_TRY(find_scope(text, &lanes, &outputs, &check, error));
-    if (check.figure >= ULP_FIGURE_COUNT || check.view != ULP_VIEW_ENTIRE)
+    if (!is_entire(&check))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "tolerance '%s': expected a figure of the whole error, as sqnr_db=60",
                         text);

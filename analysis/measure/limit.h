@@ -10,4 +10,6 @@ struct ulp_limit {
 enum ulp_status ulp_limit_read(const char *text, const struct ulp_model *model,
                                struct ulp_limit *out, struct ulp_error *error);
 /* NaN is beyond any limit. */
+/* May it be a plan's --tolerance, too? */
+bool ulp_limit_is_tolerance(const char *text);
 bool ulp_limit_is_beyond(int figure, double value, double limit);

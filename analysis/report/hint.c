@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_mixed.h"
+#include "analysis/measure/limit.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "run/program/program.h"
@@ -144,12 +145,30 @@ static bool follows_others(const struct ulp_audit_lane *lane)
     return diverged && lane->first_decided >= 0 && lane->arithmetic.storage.precision < single;
 }
 
+const char *ulp_report_crossed(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+{
+    for (size_t l = 0; l < audit->limit_count; l++)
+        for (size_t c = 0; c < audit->limits[l].crossing_count; c++) {
+            const char *arithmetic = audit->limits[l].crossings[c].arithmetic,
+                       *limit = audit->limits[l].limit;
+            const size_t length = strlen(lane->name);
+            if (arithmetic && strcmp(arithmetic, lane->name) == 0)
+                return limit + (strncmp(limit, lane->name, length) == 0 && limit[length] == ':'
+                                    ? length + 1
+                                    : 0);
+        }
+    return NULL;
+}
+
 static void add_plan(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane, const char *why)
 {
     const struct ulp_asked asked = ulp_audit_asked(lane);
+    const char *crossed = ulp_report_crossed(audit, lane);
     ulp_command_add(out, "plan", audit->arguments);
-    ulp_text_show(out, " -a %.*s --tolerance sqnr_db=40 # %s", asked.length, asked.text, why);
+    ulp_text_show(out, " -a %.*s --tolerance", asked.length, asked.text);
+    ulp_word_add(out, crossed && ulp_limit_is_tolerance(crossed) ? crossed : "sqnr_db=40");
+    ulp_text_show(out, " # %s", why);
 }
 
 /* The command that keeps nodes, or the one that finds which, and why. */
@@ -178,7 +197,11 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
 void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                      struct ulp_text *out)
 {
+    const char *crossed = ulp_report_crossed(audit, lane);
+    const size_t before = out->length;
     add_trial(out, audit, lane);
+    if (out->length == before && crossed && ulp_limit_is_tolerance(crossed))
+        add_plan(out, audit, lane, "which nodes to keep in FP32");
     if (lane->remedy.node_count)
         add_figure(out, &lane->remedy);
 }

@@ -370,9 +370,12 @@ static void add_wider(struct ulp_text *out, const struct ulp_audit *audit,
 void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict)
 {
-    const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
+    const char *crossed = ulp_report_crossed(audit, lane);
+    const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE && !crossed;
     const struct ulp_birth *birth = find_birth(audit, lane);
     add_what(&verdict->what, audit, lane);
+    if (crossed)
+        ulp_text_show(&verdict->what, ", and crosses the limit %s", crossed);
     ulp_headline_drawn(verdict, audit->drawn);
     add_why(&verdict->why, audit, lane);
     if (ulp_certificate_is_lost(&audit->certificate) && !is_unmeant(audit))

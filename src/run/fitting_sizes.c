@@ -204,5 +204,15 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
         ULP_TRY(try_weights(&f, error));
     for (size_t s = 0; s < sizeof apart / sizeof *apart && f.open > 1 && f.open <= APART_MAX; s++)
         ULP_TRY(try_apart(&f, apart[s], error));
-    return f.found ? ULP_OK : ulp_random_inputs_at(model, options, out, error);
+    if (f.found)
+        return ULP_OK;
+    const enum ulp_status status = ulp_random_inputs_at(model, options, out, error);
+    struct ulp_program *program = NULL;
+    struct ulp_error lacking = {0};
+    /* inputs of strings, sequences or optionals: what the model lacks besides is said with them */
+    if (status == ULP_ERROR_UNSUPPORTED && ulp_arithmetic_find("fp64", &f.fp64, NULL) == ULP_OK &&
+        ulp_program_create(model, &f.fp64, 1, NULL, &program, &lacking) == ULP_ERROR_UNSUPPORTED)
+        *error = lacking;
+    ulp_program_free(program);
+    return status;
 }

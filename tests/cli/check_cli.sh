@@ -292,6 +292,8 @@ fields crossed.json '[(l["limit"], c["arithmetic"], c["output"]) for l in r["lim
 expect 1 "one of two limits crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above rms=1e300 --fail-above sqnr_db=40
 expect 1 "limit crossed at an output" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above sqnr_db=40 -q --json crossed.json
 fields crossed.json '[(c["output"], c["text"].endswith(", limit 40")) for l in r["limits"] for c in l["crossings"]] == [("logits", True)]' "which output crosses a limit"
+expect 1 "fine, but for the limit" "$program" audit "$model" -i "$inputs" --arith tf32 --fail-above tf32:sqnr_db=90 -q --json crossed.json
+fields crossed.json '"and crosses the limit sqnr_db=90" in r["lanes"][0]["verdict"] and r["lanes"][0]["do"] != "nothing"' "fine, but for the limit"
 expect 1 "nothing to compare" "$program" audit "$model" --dim batch=0 --arith fp32 --fail-above nonfinite=0
 shows out "no element to compare" "nothing to compare"
 if command -v python3 >/dev/null; then

@@ -60,6 +60,7 @@ done <<'END_ROWS'
 2|'model.onnx' is too much: audit takes MODEL.onnx|audit model.onnx model.onnx
 3|notes.txt: line 1: no model: cannot be read|audit model.onnx -i notes.txt
 3|empty: holds no sample: neither|audit model.onnx -i empty
+3|.npy files, as numpy.save(path, array) makes of a picture|quantise model.onnx -i empty
 3|no file can be made in notes.txt/|run model.onnx -i inputs.npz -o notes.txt/x.npz
 2|unknown base "fp17" (did you mean "fp16"?)|audit model.onnx -a fp17
 2|no target is called so (did you mean "trt10"|doctor model.onnx --for trt12
@@ -72,14 +73,24 @@ done <<'END_ROWS'
 END_ROWS
 # open sizes are such as the model takes: no image of one pixel, a cache as long as it is joined with, a batch that stands second
 if PYTHONPATH=$source/examples python3 - 2>out <<'END'
+import os
 import numpy
-from onnx_writer import node, write_model
+from onnx_writer import block, graph, node, number, write_model
 window = node("MaxPool", "x", "y", "pool", kernel_shape=[100, 2])
 write_model("open.onnx", [window], {"x": (1, 1, "height", "width")}, ["y"])
 add = [node("Concat", "past x", "all", "join", axis=1), node("Concat", "all mask", "y", "add", axis=2)]
 write_model("cache.onnx", add, {"past": (1, "p", 2), "x": (1, "n", 2), "mask": (1, "total", 2)}, ["y"])
 write_model("features.onnx", [node("MatMul", "x w", "y", "product")], {"x": (None, None)}, ["y"], {"w": numpy.ones((7, 3), numpy.float32)})
 write_model("state.onnx", [node("Add", "x state", "y", "add")], {"x": ("batch", "time"), "state": (None, 1)}, ["y"])
+# text in: strings are no numbers, and what else is lacking is said with them
+write_model("text.onnx", [node("StringNormalizer", "s", "t"), node("LabelEncoder", "t", "x") + block(7, "ai.onnx.ml"), node("Neg", "x", "y")], {"s": ("n",)}, ["y"],
+            types={"s": 8}, domains={"ai.onnx.ml": 2})
+# weights elsewhere, named on Windows
+os.makedirs("weights")
+open("weights/w.bin", "wb").write(numpy.arange(6, dtype="<f4").tobytes())
+outside = number(1, 2) + number(1, 3) + number(2, 1) + block(8, "w") + block(13, block(1, "location") + block(2, "weights\\w.bin")) + number(14, 1)
+inside = graph([node("MatMul", "x w", "y")], {"x": (1, 2)}, ["y"]) + block(5, outside)
+open("windows.onnx", "wb").write(number(1, 10) + block(7, inside) + block(8, block(1, "") + number(2, 18)))
 write_model("within.onnx", [node("Add", "x z", "y", "add")], {"x": ("batch", "n"), "z": ("b", "n")}, ["y"])
 END
 then
@@ -92,6 +103,11 @@ then
     # of the graph alone, too: every size is given, so that none is assumed
     "$program" lint state.onnx --dim 'state[0]=3' --dim time=5 --dim batch=1 --json sizes.json >out 2>&1 || fail "sizes for lint: $(cat out)"
     grep -q '"assumed"' sizes.json && fail "lint assumes sizes that were given: $(cat sizes.json)"
+    expect 4 "strings" "$program" audit text.onnx
+    shows err "text.onnx: 3 things this version does not compute:" "strings"
+    expect 0 "strings, for lint" "$program" lint text.onnx --json text.json
+    fields text.json '"\n" not in r["unplanned"] and "LabelEncoder" in r["unplanned"]' "strings, for lint"
+    expect 0 "weights named on Windows" "$program" run windows.onnx -o windows.npz
     # a symbol is listed though another one contains it
     "$program" lint within.onnx --json sizes.json >out 2>&1 || fail "sizes of within: $(cat out)"
     grep -q '"assumed": "batch, n, b"' sizes.json || fail "what lint assumes: $(cat sizes.json)"

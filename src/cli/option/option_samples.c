@@ -146,7 +146,8 @@ static enum ulp_status visit_folder(const char *folder, use_path *use, void *con
         status = ulp_fail(
             error, ULP_ERROR_INPUT,
             "%s: holds no sample: neither input_0.pb, test_data_set_N folders, nor .npz or "
-            ".npy files",
+            ".npy files, as numpy.save(path, array) makes of a picture that is prepared as the "
+            "application prepares it",
             folder);
     for (int e = 0; e < count; e++) {
         char path[4096];
