@@ -199,22 +199,6 @@ static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_
     return tiles;
 }
 
-/* What lessens the error also where nothing need be done. */
-static void add_try(struct ulp_json_writer *writer, const struct ulp_audit *audit,
-                    const struct ulp_audit_lane *lane)
-{
-    struct ulp_headline verdict = {0};
-    struct ulp_text hint = {0};
-    ulp_report_headline(audit, lane, &verdict);
-    ulp_report_todo(audit, lane, &hint);
-    hint.failed |= verdict.todo.failed;
-    if (hint.length && (!verdict.todo.data || strcmp(verdict.todo.data, hint.data) != 0))
-        ulp_json_put(writer, "try", ulp_json_lines(&hint));
-    writer->failed |= hint.failed;
-    ulp_text_free(&hint);
-    ulp_headline_free(&(struct ulp_page){.out = &hint}, &verdict);
-}
-
 static void add_lane(struct ulp_json_writer *writer, const void *object, const void *context)
 {
     const struct ulp_audit_lane *lane = object;
@@ -226,7 +210,6 @@ static void add_lane(struct ulp_json_writer *writer, const void *object, const v
     ulp_json_member(writer, &ulp_struct_audit_node, "outputs", &lane->outputs, &how);
     if (!lane->attribution.given && lane->attribution.reason)
         ulp_json_put(writer, "no_attribution", ulp_json_text(lane->attribution.reason));
-    add_try(writer, context, lane);
     ulp_json_put(writer, "notes", ulp_report_lane_notes(context, lane));
 }
 

@@ -94,24 +94,6 @@ static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *tex
                       suspects->nodes[n], suspects->ops[n]);
 }
 
-/* The input that was most likely prepared: of those that hold floats the largest; NULL: none does.
- */
-static const char *find_prepared(const struct ulp_comparing *comparing,
-                                 const struct ulp_suspects *suspects)
-{
-    const char *best = NULL;
-    size_t most = 0;
-    for (size_t i = 0; i < suspects->input_count; i++) {
-        const struct ulp_tensor *given =
-            ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
-        if (!given || !ulp_type_is_float(given->type) || given->count <= most)
-            continue;
-        most = given->count;
-        best = suspects->inputs[i];
-    }
-    return best;
-}
-
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, const struct ulp_suspects *suspects,
                                    struct ulp_cause *cause, struct ulp_error *error)
@@ -119,7 +101,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     const struct ulp_compared_value *value = &target->values[file];
     const double off = value->truth.rms / target->range.ref_rms;
-    const char *input = find_prepared(comparing, suspects);
+    const char *input = suspects->input_count ? suspects->inputs[0] : NULL;
     struct ulp_text text = {0};
     if (input) {
         ulp_text_show(&text, "an input or a node differs, in which way cannot be told: '%s' is ",
@@ -137,7 +119,10 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
             ulp_text_show(&text,
                           "it comes from the input at once (or of its node, %s, %s differ). ",
                           target->node, find_hint(target->op));
-        ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.", input);
+        ulp_text_show(&text, "Record the input%s '%s'%s, too, to learn how %s prepared.",
+                      suspects->input_count > 1 ? "s" : "", input,
+                      suspects->input_count > 1 ? " and others" : "",
+                      suspects->input_count > 1 ? "they were" : "it was");
     } else if (suspects->count == 1) {
         ulp_text_show(&text,
                       "node %s (%s) computes something else than the graph says: what it reads is "
