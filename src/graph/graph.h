@@ -51,6 +51,8 @@ struct ulp_value {
     int producer; /* node index; -1: input, initializer, or captured */
     int outer;    /* captured from the enclosing graph: its value number there; -1: not captured */
 };
+/* So many inputs of a node, or step, of any operator may be looked at: -1 where it has fewer. */
+enum { ULP_INPUTS_LOOKED_AT = 2 };
 struct ulp_node {
     int index;                    /* position in topological order */
     int position;                 /* in the file */

@@ -275,8 +275,11 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
                                  struct ulp_node *node, const Ulp__NodeProto *proto,
                                  struct ulp_error *error)
 {
-    int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
+    int *inputs =
+        ulp_arena_take(loader->model->arena, proto->n_input + ULP_INPUTS_LOOKED_AT, sizeof *inputs);
     ULP_TRY(ulp_taken(inputs, error));
+    for (size_t i = 0; i < ULP_INPUTS_LOOKED_AT; i++)
+        inputs[proto->n_input + i] = -1;
     node->inputs = inputs;
     node->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {

@@ -7,6 +7,7 @@ of graphs without one are removed."""
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
 import pathlib
 import random
@@ -39,11 +40,16 @@ WIDER = {
              "--layer-output-types=*:fp32", "--show=0", "--fail-on=note"],
     "doctor": [*MORE_SAMPLES, *REFERENCE, "--for=trt10", "--for=torch@h100", "--for=ort", "--no-plan", "--task=none", "--task=classify",
                "--tolerance=60", "--recorded=ends.npz", "--threads=2", "--max-memory=1M"],
+    "fix": [*MORE_SAMPLES, *REFERENCE, "--for=trt10", "--for=qnn", "--for=ort-cuda", "--allow-value-change", "--best", "--tolerance=sqnr_db=20",
+            "--json=fix.json", "--markdown=fix.md", "--reference-model=model.onnx", "--threads=2", "--max-memory=1M"],
+    "extract": ["--threads=2", "--max-memory=1M", "--quiet"],
     "quantise": ["-i inputs-1.npz", "-a bf16,factor=nvfp4", "--nodes=1", "--no-choices", "-a bf16,weights=mxfp4", "-a fp16,factor=fp8-row", "--json=scales.json",
                "--threads=2", "--max-memory=1M"],
 }
 # Instruction sets that the processor does as if it did not have.
 DISABLED = ["", "", "avx512", "avx512,avx2"]
+# Commands whose result must not depend on threads and instruction sets.
+AGREEING = {"audit", "overflow", "prove", "plan", "quantise", "compare", "tolerance", "fix", "doctor"}
 
 
 def without(arith, *options):
@@ -78,6 +84,10 @@ def commands(arith, ranges):
         ([*audited, "--plan=plan/plan.json"], any_code),
         (["tolerance", "model.onnx", *sample, "-a", settled, "--trials=2", "--check=atol=1e-2"], any_code),
         (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
+        (["lint", "model.onnx", "-i", "inputs.npz", "--fix=linted.onnx"], any_code),
+        (["fix", "model.onnx", *sample, "-a", single, "-o", "fixed.onnx", "--html=fix.html"], any_code),
+        (["extract", "model.onnx", "#0-0", "-i", "inputs.npz", "-o", "part"], any_code),
+        (["extract", "model.onnx", "*", "-i", "inputs.npz", "-o", "whole"], any_code),
         (["doctor", "model.onnx", *sample, "-a", single, "-o", "doctor", "--html=doctor.html"], any_code),
         (["quantise", "model.onnx", *sample, "-a", "bf16,factor=nvfp4", "--html=scales.html"], any_code),
         (["quantise", "model.onnx", *sample, "-i", "inputs-1.npz", "-a", "bf16,factor=fp8-tensor", "--calibrate=ranges.json", "--calibrator=entropy"], any_code),
@@ -117,6 +127,28 @@ def find_violation(words, allowed, code, out, err):
     return f"prints {found.group()!r}" if found else None
 
 
+def settled(part):
+    """A result without the time and the memory that it took."""
+    if isinstance(part, dict):
+        return {key: settled(value) for key, value in part.items() if "seconds" not in key and key != "peak_bytes"}
+    return [settled(value) for value in part] if isinstance(part, list) else part
+
+
+def disagreement(tool, place, words, environments, seconds):
+    """What a command's result says otherwise with other threads and instruction sets, or nothing."""
+    results = []
+    for number, (threads, disabled) in enumerate(environments):
+        told = [tool, *words, f"--json=agree-{number}.json", f"--threads={threads}"]
+        environment = {**os.environ, "ULPSCOPE_DISABLE_CPU": disabled}
+        try:
+            code = subprocess.run(told, cwd=place, env=environment, capture_output=True, timeout=seconds).returncode
+        except subprocess.TimeoutExpired:
+            return f"{' '.join(words)}: more than {seconds} seconds"
+        file = place / f"agree-{number}.json"
+        results.append((code, settled(json.loads(file.read_text())) if file.exists() else None))
+    return "" if results[0] == results[1] else f"{' '.join(words)}: other results with threads and instruction sets {environments}"
+
+
 def walk(tool, maker, folder, seed, seconds):
     """The violations of one graph, and how often each command ended with which exit code."""
     place, bad, codes = folder / str(seed), [], collections.Counter()
@@ -145,6 +177,10 @@ def walk(tool, maker, folder, seed, seconds):
         reason = find_violation(words, allowed, ran.returncode, out, err)
         if reason:
             bad.append("\n    ".join([f"{shown}: {reason}", *err.strip().splitlines()[:6]]))
+    judged = [words for words, _ in commands(arith, ranges)
+              if words[0] in AGREEING and not any(word.startswith(("--apply", "--plan", "--html")) for word in words)]
+    apart = disagreement(tool, place, chance.choice(judged), [(1, chance.choice(DISABLED)), (3, chance.choice(DISABLED[2:]))], 4 * seconds)
+    bad += [apart] if apart else []
     for page in sorted(place.glob("*.html")):
         if "(null)" in page.read_text(errors="replace"):
             bad.append(f"{page.name}: holds (null)")

@@ -355,7 +355,8 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
                                        &block->step_capacity, sizeof *block->steps),
                       error));
     size_t input_capacity = node->input_count + count_captured(node);
-    int *inputs = ulp_arena_take(program->arena, input_capacity + 1, sizeof *inputs);
+    int *inputs =
+        ulp_arena_take(program->arena, input_capacity + ULP_INPUTS_LOOKED_AT, sizeof *inputs);
     int *outputs = ulp_arena_take(program->arena, node->output_count + 1, sizeof *outputs);
     struct ulp_step step = {
         .node = source,
@@ -369,8 +370,8 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
         .outputs = outputs,
     };
     ULP_TRY(ulp_taken(inputs && outputs && step.name, error));
-    for (size_t i = 0; i < node->input_count; i++)
-        inputs[i] = slot_of(scope, node->inputs[i]);
+    for (size_t i = 0; i < input_capacity + ULP_INPUTS_LOOKED_AT; i++)
+        inputs[i] = i < node->input_count ? slot_of(scope, node->inputs[i]) : -1;
     for (size_t i = 0; i < node->output_count; i++)
         outputs[i] = slot_of(scope, node->outputs[i]);
     struct ulp_error problem;

@@ -352,9 +352,10 @@ static enum ulp_status fold_block_steps(struct ulp_program *program, struct ulp_
 static enum ulp_status give_captured(struct ulp_program *program, const struct ulp_block *block,
                                      struct ulp_step *step, struct ulp_error *error)
 {
-    int *inputs = ulp_arena_take(program->arena, step->input_count + 1, sizeof *inputs);
+    const size_t room = step->input_count + ULP_INPUTS_LOOKED_AT;
+    int *inputs = ulp_arena_take(program->arena, room, sizeof *inputs);
     ULP_TRY(ulp_taken(inputs, error));
-    memcpy(inputs, step->inputs, step->input_count * sizeof *inputs);
+    memcpy(inputs, step->inputs, room * sizeof *inputs);
     size_t at = step->own_input_count;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
         struct ulp_block *body = step->bound.blocks[a];

@@ -18,12 +18,13 @@ static enum ulp_status renumber(struct ulp_program *program, const struct ulp_bl
                                 const int *map, const int **slots, size_t count,
                                 struct ulp_error *error)
 {
-    int *renumbered = ulp_arena_take(program->arena, count + 1, sizeof *renumbered);
+    const size_t room = count + ULP_INPUTS_LOOKED_AT;
+    int *renumbered = ulp_arena_take(program->arena, room, sizeof *renumbered);
     ULP_TRY(ulp_taken(renumbered, error));
-    for (size_t i = 0; i < count; i++)
-        renumbered[i] = (*slots)[i] < 0 ? -1
-                        : map           ? map[(*slots)[i]]
-                                        : find_slot(block, (*slots)[i]);
+    for (size_t i = 0; i < room; i++)
+        renumbered[i] = i >= count || (*slots)[i] < 0 ? -1
+                        : map                         ? map[(*slots)[i]]
+                                                      : find_slot(block, (*slots)[i]);
     *slots = renumbered;
     return ULP_OK;
 }
