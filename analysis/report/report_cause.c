@@ -321,12 +321,13 @@ const struct ulp_audit_node *ulp_report_find_reader(const struct ulp_audit_lane 
 /* Those of the model that the node reads. */
 static void add_inputs(struct ulp_text *out, const struct ulp_place *place)
 {
-    const char *between = " ";
+    enum { NAMED = 4 };
+    size_t count = 0;
     for (size_t i = 0; i < place->input_count; i++)
-        if (!place->inputs[i].constant && place->inputs[i].node < 0) {
-            ulp_text_show(out, "%s%s", between, place->inputs[i].name);
-            between = ", ";
-        }
+        if (!place->inputs[i].constant && place->inputs[i].node < 0 && count++ < NAMED)
+            ulp_text_show(out, "%s%s", count > 1 ? ", " : " ", place->inputs[i].name);
+    if (count > NAMED)
+        ulp_text_add(out, " and %zu more", count - NAMED);
 }
 
 void ulp_report_reads(struct ulp_text *out, const struct ulp_audit *audit,

@@ -32,7 +32,7 @@ int ulp_tape_build(struct ulp_tape_builder *builder, const struct ulp_instructio
     for (int i = 0; i < builder->instruction_count; i++)
         if (is_same(&builder->instructions[i], wanted))
             return i;
-    if (builder->instruction_count == ULP_TAPE_INSTRUCTIONS_MAX) {
+    if (builder->instruction_count == builder->most) {
         builder->too_long = true;
         return -1;
     }
@@ -53,7 +53,7 @@ int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, 
         if (strlen(builder->constants[i]) == length && !memcmp(builder->constants[i], text, length))
             instruction.index = i;
     if (instruction.index == builder->constant_count) {
-        if (builder->constant_count == ULP_TAPE_INSTRUCTIONS_MAX) {
+        if (builder->constant_count == builder->most) {
             builder->too_long = true;
             return -1;
         }

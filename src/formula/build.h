@@ -5,14 +5,14 @@
 #include "base/memory/alloc.h"
 #include "formula/tape.h"
 
-/* Far beyond any operator; bounds the time of the search for equal instructions and every walk's
- * scratch. */
+/* Beside 16 for each operand, which derivatives need: far beyond any operator; bounds the time of
+ * the search for equal instructions and every walk's scratch. */
 #define ULP_TAPE_INSTRUCTIONS_MAX 1024
 
 struct ulp_tape_builder {
     struct ulp_arena *arena; /* of everything under construction */
     struct ulp_instruction *instructions;
-    int instruction_count;
+    int instruction_count, most; /* of instructions, and of constants */
     char **constants;
     int constant_count;
     bool out_of_memory, too_long;

@@ -17,8 +17,12 @@ struct tape_owner {
 static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena,
                         const struct ulp_tape_builder *builder, const int *outputs)
 {
-    bool needed[ULP_TAPE_INSTRUCTIONS_MAX] = {false};
-    int renumbered[ULP_TAPE_INSTRUCTIONS_MAX], constants[ULP_TAPE_INSTRUCTIONS_MAX];
+    const size_t most = (size_t)builder->most;
+    bool *needed = ulp_arena_take(builder->arena, most, sizeof *needed);
+    int *renumbered = ulp_arena_take(builder->arena, most, sizeof *renumbered),
+        *constants = ulp_arena_take(builder->arena, most, sizeof *constants);
+    if (!needed || !renumbered || !constants)
+        return false;
     for (int i = 0; i < tape->output_count; i++)
         if (outputs[i] >= 0)
             needed[outputs[i]] = true;
@@ -33,7 +37,7 @@ static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena,
     tape->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *tape->outputs);
     if (!tape->instructions || !tape->constants || !tape->outputs)
         return false;
-    memset(constants, -1, sizeof constants);
+    memset(constants, -1, most * sizeof *constants);
     for (int i = 0; i < builder->instruction_count; i++) {
         if (!needed[i])
             continue;
@@ -66,7 +70,8 @@ static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_build
                                  const char *const *output_names, struct ulp_error *error)
 {
     struct ulp_tape *tape = &owner->tape;
-    const size_t most = ULP_TAPE_INSTRUCTIONS_MAX;
+    const size_t most = ULP_TAPE_INSTRUCTIONS_MAX + 16 * (size_t)tape->operand_count;
+    builder->most = (int)most;
     builder->instructions = ulp_arena_take(builder->arena, most, sizeof *builder->instructions);
     builder->constants = ulp_arena_take(builder->arena, most, sizeof *builder->constants);
     int *outputs = ulp_arena_take(builder->arena, (size_t)tape->output_count + 1, sizeof *outputs);

@@ -85,8 +85,8 @@ static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
 
 /* ---- formula ---- */
 
-/* formula with "f(x, ...)" written out as f(f(x0, x1), x2) for `count` inputs, and "#x" as their
- * number. */
+/* formula with "f(x, ...)" written out for `count` inputs as locals in front of it, x_1 = f(x0,
+ * x1), x_2 = f(x_1, x2), which nest no deeper for many, and "#x" as their number. */
 static void write_out(struct ulp_text *out, const char *formula, size_t count)
 {
     const char *dots = strstr(formula, ", ..."), *name = dots;
@@ -96,11 +96,12 @@ static void write_out(struct ulp_text *out, const char *formula, size_t count)
     while (function > formula &&
            (function[-1] == '_' || (function[-1] >= 'a' && function[-1] <= 'z')))
         function--;
-    ulp_text_add(out, "%.*s", (int)(function - formula), formula);
+    const int call = (int)(name - function), length = (int)(dots - name);
     for (size_t i = 1; i < count; i++)
-        ulp_text_add(out, "%.*s", (int)(name - function), function);
-    for (size_t i = 0; i < count; i++)
-        ulp_text_add(out, i ? ", %.*s%zu)" : "%.*s%zu", (int)(dots - name), name, i);
+        ulp_text_add(out, "%.*s_%zu = %.*s%.*s%s%zu, %.*s%zu); ", length, name, i, call, function,
+                     length, name, i > 1 ? "_" : "", i - 1, length, name, i);
+    ulp_text_add(out, "%.*s%.*s%s%zu", (int)(function - formula), formula, length, name,
+                 count > 1 ? "_" : "", count - 1);
     const char *rest = dots + strlen(", ...)"), *number = strchr(rest, '#');
     if (number)
         ulp_text_add(out, "%.*s%zu%s", (int)(number - rest), rest, count,
