@@ -70,7 +70,6 @@ static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_s
     const struct ulp_search_options wanted = {.reference = options->reference,
                                               .tolerances = tolerances,
                                               .tolerance_count = options->tolerance > 0,
-                                              .confidence = ULP_REMEDY_CONFIDENCE,
                                               .allow_nonfinite_inputs =
                                                   options->allow_nonfinite_inputs,
                                               .thread_count = options->thread_count,

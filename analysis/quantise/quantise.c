@@ -17,7 +17,6 @@
  * values' scales are the tensors', and the fewest and most bits of a factor's value. */
 struct formats {
     const char *plain, *calibrated; /* calibrated NULL: none */
-    bool scaled;
     double least, most;
 };
 
@@ -32,7 +31,6 @@ static enum ulp_status look_at_formats(const struct ulp_search_options *search, 
         double bits;
         if (ulp_scaling_find_word(name, scaling)) {
             bits = (ulp_scaling_bits(&scaling[0]) + ulp_scaling_bits(&scaling[1])) / 2;
-            out->scaled = true;
             if (!out->calibrated && ulp_scaling_is_integer(&scaling[0]) &&
                 ulp_scaling_has_tensor(&scaling[0]))
                 out->calibrated = name;
@@ -226,11 +224,11 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     search.ranges = found.calibrated ? &prepared.ranges : search.ranges;
     search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;
-    if (found.scaled && !search.cost)
+    if (!search.cost)
         search.cost = "macs";
     const bool asked = search.tolerance_count || search.budget > 0;
     search.budget_yields = options->share == 0 && !asked;
-    if (found.scaled && (options->share > 0 || !asked))
+    if (options->share > 0 || !asked)
         search.budget =
             found.most - (options->share > 0 ? options->share : 1) * (found.most - found.least);
     ULP_TRY(

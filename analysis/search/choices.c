@@ -61,22 +61,25 @@ static enum ulp_status name_choice(const struct ulp_searcher *search, const char
 /* What values are stored in, and all else computed: the one format of the list that has no scales.
  */
 static enum ulp_status find_plain(const struct ulp_search_options *options, const char **out,
-                                  bool *scaled, struct ulp_error *error)
+                                  struct ulp_error *error)
 {
     struct ulp_scaling scaling[2];
     size_t plain = 0;
-    bool integers = false;
-    *scaled = false;
+    bool integers = false, scaled = false;
     for (size_t f = 0; f < options->format_count; f++)
         if (ulp_scaling_find_word(options->formats[f], scaling)) {
-            *scaled = true;
+            scaled = true;
             integers |= ulp_scaling_is_integer(&scaling[0]);
         } else if (plain++ == 0) {
             *out = options->formats[f];
         }
     if (!plain)
         *out = integers ? "fp32" : "bf16";
-    if (!*scaled || (plain < 2 && ulp_is_word(*out, "bf16 fp16 fp32")))
+    if (!scaled)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "formats without scales alone: give one that products' factors are rounded "
+                        "to, as int8 or nvfp4, or ask ulpscope plan for nodes in two of these");
+    if (plain < 2 && ulp_is_word(*out, "bf16 fp16 fp32"))
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_USAGE,
                     "formats with scales are those of products' factors, and all else is computed "
@@ -176,23 +179,22 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
                                     struct ulp_error *error)
 {
     const struct ulp_search_options *options = search->options;
-    size_t widest = 0;
     struct ulp_scaling scaling[2];
     const char *plain = NULL;
     ULP_TAKE(search->choices, memory, options->format_count + 1, error);
-    if (!options->by_node)
-        ULP_TRY(find_plain(options, &plain, &search->scaled, error));
-    if (search->scaled)
+    if (!options->by_node) {
+        ULP_TRY(find_plain(options, &plain, error));
         ULP_TRY(set_choice(&search->choices[search->choice_count++], plain, options, error));
+    }
     for (size_t f = 0; f < options->format_count; f++) {
-        if (search->scaled && strcmp(options->formats[f], plain) == 0)
+        if (plain && strcmp(options->formats[f], plain) == 0)
             continue;
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
         char room[ULP_JUDGED_IN_BYTES];
         const char *name;
         const char *format = options->formats[f] ? options->formats[f] : "fp32";
         ULP_TRY(name_choice(search, format, room, &name, error));
-        ULP_TRY(search->scaled && ulp_scaling_find_word(format, scaling)
+        ULP_TRY(plain && ulp_scaling_find_word(format, scaling)
                     ? set_scaled(choice, format, plain, options, error)
                     : set_choice(choice, name, options, error));
         for (size_t i = 0; i + 1 < search->choice_count; i++)
@@ -200,17 +202,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
                 return ulp_fail(error, ULP_ERROR_USAGE,
                                 "format %s is there twice: a search needs a wider and a narrower",
                                 format);
-        const struct ulp_format *now = &choice->arithmetic.storage,
-                                *best = &search->choices[widest].arithmetic.storage;
-        if (now->precision > best->precision ||
-            (now->precision == best->precision && now->max_finite > best->max_finite))
-            widest = f;
     }
-    if (options->by_node || search->scaled)
-        return ULP_OK;
-    const struct ulp_search_choice first = search->choices[0];
-    search->choices[0] = search->choices[widest];
-    search->choices[widest] = first;
     return ULP_OK;
 }
 
@@ -253,7 +245,7 @@ static bool may_be_layer(const struct ulp_searcher *search, const struct ulp_pro
 {
     size_t k, run;
     return !node->step->folded && !node->step->constant &&
-           (!search->scaled || ulp_search_is_product(search, node, &k, &run));
+           (search->options->by_node || ulp_search_is_product(search, node, &k, &run));
 }
 
 enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *error)

@@ -71,8 +71,8 @@ static enum ulp_status try_move(struct descent *descent, const struct move *move
 {
     const ulp_pick from = descent->of[move->layer];
     descent->of[move->layer] = move->to;
-    const enum ulp_status status = ulp_search_attempt(descent->search, descent->of, ratio, error);
-    if (status == ULP_OK && *ratio <= descent->search->allowed) {
+    const enum ulp_status status = ulp_search_try(descent->search, descent->of, ratio, error);
+    if (status == ULP_OK && *ratio <= 1) {
         forget(descent);
         return status;
     }
@@ -104,7 +104,7 @@ static enum ulp_status pass(struct descent *descent, double likely, bool *moved,
                 search->layers[move->layer].cost[move->to])
             continue;
         ULP_TRY(try_move(descent, move, &now, error));
-        if (now <= search->allowed) {
+        if (now <= 1) {
             *moved = true;
             *ratio = now;
         }
@@ -140,8 +140,8 @@ static enum ulp_status pass_groups(struct descent *descent, size_t group, ulp_pi
         memcpy(before, descent->of, bytes);
         if (!apply(descent, i, i + group))
             continue;
-        ULP_TRY(ulp_search_attempt(search, descent->of, &now, error));
-        if (now <= search->allowed) {
+        ULP_TRY(ulp_search_try(search, descent->of, &now, error));
+        if (now <= 1) {
             *moved = true;
             *ratio = now;
         } else {
@@ -181,7 +181,7 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
     /* first what the model expects to do, then everything */
     for (bool moved = true, all = false; !search->over && (moved || !(all || likely));) {
         all = !moved;
-        ULP_TRY(pass(&descent, all ? INFINITY : LIKELY * search->allowed, &moved, ratio, error));
+        ULP_TRY(pass(&descent, all ? INFINITY : LIKELY, &moved, ratio, error));
     }
     if (!search->over && descent.failed == descent.count && search->layer_count &&
         memcmp(of, search->best, search->layer_count * sizeof *of) == 0) {

@@ -64,30 +64,17 @@ void ulp_search_make_best(struct ulp_searcher *search, const ulp_pick *of, doubl
 }
 
 /* emulated: the ratio without what the model expects. */
-static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of, double emulated,
-                                double ratio, struct ulp_error *error)
+static void remember(struct ulp_searcher *search, const ulp_pick *of, double emulated, double ratio)
 {
     const double cost = ulp_search_cost(search, of);
-    if (search->seen_count == search->seen_room) {
-        const size_t room = 2 * search->seen_room + 256;
-        struct ulp_search_seen *seen = ulp_arena_take(search->emulation.memory, room, sizeof *seen);
-        ULP_TRY(ulp_taken(seen, error));
-        if (search->seen_count)
-            memcpy(seen, search->seen, search->seen_count * sizeof *seen);
-        search->seen = seen;
-        search->seen_room = room;
-    }
-    search->seen[search->seen_count++] =
-        (struct ulp_search_seen){cost, ulp_search_mean_bits(search, of), ratio};
+    search->seen_count++;
     const bool within = search->limit < INFINITY, cheaper = cost < search->best_cost,
                nearer = ratio < search->best_ratio;
     if (within ? !(cost <= search->limit && emulated <= search->most) : !(ratio <= 1))
-        return ULP_OK;
-    if (search->given && !(within ? nearer || (cheaper && ratio == search->best_ratio)
+        return;
+    if (!search->given || (within ? nearer || (cheaper && ratio == search->best_ratio)
                                   : cheaper || (nearer && cost == search->best_cost)))
-        return ULP_OK;
-    ulp_search_make_best(search, of, ratio);
-    return ULP_OK;
+        ulp_search_make_best(search, of, ratio);
 }
 
 /* What is emulated, or what the model expects where that is limited and comes to more. */
@@ -117,7 +104,8 @@ enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of
                                     ratio, error));
     const double emulated = search->emulated = *ratio;
     *ratio = find_ratio(search, of, emulated);
-    return remember(search, of, emulated, *ratio, error);
+    remember(search, of, emulated, *ratio);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_emulate(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
@@ -140,14 +128,9 @@ enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, 
     }
     ULP_TRY(
         ulp_emulation_try(&search->emulation, ulp_search_as_run(search, of), ratio, &all, error));
-    return all ? remember(search, of, *ratio, *ratio, error) : ULP_OK;
-}
-
-enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
-                                   struct ulp_error *error)
-{
-    return search->allowed == 1 ? ulp_search_try(search, of, ratio, error)
-                                : ulp_search_emulate(search, of, ratio, error);
+    if (all)
+        remember(search, of, *ratio, *ratio);
+    return ULP_OK;
 }
 
 bool ulp_search_same(const struct ulp_searcher *search, ulp_pick choice, ulp_pick *out)

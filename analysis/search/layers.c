@@ -6,37 +6,6 @@
 #include "base/error.h"
 #include "number/function/math.h"
 
-/* Of layer_of. */
-enum { NO_LAYER = -1, SEVERAL = -2 };
-
-static bool gives_floats(const struct ulp_audit_node *node)
-{
-    bool any = false;
-    for (size_t o = 0; o < node->output_count; o++)
-        any |= ulp_type_is_float(node->outputs[o].type);
-    return any;
-}
-
-/* The layer whose values the node hands on, when all come from one. */
-static ptrdiff_t find_layer(const struct ulp_searcher *search, const struct ulp_program_node *node)
-{
-    const struct ulp_step *step = node->step;
-    ptrdiff_t layer = NO_LAYER;
-    for (size_t i = 0; i < step->input_count; i++) {
-        const int slot = step->inputs[i];
-        if (slot < 0 || node->block->slots[slot].constant)
-            continue;
-        const size_t from = ulp_slot_holder(node->block, slot);
-        if (from != ULP_NO_NODE && search->layer_of[from] == NO_LAYER && search->fixed[from] < 0)
-            continue; /* integers */
-        if (from == ULP_NO_NODE || from >= step->number || search->layer_of[from] == NO_LAYER ||
-            (layer != NO_LAYER && layer != search->layer_of[from]))
-            return SEVERAL;
-        layer = search->layer_of[from];
-    }
-    return layer;
-}
-
 /* ---- errors ---- */
 
 /* How far a float result of the node is from exact arithmetic on its inputs, relative, as a power:
@@ -71,14 +40,14 @@ const char *ulp_search_cost_name(size_t cost)
     return cost < COST_COUNT ? cost_names[cost] : NULL;
 }
 
-/* A plan that samples alone decide, or a budget, counts nodes. */
+/* A budget of a plan counts nodes. */
 const char *ulp_search_cost_used(const struct ulp_searcher *search)
 {
     const struct ulp_search_options *options = search->options;
-    return options->cost       ? options->cost
-           : !options->by_node ? cost_names[search->scaled ? COST_WEIGHTS : COST_BITS]
-           : options->confidence > 0 && !(options->budget > 0) ? cost_names[COST_BOTH]
-                                                               : cost_names[COST_NODES];
+    return options->cost         ? options->cost
+           : !options->by_node   ? cost_names[COST_WEIGHTS]
+           : options->budget > 0 ? cost_names[COST_NODES]
+                                 : cost_names[COST_BOTH];
 }
 
 /* COST_COUNT: a file. */
@@ -139,6 +108,37 @@ static void weigh_both(struct ulp_searcher *search)
             50.0 / (double)search->layer_count + 50 * search->layers[l].weight / total;
 }
 
+/* Bits of a value in each choice, and the power of its roundings: of a plan everything that the
+ * layer makes is stored in the choice's format, else factors alone are rounded to it. */
+static enum ulp_status describe_choices(struct ulp_searcher *search,
+                                        struct ulp_searched_layer *layer, struct ulp_error *error)
+{
+    const struct ulp_program_node *node = &search->emulation.program->nodes[layer->first];
+    const bool product = node->step->bound.op->work == ULP_WORK_CONTRACTION;
+    struct ulp_arena *memory = search->emulation.memory;
+    size_t k, run = 0;
+    ULP_TAKE(layer->bits, memory, search->choice_count, error);
+    ULP_TAKE(layer->relative, memory, search->choice_count, error);
+    if (!search->options->by_node)
+        ulp_search_is_product(search, node, &k, &run);
+    for (size_t c = 0; c < search->choice_count; c++) {
+        const struct ulp_arithmetic *arithmetic = &search->choices[c].arithmetic;
+        const struct ulp_format *storage = &arithmetic->storage, *factor = &arithmetic->factor;
+        const int precision = product && factor->precision < storage->precision
+                                  ? factor->precision
+                                  : storage->precision;
+        layer->relative[c] = ldexp(1, -2 * (precision - 1));
+        layer->bits[c] = ulp_math_max(1, storage->storage_bits - storage->precision + precision);
+        if (search->options->by_node)
+            continue;
+        layer->relative[c] = ldexp(1, -2 * search->choices[c].mantissa);
+        layer->bits[c] = arithmetic->scaling[0].name[0]
+                             ? ulp_search_factor_bits(arithmetic->scaling, run)
+                             : search->choices[c].bits;
+    }
+    return ULP_OK;
+}
+
 /* ---- layers ---- */
 
 /* A node that adds no error of its own where all nodes have one format would add its rounding where
@@ -149,29 +149,25 @@ static void add_layer(struct ulp_searcher *search, const struct ulp_audit_node *
     const struct ulp_program_node *node = &search->emulation.program->nodes[audited->index];
     const double introduced = ulp_search_introduced(audited),
                  condition = given && isfinite(audited->condition) ? audited->condition : !given;
-    const bool joins = introduced == 0 && !search->options->by_node && !search->scaled;
-    ptrdiff_t index = joins ? find_layer(search, node) : SEVERAL;
-    if (index < 0) {
-        index = (ptrdiff_t)search->layer_count++;
-        search->layers[index] = (struct ulp_searched_layer){.first = audited->index};
-    }
+    const size_t index = search->layer_count++;
+    search->layers[index] = (struct ulp_searched_layer){.first = audited->index};
     struct ulp_searched_layer *layer = &search->layers[index];
-    search->layer_of[audited->index] = index;
-    layer->node_count++;
-    layer->product |= node->step->bound.op->work == ULP_WORK_CONTRACTION;
-    layer->weight += find_weight(node, find_cost(search));
-    if (audited->index == layer->first || introduced > 0)
-        layer->power +=
-            condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(probe));
+    search->layer_of[audited->index] = (ptrdiff_t)index;
+    layer->weight = find_weight(node, find_cost(search));
+    layer->power =
+        condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(probe));
 }
 
 /* What all layers may cost. */
 static void set_limit(struct ulp_searcher *search)
 {
     const struct ulp_search_options *options = search->options;
-    double fewest = 0;
-    search->limit =
-        search->scaled && options->budget > 0 ? options->budget * search->total_weight : INFINITY;
+    double fewest = 0, narrow = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        narrow += search->layers[l].cost[search->narrow];
+    search->limit = !(options->budget > 0) ? INFINITY
+                    : options->by_node     ? narrow + options->budget
+                                           : options->budget * search->total_weight;
     for (size_t l = 0; l < search->layer_count; l++) {
         const struct ulp_searched_layer *layer = &search->layers[l];
         double least = INFINITY;
@@ -194,12 +190,13 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
     ULP_TAKE(search->layers, memory, program->node_count + 1, error);
     ULP_TAKE(search->layer_of, memory, program->node_count + 1, error);
     for (size_t n = 0; n < program->node_count; n++) {
-        search->layer_of[n] = NO_LAYER;
-        if (search->nodes.free[n] && (search->options->by_node || gives_floats(&lane->nodes[n])))
+        search->layer_of[n] = -1;
+        if (search->nodes.free[n])
             add_layer(search, &lane->nodes[n], lane->attribution.given, probe);
     }
     const enum cost cost = find_cost(search);
-    if (search->scaled && search->options->budget > 0 && (cost == COST_COUNT || cost == COST_BYTES))
+    if (!search->options->by_node && search->options->budget > 0 &&
+        (cost == COST_COUNT || cost == COST_BYTES))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a budget of bits is a mean weighted by weights, macs, bits or nodes: give "
                         "one of these as the cost");
@@ -214,7 +211,7 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
         struct ulp_searched_layer *layer = &search->layers[l];
         layer->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
         ULP_TAKE(layer->cost, search->emulation.memory, search->choice_count, error);
-        ULP_TRY(ulp_search_range(search, audit, l, error));
+        ULP_TRY(describe_choices(search, layer, error));
         set_costs(search, layer, cost);
     }
     if (cost == COST_COUNT)

@@ -80,7 +80,7 @@ enum ulp_status ulp_search_report_left(const struct ulp_searcher *search, struct
     const struct ulp_program *program = search->emulation.program;
     const struct ulp_graph *graph = search->emulation.given.model->graph;
     ULP_TAKE(out->left, out->memory, program->node_count + 1, error);
-    for (size_t n = 0; n < program->node_count && search->given && search->scaled; n++) {
+    for (size_t n = 0; n < program->node_count && search->given && !search->options->by_node; n++) {
         const struct ulp_step *step = program->nodes[n].step;
         if (step->call || step->node < graph->nodes ||
             step->node >= graph->nodes + graph->node_count || *step->node->domain ||

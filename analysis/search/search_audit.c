@@ -17,16 +17,10 @@ static void set_powers(struct ulp_searcher *search, const struct ulp_audit_lane 
         const struct ulp_audit_node *node = &lane->nodes[n];
         const double whole = ulp_search_introduced(node),
                      rounding = ulp_math_min(ulp_search_rounding(probe), whole),
-                     condition = given && isfinite(node->condition) ? node->condition : !given,
-                     share = given && node->share > 0 ? node->share : 0,
-                     gain = given && node->gain > 0 ? ulp_math_min(node->gain, share) : 0;
+                     condition = given && isfinite(node->condition) ? node->condition : !given;
         nodes->passes[n] = whole == 0;
-        nodes->own[ULP_ESTIMATE_CONDITION][n] = condition * condition * (whole - rounding);
-        nodes->stored[ULP_ESTIMATE_CONDITION][n] = condition * condition * rounding;
-        nodes->own[ULP_ESTIMATE_SHARE][n] = gain;
-        nodes->stored[ULP_ESTIMATE_SHARE][n] = share - gain;
-        nodes->own[ULP_ESTIMATE_SHARE_ALONE][n] = share;
-        nodes->own[ULP_ESTIMATE_INTRODUCED][n] = whole;
+        nodes->own[n] = condition * condition * (whole - rounding);
+        nodes->stored[n] = condition * condition * rounding;
     }
 }
 
@@ -37,10 +31,8 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
     const size_t count = search->emulation.program->node_count + 1;
     ULP_TAKE(nodes->required, memory, count, error);
     ULP_TAKE(nodes->passes, memory, count, error);
-    for (size_t e = 0; e < ULP_ESTIMATE_COUNT; e++) {
-        ULP_TAKE(nodes->own[e], memory, count, error);
-        ULP_TAKE(nodes->stored[e], memory, count, error);
-    }
+    ULP_TAKE(nodes->own, memory, count, error);
+    ULP_TAKE(nodes->stored, memory, count, error);
     return ULP_OK;
 }
 

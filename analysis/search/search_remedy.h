@@ -8,8 +8,6 @@
 #include "base/text/text.h"
 
 #define ULP_REMEDY_KEPT_IN "fp32"
-/* The share of draws that must hold where nothing is asked. */
-#define ULP_REMEDY_CONFIDENCE 0.99
 
 /* wanted: without formats and targets. arithmetic: that it is judged in, as it is named; named: the
  * target as it is named, of which the arithmetic is, or NULL. */

@@ -39,12 +39,12 @@ static enum ulp_status report_arguments(const struct ulp_searcher *search, struc
     out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
     ULP_TRY(ulp_taken(out->arguments, error));
     ulp_text_add(&text, "%s", "");
-    for (size_t p = 0; p < options->never_count + options->always_count && search->scaled; p++) {
+    for (size_t p = 0; p < options->never_count + options->always_count && !options->by_node; p++) {
         const bool never = p < options->never_count;
         ulp_text_add(&text, never ? " --never" : " --always");
         ulp_word_add(&text, never ? options->never[p] : options->always[p - options->never_count]);
     }
-    if (search->scaled && options->cost && strcmp(options->cost, "macs") != 0) {
+    if (!options->by_node && options->cost && strcmp(options->cost, "macs") != 0) {
         ulp_text_add(&text, " --cost");
         ulp_word_add(&text, options->cost);
     }
@@ -58,13 +58,13 @@ enum ulp_status ulp_search_report_options(const struct ulp_searcher *search, str
     const struct ulp_search_options *options = search->options;
     out->by_node = options->by_node;
     out->scored = options->scorer;
-    out->scaled = search->scaled;
-    out->budget = search->scaled && options->budget > 0 ? search->limit / search->total_weight : 0;
+    out->budget =
+        !options->by_node && options->budget > 0 ? search->limit / search->total_weight : 0;
     for (size_t s = 0; s < search->emulation.given.sample_count; s++)
         out->drawn |= search->emulation.given.samples[s].inputs->drawn;
     ULP_TAKE(out->tolerances, out->memory, options->tolerance_count + 1, error);
     ULP_TRY(report_arguments(search, out, error));
-    if (search->scaled && options->target_count)
+    if (!options->by_node && options->target_count)
         ULP_TRY(ulp_search_copy(out->memory, options->targets[0], &out->target, error));
     ULP_TRY(ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),
                             &out->model_path, error));
@@ -170,13 +170,10 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
     struct ulp_search_layer *reported = &out->layers[out->layer_count++];
     *reported =
         (struct ulp_search_layer){.index = layer->first,
-                                  .node_count = layer->node_count,
                                   .weight = layer->weight,
                                   .cost = layer->cost[choice],
                                   .format = place[choice],
                                   .bits = layer->bits[choice],
-                                  .largest = layer->largest,
-                                  .smallest = layer->smallest,
                                   .share =
                                       power > 0 ? ulp_search_power(search, l, choice) / power : 0,
                                   .predicted = NAN,
@@ -193,7 +190,7 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
     out->tried += search->fewer[l] >= 0;
     ULP_TRY(ulp_search_copy(out->memory, ulp_program_node_name(program, layer->first),
                             &reported->name, error));
-    if (search->scaled)
+    if (!search->options->by_node)
         ULP_TRY(report_module(search, layer->first, out->memory, &reported->module, error));
     return ulp_search_copy(out->memory, ulp_program_node_op(program, layer->first), &reported->op,
                            error);

@@ -86,8 +86,8 @@ static enum ulp_status write_models(struct ulp_searcher *search, struct ulp_sear
     const struct ulp_model *model = search->emulation.given.model;
     const char *folder = search->options->mixed_folder;
     if (search->given)
-        ULP_TRY(search->scaled ? ulp_search_write_quantised(search, out, error)
-                               : ulp_search_write_mixed(search, out, error));
+        ULP_TRY(search->options->by_node ? ulp_search_write_mixed(search, out, error)
+                                         : ulp_search_write_quantised(search, out, error));
     if (!out->mixed.path)
         ULP_TRY(ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error));
     return !out->quantised ? ulp_mixed_retire(model, folder, ULP_SEARCH_QUANTISED, error) : ULP_OK;
@@ -119,17 +119,15 @@ static enum ulp_status find_plan(struct ulp_searcher *search, const struct ulp_e
     ULP_TRY(ulp_search_prepare_draws(search, error));
     ULP_TRY(offer_choices(search, error));
     out->uniform = -1;
-    search->allowed = 1;
-    ULP_TRY(search->options->by_node   ? ulp_search_surely(search, error)
+    ULP_TRY(search->options->by_node   ? ulp_search_surely(search, out, error)
             : search->limit < INFINITY ? ulp_search_within(search, out, error)
                                        : ulp_search_by_model(search, out, error));
-    ULP_TRY(ulp_search_points(search, out, error));
     ULP_TRY(ulp_search_report(search, out, error));
     if (rival && !is_better(out, rival))
         return ULP_OK;
     if (search->given)
         ULP_TRY(ulp_search_report_decided(search, out, error));
-    if (search->given && search->scaled)
+    if (search->given && !search->options->by_node)
         ULP_TRY(ulp_search_judge_unit(search, out, error));
     if (search->given)
         ULP_TRY(validate(search, held_out, held_count, out, error));
@@ -191,9 +189,6 @@ static enum ulp_status search_with(enum ulp_tf32 tf32, double deadline,
     search.emulation.given = *given;
     if (status == ULP_OK)
         status = ulp_search_choose(&search, out->memory, error);
-    if (status == ULP_OK && options->budget > 0 && !options->by_node && !search.scaled)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "a budget is of a plan of two formats, or of formats with scales");
     if (status == ULP_OK)
         status = find_refusal(&search, given, out, error);
     if (status == ULP_OK && !out->refused)
@@ -280,6 +275,8 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
     /* what the least error for a budget is measured by */
     const bool any = options->budget > 0 && !options->by_node && !options->tolerance_count;
     static const char *const any_error = ULP_SEARCH_ANY_ERROR, *const fine = ULP_SEARCH_FINE;
+    if (options->by_node && options->confidence == 0)
+        options_here.confidence = ULP_SEARCH_CONFIDENCE;
     out->by_default = options->by_node && !options->tolerance_count;
     if (out->by_default) {
         options_here.tolerances = &fine;

@@ -14,19 +14,15 @@ struct ulp_search_choice {
     double bits;  /* of a value */
 };
 
-/* A layer is a node that gets a choice, with the nodes behind it that only hand its values on. The
- * arrays are indexed by choice. */
+/* A layer is a node that gets a choice. The arrays are indexed by choice. */
 struct ulp_searched_layer {
-    size_t first; /* the number of its first node */
-    size_t node_count;
-    bool product;             /* one of its nodes is a contraction */
-    double weight;            /* what a bit of its values costs */
-    double largest, smallest; /* magnitudes of what it reads and makes; 0: not looked at */
-    double *bits;             /* of a value; 0: the format does not hold the layer's values */
-    double *cost;             /* of the layer in the format */
+    size_t first;  /* the number of its first node */
+    double weight; /* what a bit of its values costs */
+    double *bits;  /* of a value */
+    double *cost;  /* of the layer in the format */
     /* If this layer alone had choice c, the error's power would be power * relative[c], in units of
-     * the squared error allowed. relative is 4^-m of m mantissa bits, times what underflow adds,
-     * until single layers have run (ulp_search_measure). */
+     * the squared error allowed. relative is 4^-m of m mantissa bits until single
+     * layers have run (ulp_search_measure). */
     double power, *relative;
     double prior;   /* power as the runs of single layers left it; starts change power itself */
     int16_t *lower; /* the choices that ulp_search_lower gives, choice by choice */
@@ -41,23 +37,14 @@ struct ulp_searched_layer {
 /* An allocation: the choice of each layer. */
 typedef uint16_t ulp_pick;
 
-/* Estimates of how much a node matters, as relative powers. */
-enum ulp_estimate {
-    ULP_ESTIMATE_CONDITION,   /* what it introduces, as its condition amplifies it */
-    ULP_ESTIMATE_SHARE,       /* its share and gain */
-    ULP_ESTIMATE_SHARE_ALONE, /* its share, as its own */
-    ULP_ESTIMATE_INTRODUCED,  /* what it introduces, as its own */
-    ULP_ESTIMATE_COUNT
-};
-
-/* What a search by order knows of each node. */
+/* What an audit says of each node. */
 struct ulp_search_nodes {
     bool *free;     /* may be kept and released */
     bool *required; /* for its range */
     bool *passes;   /* adds no error: it moves elements, say */
-    /* What it adds to the error of the outputs by computing, and by storing its result: one
-     * estimate of several (enum ulp_estimate) for each */
-    double *own[ULP_ESTIMATE_COUNT], *stored[ULP_ESTIMATE_COUNT];
+    /* what it adds to the error of the outputs by computing, and by storing its result: what it
+     * introduces, as its condition amplifies it */
+    double *own, *stored;
 };
 
 #define ULP_SEARCH_DRAWS 50 /* that decide */
@@ -94,11 +81,10 @@ struct ulp_searcher {
     struct ulp_search_nearly {
         size_t kept, held, drawn; /* nodes; draws, in the target where fewest held */
     } nearly; /* the smallest set that met the tolerance in the samples, not in all draws; or 0 */
-    double deadline;                      /* by ulp_seconds_now; INFINITY: none */
-    bool over;                            /* it has passed */
-    bool scaled;                          /* some have scales: layers are products */
-    double limit;                         /* what may be paid; INFINITY: as much as it takes */
-    double most; /* with a limit: the emulated ratio of one format everywhere within it */
+    double deadline; /* by ulp_seconds_now; INFINITY: none */
+    bool over;       /* it has passed */
+    double limit;    /* what may be paid; INFINITY: as much as it takes */
+    double most;     /* with a limit: the emulated ratio of one format everywhere within it */
     size_t choice_count;
     struct ulp_search_choice *choices; /* the widest first */
     size_t narrow;                     /* the narrowest of a list */
@@ -113,7 +99,6 @@ struct ulp_searcher {
     double emulated;     /* the ratio of the last run alone */
     bool measured;       /* the powers: the model's error can be limited */
     double before, full; /* the ratios with the narrowest and widest choice in every layer */
-    double allowed;      /* the ratio that is being searched for: 1, for the frontier others */
     uint16_t *kept;      /* by node: of what is run */
     struct ulp_judgement *judged;     /* by sample: with the narrowest choice everywhere */
     struct ulp_judgement *judgements; /* by sample: room for another choice */
@@ -126,11 +111,7 @@ struct ulp_searcher {
      * where that was not tried */
     double *without;
     ptrdiff_t *fewer;
-    /* what was emulated in all samples */
-    struct ulp_search_seen {
-        double cost, bits, ratio;
-    } * seen;
-    size_t seen_count, seen_room;
+    size_t seen_count; /* allocations that were emulated in all samples */
 };
 
 /* Names, arithmetics and words of a result. */
@@ -177,10 +158,6 @@ int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input);
 int ulp_search_channel_axis(const struct ulp_program_node *node, size_t input, int axis);
 /* Bits of a factor's value, with its part of the scale of its block: of both factors the mean. */
 double ulp_search_factor_bits(const struct ulp_scaling scaling[2], size_t run);
-/* range.c: bits and relative of the layer, whose nodes are known. */
-enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_audit *audit,
-                                 size_t layer, struct ulp_error *error);
-
 /* model.c: what the layers' powers say. */
 double ulp_search_cost(const struct ulp_searcher *search, const ulp_pick *of);
 /* The mean over layers, weighted. */
@@ -227,10 +204,6 @@ enum ulp_status ulp_search_emulate(struct ulp_searcher *search, const ulp_pick *
 /* The same, left at the first sample that fails. */
 enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
                                struct ulp_error *error);
-/* One of these two: where samples are left out when one fails, they fail by the tolerance, not by
- * search->allowed. */
-enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
-                                   struct ulp_error *error);
 /* With the widest choice everywhere. Where even so something is decided otherwise, figures are
  * those with the reference's decisions, as everywhere. */
 enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
@@ -241,21 +214,19 @@ double ulp_search_work(const struct ulp_searcher *search);
 bool ulp_search_same(const struct ulp_searcher *search, ulp_pick choice, ulp_pick *out);
 
 /* confidence.c. The target in which a search is hardest; a problem drawn anew; a plan that holds in
- * draws (options->confidence), or by order. */
+ * draws, or the least error for a budget. */
 enum ulp_status ulp_search_pick_target(struct ulp_searcher *search, size_t *out,
                                        struct ulp_error *error);
 enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp_error *error);
-enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error *error);
+enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_search *out,
+                                  struct ulp_error *error);
 /* course.c. All of it, after the layers are known: by the model, any choices. */
 enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error);
 /* within.c. All of it, after the layers are known: the least error for search->limit. */
 enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
-/* frontier.c. Of all that were emulated, the best for each tolerance. */
-enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search *out,
-                                  struct ulp_error *error);
-/* descend.c: from an allocation that keeps to search->allowed, with its ratio, to one that no
+/* descend.c: from an allocation that meets the tolerance, with its ratio, to one that no
  * single layer can leave; `likely`: only by steps that the model expects to do. */
 enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, double *ratio,
                                    bool likely, struct ulp_error *error);
@@ -263,28 +234,8 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
 enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
                                   struct ulp_error *error);
 
-/* towards.c: from an allocation that keeps to search->allowed, with its ratio, towards another.
- * Layers are given the target's choice, as they stand in the order. */
-struct ulp_search_way {
-    struct ulp_searcher *search;
-    const ulp_pick *target;
-    const size_t *order; /* NULL: all, by index */
-    size_t count;
-    ulp_pick *of, *next; /* next: room for one, the same at first */
-    double ratio;
-    bool moved; /* by the last pass */
-    /* of single layers, by layer: the ratio when it alone is given the target's choice; how many
-     * were tried in vain since one was not. NULL: not wanted */
-    double *without;
-    size_t failed;
-};
-/* The order's layers from first to last get the target's choice in `of`; dearer: where that costs
- * more, else where it costs less. False: there are none. */
-bool ulp_search_take(const struct ulp_search_way *way, size_t first, size_t last, bool dearer,
-                     ulp_pick *of);
-/* One pass over the order in groups. */
-enum ulp_status ulp_search_pass(struct ulp_search_way *way, size_t group, struct ulp_error *error);
-/* Each layer that can have the other's choice gets it. */
+/* towards.c: from an allocation that meets the tolerance, with its ratio, towards another: each
+ * layer that can have the other's choice gets it. */
 enum ulp_status ulp_search_merge(struct ulp_searcher *search, const ulp_pick *target, ulp_pick *of,
                                  double *ratio, struct ulp_error *error);
 

@@ -1,12 +1,9 @@
 /* Searching for the cheapest allocation: a format for each layer with which the outputs meet a
  * tolerance. `ulpscope plan` asks which nodes to keep in a wider arithmetic (two formats, every
- * node a layer, counted by nodes); `ulpscope plan --formats` which of a list each layer gets.
+ * node a layer); `ulpscope quantise` which format of a list the factors of each product get.
  *
- * A layer is a node, or a node with the nodes behind it that only hand its values on. Its format is
- * what its results are stored in, and what its inputs and weights are rounded to when it reads
- * them. Which formats hold them follows from the magnitudes of these values in the reference. What
- * error a format makes is measured with the layer alone in it; to first order the powers of all
- * layers add up.
+ * What error a format makes is measured with the layer alone in it; to first order the powers of
+ * all layers add up.
  *
  * That only says what to try. Every allocation is judged by emulating it, the one given meets the
  * tolerance in every sample, and in the end every layer was given a cheaper format by itself, in
@@ -28,24 +25,24 @@ ULP_API const char *ulp_search_cost_name(size_t cost);
 /* What a plan meets where nothing is asked: an error of 1 % of each output's rms, which verdicts
  * call fine of outputs that are for nothing known. */
 #define ULP_SEARCH_FINE "sqnr_db=40"
+/* The share of draws that must hold where nothing is asked. */
+#define ULP_SEARCH_CONFIDENCE 0.99
 
 struct ulp_search_options {
     size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
-    /* Names of arithmetics, one of which each layer gets. Formats with scales among them ("nvfp4",
-     * doc/scales.md) are those of the factors of products, and layers are then the MatMul, Gemm and
-     * Conv nodes of the main graph; the one other format
-     * ("bf16", which is added where there is none) is what all else is computed in. Factors are
-     * scaled back and multiplied there, as fake quantisation does */
+    /* Of a plan two arithmetics, the wider one first. Else formats with scales ("nvfp4",
+     * doc/scales.md), one of which the factors of each MatMul, Gemm and Conv of the main graph get,
+     * and one other ("bf16", which is added where there is none) in which all else is computed.
+     * Factors are scaled back and multiplied there, as fake quantisation does */
     const char *const *formats;
     size_t format_count;
-    /* A plan: every node is a layer, and may have either of two formats, the wider one first,
-     * whatever values it has. NULL for the wider: what each target makes of FP32, TF32 where that
-     * is its default, and FP32 with TF32 forbidden where the plan needs it or costs a fifth less.
-     * Else formats hold a layer's values */
+    /* A plan: every node is a layer. NULL for the wider format: what each target makes of FP32,
+     * TF32 where that is its default, and FP32 with TF32 forbidden where the plan needs it or costs
+     * a fifth less */
     bool by_node;
     /* One of ulp_search_cost_name, or a file of measured costs (doc/plan.md). NULL: "nodes" for a
-     * plan, "weights" of formats with scales, else "bits" */
+     * plan, else "weights" */
     const char *cost;
     /* "METRIC=VALUE" or "OUTPUT:METRIC=VALUE", figures of the whole error as ulp_audit_check takes
      * them, of every sample. All must be met; besides, outputs must be finite where the reference
@@ -70,9 +67,8 @@ struct ulp_search_options {
     size_t target_count;
     /* Of a plan: so much of 50 draws must hold, and no more are expected to fail. A draw is a
      * problem close by a sample, in which every rounding falls anew, with another legal schedule of
-     * sums. 0: samples as they are decide alone */
+     * sums. 0: ULP_SEARCH_CONFIDENCE */
     double confidence;
-    bool frontier; /* also search for other tolerances; of a plan: run sets of other sizes */
     /* Also write mixed.onnx into this folder, which is there (ulp_mixed_write), or of formats with
      * scales quantised.onnx (doc/scales.md); NULL: do not */
     const char *mixed_folder;
@@ -114,14 +110,10 @@ struct ulp_search_format {
 struct ulp_search_layer {
     size_t index; /* of its first node */
     char *name, *op;
-    size_t node_count;
     double weight, cost;
     size_t format; /* [in formats] */
     /* per value. Of TF32: 19 for products, which round their factors to it, else 32 */
     double bits;
-    /* magnitudes of what it reads, its weights and results, over all samples; 0: there are none, or
-     * a plan did not look */
-    double largest, smallest;
     /* its part of the error's power, as the model has it: all add up to 1 */
     double share;
     /* How many times too large the error is when this layer alone gets a cheaper format, by the
@@ -181,14 +173,6 @@ struct ulp_search_input {
     char *name, *least, *first, *largest;
 };
 
-/* Of all allocations that were emulated the cheapest for another tolerance: `allowed` times as
- * large an error; of a plan, of every cost the one with the least error (`allowed`: that).
- * uniform_bits: of the smallest format that does as well in every layer; NaN: none did. */
-struct ulp_search_point {
-    double allowed, ratio;
-    double cost, bits; /* bits: the mean over layers, weighted */
-    double uniform_bits;
-};
 /* One format for all layers. */
 struct ulp_search_uniform {
     size_t format; /* [in formats] */
@@ -203,7 +187,6 @@ struct ulp_search {
     char *base;    /* the arithmetic that the entries are over, and of what belongs to no layer
                     * [apart] */
     bool by_node;  /* a plan */
-    bool scaled;   /* layers are products, and formats those of their factors, some with scales */
     double budget; /* of formats with scales: the mean bits that were allowed; 0: any */
     char *target;  /* of formats with scales: what quantised.onnx is for; NULL: none was named */
     size_t tolerance_count;
@@ -248,8 +231,6 @@ struct ulp_search {
     ptrdiff_t uniform;            /* of uniforms: the smallest that meets the tolerance; -1: none */
     size_t uniform_count;
     struct ulp_search_uniform *uniforms; /* that were run, by bits [apart] */
-    size_t point_count;
-    struct ulp_search_point *frontier; /* by cost [count point_count] */
     /* of static scales: those of the arithmetic, which ulp_precision_plan_read takes from
      * plan.json */
     size_t range_count;
@@ -282,7 +263,7 @@ struct ulp_search {
         char *name;
         bool named;
     } * left;
-    double confidence; /* as asked; 0: no draws were made */
+    double confidence; /* of a plan, as asked */
     /* of a plan that keeps every node, as no fewer held in the draws: the smallest set of nodes
      * that met the tolerance in the samples, and in how many of the draws that it was tried in; 0:
      * none did */

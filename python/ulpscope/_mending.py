@@ -48,7 +48,6 @@ class Mending(Loaded):
         always: Sequence[str] = (),
         never: Sequence[str] = (),
         budget: float = 0,
-        frontier: bool = False,
         seconds: float = 0,
         task: str | None = None,
         out: str | os.PathLike[str] | None = None,
@@ -59,12 +58,11 @@ class Mending(Loaded):
     ) -> Search:
         """The cheapest set of nodes to keep in `keep_in` (none: FP32, at a target TF32 where that does) so that every output meets the tolerances ("sqnr_db=60"; none: 40), proven by
         runs. formats: instead, one of these for the factors of each MatMul, Gemm and Conv ("nvfp4"; all else is computed in the one
-        without scales; doc/scales.md), or, of a list without scales, for each layer; budget: the mean of their bits that is allowed, for
+        without scales; doc/scales.md); budget: the mean of their bits that is allowed, for
         the least error. cost: what is to be least: "nodes" (the default of two arithmetics), "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
         held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
         best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.
-        confidence: the share of 50 draws that must hold, in which every rounding falls anew; 0: samples as they are decide
-        alone. task: what the outputs are for ("classify"; None: recognised). out: the folder, made when missing, that mixed.onnx is written into, and of formats
+        confidence: the share of 50 draws that must hold, in which every rounding falls anew. task: what the outputs are for ("classify"; None: recognised). out: the folder, made when missing, that mixed.onnx is written into, and of formats
         with scales quantised.onnx; lower_io: float inputs and outputs of mixed.onnx get the lower type, too. LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
         empty, or has no finite element."""
         if formats:
@@ -75,7 +73,7 @@ class Mending(Loaded):
         if out is not None:
             os.makedirs(out, exist_ok=True)
         return self._search(
-            samples, held_out, progress, tolerances=list_of(tolerance), reference=reference, always=always, never=never, budget=budget, frontier=frontier,
+            samples, held_out, progress, tolerances=list_of(tolerance), reference=reference, always=always, never=never, budget=budget,
             seconds=seconds, task=find_task(task), mixed_folder=None if out is None else os.fsencode(out), lower_io=lower_io,
             allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads, **what,
         )  # fmt: skip

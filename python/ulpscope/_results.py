@@ -286,14 +286,6 @@ class Search(records.Search, Result):
     def _headline(self) -> str:
         return re.sub(r" \([^()]*\)", "", super()._headline())
 
-    def plot(self, ax: Any = None) -> Any:
-        """The least error that was seen for what is paid (frontier=True of a plan); 1 is the tolerance. Needs matplotlib; returns the axes."""
-        ax, points = axes(ax), [p for p in self.frontier if p.ratio > 0]
-        ax.semilogy([p.cost for p in points], [p.ratio for p in points], "o-")
-        ax.axhline(1, linestyle="--", color="grey")
-        ax.set(xlabel=f"cost by {self.cost}", ylabel="error / tolerance", title=os.path.basename(self.model_path))
-        return ax
-
     def frame(self) -> pandas.DataFrame:
         """A row for each kept node of a plan, else for each layer."""
         return frame_of(row for part in (self.kept if self.by_node else self.layers) for row in part._rows("node"))

@@ -27,9 +27,9 @@ gate() {
             "$program" show report --to junit --fail-above sqnr_db=20 -o limits.xml "$@"
         ;;
     plan) "$program" plan "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
-    formats) "$program" quantise "$model" -i "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
+    formats) "$program" quantise "$model" -i "$inputs" -q --formats nvfp4,fp32 --tolerance sqnr_db=20 "$@" ;;
     plan-held) "$program" plan "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
-    formats-held) "$program" quantise "$model" -i good.npz --validate "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
+    formats-held) "$program" quantise "$model" -i good.npz --validate "$inputs" -q --formats nvfp4,fp32 --tolerance sqnr_db=20 "$@" ;;
     diff)
         rm -rf report
         "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute -o report >/dev/null &&
@@ -78,7 +78,7 @@ done
 for command in $GATES; do
     expect 0 "$command: an output beside constants and inputs" gate $command beside.onnx good.npz
 done
-for command in plan "quantise --formats bf16,fp32"; do
+for command in plan "quantise --formats nvfp4,fp32"; do
     # shellcheck disable=SC2086
     shut "$command: a constant" "output c" "is computed by no node" \
         "$program" $command beside.onnx -i good.npz -q --tolerance c:sqnr_db=20
@@ -256,7 +256,7 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     plain "$program" overflow "${given[@]}"
     [ "${pair#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
     plain "$program" plan "${given[@]}" --tolerance sqnr_db=20
-    plain "$program" quantise "${given[@]}" --formats bf16,fp32 --tolerance sqnr_db=20
+    plain "$program" quantise "${given[@]}" --formats nvfp4,fp32 --tolerance sqnr_db=20
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
     plain "$program" doctor "${given[@]}" -o diagnosis --html diagnosis.html

@@ -34,8 +34,8 @@ plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=50
 plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=300
 plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=-20
 quantise 1 MODEL.onnx -i MODEL.npz --formats nvfp4,mxfp8,bf16 --budget bits=8
-quantise 1 MODEL.onnx -i MODEL.npz --formats bf16,fp32 --tolerance sqnr_db=40
-quantise 1 MODEL.onnx -i MODEL.npz --formats bf16,fp32 --tolerance sqnr_db=300
+quantise 1 MODEL.onnx -i MODEL.npz --formats nvfp4,fp32 --tolerance sqnr_db=40
+quantise 1 MODEL.onnx -i MODEL.npz --formats nvfp4,fp32 --tolerance sqnr_db=300
 overflow 3 MODEL.onnx -i MODEL.npz --format fp16,bf16,fp8-e4m3
 prove 1 MODEL.onnx --format fp16
 prove 1 MODEL.onnx --format fp16 --input-range 0,1e9

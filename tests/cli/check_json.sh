@@ -24,7 +24,7 @@ compare compare.json model.onnx recorded.npz -i in.npz -a fp16
 engine engine.json model.onnx layers.json
 prove proof.json model.onnx --input-range 0,1
 plan plan.json model.onnx -i in.npz --tolerance sqnr_db=20
-quantise plan.json model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=20
+quantise plan.json model.onnx -i in.npz --formats nvfp4,fp32 --tolerance sqnr_db=20
 lint - model.onnx
 tolerance - model.onnx -i in.npz -a bf16 --trials 2
 quantise - model.onnx -i in.npz -a bf16,factor=nvfp4 --no-choices

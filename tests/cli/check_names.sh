@@ -78,8 +78,8 @@ for kind in utf8 bytes; do
     for format in json sarif; do
         "$program" lint $m --help 2>&1 | grep -q -- "--$format" && walk "$kind: lint to $format" "0 1" "$program" lint $m --$format made/lint.$format
     done
-    walk "$kind: formats" "0 1" "$program" quantise $m --formats bf16,fp16,fp32 --tolerance sqnr_db=50 --frontier -o made/formats
-    walk "$kind: plan" "0 1" "$program" plan $m --tolerance sqnr_db=50 --frontier -o made/plan
+    walk "$kind: formats" "0 1" "$program" quantise $m --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=50 -o made/formats
+    walk "$kind: plan" "0 1" "$program" plan $m --tolerance sqnr_db=50 -o made/plan
     walk "$kind: overflow" "0 1" "$program" overflow $m -q
     walk "$kind: tolerance" 0 "$program" tolerance $m -a fp16 -q
     walk "$kind: prove" "0 1" "$program" prove $m -q

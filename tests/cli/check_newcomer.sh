@@ -48,7 +48,7 @@ done <<'END_ROWS'
 2|no input has an open dimension 'N'; there are: batch|audit model.onnx --dim N=4
 2|no node is called 'Softmax' (did you mean "block/attention/Softmax"?)|audit model.onnx -a fp16 --keep Softmax=fp32
 2|the model has no operator 'Softmx' (did you mean "Softmax"?)|audit model.onnx -a fp16 --keep op:Softmx=fp32
-2|an allocation of bits needs a tolerance, as sqnr_db=60|quantise model.onnx -i inputs.npz --formats bf16,fp16
+2|formats without scales alone: give one|quantise model.onnx -i inputs.npz --formats bf16,fp16
 2|expected METRIC=NUMBER, as sqnr_db=60 or max_abs=1e-3|plan model.onnx -i inputs.npz --tolerance 60
 2|no recording: give the paths of one or more after the model|compare model.onnx -i inputs.npz
 2|give the path of its layer information (trtexec --exportLayerInfo=FILE)|engine model.onnx

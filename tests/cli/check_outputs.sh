@@ -236,8 +236,8 @@ good() {
 good audit model.onnx -i in.npz -a bf16 -o o --html o/o.html
 good overflow model.onnx -i in.npz -o o --html o/o.html
 good prove model.onnx -o o
-good plan model.onnx -i in.npz --tolerance sqnr_db=40 --frontier -o o --html o/o.html
-good quantise model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=30 -o o --html o/o.html
+good plan model.onnx -i in.npz --tolerance sqnr_db=40 -o o --html o/o.html
+good quantise model.onnx -i in.npz --formats nvfp4,fp32 --tolerance sqnr_db=30 -o o --html o/o.html
 good engine model.onnx model.onnx -o o --html o/o.html
 expect 0 "a recording" "$program" run model.onnx -i in.npz -q -o recording.npz
 good compare model.onnx -i in.npz recording.npz -o o --html o/o.html

@@ -120,7 +120,7 @@ lines err 1 "samples of several shapes in one comparison"
 # searches on samples of several shapes: what they say of each is what its own audit says
 expect 1 "a plan that is validated on NaN" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate samples/s5.npz -q -o found
 expect 0 "a plan for samples of several shapes" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate finite/s6.npz -q -o found
-expect 0 "formats for samples of several shapes" "$program" quantise "$model" -i finite --formats bf16,fp32 --tolerance sqnr_db=60 -q -o listed
+expect 0 "formats for samples of several shapes" "$program" quantise "$model" -i finite --formats nvfp4,fp32 --tolerance sqnr_db=60 -q -o listed
 for i in 0 1 2 3 4 6; do
     for what in found listed; do
         expect 0 "audit of sample $i with the plan $what" "$program" audit "$model" -i samples/s$i.npz --plan $what/plan.json -q -o "$what$i"

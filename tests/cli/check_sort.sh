@@ -82,7 +82,7 @@ for group in cause op prefix:1; do both "group-$group" audit "$model" -i "$input
 both overflow overflow "$model" -i "$inputs"
 both prove prove "$model"
 both tolerance tolerance "$model" -i "$inputs"
-both plan plan "$model" -i "$inputs" --tolerance sqnr_db=50 -o plan --frontier
+both plan plan "$model" -i "$inputs" --tolerance sqnr_db=50 -o plan
 both lint lint "$model"
 both operators list operators
 both show show "$work/plain/audit/report"

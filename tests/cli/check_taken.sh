@@ -90,7 +90,7 @@ done
 
 # Every command that reads samples; the one that streams them.
 for command in "audit -a fp16" "doctor -a fp16 --no-plan" "overflow" "overflow --for trt10@a100" "plan -a fp16 --out plan" "fix -a fp16 -o fixed.onnx" "tolerance -a fp16" "prove" "quantise -a bf16,factor=fp8-e4m3" \
-    "extract y --out part" "lint" "quantise --formats bf16,fp32 --tolerance sqnr_db=20" "compare wanted.npz"; do
+    "extract y --out part" "lint" "quantise --formats nvfp4,fp32 --tolerance sqnr_db=20" "compare wanted.npz"; do
     set -- $command
     "$program" "$1" model.onnx "${@:2}" -i named.npz >wanted.txt 2>err
     wanted=$?

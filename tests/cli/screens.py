@@ -44,7 +44,7 @@ SCREENS = {
     'list': ['list', 'fp16@h200'],
     'overflow': ['overflow', MODEL, '-i', INPUTS, '--format', 'fp16,fp8-e4m3,e3m2', '-q'],
     'plan': ['plan', MODEL, '-i', INPUTS, '-a', 'fp16', '--tolerance', 'sqnr_db=65', '-q'],
-    'quantise-formats': ['quantise', MODEL, '-i', INPUTS, '--formats', 'fp8-e4m3,bf16,fp32', '--tolerance', 'sqnr_db=40', '-q'],
+    'quantise-formats': ['quantise', MODEL, '-i', INPUTS, '--formats', 'nvfp4,mxfp8,fp32', '--tolerance', 'sqnr_db=30', '-q'],
     'prove': ['prove', MODEL, '--format', 'fp16', '-q'],
     'run': ['run', MODEL, '-i', INPUTS, '-a', 'fp16', '-q'],
     'quantise': ['quantise', MODEL, '-i', INPUTS, '--for', 'ort', '-q'],

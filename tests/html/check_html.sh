@@ -108,7 +108,7 @@ def other(kind, path, *arguments):
 model, inputs = source + '/examples/digits/model.onnx', source + '/examples/digits/inputs.npz'
 other('overflow', 'all/overflow.json', 'overflow', model, '-i', inputs, '-f', 'fp16,bf16', '-q', '-o', 'all')
 other('plan', 'all/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr_db=50', '-q', '-o', 'all')
-other('formats', 'formats/plan.json', 'quantise', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'bf16,fp32', '--frontier', '-q', '-o', 'formats')
+other('formats', 'formats/plan.json', 'quantise', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'nvfp4,fp32', '-q', '-o', 'formats')
 other('compare', 'all/compare.json', 'compare', model, '-i', inputs, source + '/examples/digits/expected.npz', '-q', '-o', 'all')
 other('lint', 'all/lint.json', 'lint', model, '--json', 'all/lint.json')
 other('scales', 'all/scales.json', 'quantise', model, '-i', inputs, '-a', 'bf16,factor=nvfp4', '--json', 'all/scales.json')

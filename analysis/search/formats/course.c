@@ -12,7 +12,6 @@
 #define STARTS_WORK 500
 #define EXCHANGE_WORK 700
 #define STARTS_MAX 12
-#define APPROACHES 8
 
 static bool may_go_on(const struct ulp_searcher *search, double work)
 {
@@ -71,7 +70,7 @@ static enum ulp_status merge_start(struct ulp_searcher *search, struct start *st
         found->given = true;
         found->ratio = start->base_ratio;
     }
-    if (!ulp_search_solve(search, search->allowed * ulp_search_factor(search), start->work))
+    if (!ulp_search_solve(search, ulp_search_factor(search), start->work))
         return ULP_OK;
     const enum ulp_status status =
         ulp_search_merge(search, start->work, found->of, &found->ratio, error);
@@ -87,7 +86,7 @@ static enum ulp_status run_starts(struct ulp_searcher *search, struct ulp_error 
          number++) {
         ulp_search_set_model(search, start.powers, number);
         start.found.given = false;
-        ULP_TRY(ulp_search_approach(search, APPROACHES, start.work, &start.found, error));
+        ULP_TRY(ulp_search_approach(search, start.work, &start.found, error));
         ULP_TRY(merge_start(search, &start, error));
         if (start.found.given)
             ULP_TRY(ulp_search_descend(search, start.found.of, &start.found.ratio, false, error));
@@ -149,11 +148,5 @@ enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_sear
     if (search->given)
         ULP_TRY(run_starts(search, error));
     ULP_TRY(ulp_search_finish(search, work, error));
-    if (search->given)
-        ULP_TRY(exchange(search, work, error));
-    if (search->options->frontier)
-        ULP_TRY(ulp_search_frontier(search, error));
-    search->allowed = 1;
-    /* the frontier may have met the tolerance at less cost */
-    return ulp_search_finish(search, work, error);
+    return search->given ? exchange(search, work, error) : ULP_OK;
 }

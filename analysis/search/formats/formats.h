@@ -24,10 +24,8 @@ void ulp_search_learn(struct ulp_searcher *search);
  * are no layers. */
 enum ulp_status ulp_search_begin(struct ulp_searcher *search, ulp_pick **work,
                                  struct ulp_error *error);
-/* frontier.c. Emulate allocations for other tolerances. */
-enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_error *error);
-/* approach.c: allocations by the model for search->allowed, corrected by what they measure,
- * `rounds` of them; the cheapest that keeps to it. */
+/* approach.c: some allocations by the model, corrected by what they measure; the cheapest that
+ * meets the tolerance. */
 struct ulp_search_found {
     ulp_pick *of; /* room for one */
     bool given;
@@ -37,5 +35,5 @@ void ulp_search_offer(const struct ulp_searcher *search, struct ulp_search_found
                       const ulp_pick *of, double ratio);
 /* What the model says of the best, over what it measures. */
 double ulp_search_factor(const struct ulp_searcher *search);
-enum ulp_status ulp_search_approach(struct ulp_searcher *search, int rounds, ulp_pick *work,
+enum ulp_status ulp_search_approach(struct ulp_searcher *search, ulp_pick *work,
                                     struct ulp_search_found *found, struct ulp_error *error);

@@ -1,2 +1,2 @@
 libulpscope_a_SOURCES += \
-	%D%/approach.c %D%/course.c %D%/formats.h %D%/frontier.c %D%/measured.c %D%/within.c
+	%D%/approach.c %D%/course.c %D%/formats.h %D%/measured.c %D%/within.c

@@ -1,4 +1,4 @@
-/* The least error for a mean of bits: the model proposes, and every allocation is emulated. */
+/* The least error for what may be paid: the model proposes, and every allocation is emulated. */
 #include <math.h>
 #include <string.h>
 
@@ -57,9 +57,11 @@ static enum ulp_status judge_again(struct ulp_searcher *search, const struct ulp
                                    ulp_pick *work, struct ulp_error *error)
 {
     double ratio;
-    for (size_t u = 0; u < out->uniform_count; u++)
-        if (out->uniforms[u].bits <= search->options->budget)
+    for (size_t u = 0; u < out->uniform_count; u++) {
+        ulp_search_same(search, (ulp_pick)out->uniforms[u].format, work);
+        if (ulp_search_cost(search, work) <= search->limit)
             search->most = ulp_math_min(search->most, out->uniforms[u].ratio);
+    }
     search->measured = true;
     if (!(search->options->expected > 0) || search->over)
         return ULP_OK;
@@ -92,33 +94,6 @@ static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
     return ULP_OK;
 }
 
-/* For a picture of the error against the bits: other limits, as the model has it. */
-static enum ulp_status run_limits(struct ulp_searcher *search, ulp_pick *work,
-                                  struct ulp_error *error)
-{
-    enum { POINTS = 24 };
-    const double asked = search->limit;
-    double least = 0, most = 0, ratio;
-    for (size_t l = 0; l < search->layer_count; l++) {
-        const struct ulp_searched_layer *layer = &search->layers[l];
-        double low = INFINITY;
-        for (size_t c = 0; c < search->choice_count; c++)
-            if (layer->bits[c] && layer->cost[c] < low)
-                low = layer->cost[c];
-        least += low;
-        most += layer->cost[0];
-    }
-    for (int p = 0; p <= POINTS && !search->over; p++) {
-        search->limit = least + (most - least) * p / POINTS;
-        if (!ulp_search_solve_limit(search, work))
-            continue;
-        search->limit = asked;
-        ULP_TRY(ulp_search_emulate(search, work, &ratio, error));
-    }
-    search->limit = asked;
-    return ULP_OK;
-}
-
 enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error)
 {
@@ -135,7 +110,5 @@ enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search
     ULP_TRY(ulp_search_measure(search, work, error));
     ULP_TRY(judge_again(search, out, work, error));
     ULP_TRY(run_starts(search, work, error));
-    if (search->given)
-        ULP_TRY(exchange(search, work, error));
-    return search->options->frontier ? run_limits(search, work, error) : ULP_OK;
+    return search->given ? exchange(search, work, error) : ULP_OK;
 }

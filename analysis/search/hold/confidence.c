@@ -39,7 +39,7 @@ enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp
 {
     struct ulp_emulation *emulation = &search->emulation;
     const size_t samples = emulation->given.sample_count;
-    if (!(search->options->confidence > 0))
+    if (!search->options->by_node)
         return ULP_OK;
     ULP_TAKE(search->verified, emulation->memory, search->target_count, error);
     for (size_t t = 0; t < search->target_count; t++)
@@ -82,31 +82,30 @@ static enum ulp_status try_nothing(struct ulp_searcher *search, ulp_pick *narrow
 }
 
 /* As many as may be paid for: the draws say how far it holds. */
-static enum ulp_status keep_budget(struct ulp_searcher *search, struct ulp_error *error)
+static enum ulp_status keep_budget(struct ulp_searcher *search, struct ulp_search *out,
+                                   struct ulp_error *error)
 {
-    ULP_TRY(ulp_search_by_order(search, error));
+    ULP_TRY(ulp_search_within(search, out, error));
+    out->uniform_count = 0; /* they are told as what is without the plan, and with all kept */
     return !search->over && search->best_ratio <= 1 ? ulp_search_verify(search, search->best, error)
                                                     : ULP_OK;
 }
 
-enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error *error)
+enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_search *out,
+                                  struct ulp_error *error)
 {
-    if (!search->verified)
-        return ulp_search_by_order(search, error);
     ulp_pick *work;
     bool follows = false;
     ULP_TAKE(work, search->emulation.memory, search->layer_count + 1, error);
     ULP_TRY(try_nothing(search, work, error));
     if (search->given)
         return ULP_OK;
-    if (search->options->budget > 0)
-        return keep_budget(search, error);
     ULP_TRY(ulp_search_run_widest(search, work, &follows, error));
     if (follows) {
         ulp_search_same(search, (ulp_pick)search->narrow, work);
         ULP_TRY(ulp_search_judge(search, work, search->judged, &search->before, error));
         ulp_search_same(search, 0, work);
     }
-    ULP_TRY(ulp_search_hold(search, work, error));
-    return search->options->frontier && !search->over ? ulp_search_sets(search, error) : ULP_OK;
+    return search->options->budget > 0 ? keep_budget(search, out, error)
+                                       : ulp_search_hold(search, work, error);
 }

@@ -391,7 +391,7 @@ static enum ulp_status find_set(struct holding *holding, const ulp_pick *wide,
     struct ulp_searcher *search = holding->search;
     ulp_pick *work = holding->known[0].of;
     memcpy(work, wide, search->layer_count * sizeof *wide);
-    ULP_TRY(ulp_links_open(&holding->links, search, ULP_ESTIMATE_CONDITION, error));
+    ULP_TRY(ulp_links_open(&holding->links, search, error));
     ULP_TRY(measure_alone(holding, work, error));
     if (!search->over)
         ULP_TRY(learn(holding, error));

@@ -23,10 +23,9 @@ struct ulp_links {
     size_t layer_count, layer_capacity;
 };
 
-/* By estimate `start`, beyond the last by the first one, each node's changed by a random factor.
- * Closed also after a failure. */
+/* Closed also after a failure. */
 enum ulp_status ulp_links_open(struct ulp_links *links, const struct ulp_searcher *search,
-                               size_t start, struct ulp_error *error);
+                               struct ulp_error *error);
 void ulp_links_close(struct ulp_links *links);
 enum ulp_status ulp_links_add(struct ulp_links *links, double weight, const size_t *layers,
                               size_t count, struct ulp_error *error);
@@ -53,12 +52,6 @@ struct ulp_watched {
 enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, double alone_count,
                                 const struct ulp_watched *watched, size_t watched_count,
                                 struct ulp_error *error);
-
-/* The order in which layers are to get the narrowest choice, those first that are expected
- * to cost least. start: which estimate; beyond the last the first one, each node's changed by a
- * random factor. out: room for all layers; *count of them are in it. */
-enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pick *of,
-                                 size_t start, size_t *out, size_t *count, struct ulp_error *error);
 
 /* verify_draws.c. Of an error that so many independent directions share: its quantile for a
  * standard normal z, over its root mean square. */
@@ -92,7 +85,3 @@ enum ulp_status ulp_search_decided(struct ulp_searcher *search, struct ulp_error
 /* hold.c. The cheapest that holds, after `wide`, the widest choice everywhere, was run. */
 enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wide,
                                 struct ulp_error *error);
-/* release.c: of two choices, by these orders. The course of a plan that samples alone decide; and,
- * for the frontier, sets of other sizes. */
-enum ulp_status ulp_search_sets(struct ulp_searcher *search, struct ulp_error *error);
-enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_error *error);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "number/function/math.h"
 
 /* Links are found by walking on from each node through those that add nothing. */
@@ -22,7 +21,6 @@ enum { DEPTH_MAX = 16, LINKS_MAX = 64 };
 /* While they are found. */
 struct finding {
     struct ulp_links *links;
-    size_t start;
     size_t path[DEPTH_MAX];
     size_t made; /* from the current node */
     enum ulp_status status;
@@ -96,16 +94,12 @@ static void follow(struct finding *finding, const struct ulp_step *step, double 
 static void find_links(struct finding *finding)
 {
     const struct ulp_searcher *search = finding->links->search;
-    const bool random = finding->start >= ULP_ESTIMATE_COUNT;
-    const size_t estimate = random ? ULP_ESTIMATE_CONDITION : finding->start;
     for (size_t n = 0; n < search->emulation.program->node_count && finding->status == ULP_OK;
          n++) {
-        const double factor =
-                         random ? ulp_math_exp2(6 * ulp_random_uniform(finding->start, n) - 3) : 1,
-                     stored = factor * search->nodes.stored[estimate][n];
+        const double stored = search->nodes.stored[n];
         finding->path[0] = n;
         finding->made = 0;
-        add_link(finding, factor * search->nodes.own[estimate][n], 1);
+        add_link(finding, search->nodes.own[n], 1);
         if (stored > 0 &&
             search->emulation.program->nodes[n].block == search->emulation.program->main)
             follow(finding, search->emulation.program->nodes[n].step, stored, 1);
@@ -117,9 +111,9 @@ static void find_links(struct finding *finding)
 /* ---- what is left ---- */
 
 enum ulp_status ulp_links_open(struct ulp_links *links, const struct ulp_searcher *search,
-                               size_t start, struct ulp_error *error)
+                               struct ulp_error *error)
 {
-    struct finding finding = {.links = links, .start = start, .error = error};
+    struct finding finding = {.links = links, .error = error};
     *links = (struct ulp_links){.search = search,
                                 .budget = ulp_model_budget(search->emulation.program->model)};
     find_links(&finding);
@@ -222,12 +216,4 @@ enum ulp_status ulp_links_peel(struct ulp_links *links, const ulp_pick *of, doub
         release(links, &of_layer[first[next]], first[next + 1] - first[next], weight);
     }
     return ULP_OK;
-}
-
-enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pick *of,
-                                 size_t start, size_t *out, size_t *count, struct ulp_error *error)
-{
-    ULP_SCOPED(ulp_links_close) struct ulp_links links = {0};
-    ULP_TRY(ulp_links_open(&links, search, start, error));
-    return ulp_links_peel(&links, of, INFINITY, out, count, error);
 }

@@ -20,7 +20,7 @@ static bool is_half(const struct ulp_search *found)
 
 bool ulp_exclude_has_any(const struct ulp_search *found)
 {
-    return (found->scaled && found->layer_count + found->left_count) || is_half(found);
+    return (!found->by_node && found->layer_count + found->left_count) || is_half(found);
 }
 
 static const struct {
@@ -57,7 +57,7 @@ enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_tex
             out, "# by onnxruntime's converter values are rounded to FP16 between two of these; by "
                  "onnxconverter_common's a constant that one shares with another node stays FLOAT "
                  "there, too, and the file does not load; mixed.onnx has neither\n");
-    if (found->scaled)
+    if (!found->by_node)
         ulp_text_add(out, "# the figures beside this list are of quantised.onnx: other quantisers "
                           "choose other ranges and store other results, and have others\n");
     for (size_t t = 0; t < sizeof tools / sizeof *tools; t++) {

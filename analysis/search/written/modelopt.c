@@ -94,7 +94,7 @@ bool ulp_modelopt_has_modules(const struct ulp_search *found)
             return false; /* ModelOpt's integers have no zero points */
         any |= found->layers[l].module != NULL;
     }
-    return found->scaled && any;
+    return !found->by_node && any;
 }
 
 enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_text *out,

@@ -1,5 +1,4 @@
-/* A plan that gives each layer a format of a list, as text: layers are products where some formats
- * have scales. */
+/* Formats with scales, one for each product, as text. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +12,6 @@
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
-}
-
-static const char *layer(const struct ulp_search *found)
-{
-    return found->scaled ? "product" : "layer";
 }
 
 /* A ratio in dB where it is of an SQNR, else in units of what is allowed. */
@@ -42,9 +36,8 @@ static void add_error(struct ulp_text *out, const struct ulp_search *found, doub
 
 static void add_uniforms(struct ulp_text *out, const struct ulp_search *found)
 {
-    char start[48];
+    static const char start[] = "The same format in every product: ";
     bool any = false;
-    snprintf(start, sizeof start, "The same format in every %s: ", layer(found));
     for (size_t f = 0; f < found->format_count; f++)
         for (size_t u = 0; u < found->uniform_count; u++)
             if (found->uniforms[u].format == f) {
@@ -94,12 +87,12 @@ static void add_share(struct ulp_text *out, const struct ulp_search *found)
 {
     double narrow = 0;
     size_t left = found->left_count;
-    for (size_t l = 0; l < found->layer_count && found->scaled; l++)
+    for (size_t l = 0; l < found->layer_count; l++)
         left -= strcmp(found->formats[found->layers[l].format].arithmetic, found->base) == 0;
     if (left)
         ulp_text_add(out, ", besides which %zu stay%s", left,
                      left == 1 ? "s as it is" : " as they are");
-    if (!found->scaled || strcmp(found->cost, "macs") != 0 || !(found->total_weight > 0))
+    if (strcmp(found->cost, "macs") != 0 || !(found->total_weight > 0))
         return;
     for (size_t l = 0; l < found->layer_count; l++)
         if (strcmp(found->formats[found->layers[l].format].arithmetic, found->base) != 0)
@@ -178,14 +171,12 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
                       const struct ulp_search *found)
 {
     const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
-    ulp_text_add(&head->what, "Of %zu %s%s ", found->layer_count, layer(found),
-                 plural(found->layer_count));
+    ulp_text_add(&head->what, "Of %zu product%s ", found->layer_count, plural(found->layer_count));
     const bool weighted = strcmp(found->cost, "bits") != 0; /* the mean is, by costs */
     say_formats(&head->what, found);
     add_share(&head->what, found);
-    ulp_text_show(&head->what, ": %.4g bits for a %s%s%s", found->bits,
-                  found->scaled ? "factor's value on average, scales included" : "value on average",
-                  weighted ? ", weighted by " : "", weighted ? found->cost : "");
+    ulp_text_show(&head->what, ": %.4g bits for a factor's value on average, scales included%s%s",
+                  found->bits, weighted ? ", weighted by " : "", weighted ? found->cost : "");
     if (found->budget > 0)
         ulp_text_add(&head->what, " (%.4g allowed)", found->budget);
     if (worst && *worst->metric) { /* an output that is judged */
@@ -194,11 +185,10 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
             ulp_text_add(&head->why, " (%.3g of the error allowed)", worst->ratio);
     }
     if (isfinite(found->predicted) && found->predicted > 0) {
-        ulp_text_add(&head->why, "; the sum of what each %s adds alone is ", layer(found));
+        ulp_text_add(&head->why, "; the sum of what each product adds alone is ");
         add_error(&head->why, found, found->predicted);
     }
-    if (found->scaled)
-        add_worst(&head->why, found);
+    add_worst(&head->why, found);
     add_uniforms(notes, found);
     if (found->unit) {
         ulp_text_add(notes,
@@ -249,11 +239,6 @@ static void add_todo(struct ulp_text *out, const struct ulp_search *found)
 {
     if (!found->layer_count)
         ulp_text_add(out, "nothing");
-    else if (!found->scaled)
-        ulp_text_add(out, "%s",
-                     found->mixed.path
-                         ? "run mixed.onnx, or TensorRT by the files beside it, of --out FOLDER"
-                         : "give each layer its format of the table");
     else if (found->quantised)
         add_run(out, found);
     else if (found->quantised_reason)
@@ -292,7 +277,7 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
         ulp_search_say_tolerances(&head->what, found);
         if (found->budget > 0)
             ulp_text_add(&head->what, " with %.4g bits on average", found->budget);
-        ulp_text_show(&head->why, "with %s in every %s ", found->base, layer(found));
+        ulp_text_show(&head->why, "with %s in every product ", found->base);
         ulp_search_say_full(&head->why, found);
         ulp_text_add(&head->what, "%s", found->layer_count ? ". " : "");
         ulp_text_add(&head->why, "%s", found->layer_count ? " " : "");
@@ -306,10 +291,8 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
     if (found->layer_count)
         say_found(head, notes, found);
     else if (found->met)
-        ulp_text_add(&head->what, "Nothing to allocate: %s",
-                     found->scaled ? "the main graph has no MatMul, Gemm or Conv of two "
-                                     "floating-point factors of rank 2 or more"
-                                   : "no node computes floating-point values");
+        ulp_text_add(&head->what, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv "
+                                  "of two floating-point factors of rank 2 or more");
     if (found->met)
         add_todo(&head->todo, found);
     else
@@ -321,10 +304,11 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                      "No single product in another format, others giving way, has less error: "
                      "each was tried.\n");
     else if (found->minimal)
-        ulp_text_add(notes,
-                     "No single %s can do with fewer bits: each of the %zu that could have them "
-                     "was tried.\n",
-                     layer(found), found->tried);
+        ulp_text_add(
+            notes,
+            "No single product can do with fewer bits: each of the %zu that could have them "
+            "was tried.\n",
+            found->tried);
     else if (found->timed_out)
         ulp_text_add(notes, "The time was over before all was tried: this is the best so far.\n");
 }

@@ -149,14 +149,14 @@ static void add_over(struct ulp_text *out, const struct ulp_search *found)
         some |= found->targets[t].held_count == found->targets[t].draw_count &&
                 found->targets[t].draw_count < ULP_SEARCH_DRAWS;
     ulp_text_add(out, "The time was over before ");
-    if (found->confidence > 0 && !found->target_count)
+    if (!found->target_count)
         ulp_text_add(out, "any draw");
     else if (some)
         ulp_text_add(out, "all %d draws were made", ULP_SEARCH_DRAWS);
     else
         ulp_text_add(out, "all was tried");
     ulp_text_add(out, ": this is the best so far%s.\n",
-                 found->confidence > 0 && !found->met && (some || !found->target_count)
+                 !found->met && (some || !found->target_count)
                      ? ", and whether it holds where roundings fall otherwise is not known"
                      : "");
 }
@@ -295,11 +295,8 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
     if (found->grade_text)
         ulp_text_show(notes, "What the outputs are for: %s.\n", found->grade_text);
     if (!nothing && found->minimal && found->kept_count)
-        ulp_text_add(notes,
-                     found->confidence > 0
-                         ? "Without any single one of them there is no room for other "
-                           "roundings: each was tried.\n"
-                         : "Without any single one of them it is not met: each was tried.\n");
+        ulp_text_add(notes, "Without any single one of them there is no room for other roundings: "
+                            "each was tried.\n");
     if (found->timed_out)
         add_over(notes, found);
     add_spread(notes, found);

@@ -57,13 +57,11 @@ static void add_draws(json_t **tiles, const struct ulp_search *found)
 static void add_bits(json_t **tiles, const struct ulp_search *found)
 {
     ulp_tile_add(tiles, ULP_TILE_PLAIN, "Mean bits", "%s", ULP_FIGURE("%.1f", found->bits));
-    ulp_tile_note(tiles, -1, "%s",
-                  found->scaled ? "of a factor's value, scales included" : "of a value");
+    ulp_tile_note(tiles, -1, "of a factor's value, scales included");
     ulp_tile_add(tiles, found->met ? ULP_TILE_GOOD : ULP_TILE_BAD, "Of the error allowed", "%s %%",
                  ULP_FIGURE("%.3g", 100 * found->ratio));
     ulp_tile_note(tiles, -1, "in the worst sample");
-    ulp_tile_add(tiles, ULP_TILE_PLAIN, found->scaled ? "Products" : "Layers", "%zu",
-                 found->layer_count);
+    ulp_tile_add(tiles, ULP_TILE_PLAIN, "Products", "%zu", found->layer_count);
 }
 
 static json_t *make_tiles(const struct ulp_search *found)

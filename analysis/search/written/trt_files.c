@@ -53,8 +53,7 @@ bool ulp_trt_is_meant(const struct ulp_search *found)
 
 bool ulp_trt_has_formats(const struct ulp_search *found)
 {
-    bool any =
-        ulp_trt_is_meant(found) && !found->scaled && (found->kept_count > 0 || found->by_node);
+    bool any = ulp_trt_is_meant(found) && found->by_node;
     for (size_t f = 0; f < found->format_count; f++)
         any &= !(found->formats[f].node_count || found->by_node) || find_format(found, f) < FORMATS;
     for (size_t f = 1; f < found->format_count && found->by_node; f++)

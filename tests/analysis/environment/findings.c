@@ -91,7 +91,6 @@ void digest_plan(struct digest *digest)
                                                .by_node = true,
                                                .tolerances = &tolerance,
                                                .tolerance_count = 1,
-                                               .frontier = true,
                                                .thread_count = 1,
                                                .progress = &observer};
     CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &found, e));
@@ -115,15 +114,13 @@ void digest_listed(struct digest *digest)
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
     const struct ulp_sample sample = {"one", &inputs, 0};
     const char *const tolerance = "sqnr_db=30.5";
-    /* few formats, for few runs */
-    static const char *const formats[] = {"e5m4", "bf16", "fp16", "fp32"};
+    static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp32"};
     find_lanes(lanes);
     const struct ulp_search_options options = {.reference = lanes[0],
                                                .formats = formats,
                                                .format_count = 4,
                                                .tolerances = &tolerance,
                                                .tolerance_count = 1,
-                                               .frontier = true,
                                                .thread_count = 1,
                                                .progress = &observer};
     CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &found, e));
@@ -182,8 +179,7 @@ void digest_scales(struct digest *digest)
                                                         .thread_count = 1,
                                                         .progress = &observer};
     struct ulp_range_list list;
-    CALL(ulp_calibrate(product_model, &sample, 1, &calibration, test_folder("ranges.json"),
-                       e));
+    CALL(ulp_calibrate(product_model, &sample, 1, &calibration, test_folder("ranges.json"), e));
     add_file(digest, test_folder("ranges.json"));
     CALL(ulp_range_list_read(test_folder("ranges.json"), NULL, &list, e));
     ulp_range_list_free(&list);
