@@ -89,37 +89,6 @@ def newest(document):
     return {"Layers": rows, "Bindings": document["Bindings"]}
 
 
-def oneline(row):
-    def tensors(list_):
-        return "[ " + ", ".join("{ Name: %s, Dimensions: [%s], Format/Datatype: %s }"
-                                % (t["Name"], ",".join(map(str, t["Dimensions"])), t["Format/Datatype"]) for t in list_) + "]"
-    text = "Name: %s, LayerType: %s, Inputs: %s, Outputs: %s" % (row["Name"], row["LayerType"], tensors(row["Inputs"]), tensors(row["Outputs"]))
-    if "Weights" in row:
-        text += ', Weights: {"Type": "%s", "Count": %d}' % (row["Weights"]["Type"], row["Weights"]["Count"])
-    return text + ", TacticName: %s, StreamId: 0, Metadata: %s" % (row.get("TacticName", ""), row.get("Metadata", "").replace("\x1e", ""))
-
-
-def verbose(document):
-    """A log of trtexec --verbose, TensorRT 8.5."""
-    lines = ["&&&& RUNNING TensorRT.trtexec [TensorRT v8503] # trtexec --onnx=m.onnx --fp16 --verbose",
-             "[11/20/2026-10:00:00] [I] === Build Options ===", "[11/20/2026-10:00:00] [I] Precision: FP32+FP16",
-             "[11/20/2026-10:00:00] [I] TensorRT version: 8.5.3"]
-    tactics = {}
-    for row in document["Layers"]:
-        if row.get("TacticName", "").startswith("sm"):
-            tactics[row["TacticName"]] = "0x%016x" % (0xabc0 + len(tactics))
-            lines.append("[11/20/2026-10:00:01] [V] [TRT] %s Set Tactic Name: %s Tactic: %s" % (row["Name"], row["TacticName"], tactics[row["TacticName"]]))
-    lines.append("[11/20/2026-10:00:02] [V] [TRT] Engine Layer Information:")
-    for row in document["Layers"]:
-        def tensors(list_):
-            return ", ".join("%s (%s[%s])" % (t["Name"], "Half" if "FP16" in t["Format/Datatype"] or t["Format/Datatype"] == "Half" else "Float",
-                                              ",".join(map(str, t["Dimensions"]))) for t in list_)
-        lines.append("Layer(%s): %s, Tactic: %s, %s -> %s" % (row["LayerType"], row["Name"], tactics.get(row.get("TacticName"), "0x0000000000000000"),
-                                                            tensors(row["Inputs"]), tensors(row["Outputs"])))
-    lines.append("[11/20/2026-10:00:03] [I] Average on 10 runs")
-    return "\n".join(lines) + "\n"
-
-
 def foreign():
     name = "{ForeignNode[/fc1/MatMul.../soft/Softmax]}"
     return {"Layers": [{"Name": name, "LayerType": "Myelin", "Inputs": [tensor("x", [4, 32], "Float")], "Outputs": [tensor("y", [4, 8], "Float")],
@@ -152,10 +121,6 @@ def main():
             out.write("\n")
     with open(os.path.join(folder, "concatenated.json"), "w", encoding="utf-8") as out:
         out.write("\n".join(json.dumps(row) for row in half["Layers"]) + "\n")
-    with open(os.path.join(folder, "oneline.txt"), "w", encoding="utf-8") as out:
-        out.write("Layers:\n" + "\n".join(oneline(row) for row in half["Layers"]) + "\n\nBindings:\nx\ny\n")
-    with open(os.path.join(folder, "verbose.log"), "w", encoding="utf-8") as out:
-        out.write(verbose(half))
 
 
 if __name__ == "__main__":

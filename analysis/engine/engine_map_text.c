@@ -26,8 +26,6 @@ static void say_read(struct ulp_text *out, const struct ulp_engine_map *built)
     ulp_text_add(out, ": %zu layers, %zu of them the runtime's own", built->layer_count, helpers);
     if (*engine->version)
         ulp_text_show(out, "; %s", engine->version);
-    if (*engine->precisions)
-        ulp_text_show(out, "; allowed: %s", engine->precisions);
     if (engine->profile_count > 1)
         ulp_text_add(out, "; the first of %zu profiles", engine->profile_count);
     ulp_text_add(out, "; emulated on: %s", *built->gpu ? built->gpu : "a CPU");

@@ -38,8 +38,7 @@ static const char *find_false_claim(const struct ulp_engine_map *built)
                *name = slash ? slash + 1 : built->engine->path;
     if (built->products == 0 || built->fp32_products + built->tf32_products < built->products)
         return NULL;
-    return strstr(built->engine->precisions, "FP16") ? "FP16 was allowed when it was built"
-           : strstr(name, "fp16") || strstr(name, "float16") || strstr(name, "half")
+    return strstr(name, "fp16") || strstr(name, "float16") || strstr(name, "half")
                ? "by its file's name"
            : binds_half(built->engine) ? "its inputs are FP16"
                                        : NULL;
@@ -72,8 +71,7 @@ static void add_tf32(struct ulp_text *out, const struct ulp_engine_map *built)
     if (tf32)
         ulp_text_add(out, " It was built with TF32 allowed, which %zu of %zu products in FP32 use.",
                      tf32, all);
-    else if (all &&
-             (built->engine->form == ULP_ENGINE_JSON || built->engine->form == ULP_ENGINE_TEXT))
+    else if (all && built->engine->form == ULP_ENGINE_JSON)
         ulp_text_add(out, " No product in FP32 uses TF32: it was built with --noTF32, or no kernel "
                           "of these has it.");
 }

@@ -16,7 +16,6 @@ struct wishing {
     /* layers of node n: layers[first[n] .. first[n + 1]) */
     size_t *first, *layers;
     bool *chosen;
-    struct ulp_names set; /* layers that the log says were set: the number of the last setting */
 };
 
 static enum ulp_status index_layers(struct wishing *wishing, struct ulp_error *error)
@@ -177,58 +176,6 @@ static const char *node_name(const void *context, size_t i)
     return ulp_program_node_name(context, i);
 }
 
-static enum ulp_status index_settings(struct wishing *wishing, struct ulp_error *error)
-{
-    const struct ulp_engine *engine = wishing->built->engine;
-    for (size_t s = 0; s < engine->setting_count; s++)
-        if (ulp_names_find(&wishing->set, engine->settings[s].layer) < 0 &&
-            !ulp_names_add(&wishing->set, engine->settings[s].layer, (int)s))
-            return ulp_out_of_memory(error);
-    return ULP_OK;
-}
-
-/* Does the log say of a chosen node that it was set to that type? */
-static bool any_set(const struct wishing *wishing, const char *type)
-{
-    const struct ulp_engine_map *built = wishing->built;
-    for (size_t n = 0; n < built->node_count; n++) {
-        const int set =
-            wishing->chosen[n]
-                ? ulp_names_find(&wishing->set, ulp_program_node_name(built->program, n))
-                : -1;
-        if (set >= 0 && strcmp(built->engine->settings[set].type, type) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* What the log says was set. A layer that is no node's is the runtime's own: of it nothing is
- * known. */
-static enum ulp_status judge_settings(struct wishing *wishing, struct ulp_error *error)
-{
-    const struct ulp_engine_map *built = wishing->built;
-    ULP_SCOPED(ulp_names_free)
-    struct ulp_names nodes = {.budget = ulp_arena_budget(wishing->arena)};
-    for (size_t n = 0; n < built->node_count; n++)
-        if (ulp_names_find(&nodes, ulp_program_node_name(built->program, n)) < 0 &&
-            !ulp_names_add(&nodes, ulp_program_node_name(built->program, n), (int)n))
-            return ulp_out_of_memory(error);
-    for (size_t s = 0; s < built->engine->setting_count; s++) {
-        const struct ulp_engine_setting *setting = &built->engine->settings[s];
-        if (ulp_names_find(&wishing->set, setting->layer) != (int)s)
-            continue; /* said before */
-        struct ulp_wish *wish = add_wish(wishing, setting->layer, setting->type);
-        const int node = ulp_names_find(&nodes, setting->layer);
-        if (node >= 0) {
-            judge_node(wishing, (size_t)node, wish);
-            settle_verdict(wish);
-        } else {
-            wish->hint = "the log says that it was set, but it is no node of the model";
-        }
-    }
-    return ULP_OK;
-}
-
 /* An entry of --layerPrecisions names network layers, which are called after nodes. */
 static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_layer_option *option,
                                     struct ulp_error *error)
@@ -244,10 +191,6 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
             ulp_layer_option_matches(option, ulp_program_node_name(built->program, n));
     if (any) {
         judge_wish(wishing, wish);
-        if (built->engine->setting_count && !any_set(wishing, type))
-            wish->hint =
-                "the log sets none of them (\"Set layer ... to precision\"): trtexec did not "
-                "apply this entry";
         return ULP_OK;
     }
     ULP_SCOPED(ulp_text_free) struct ulp_text near = {0};
@@ -261,20 +204,15 @@ static enum ulp_status judge_all(struct wishing *wishing, const struct ulp_preci
 {
     ULP_SCOPED(ulp_layer_options_free) struct ulp_layer_options options = {0};
     const size_t kept = plan ? plan->keeps.count : 0;
-    const bool logged = !plan && !layer_precisions;
-    const size_t settings = logged ? wishing->built->engine->setting_count : 0;
     if (layer_precisions)
         ULP_TRY(ulp_layer_options_parse(layer_precisions, ULP_LAYER_PRECISIONS, wishing->arena,
                                         &options, error));
-    ULP_TAKE(wishing->out->items, wishing->arena, kept + options.count + settings + 1, error);
+    ULP_TAKE(wishing->out->items, wishing->arena, kept + options.count + 1, error);
     ULP_TRY(index_layers(wishing, error));
-    ULP_TRY(index_settings(wishing, error));
     for (size_t k = 0; k < kept; k++)
         ULP_TRY(judge_keep(wishing, &plan->keeps.items[k], error));
     for (size_t o = 0; o < options.count; o++)
         ULP_TRY(judge_option(wishing, &options.items[o], error));
-    if (settings)
-        ULP_TRY(judge_settings(wishing, error));
     for (size_t w = 0; w < wishing->out->count; w++)
         wishing->out->counts[wishing->out->items[w].verdict]++;
     return ULP_OK;
@@ -290,9 +228,7 @@ enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
     *out = (struct ulp_wishes){0};
     ULP_TRY(ulp_arena_create(&wishing.arena, ulp_arena_budget(built->memory), error));
     out->memory = wishing.arena;
-    wishing.set.budget = ulp_arena_budget(wishing.arena);
-    enum ulp_status status = judge_all(&wishing, plan, layer_precisions, error);
-    ulp_names_free(&wishing.set);
+    const enum ulp_status status = judge_all(&wishing, plan, layer_precisions, error);
     if (status != ULP_OK)
         ulp_wishes_free(out);
     return status;

@@ -2,11 +2,12 @@
  * computes, in which types, with which accumulator, and whether a wish was obeyed.
  *
  * The description is the runtime's own: TensorRT's layer information (trtexec --exportLayerInfo,
- * --profilingVerbosity=detailed; getEngineInformation; a log of trtexec --verbose), the model that
- * ONNX Runtime optimised (optimized_model_filepath). It is read (ulp_engine_read), its layers are mapped to the nodes of a compiled model (ulp_engine_map_make),
- * and the mapping gives the arithmetic of every node, so that a lane of a run computes what was
- * built (ulp_engine_map_keeps). doc/engine.md states what is documented, what was observed in real
- * engines and what is inferred. */
+ * --profilingVerbosity=detailed; getEngineInformation), the model that
+ * ONNX Runtime optimised (optimized_model_filepath). It is read (ulp_engine_read), its layers are
+ * mapped to the nodes of a compiled model (ulp_engine_map_make), and the mapping gives the
+ * arithmetic of every node, so that a lane of a run computes what was built (ulp_engine_map_keeps).
+ * doc/engine.md states what is documented, what was observed in real engines and what is inferred.
+ */
 #ifndef ULPSCOPE_ENGINE_H
 #define ULPSCOPE_ENGINE_H
 
@@ -17,9 +18,8 @@
 
 /* Its form. */
 enum ulp_engine_form {
-    ULP_ENGINE_JSON,     /* TensorRT's layer information, of any version */
-    ULP_ENGINE_TEXT,     /* the same as text, perhaps among other lines of a log */
-    ULP_ENGINE_ONNX,     /* ONNX Runtime's optimised model */
+    ULP_ENGINE_JSON, /* TensorRT's layer information, of any version */
+    ULP_ENGINE_ONNX, /* ONNX Runtime's optimised model */
 };
 
 /* A tensor of a layer. A name may occur several times in a layer, with other dimensions. */
@@ -43,23 +43,15 @@ struct ulp_engine_layer {
     enum ulp_type weights, bias; /* UNDEFINED: none, or not told */
     int profile; /* of several optimisation profiles; 0: the first, or the only one */
 };
-/* A layer of the network whose precision trtexec set: "Set layer NAME to precision fp32" in its
- * log, which is all that tells which of its --layerPrecisions met a layer. */
-struct ulp_engine_setting {
-    const char *layer, *type; /* "fp32" */
-};
 struct ulp_engine {
     const char *path;
     enum ulp_engine_form form; /* [apart] */
-    bool names_only; /* built with profilingVerbosity=layer_names_only: no type can be read */
-    const char *precisions; /* that a log says were allowed ("FP32+FP16"); "" when it does not */
-    const char *version;    /* "TensorRT 10.4" of a log, or what the fields tell */
+    bool names_only;     /* built with profilingVerbosity=layer_names_only: no type can be read */
+    const char *version; /* what the fields tell */
     size_t layer_count, binding_count, profile_count; /* [apart] */
     /* in the order of the file, which is that of execution [apart] */
     const struct ulp_engine_layer *layers;
     const char *const *bindings;
-    size_t setting_count; /* of a log; 0: it has none, or the file is no log */
-    const struct ulp_engine_setting *settings;
     struct ulp_arena *memory; /* private: holds the rest */
 };
 /* Read a description. Charged to budget (may be NULL). ULP_ERROR_INPUT: nothing in the file is one,
@@ -230,9 +222,7 @@ struct ulp_wishes {
     struct ulp_arena *memory;               /* private: holds the rest */
 };
 /* Was each kept entry of the plan obeyed, or each entry of trtexec's --layerPrecisions
- * (doc/engine.md)? Either may be NULL; if both are, each layer that the engine's log says was set
- * (engine->settings) is judged. Of an entry that matches nodes none of which the log names, `hint`
- * says so. Free with ulp_wishes_free. */
+ * (doc/engine.md)? Either may be NULL. Free with ulp_wishes_free. */
 ULP_API enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
                                               const struct ulp_precision_plan *plan,
                                               const char *layer_precisions, struct ulp_wishes *out,
@@ -277,41 +267,11 @@ ULP_API enum ulp_status ulp_engine_map_changes_explain(struct ulp_engine_map_cha
                                                        struct ulp_error *error);
 ULP_API void ulp_engine_map_changes_free(struct ulp_engine_map_changes *changes);
 
-/* ---- what the kernels cost ---- */
-
-/* A product in an audit that has the engine's lane and plain ones: the error it introduces as
- * built, over what it introduces in the plain arithmetic, whose accumulator is FP32. */
-struct ulp_engine_map_cost {
-    size_t node;
-    double built, plain; /* rms of what it introduces */
-    double ratio;        /* of the two; INFINITY where the plain one is exact */
-};
-struct ulp_engine_map_costs {
-    size_t count;
-    struct ulp_engine_map_cost *items; /* the largest ratio first */
-    double median;                     /* of the ratios; NaN: there are none */
-    const char *plain;                 /* name of the plain lane */
-    struct ulp_arena *memory;          /* private: holds the rest */
-};
-/* Of the products that the engine multiplies in FP16 (else in TF32 or FP32): beside the lane of the
- * audit called "fp16" ("fp32"), or that arithmetic with a GPU. engine: name of the engine's lane.
- * count 0: the audit has no such lane. Free with ulp_engine_map_costs_free. */
-ULP_API enum ulp_status ulp_engine_map_costs(const struct ulp_engine_map *built,
-                                             const struct ulp_audit *audit, const char *engine,
-                                             struct ulp_engine_map_costs *out,
-                                             struct ulp_error *error);
-ULP_API void ulp_engine_map_costs_free(struct ulp_engine_map_costs *costs);
-
 /* ---- in words ---- */
 
 /* The verdict alone, a line. Free *out with free(). */
 ULP_API enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
                                                struct ulp_error *error);
-/* What the kernels cost, the sentence first; empty for no costs. */
-ULP_API enum ulp_status ulp_engine_map_costs_text(const struct ulp_engine_map *built,
-                                                  const struct ulp_engine_map_costs *costs,
-                                                  size_t shown, int width, bool colour, char **out,
-                                                  struct ulp_error *error);
 
 /* The verdict first, in a sentence (of two engines what differs); then what ran, layer by layer,
  * and what became of the nodes. wishes and changes may be NULL. shown: rows of each table; 0: all.

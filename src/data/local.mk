@@ -4,9 +4,7 @@ libulpscope_a_SOURCES += \
 	%D%/data.h \
 	%D%/dim_value.c \
 	%D%/engine/engine_json.c \
-	%D%/engine/engine_line.c \
 	%D%/engine/engine_onnx.c \
-	%D%/engine/engine_text.c \
 	%D%/engine/engine_type.def \
 	%D%/engine/engine_read.c \
 	%D%/engine/reading.c \

@@ -16,9 +16,7 @@ TEST(forms)
                  {"trt84_numbered.json", 5, ULP_ENGINE_JSON, ULP_MAPPED_NAME},
                  {"trt11_half.json", 5, ULP_ENGINE_JSON, ULP_MAPPED_METADATA},
                  {"concatenated.json", 5, ULP_ENGINE_JSON, ULP_MAPPED_METADATA},
-                 {"profiles.json", 5, ULP_ENGINE_JSON, ULP_MAPPED_METADATA},
-                 {"oneline.txt", 5, ULP_ENGINE_TEXT, ULP_MAPPED_METADATA},
-                 {"verbose.log", 5, ULP_ENGINE_TEXT, ULP_MAPPED_NAME}};
+                 {"profiles.json", 5, ULP_ENGINE_JSON, ULP_MAPPED_METADATA}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct subject subject;
         begin(&subject, cases[c].file);
@@ -45,14 +43,9 @@ TEST(forms)
     }
 }
 
-/* What a log says beside the layers. */
-TEST(facts_of_a_log)
+TEST(weights_of_constants)
 {
     struct subject subject;
-    begin(&subject, "verbose.log");
-    ck_assert_str_eq(subject.engine.precisions, "FP32+FP16");
-    ck_assert_str_eq(subject.engine.version, "TensorRT 8.5.3");
-    end(&subject);
     begin(&subject, "trt11_half.json");
     ck_assert_int_eq(layer_of(&subject, MATMUL)->weights, ULP_TYPE_FLOAT16);
     end(&subject);
@@ -153,7 +146,6 @@ TEST(refused)
                  {"{\"Layers\": ", "line 1"},
                  {"{\"Rows\": [\"a\"]}", "expected an object with \"Layers\""},
                  {"[11/20/2026-10:00:00] [I] nothing here\n", "holds no layer"},
-                 {"Name: a, LayerType: kgen", "names a node"},
                  {"{\"Layers\": [\"unrelated\"]}", "names a node"},
                  {"<net/>", "holds no layer"}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {

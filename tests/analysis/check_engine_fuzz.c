@@ -10,11 +10,10 @@
 #include "tests/fuzz/fuzz_mapping.h"
 #include "tests/support/test.h"
 
-static const char *const seeds[] = {"concatenated.json",  "foreign.json",
-                                    "oneline.txt",        "profiles.json",
-                                    "trt10_half.json",    "trt10_mixed.json",
-                                    "trt11_half.json",    "trt10_fp16_claimed.json",
-                                    "names_only.json",    "verbose.log",
+static const char *const seeds[] = {"concatenated.json",       "foreign.json",
+                                    "profiles.json",           "trt10_half.json",
+                                    "trt10_mixed.json",        "trt11_half.json",
+                                    "trt10_fp16_claimed.json", "names_only.json",
                                     "trt84_numbered.json"};
 
 static void expect_clean(const uint8_t *bytes, size_t count, const char *file, const char *how,

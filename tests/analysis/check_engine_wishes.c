@@ -127,56 +127,6 @@ TEST(layer_precisions)
     end(&subject);
 }
 
-/* A log says which layers trtexec set: these are judged where nothing else is asked; of an entry
- * that matches nodes of which it sets none, it says so. */
-TEST(settings_of_a_log)
-{
-    static const char said[] =
-        "[11/20/2026-10:00:00] [I] Set layer /fc.2/MatMul to precision fp32\n"
-        "[11/20/2026-10:00:00] [I] Set layer /fc1/MatMul to precision FP16\n"
-        "[11/20/2026-10:00:00] [I] Set layer /fc1/MatMul to precision fp32\n" /* said before */
-        "[11/20/2026-10:00:00] [I] Set layer a to precision b to precision fp16\n"
-        "[11/20/2026-10:00:00] [I] Set layer  to precision fp16\n"
-        "[11/20/2026-10:00:00] [I] Set layer x\n";
-    unsigned char *bytes;
-    size_t count;
-    struct subject subject;
-    struct ulp_wishes wishes;
-    ck_ok(ulp_file_read(test_data("engine/verbose.log"), 1 << 20, NULL, &bytes, &count, &why));
-    char *log = malloc(sizeof said + count);
-    ck_assert_ptr_nonnull(log);
-    memcpy(log, said, sizeof said - 1);
-    memcpy(log + sizeof said - 1, bytes, count);
-    log[sizeof said - 1 + count] = 0;
-    write_file("set.log", log);
-    free(log);
-    ulp_free(bytes);
-    ck_ok(ulp_engine_read(test_folder("set.log"), NULL, &subject.engine, &why));
-    ck_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &why));
-    ck_assert_uint_eq(subject.engine.setting_count, 4);
-    ck_assert_str_eq(subject.engine.settings[1].type, "fp16");
-    ck_assert_str_eq(subject.engine.settings[3].layer, "a to precision b");
-    ck_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &why));
-    ck_assert_uint_eq(wishes.count, 3);
-    check_wish(&wishes.items[0], ULP_WISH_DISOBEYED, "fp16", "");
-    check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "");
-    check_wish(&wishes.items[2], ULP_WISH_UNKNOWABLE, "", "no node of the model");
-    ulp_wishes_free(&wishes);
-    ck_ok(ulp_engine_map_wishes(&subject.built, NULL, "/fc1/*:fp16,/act/Relu:fp16,/fc1/Add:fp32",
-                                &wishes, &why));
-    check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
-    check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "did not apply");
-    check_wish(&wishes.items[2], ULP_WISH_DISOBEYED, "fp16", "did not apply");
-    ulp_wishes_free(&wishes);
-    end(&subject);
-    /* without such lines there is nothing to judge */
-    begin(&subject, "verbose.log");
-    ck_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &why));
-    ck_assert_uint_eq(wishes.count, 0);
-    ulp_wishes_free(&wishes);
-    end(&subject);
-}
-
 /* An engine called FP16 that multiplies nothing in FP16 is said so first. */
 TEST(false_claim)
 {

@@ -90,7 +90,6 @@ TESTS += %D%/check_mixed_files.sh
 EXTRA_DIST += tests/data/engine/concatenated.json
 EXTRA_DIST += tests/data/engine/foreign.json
 EXTRA_DIST += tests/data/engine/names_only.json
-EXTRA_DIST += tests/data/engine/oneline.txt
 EXTRA_DIST += tests/data/engine/profiles.json
 EXTRA_DIST += tests/data/engine/trt10_fp16_claimed.json
 EXTRA_DIST += tests/data/engine/trt10_half.json
@@ -98,7 +97,6 @@ EXTRA_DIST += tests/data/engine/trt10_mixed.json
 EXTRA_DIST += tests/data/engine/trt10_wide.json
 EXTRA_DIST += tests/data/engine/trt11_half.json
 EXTRA_DIST += tests/data/engine/trt84_numbered.json
-EXTRA_DIST += tests/data/engine/verbose.log
 # Run by hand: attacks proofs of a model for as long as it is told (doc/prove.md).
 EXTRA_PROGRAMS += attack_proofs
 $(also)check_prove.log: attack_proofs$(EXEEXT)

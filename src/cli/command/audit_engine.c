@@ -8,7 +8,6 @@
 #include "cli/command/command_audit.h"
 
 #define LANE_NAME "engine"
-enum { COSTS_SHOWN = 12 };
 
 /* The lanes there are, and room for one more. */
 static enum ulp_status copy_lanes(const struct lane_list *lanes, struct engine_lane *out,
@@ -61,19 +60,6 @@ enum ulp_status open_engine_lane(const struct audit_options *options, const stru
 {
     ULP_TRY(open_engine(options->engine, model, samples, &options->built, out, error));
     return copy_lanes(lanes, out, error);
-}
-
-enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
-                                   struct ulp_error *error)
-{
-    ULP_SCOPED(ulp_engine_map_costs_free) struct ulp_engine_map_costs costs = {0};
-    ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
-    ULP_TRY(ulp_engine_map_costs(&lane->built, audit, LANE_NAME, &costs, error));
-    ULP_TRY(ulp_engine_map_costs_text(&lane->built, &costs, COSTS_SHOWN,
-                                      terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                                      &summary, error));
-    fputs(summary, stdout);
-    return ULP_OK;
 }
 
 enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error)

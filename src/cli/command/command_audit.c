@@ -53,8 +53,6 @@ static enum ulp_status write_report(const struct audit_options *options,
     if (shown.lane_count < audit->lane_count)
         say(stdout, "\n--all shows the other %zu arithmetic%s like this\n", audit->lane_count - 1,
             audit->lane_count == 2 ? "" : "s");
-    if (options->engine)
-        ULP_TRY(print_engine_costs(engine, audit, error));
     if (folder && options->engine)
         ULP_TRY(ulp_engine_map_write(&engine->built, NULL, NULL, ULP_OUTPUT_FOLDER, folder, error));
     if (!options->target || options->all)

@@ -91,8 +91,5 @@ enum ulp_status open_engine_lane(const struct audit_options *options, const stru
                                  const struct sample_list *samples, const struct lane_list *lanes,
                                  struct engine_lane *out, struct ulp_error *error);
 void close_engine_lane(struct engine_lane *lane);
-/* What was built, in a sentence; and what its kernels cost, when there is a plain lane beside it.
- */
+/* What was built, in a sentence. */
 enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error);
-enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
-                                   struct ulp_error *error);

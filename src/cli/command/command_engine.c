@@ -46,18 +46,17 @@ static enum ulp_status judge_wishes(struct session *session, struct ulp_error *e
 {
     const struct engine_options *options = session->options;
     ULP_SCOPED(ulp_precision_plan_free) struct ulp_precision_plan plan = {0};
-    const bool given = options->plan || options->layer_precisions;
     if (options->plan)
         ULP_TRY(ulp_precision_plan_read(options->plan, options->common.budget, &plan, error));
-    if (given || session->engines[0].setting_count)
+    if (options->plan || options->layer_precisions)
         ULP_TRY(ulp_engine_map_wishes(&session->built[0], options->plan ? &plan : NULL,
                                       options->layer_precisions, &session->wishes, error));
     if (options->fail_on_disobeyed && !session->wishes.count)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        given ? "--fail-on disobeyed: nothing to obey: what was given keeps no node"
-                              : "--fail-on disobeyed: nothing to obey: give --plan or "
-                                "--layer-precisions, or a log of trtexec that says \"Set layer "
-                                "NAME to precision TYPE\"");
+                        options->plan || options->layer_precisions
+                            ? "--fail-on disobeyed: nothing to obey: what was given keeps no node"
+                            : "--fail-on disobeyed: nothing to obey: give --plan or "
+                              "--layer-precisions");
     return ULP_OK;
 }
 
@@ -175,9 +174,9 @@ const struct command command_engine = {
         "Say what a runtime built of MODEL: which kernel computes which nodes, in which types, "
         "with which accumulator and how sure that is; whether a plan or --layerPrecisions was "
         "obeyed; and, of two engines of one model, what differs and how much of the second one's "
-        "error each difference explains. ENGINE is TensorRT's layer information of any version, or "
-        "a log that holds it (trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed, or "
-        "--verbose); or the .onnx that ONNX Runtime optimised (optimized_model_filepath).",
+        "error each difference explains. ENGINE is TensorRT's layer information of any version "
+        "(trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed), or the .onnx that ONNX "
+        "Runtime optimised (optimized_model_filepath).",
     .examples =
         "  ulpscope engine model.onnx layers.json\n"
         "      which precision ran, and with which accumulators?\n"

@@ -158,29 +158,24 @@ static const json_t *find_layers(const json_t *root)
 }
 
 static enum ulp_status read_document(struct ulp_engine_reading *reading, const json_t *root,
-                                     bool *found, struct ulp_error *error)
+                                     struct ulp_error *error)
 {
     const json_t *layers = find_layers(root);
-    if (!layers && (json_is_string(root) || json_is_string(json_object_get(root, "Name")))) {
-        *found = true;
+    if (!layers && (json_is_string(root) || json_is_string(json_object_get(root, "Name"))))
         return read_layer(reading, root, error);
-    }
     if (!layers)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "is no layer information: expected an object with \"Layers\"");
-    *found = true;
     for (size_t l = 0; l < json_array_size(layers); l++)
         ULP_TRY(read_layer(reading, json_array_get(layers, l), error));
     return read_bindings(reading, json_object_get(root, "Bindings"), error);
 }
 
 enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const char *text,
-                                     size_t length, bool whole, bool *found,
-                                     struct ulp_error *error)
+                                     size_t length, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     struct ulp_budget *budget = ulp_arena_budget(reading->arena);
-    *found = false;
     /* jansson's tree, for which it asks nobody: some ten bytes for each of the text. */
     size_t charged;
     if (!ulp_size_mul(length, 10, &charged) || !ulp_budget_charge(budget, charged))
@@ -191,11 +186,9 @@ enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const c
             ulp_json_load(text, length, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &reason);
         if (!root) {
             status = ulp_json_fail(&reason, error);
-            if (status != ULP_ERROR_MEMORY && !whole && *found)
-                status = ULP_OK; /* what is behind the document is no JSON */
             break;
         }
-        status = read_document(reading, root, found, error);
+        status = read_document(reading, root, error);
         json_decref(root);
         const size_t used = ulp_size_min((size_t)reason.position, length);
         text += used;
@@ -204,8 +197,6 @@ enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const c
             text++;
             length--;
         }
-        if (!whole)
-            break;
     }
     ulp_budget_discharge(budget, charged);
     return status;

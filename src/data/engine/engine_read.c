@@ -7,7 +7,7 @@
 #include "base/machine/file.h"
 #include "data/engine/reading.h"
 
-/* The largest seen are of 0.2 MB; a log of a long build has some hundred. */
+/* The largest seen are of 0.2 MB. */
 #define BYTES_MAX ((size_t)512 << 20)
 
 /* JSON, or a log whose lines begin in "[11/22/2026-10:00:00] [I]"? */
@@ -37,13 +37,9 @@ static void tame(char *text, size_t length)
 static enum ulp_status read_bytes(struct ulp_engine_reading *reading, char *text, size_t length,
                                   struct ulp_error *error)
 {
-    bool found = false;
     tame(text, length);
-    if (looks_like_json(text, length))
-        ULP_TRY(ulp_engine_read_json(reading, text, length, true, &found, error));
-    else
-        ULP_TRY(ulp_engine_read_text(reading, text, length, error));
-    return ULP_OK;
+    return looks_like_json(text, length) ? ulp_engine_read_json(reading, text, length, error)
+                                         : ULP_OK;
 }
 
 /* A model by its name, all else by its first character. */
@@ -60,8 +56,7 @@ static enum ulp_status read_file(struct ulp_engine_reading *reading, const char 
     if (status == ULP_OK && reading->engine->layer_count == 0)
         status = ulp_fail(error, ULP_ERROR_INPUT,
                           "holds no layer of an engine: expected TensorRT's layer information, as "
-                          "trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed writes it, "
-                          "or a log of trtexec --verbose");
+                          "trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed writes it");
     return ulp_fail_at(error, status, "%s", path);
 }
 
@@ -95,11 +90,6 @@ static enum ulp_status finish_engine(struct ulp_engine_reading *reading, struct 
     }
     for (size_t b = 0; b < engine->binding_count; b++)
         bindings[b] = reading->bindings[b];
-    struct ulp_engine_setting *settings;
-    ULP_TAKE(settings, reading->arena, engine->setting_count + 1, error);
-    for (size_t s = 0; s < engine->setting_count; s++)
-        settings[s] = reading->settings[s];
-    engine->settings = settings;
     engine->layers = layers;
     engine->bindings = bindings;
     if (!*engine->version)
@@ -112,7 +102,7 @@ enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, str
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_engine_reading reading = {.engine = out};
-    *out = (struct ulp_engine){.precisions = "", .version = "", .profile_count = 1};
+    *out = (struct ulp_engine){.version = "", .profile_count = 1};
     enum ulp_status status = ulp_arena_create(&reading.arena, budget, error);
     if (status == ULP_OK) {
         out->memory = reading.arena;
@@ -124,7 +114,6 @@ enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, str
         status = finish_engine(&reading, error);
     ulp_free(reading.layers);
     ulp_free(reading.bindings);
-    ulp_free(reading.settings);
     if (status == ULP_OK)
         return ULP_OK;
     ulp_engine_free(out);

@@ -4,7 +4,6 @@
 #include <ulpscope/engine.h>
 
 #include "base/memory/alloc.h"
-#include "base/text/names.h"
 
 struct ulp_engine_reading {
     struct ulp_engine *engine;
@@ -13,8 +12,6 @@ struct ulp_engine_reading {
     size_t layer_capacity;
     const char **bindings;
     size_t binding_capacity;
-    struct ulp_engine_setting *settings;
-    size_t setting_capacity;
 };
 
 /* reading.c. The type that a text of a file names; UNDEFINED: none. */
@@ -32,21 +29,9 @@ enum ulp_status ulp_engine_add_binding(struct ulp_engine_reading *reading, const
 enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *text, size_t length,
                                 const char **out, struct ulp_error *error);
 
-/* engine_json.c. Documents that follow one another are one description. *found: there was one that
- * is. `whole`: the text is JSON and nothing else, so that what is malformed is an error. */
+/* engine_json.c. Documents that follow one another are one description. */
 enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const char *text,
-                                     size_t length, bool whole, bool *found,
-                                     struct ulp_error *error);
-/* engine_text.c: what a log holds: lines of layers, a JSON document among others. */
-enum ulp_status ulp_engine_read_text(struct ulp_engine_reading *reading, const char *text,
                                      size_t length, struct ulp_error *error);
 /* engine_onnx.c. */
 enum ulp_status ulp_engine_read_onnx(struct ulp_engine_reading *reading, const char *path,
-                                     struct ulp_error *error);
-/* engine_line.c: one line "Name: X, LayerType: Y, ...", or "Layer(Myelin): X, Tactic: T, a
- * (Half[1,2]) -> b (Float[1])"; *found: it is one. tactics: kernels' names by "0x..." (may be
- * empty). */
-enum ulp_status ulp_engine_read_line(struct ulp_engine_reading *reading, const char *line,
-                                     size_t length, const struct ulp_names *tactics,
-                                     const char *const *kernels, bool *found,
                                      struct ulp_error *error);

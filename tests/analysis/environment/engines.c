@@ -24,7 +24,6 @@ void digest_engine(struct digest *digest)
     struct ulp_engine_map_lane lane;
     struct ulp_engine_map_changes changes;
     struct ulp_wishes wishes;
-    struct ulp_engine_map_costs costs;
     struct ulp_audit audit = {0};
     scoped_program *program = NULL;
     char *text;
@@ -50,16 +49,12 @@ void digest_engine(struct digest *digest)
     free(text);
     CALL(ulp_engine_map_verdict(&built[1], &text, e));
     free(text);
-    CALL(ulp_engine_map_costs(&built[0], &audit, "engine", &costs, e));
-    CALL(ulp_engine_map_costs_text(&built[0], &costs, 0, 0, false, &text, e));
-    free(text);
     CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_OUTPUT_FOLDER,
                               test_folder("engine"), e));
     CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_OUTPUT_JSON,
                               test_folder("engine/alone.json"), e));
     CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_OUTPUT_HTML,
                               test_folder("engine/page.html"), e));
-    ulp_engine_map_costs_free(&costs);
     ulp_wishes_free(&wishes);
     ulp_engine_map_changes_free(&changes);
     ulp_engine_map_lane_free(&lane);
