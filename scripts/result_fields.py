@@ -40,7 +40,7 @@ FILES = {
     "analysis/scales/scales_fields.c": ["ulp_scales"],
     "analysis/doctor/doctor_fields.c": ["ulp_doctor"],
     "analysis/fix/fix_fields.c": ["ulp_fix"],
-    "analysis/engine/engine_fields.c": ["ulp_engine_map", "ulp_wishes", "ulp_engine_map_changes"],
+    "analysis/engine/engine_fields.c": ["ulp_engine_map", "ulp_wishes"],
 }
 DECLARED = "analysis/writing/structs.h"
 # the page with tables of members between these lines: of a struct and of those inside it that stand nowhere before

@@ -140,7 +140,6 @@ static json_t *make_graph(const struct ulp_program *program)
 struct document {
     const struct ulp_engine_map *built;
     const struct ulp_wishes *wishes;
-    const struct ulp_engine_map_changes *changes;
 };
 
 static const char *name_node(const void *context, size_t index)
@@ -159,21 +158,6 @@ static void add_wish(struct ulp_json_writer *writer, const void *wish, const voi
 {
     const struct ulp_wish *it = wish;
     add_layer(writer, ((const struct document *)context)->built, it->node >= 0 ? it->layer : -1);
-}
-
-static void add_change(struct ulp_json_writer *writer, const void *change, const void *context)
-{
-    add_layer(writer, ((const struct document *)context)->built,
-              (ptrdiff_t)((const struct ulp_engine_map_change *)change)->layer);
-}
-
-/* Of two engines the file of the first, too. */
-static void add_first(struct ulp_json_writer *writer, const void *changes, const void *context)
-{
-    (void)context;
-    ulp_json_put(writer, "good",
-                 ulp_json_text(
-                     ((const struct ulp_engine_map_changes *)changes)->good->engine->path));
 }
 
 static json_t *make_tiles(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
@@ -199,28 +183,21 @@ static json_t *make_tiles(const struct ulp_engine_map *built, const struct ulp_w
 static void add_rest(struct ulp_json_writer *writer, const void *built, const void *context)
 {
     const struct document *d = context;
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_wish, add_wish, NULL},
-                                                 {&ulp_struct_engine_map_change, add_change, NULL},
-                                                 {&ulp_struct_engine_map_changes, add_first, NULL}};
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_wish, add_wish, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, context, name_node};
     struct ulp_headline head = {0};
     ulp_engine_headline(built, d->wishes, &head);
-    if (d->changes)
-        ulp_engine_changes_say(&head, d->changes);
     ulp_tiles_put(writer, &head, make_tiles(built, d->wishes));
     ulp_json_put(writer, "notes", make_notes(built, d->wishes));
     if (d->wishes)
         ulp_json_struct(writer, "wishes", &ulp_struct_wishes, d->wishes, &how);
-    if (d->changes)
-        ulp_json_struct(writer, "changes", &ulp_struct_engine_map_changes, d->changes, &how);
     ulp_json_put(writer, "graph", make_graph(((const struct ulp_engine_map *)built)->program));
 }
 
 static json_t *make_engine_document(const struct ulp_engine_map *built,
-                                    const struct ulp_wishes *wishes,
-                                    const struct ulp_engine_map_changes *changes)
+                                    const struct ulp_wishes *wishes)
 {
-    const struct document document = {built, wishes, changes};
+    const struct document document = {built, wishes};
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map, add_rest, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, &document, name_node};
     return ulp_json_document(&ulp_struct_engine_map, built, &how, make_verdict(built, wishes));
@@ -229,13 +206,12 @@ static json_t *make_engine_document(const struct ulp_engine_map *built,
 /* ---- all of it ---- */
 
 enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
-                                    const struct ulp_wishes *wishes,
-                                    const struct ulp_engine_map_changes *changes, size_t shown,
-                                    int width, bool colour, char **out, struct ulp_error *error)
+                                    const struct ulp_wishes *wishes, size_t shown, int width,
+                                    bool colour, char **out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("engine", make_engine_document(built, wishes, changes), shown, width,
-                             colour, out, error);
+    return ulp_document_text("engine", make_engine_document(built, wishes), shown, width, colour,
+                             out, error);
 }
 
 enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
@@ -249,12 +225,9 @@ enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char 
 }
 
 enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
-                                     const struct ulp_wishes *wishes,
-                                     const struct ulp_engine_map_changes *changes,
-                                     enum ulp_output_kind as, const char *path,
-                                     struct ulp_error *error)
+                                     const struct ulp_wishes *wishes, enum ulp_output_kind as,
+                                     const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("engine", as, make_engine_document(built, wishes, changes), path,
-                             error);
+    return ulp_html_write_as("engine", as, make_engine_document(built, wishes), path, error);
 }

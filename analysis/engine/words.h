@@ -13,8 +13,5 @@ bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes);
 struct ulp_headline;
 void ulp_engine_headline(const struct ulp_engine_map *built, const struct ulp_wishes *wishes,
                          struct ulp_headline *headline);
-/* Of two engines, what differs becomes what is said first. */
-void ulp_engine_changes_say(struct ulp_headline *head,
-                            const struct ulp_engine_map_changes *changes);
 /* The verdict, a sentence or two on one line. */
 void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out);

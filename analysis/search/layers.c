@@ -50,7 +50,6 @@ const char *ulp_search_cost_used(const struct ulp_searcher *search)
                                  : cost_names[COST_BOTH];
 }
 
-/* COST_COUNT: a file. */
 static enum cost find_cost(const struct ulp_searcher *search)
 {
     size_t cost = 0;
@@ -87,7 +86,7 @@ void ulp_search_price(const struct ulp_searcher *search, const struct ulp_progra
     *bytes = find_weight(node, COST_BYTES) * search->choices[0].arithmetic.storage.storage_bits / 8;
 }
 
-/* Of a layer in each choice; a file's come later. */
+/* Of a layer in each choice. */
 static void set_costs(struct ulp_searcher *search, struct ulp_searched_layer *layer, enum cost cost)
 {
     for (size_t c = 0; c < search->choice_count; c++)
@@ -195,15 +194,13 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
             add_layer(search, &lane->nodes[n], lane->attribution.given, probe);
     }
     const enum cost cost = find_cost(search);
-    if (!search->options->by_node && search->options->budget > 0 &&
-        (cost == COST_COUNT || cost == COST_BYTES))
+    if (!search->options->by_node && search->options->budget > 0 && cost == COST_BYTES)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a budget of bits is a mean weighted by weights, macs, bits or nodes: give "
                         "one of these as the cost");
     for (size_t l = 0; l < search->layer_count; l++) {
         struct ulp_searched_layer *layer = &search->layers[l];
-        layer->weight =
-            cost == COST_BITS || cost == COST_COUNT ? 1 : ulp_math_max(layer->weight, 1);
+        layer->weight = cost == COST_BITS ? 1 : ulp_math_max(layer->weight, 1);
     }
     if (cost == COST_BOTH)
         weigh_both(search);
@@ -214,8 +211,6 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
         ULP_TRY(describe_choices(search, layer, error));
         set_costs(search, layer, cost);
     }
-    if (cost == COST_COUNT)
-        ULP_TRY(ulp_search_read_costs(search, search->options->cost, error));
     for (size_t l = 0; l < search->layer_count; l++) {
         search->total_weight += search->layers[l].weight;
         ULP_TRY(ulp_search_rank(search, &search->layers[l], error));

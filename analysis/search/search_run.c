@@ -1,5 +1,6 @@
 /* Searching: the audit, the layers, the course, the held-out samples. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/lint/refusal.h"
 #include "analysis/mixed/mixed.h"
@@ -141,6 +142,14 @@ static enum ulp_status check_search_options(const struct ulp_search_options *opt
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "confidence %g: expected a share of draws, above 0 and below 1",
                         options->confidence);
+    size_t cost = 0;
+    while (options->cost && ulp_search_cost_name(cost) &&
+           strcmp(options->cost, ulp_search_cost_name(cost)) != 0)
+        cost++;
+    if (!ulp_search_cost_name(cost))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a cost is nodes, nodes+macs, bits, macs, bytes or weights: %s",
+                        options->cost);
     if ((options->confidence > 0 || options->target_count > 1) && !options->by_node)
         return ulp_fail(error, ULP_ERROR_USAGE, "confidence and several targets are of a plan");
     return ULP_OK;

@@ -142,9 +142,6 @@ const char *ulp_search_cost_used(const struct ulp_searcher *search);
 /* A node's multiply-adds and element operations; its bytes in the widest format. */
 void ulp_search_price(const struct ulp_searcher *search, const struct ulp_program_node *node,
                       double *macs, double *bytes);
-/* cost_file.c: what each layer costs in each choice, measured. */
-enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *path,
-                                      struct ulp_error *error);
 /* products.c: is it a product whose factors a graph can quantise? *k, *run: the places that are
  * summed, and after how many of them blocks begin anew. */
 bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_program_node *node,

@@ -229,62 +229,21 @@ ULP_API enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built
                                               struct ulp_error *error);
 ULP_API void ulp_wishes_free(struct ulp_wishes *wishes);
 
-/* ---- two engines ---- */
-
-/* A layer of the second engine whose nodes the first computes otherwise. */
-struct ulp_engine_map_change {
-    size_t layer; /* of the second */
-    size_t node_count;
-    const size_t *nodes;                    /* that differ [node] */
-    bool kernel, type, accumulator, fusion; /* what does */
-    const char *was, *is;                   /* in words: "fp16 into fp32, with /relu/Relu" */
-    /* filled by ulp_engine_map_changes_explain: rms error of the worst output of the second engine
-     * with these nodes as in the first, over that of the second; NaN: not computed */
-    double without;
-};
-struct ulp_engine_map_changes {
-    size_t count;
-    struct ulp_engine_map_change *items; /* [count count] */
-    /* rms errors of the output that is worst in the second, over the reference's rms there */
-    double first, second;
-    const char *output;
-    const struct ulp_engine_map *good, *bad; /* private: what is compared */
-    struct ulp_arena *memory;                /* private: holds the rest */
-};
-/* What differs, for programs of one model. Free with ulp_engine_map_changes_free. */
-ULP_API enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
-                                                    const struct ulp_engine_map *bad,
-                                                    struct ulp_engine_map_changes *out,
-                                                    struct ulp_error *error);
-/* Run the model as both built it, and as the second with one change undone after the other, and
- * measure the outputs against the reference. progress may be NULL. */
-ULP_API enum ulp_status ulp_engine_map_changes_explain(struct ulp_engine_map_changes *changes,
-                                                       const struct ulp_model *model,
-                                                       const struct ulp_tensor_set *inputs,
-                                                       const struct ulp_arithmetic *reference,
-                                                       const struct ulp_run_options *options,
-                                                       const struct ulp_observer *progress,
-                                                       struct ulp_error *error);
-ULP_API void ulp_engine_map_changes_free(struct ulp_engine_map_changes *changes);
-
 /* ---- in words ---- */
 
 /* The verdict alone, a line. Free *out with free(). */
 ULP_API enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
                                                struct ulp_error *error);
 
-/* The verdict first, in a sentence (of two engines what differs); then what ran, layer by layer,
- * and what became of the nodes. wishes and changes may be NULL. shown: rows of each table; 0: all.
- * Free *out with free(). */
+/* The verdict first, in a sentence; then what ran, layer by layer, and what became of the nodes.
+ * wishes may be NULL. shown: rows of each table; 0: all. Free *out with free(). */
 ULP_API enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
-                                            const struct ulp_wishes *wishes,
-                                            const struct ulp_engine_map_changes *changes,
-                                            size_t shown, int width, bool colour, char **out,
+                                            const struct ulp_wishes *wishes, size_t shown,
+                                            int width, bool colour, char **out,
                                             struct ulp_error *error);
-/* Write engine.json (doc/fields.md). wishes and changes may be NULL. */
+/* Write engine.json (doc/fields.md). wishes may be NULL. */
 ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                              const struct ulp_wishes *wishes,
-                                             const struct ulp_engine_map_changes *changes,
                                              enum ulp_output_kind as, const char *path,
                                              struct ulp_error *error);
 

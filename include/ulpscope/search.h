@@ -41,8 +41,8 @@ struct ulp_search_options {
      * TF32 where that is its default, and FP32 with TF32 forbidden where the plan needs it or costs
      * a fifth less */
     bool by_node;
-    /* One of ulp_search_cost_name, or a file of measured costs (doc/plan.md). NULL: "nodes" for a
-     * plan, else "weights" */
+    /* One of ulp_search_cost_name (doc/plan.md). NULL: "nodes+macs" for a plan, "nodes" with a
+     * budget, else "weights" */
     const char *cost;
     /* "METRIC=VALUE" or "OUTPUT:METRIC=VALUE", figures of the whole error as ulp_audit_check takes
      * them, of every sample. All must be met; besides, outputs must be finite where the reference

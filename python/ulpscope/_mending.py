@@ -42,7 +42,7 @@ class Mending(Loaded):
         targets: Sequence[str] = (),
         confidence: float = 0.99,
         formats: Sequence[str] = (),
-        cost: str | os.PathLike[str] | None = None,
+        cost: str | None = None,
         reference: ArithmeticName = "pair",
         held_out: Samples = (),
         always: Sequence[str] = (),
@@ -59,7 +59,7 @@ class Mending(Loaded):
         """The cheapest set of nodes to keep in `keep_in` (none: FP32, at a target TF32 where that does) so that every output meets the tolerances ("sqnr_db=60"; none: 40), proven by
         runs. formats: instead, one of these for the factors of each MatMul, Gemm and Conv ("nvfp4"; all else is computed in the one
         without scales; doc/scales.md); budget: the mean of their bits that is allowed, for
-        the least error. cost: what is to be least: "nodes" (the default of two arithmetics), "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
+        the least error. cost: what is to be least: "nodes" (the default of two arithmetics), "bits", "macs", "bytes" or "weights" (doc/plan.md).
         held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
         best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.
         confidence: the share of 50 draws that must hold, in which every rounding falls anew. task: what the outputs are for ("classify"; None: recognised). out: the folder, made when missing, that mixed.onnx is written into, and of formats
@@ -88,7 +88,7 @@ class Mending(Loaded):
         share: float = 0,
         budget: float = 0,
         calibrator: str | None = None,
-        cost: str | os.PathLike[str] | None = None,
+        cost: str | None = None,
         reference: ArithmeticName = "pair",
         held_out: Samples = (),
         always: Sequence[str] = (),

@@ -60,7 +60,7 @@ TEST(what_cannot_be_read)
     ck_assert(subject.engine.names_only);
     ck_assert_uint_eq(subject.built.products, 2); /* by the nodes that the names name */
     ck_assert_uint_eq(subject.built.unknown_accumulators, 2);
-    ck_ok(ulp_engine_map_text(&subject.built, NULL, NULL, 0, 0, false, &summary, &why));
+    ck_ok(ulp_engine_map_text(&subject.built, NULL, 0, 0, false, &summary, &why));
     ck_assert_ptr_eq(strstr(summary, "Only names are told"), summary);
     free(summary);
     end(&subject);

@@ -19,8 +19,7 @@ static void check_written(const struct subject *subject, const struct ulp_wishes
 {
     char path[400], text[4096] = "";
     snprintf(path, sizeof path, "%s", test_folder("engine.json"));
-    ck_ulp_ok(ulp_engine_map_write(&subject->built, wishes, NULL, ULP_OUTPUT_JSON, path, &error),
-              error);
+    ck_ulp_ok(ulp_engine_map_write(&subject->built, wishes, ULP_OUTPUT_JSON, path, &error), error);
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
@@ -96,7 +95,7 @@ TEST(plans)
             ck_assert_msg(wishes.counts[v] == cases[c].counts[v], "case %zu: %zu %s", c,
                           wishes.counts[v], ulp_wish_verdict_name((enum ulp_wish_verdict)v));
         check_wish(&wishes.items[0], cases[c].verdict, cases[c].ran, cases[c].hint);
-        ck_ok(ulp_engine_map_text(&subject.built, &wishes, NULL, 0, 0, false, &summary, &why));
+        ck_ok(ulp_engine_map_text(&subject.built, &wishes, 0, 0, false, &summary, &why));
         ck_assert_ptr_nonnull(strstr(summary, cases[c].verdict_text));
         free(summary);
         check_written(&subject, &wishes, cases[c].verdict_text);

@@ -48,7 +48,7 @@ words_of() {
     mma) echo h200; word IN.npz in.npz - "$2" ;;
     compare) word MODEL.onnx model.onnx - "$2"; word RECORDING in.npz - "$2" ;;
     extract) word MODEL.onnx model.onnx - "$2"; echo embed/MatMul ;;
-    engine) word MODEL.onnx model.onnx - "$2"; word ENGINE other.json - "$2"; [ "$2" = plan ] || word SECOND other.json - "$2" ;;
+    engine) word MODEL.onnx model.onnx - "$2"; word ENGINE other.json - "$2" ;;
     *) word MODEL.onnx model.onnx - "$2" ;;
     esac
 }

@@ -87,7 +87,7 @@ static const char *check_text(const struct ulp_engine_map *built)
 {
     struct ulp_error error;
     char *text;
-    if (ulp_engine_map_text(built, NULL, NULL, 5, 100, false, &text, &error) != ULP_OK)
+    if (ulp_engine_map_text(built, NULL, 5, 100, false, &text, &error) != ULP_OK)
         return "what was built cannot be said";
     const bool clean = ulp_is_utf8(text) && !strchr(text, 0x1b);
     free(text);

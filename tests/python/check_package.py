@@ -535,7 +535,7 @@ class Models(unittest.TestCase):
         self.assertFalse(model.plan(INPUTS, "sqnr_db=300", formats=FORMATS).met)
         scaled = model.plan(INPUTS, formats=["nvfp4", "fp32"], budget=6)
         self.assertTrue(scaled.scaled and scaled.bits <= 6 and {n.format for n in scaled.layers} <= {"nvfp4", "fp32"})
-        with self.assertRaisesRegex(ulpscope.InputError, "gold"):
+        with self.assertRaisesRegex(ulpscope.UsageError, "gold"):
             model.plan(INPUTS, "sqnr_db=30", formats=FORMATS, cost="gold")
 
     def test_quantise(self):

@@ -54,7 +54,7 @@ static enum ulp_status write_report(const struct audit_options *options,
         say(stdout, "\n--all shows the other %zu arithmetic%s like this\n", audit->lane_count - 1,
             audit->lane_count == 2 ? "" : "s");
     if (folder && options->engine)
-        ULP_TRY(ulp_engine_map_write(&engine->built, NULL, NULL, ULP_OUTPUT_FOLDER, folder, error));
+        ULP_TRY(ulp_engine_map_write(&engine->built, NULL, ULP_OUTPUT_FOLDER, folder, error));
     if (!options->target || options->all)
         ULP_TRY(print_choices(choices, audit, error));
     watch_done("all samples were finished, and the report was being written");

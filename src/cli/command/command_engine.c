@@ -1,5 +1,4 @@
-/* ulpscope engine: what a runtime built of a model, whether wishes were obeyed, what differs
- * between two engines. */
+/* ulpscope engine: what a runtime built of a model, and whether wishes were obeyed. */
 #include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +9,8 @@
 struct engine_options {
     struct common_options common;
     struct ulp_engine_map_options built;
-    const char *paths[2]; /* of the descriptions; the second may be NULL */
+    const char *path; /* of the description */
     const char *plan, *layer_precisions, *out, *html;
-    struct ulp_arithmetic reference;
     bool fail_on_disobeyed;
     size_t shown;
 };
@@ -23,10 +21,9 @@ struct session {
     struct ulp_model *model;
     struct sample_list samples;
     struct ulp_program *program;
-    struct ulp_engine engines[2];
-    struct ulp_engine_map built[2];
+    struct ulp_engine engine;
+    struct ulp_engine_map built;
     struct ulp_wishes wishes;
-    struct ulp_engine_map_changes changes;
 };
 
 static enum ulp_status open_model(struct session *session, struct ulp_error *error)
@@ -49,7 +46,7 @@ static enum ulp_status judge_wishes(struct session *session, struct ulp_error *e
     if (options->plan)
         ULP_TRY(ulp_precision_plan_read(options->plan, options->common.budget, &plan, error));
     if (options->plan || options->layer_precisions)
-        ULP_TRY(ulp_engine_map_wishes(&session->built[0], options->plan ? &plan : NULL,
+        ULP_TRY(ulp_engine_map_wishes(&session->built, options->plan ? &plan : NULL,
                                       options->layer_precisions, &session->wishes, error));
     if (options->fail_on_disobeyed && !session->wishes.count)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -60,36 +57,13 @@ static enum ulp_status judge_wishes(struct session *session, struct ulp_error *e
     return ULP_OK;
 }
 
-static enum ulp_status compare_engines(struct session *session, struct ulp_error *error)
-{
-    const struct engine_options *options = session->options;
-    const struct ulp_run_options run = {.thread_count = options->common.threads};
-    ULP_SCOPED(progress_clear) struct progress progress = {0};
-    progress_init(&progress, options->common.quiet, 1);
-    const struct ulp_observer observer = progress_observer(&progress);
-    ULP_TRY(ulp_engine_map_changes_find(&session->built[0], &session->built[1], &session->changes,
-                                        error));
-    if (session->changes.count && !options->common.quiet)
-        note_choices(session->model, &session->samples);
-    if (session->changes.count)
-        ULP_TRY(ulp_engine_map_changes_explain(&session->changes, session->model,
-                                               &session->samples.items[0].inputs,
-                                               &options->reference, &run, &observer, error));
-    return ULP_OK;
-}
-
 static enum ulp_status run_engine(struct session *session, struct ulp_error *error)
 {
     const struct engine_options *options = session->options;
     ULP_TRY(open_model(session, error));
-    for (size_t e = 0; e < 2 && options->paths[e]; e++) {
-        ULP_TRY(ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e],
-                                error));
-        ULP_TRY(ulp_engine_map_make(&session->engines[e], session->program, &options->built,
-                                    &session->built[e], error));
-    }
-    if (options->paths[1])
-        return compare_engines(session, error);
+    ULP_TRY(ulp_engine_read(options->path, options->common.budget, &session->engine, error));
+    ULP_TRY(ulp_engine_map_make(&session->engine, session->program, &options->built,
+                                &session->built, error));
     return judge_wishes(session, error);
 }
 
@@ -97,18 +71,14 @@ static enum ulp_status write_engine(const void *of, enum ulp_output_kind as, con
                                     struct ulp_error *error)
 {
     const struct session *session = of;
-    const size_t last = session->options->paths[1] != NULL;
-    return ulp_engine_map_write(&session->built[last], &session->wishes,
-                                last ? &session->changes : NULL, as, path, error);
+    return ulp_engine_map_write(&session->built, &session->wishes, as, path, error);
 }
 
 static enum ulp_status say_engine(const struct session *session, struct ulp_error *error)
 {
     const struct engine_options *options = session->options;
-    const size_t last = options->paths[1] != NULL;
     char *text = NULL;
-    ULP_TRY(ulp_engine_map_text(&session->built[last], &session->wishes,
-                                last ? &session->changes : NULL, options->shown,
+    ULP_TRY(ulp_engine_map_text(&session->built, &session->wishes, options->shown,
                                 terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
                                 error));
     const struct result result = {.of = session,
@@ -122,12 +92,9 @@ static enum ulp_status say_engine(const struct session *session, struct ulp_erro
 
 static void close_session(struct session *session)
 {
-    ulp_engine_map_changes_free(&session->changes);
     ulp_wishes_free(&session->wishes);
-    for (int e = 0; e < 2; e++) {
-        ulp_engine_map_free(&session->built[e]);
-        ulp_engine_free(&session->engines[e]);
-    }
+    ulp_engine_map_free(&session->built);
+    ulp_engine_free(&session->engine);
     ulp_program_free(session->program);
     free_samples(&session->samples);
     ulp_model_free(session->model);
@@ -138,7 +105,7 @@ static enum ulp_status say_refusal(const struct session *session, struct ulp_err
 {
     static const char product[] = "TensorRT ";
     char target[16];
-    const char *version = session->engines[0].version;
+    const char *version = session->engine.version;
     ULP_SCOPED(ulp_refusal_free) struct ulp_refusal refusal = {0};
     if (strncmp(version, product, sizeof product - 1) != 0)
         return ULP_OK;
@@ -173,17 +140,14 @@ const struct command command_engine = {
     .purpose =
         "Say what a runtime built of MODEL: which kernel computes which nodes, in which types, "
         "with which accumulator and how sure that is; whether a plan or --layerPrecisions was "
-        "obeyed; and, of two engines of one model, what differs and how much of the second one's "
-        "error each difference explains. ENGINE is TensorRT's layer information of any version "
+        "obeyed. ENGINE is TensorRT's layer information of any version "
         "(trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed), or the .onnx that ONNX "
         "Runtime optimised (optimized_model_filepath).",
     .examples =
         "  ulpscope engine model.onnx layers.json\n"
         "      which precision ran, and with which accumulators?\n"
         "  ulpscope engine model.onnx layers.json --plan plan/plan.json --fail-on disobeyed\n"
-        "      in CI: was the plan obeyed?\n"
-        "  ulpscope engine model.onnx good.json bad.json --inputs inputs.npz\n"
-        "      two builds of one model: why is the second worse?",
+        "      in CI: was the plan obeyed?\n",
     .notes = "Words of the report:\n"
              "  accumulate   the format that products are added in\n"
              "  sure         documented by NVIDIA, observed in every known engine, inferred from "
@@ -194,7 +158,8 @@ const struct command command_engine = {
              "               it; bounded: somewhere among these nodes\n"
              "\n"
              "ulpscope audit MODEL --engine ENGINE.json computes exactly that, beside other "
-             "arithmetics.",
+             "arithmetics;\n"
+             "ulpscope diff of the audits of two builds says which nodes one makes worse.",
     .groups = {{NULL, rows, 0},
                JSON_GROUP,
                {"What is not told:", built_rows, offsetof(PARSED, built)},
