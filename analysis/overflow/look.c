@@ -111,20 +111,6 @@ static double add_range(struct ulp_overflow_output *output, const struct ulp_ten
     return largest;
 }
 
-static enum ulp_status add_sample(struct ulp_overflow_meter *meter, size_t lane,
-                                  struct ulp_overflow_output *output, double largest,
-                                  struct ulp_error *error)
-{
-    struct ulp_overflow_course *own = &meter->lanes[lane];
-    ULP_TRY(ulp_taken(ulp_program_grow(meter->forecast.memory, &output->sample_largest,
-                                       output->sample_count, &output->capacity,
-                                       sizeof *output->sample_largest),
-                      error));
-    output->sample_largest[output->sample_count++] = largest;
-    own->ratio = ulp_math_max(own->ratio, largest / output->format.max_finite);
-    return ULP_OK;
-}
-
 static enum ulp_overflow_verdict judge_headroom(const struct ulp_overflow_output *output)
 {
     return output->overflowed > 0                 ? ULP_OVERFLOW_HAPPENS
@@ -134,13 +120,12 @@ static enum ulp_overflow_verdict judge_headroom(const struct ulp_overflow_output
                                                   : ULP_OVERFLOW_SAFE;
 }
 
-enum ulp_status ulp_overflow_add(struct ulp_overflow_meter *meter, size_t lane,
-                                 struct ulp_overflow_output *output, const struct ulp_tensor *value,
-                                 struct ulp_error *error)
+void ulp_overflow_add(const struct ulp_overflow_meter *meter, struct ulp_overflow_output *output,
+                      const struct ulp_tensor *value)
 {
-    const double largest = add_range(output, NULL, value, meter->sample, !(output->overflowed > 0));
+    add_range(output, NULL, value, meter->sample, !(output->overflowed > 0));
     output->verdict = judge_headroom(output);
-    return add_sample(meter, lane, output, largest, error);
+    output->sample_count++;
 }
 
 /* ---- in bodies ---- */
@@ -398,15 +383,14 @@ static enum ulp_status look_at_output(struct ulp_overflow_meter *meter,
 {
     const struct ulp_tensor *truth = ulp_overflow_truth(meter, view->step->outputs[o]);
     size_t first = 0;
-    const double largest = add_range(output, &view->exact[o], truth, meter->sample,
-                                     meter->lanes[view->lane - 1].saturates &&
-                                         !is_graphs(meter, view->step->outputs[o]));
+    add_range(output, &view->exact[o], truth, meter->sample,
+              meter->lanes[view->lane - 1].saturates && !is_graphs(meter, view->step->outputs[o]));
     size_t count = output->format.overflow == ULP_OVERFLOW_SATURATE
                        ? count_saturated(&view->exact[o], &output->format, &first)
                        : ulp_overflow_nonfinite(&view->stored[o], truth, &first);
     const size_t spoiled = count ? 0 : count_spoiled(meter, view, o, &output->format, &first);
     count += spoiled;
-    ULP_TRY(add_sample(meter, view->lane - 1, output, largest, error));
+    output->sample_count++;
     if (count)
         ULP_TRY(add_overflow(meter, output, view, o, count, first, spoiled > 0, born, error));
     output->vanishes |= has_become_zero(&view->stored[o], truth);

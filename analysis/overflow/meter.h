@@ -25,9 +25,6 @@ struct ulp_overflow_course {
     /* by slot what the lane has, where that is no rounding of the reference's value: finite, where
      * that would be infinite; zero by a zero that it has read, where that would be none */
     struct ulp_tensor *held;
-    double ratio;   /* largest in the sample, over all outputs, of value / limit */
-    double *ratios; /* by sample */
-    size_t ratio_capacity;
     size_t evaluated, computed; /* nodes, and those in the lane's own arithmetic */
 };
 
@@ -125,13 +122,11 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
 enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
                                                const struct ulp_step *step, struct ulp_arena *arena,
                                                struct ulp_error *error);
-enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error);
 
 /* look.c: an output's range with that of one more sample, which fits the format unless one before
  * did not. */
-enum ulp_status ulp_overflow_add(struct ulp_overflow_meter *meter, size_t lane,
-                                 struct ulp_overflow_output *output, const struct ulp_tensor *value,
-                                 struct ulp_error *error);
+void ulp_overflow_add(const struct ulp_overflow_meter *meter, struct ulp_overflow_output *output,
+                      const struct ulp_tensor *value);
 /* look.c: does some value come so near the format's largest that rounding inside the node could
  * decide? */
 bool ulp_overflow_is_near(const struct ulp_tensor *exact, const struct ulp_format *format);
@@ -165,8 +160,3 @@ void ulp_overflow_judge(const struct ulp_program *program, const struct ulp_over
 
 /* overflow_text.c: the result as a document; NULL: out of memory. */
 json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast);
-
-/* extreme.c: of the samples' largest values. Equal arguments give equal results. */
-enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double limit,
-                                     uint64_t seed, struct ulp_extreme *out,
-                                     struct ulp_error *error);

@@ -358,31 +358,10 @@ enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *meter, cons
     ULP_TRY(ulp_overflow_begin(meter, name, inputs, error));
     ULP_TRY(run_sample(meter, inputs ? inputs : &no_inputs, observer, error));
     meter->forecast.seconds += ulp_seconds_now() - started;
-    return ulp_overflow_end(meter, error);
+    return ULP_OK;
 }
 
 /* ---- the end ---- */
-
-/* Outputs with more headroom than this are not asked for the chance of an overflow. */
-#define FAR_BITS 4
-
-/* What the samples say of unseen ones. */
-static enum ulp_status estimate(const struct ulp_overflow_meter *meter,
-                                const struct ulp_overflow_course *from,
-                                struct ulp_overflow_lane *lane, struct ulp_error *error)
-{
-    ULP_TRY(ulp_extreme_estimate(from->ratios, meter->forecast.sample_count, 1, 0, &lane->unseen,
-                                 error));
-    for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
-            struct ulp_overflow_output *output = &lane->nodes[n].outputs[o];
-            if (output->headroom_bits < FAR_BITS)
-                ULP_TRY(ulp_extreme_estimate(output->sample_largest, output->sample_count,
-                                             output->format.max_finite, lane->nodes[n].index,
-                                             &output->unseen, error));
-        }
-    return ULP_OK;
-}
 
 enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
                                           struct ulp_overflow_forecast *out,
@@ -397,7 +376,6 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
         ULP_TAKE(lane->nodes, forecast->memory, program->node_count + 1, error);
         lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
         ulp_overflow_judge(program, from, lane);
-        ULP_TRY(estimate(meter, from, lane, error));
     }
     *out = *forecast;
     *forecast = (struct ulp_overflow_forecast){0};

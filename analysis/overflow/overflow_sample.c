@@ -174,8 +174,6 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
                           &meter->sample_capacity, sizeof *forecast->sample_names) ||
         !(forecast->sample_names[forecast->sample_count] = ulp_arena_copy(forecast->memory, name)))
         return ulp_out_of_memory(error);
-    for (size_t l = 0; l < forecast->lane_count; l++)
-        meter->lanes[l].ratio = 0;
     forecast->drawn |= inputs->drawn;
     const struct ulp_arithmetic *const lane = &meter->forward.program->lanes[0];
     const int bits = ulp_lost_bits(lane);
@@ -193,16 +191,4 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
                           (struct ulp_unjudged){.reason =
                                                     ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
     return ulp_taken(added, error);
-}
-
-enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error)
-{
-    for (size_t l = 0; l < meter->forecast.lane_count; l++) {
-        struct ulp_overflow_course *lane = &meter->lanes[l];
-        ULP_TRY(ulp_taken(ulp_program_grow(meter->memory, &lane->ratios, meter->sample,
-                                           &lane->ratio_capacity, sizeof *lane->ratios),
-                          error));
-        lane->ratios[meter->sample] = lane->ratio;
-    }
-    return ULP_OK;
 }

@@ -21,12 +21,6 @@
 
 enum { NAMED = 3 };
 
-/* Nothing where that is all there is to say of an estimate. */
-static double show_percent(double chance)
-{
-    return chance < 1e-6 ? 0 : 100 * chance;
-}
-
 /* The output that is worst, of those the one nearest to the format's largest. */
 static const struct ulp_overflow_output *find_worst(const struct ulp_overflow_node *node)
 {
@@ -370,12 +364,6 @@ static json_t *make_lane_notes(const struct ulp_overflow_lane *lane)
         ulp_note_add(&notes, "",
                      "masks, beyond %s and made finite by it, are left out at %zu node%s",
                      lane->arithmetic.storage.name, masked, masked == 1 ? "" : "s");
-    if (isfinite(lane->unseen.chance))
-        ulp_note_add(&notes, "",
-                     "an unseen sample exceeds the largest number with a chance of %.2g %% (90 %%: "
-                     "%.2g to %.2g %%), an estimate from %zu samples",
-                     show_percent(lane->unseen.chance), show_percent(lane->unseen.low),
-                     show_percent(lane->unseen.high), lane->unseen.count);
     add_absorbed(&notes, lane);
     return notes;
 }

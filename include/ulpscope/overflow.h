@@ -53,19 +53,6 @@ enum ulp_overflow_effect {
 /* "none", "poisons outputs", "makes results wrong", "absorbed", "unused". */
 ULP_API const char *ulp_overflow_effect_name(enum ulp_overflow_effect effect);
 
-/* An estimate of how likely an unseen sample is to exceed a limit: a generalised extreme-value
- * distribution, F(x) = exp(-(1 - shape (x - location) / scale)^(1 / shape)) (shape 0: Gumbel's),
- * fitted to the largest value of each sample by probability-weighted moments. It supposes that
- * unseen samples are like those seen and independent of each other. */
-#define ULP_EXTREME_SAMPLES_MIN 10
-struct ulp_extreme {
-    size_t count; /* of samples; 0: fewer than ULP_EXTREME_SAMPLES_MIN */
-    double location, scale, shape;
-    double chance; /* of a sample beyond the limit, 0 to 1; NaN: not known (all are equal) */
-    /* 2.5 % and 97.5 % of 1000 resamples of the fitted distribution: with 50 samples they hold the
-     * truth in about 90 % of cases (doc/overflow.md) */
-    double low, high;
-};
 /* An output of a node over all samples. */
 struct ulp_overflow_output {
     char *name;
@@ -84,12 +71,9 @@ struct ulp_overflow_output {
     double overflowed;
     /* of an overflow, else of the largest value */
     enum ulp_overflow_cause cause;
-    char *culprit;          /* the input, constant or value that cause names; NULL: it names none */
-    size_t sample, index;   /* where: the sample and the element */
-    size_t sample_count;    /* in which it was computed */
-    double *sample_largest; /* `largest` of each [count sample_count] [apart] */
-    struct ulp_extreme unseen; /* where the headroom is less than 4 bits */
-    size_t capacity;           /* private: of sample_largest */
+    char *culprit;        /* the input, constant or value that cause names; NULL: it names none */
+    size_t sample, index; /* where: the sample and the element */
+    size_t sample_count;  /* in which it was computed */
     bool masked;   /* values beyond the format that the arithmetic made finite are left out */
     bool vanishes; /* private: an element is zero in the arithmetic and not in the reference */
     bool finite;   /* private: an element is finite */
@@ -169,8 +153,7 @@ struct ulp_overflow_lane {
     size_t keep_count;               /* nodes to keep */
     size_t
         narrow_counts[5]; /* by the worst of its hidden values, narrow [by ulp_overflow_verdict] */
-    struct ulp_extreme unseen; /* that any output overflows in an unseen sample */
-    size_t remedy_count;       /* 0: none were tried */
+    size_t remedy_count;  /* 0: none were tried */
     struct ulp_overflow_remedy *remedies;
     double computed; /* share of nodes that had to be computed in the arithmetic, 0 to 1 */
 };
@@ -238,8 +221,8 @@ ULP_API enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *met
  * overflow. */
 ULP_API size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane);
 /* Try remedies for lane `lane` (of the forecast) on one sample: FP32 or BF16 for the nodes to keep;
- * finite masks (edits of the graph are tried by ulp_fix_run). The program is the meter's. A run with
- * a lane for each; options and observer (may be NULL) as of ulp_program_run. */
+ * finite masks (edits of the graph are tried by ulp_fix_run). The program is the meter's. A run
+ * with a lane for each; options and observer (may be NULL) as of ulp_program_run. */
 ULP_API enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
                                               const struct ulp_program *program, size_t lane,
                                               const struct ulp_tensor_set *inputs,

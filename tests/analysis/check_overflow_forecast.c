@@ -350,8 +350,6 @@ TEST(scanned_samples_count)
     ck_assert_uint_eq(output->sample, 7);
     ck_assert_int_eq(output->verdict, ULP_OVERFLOW_HAPPENS);
     ck_assert_uint_eq(output->sample_count, 8);
-    for (size_t s = 0; s < 8; s++)
-        ck_assert(output->sample_largest[s] == x[s] * x[s]);
     ulp_overflow_free(&got);
     meter_close(&m);
 }

@@ -37,8 +37,6 @@ check_environment_SOURCES = \
 	%D%/environment/host.h \
 	%D%/environment/subject.c \
 	%D%/environment/subject.h
-test_programs += check_extreme
-check_extreme_SOURCES = %D%/check_extreme.c
 test_programs += check_overflow_forecast
 check_overflow_forecast_SOURCES = %D%/check_overflow_forecast.c
 test_programs += check_hint

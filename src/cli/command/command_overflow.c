@@ -248,7 +248,7 @@ const struct command command_overflow = {
         "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
         "      three formats from one walk, all figures in report/overflow.json\n"
         "  ulpscope overflow model.onnx --samples-from calibration/ --format fp16\n"
-        "      many samples, and the chance that an unseen one overflows\n"
+        "      many samples, one after another\n"
         "  ulpscope overflow model.onnx -i in.npz --format fp16 --keep '/norm/Pow=fp32'\n"
         "      what is left when a node is kept in FP32\n"
         "  ulpscope overflow model.onnx -i in.npz --format fp16,constants=ieee --fail-on 1bit\n"
