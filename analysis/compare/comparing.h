@@ -341,13 +341,6 @@ enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_p
                                    const struct ulp_tensor_set *given, const char *name,
                                    const struct ulp_tensor *recorded, double *distance,
                                    struct ulp_error *error);
-/* cause/cause_constant.c: whether a quantised constant among the suspects, with its signs lost, its
- * codes read in another type or as another bias, explains the tensor; else cause->text stays NULL.
- */
-enum ulp_status ulp_explain_constant(struct ulp_comparing *comparing, size_t file, size_t tensor,
-                                     const struct ulp_suspects *suspects, struct ulp_cause *cause,
-                                     struct ulp_error *error);
-
 /* cause/guess.c: may the best of so many that were tried leave this part of the tensor's error by
  * chance? */
 bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t tried, double left);

@@ -67,7 +67,7 @@ def cases():
     angles = np.outer(np.arange(12), 10.0 ** -np.arange(8)).astype("f4")
     out, place = {"out": drawn(16, 4)}, np.maximum(np.arange(12) - 4, 0)[None]
     windowed = [node("MatMul", "x k0", "s"), node("Add", "s mask", "m", "masked"), node("Softmax", "m", "p", axis=-1), node("MatMul", "p v0", "y")]
-    placed = [node("Gather", "table place", "p"), node("Add", "x p", "s"), node("MatMul", "s out", "y")]
+    placed = [node("Gather", "table place", "p", "positions"), node("Add", "x p", "s"), node("MatMul", "s out", "y")]
     flatten = [*image()[:1], node("Flatten", "s", "f", "flat"), node("MatMul", "f w", "y")]
     last = [*image()[:1], node("Transpose", "s", "t", perm=[0, 2, 3, 1]), node("Flatten", "t", "f", "flat"), node("MatMul", "f w", "y")]
     up = {**convs, "scales": np.float32([1, 1, 1.4, 1.4]), "sizes": np.array([1, 6, 19, 19])}
@@ -82,21 +82,36 @@ def cases():
     yield "window", windowed, {**scores, **mask(4)}, tokens, None, mask(5), {}, "masked", "one wider"
     yield ("pairs", [node("Mul", "x cos", "r", "rope"), node("MatMul", "r out", "y")], {**out, "cos": np.cos(np.concatenate([angles, angles], -1))}, tokens, None,
            {"cos": np.cos(np.repeat(angles, 2, -1))}, {}, "rope", "in the order of pairs")
-    yield "positions", placed, {**out, "table": drawn(16, 16, scale=4)}, {**tokens, "place": place}, None, {}, {"place": np.arange(12)[None]}, "place", "counted from 0"
+    yield "positions", placed, {**out, "table": drawn(16, 16, scale=4)}, {**tokens, "place": place}, None, {}, {"place": np.arange(12)[None]}, "positions", "counted from 0"
     yield ("scale", [node("MatMul", "x k0", "s", "product"), node("Softmax", "s", "p", axis=-1), node("MatMul", "p v0", "y")], scores, tokens,
            [node("MatMul", "x k0", "t"), node("Mul", "t quarter", "s"), node("Softmax", "s", "p", axis=-1), node("MatMul", "p v0", "y")], {"quarter": np.float32(0.25)}, {},
            "product", "scaled by 1 / sqrt(k)")
     halves = [*image()[:2], node("Split", "a", "l r", axis=1), node("Conv", "r mid.w", "m", **CONV), node("Add", "r m", "t", "shortcut"), node("Concat", "t l", "b", axis=1), image()[-1]]
     wrong = [*halves[:4], node("Add", "l m", "t", "shortcut"), *halves[5:]]
-    gelu = [*image()[:2], node("Div", "a root", "z"), node("Erf", "z", "e", "erf"), node("Add", "e one", "f"), node("Mul", "a f", "g"), node("Mul", "g half", "b"), image()[-1]]
+    gelu = [*image()[:2], node("Div", "a root", "z"), node("Erf", "z", "e", "erf"), node("Add", "e one", "f"), node("Mul", "a f", "g"), node("Mul", "g half", "b", "gelu"), image()[-1]]
     tanh = [*image()[:2], node("Mul", "a a", "q"), node("Mul", "q cubic", "r"), node("Add", "r one", "t"), node("Mul", "a t", "u"), node("Mul", "u linear", "z"),
             node("Tanh", "z", "e"), *gelu[4:]]
     numbers = {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5), "cubic": np.float32(0.044715), "linear": np.float32((2 / np.pi) ** 0.5)}
-    yield "gelu", gelu, {**convs, **numbers}, picture, tanh, {}, {}, "erf", "by the approximation of Gelu by tanh"
+    yield "gelu", gelu, {**convs, **numbers}, picture, tanh, {}, {}, "gelu", "by tanh"
     yield "another half", halves, {**convs, "mid.w": drawn(3, 3, 3, 3)}, picture, wrong, {}, {}, "shortcut", "with 'l' in place of its input 'r'"
     clip, bounds = image(node("Clip", "s low high", "b", "clip")), {**convs, "low": np.float32(-1), "high": np.float32(1.5)}
     yield "clip", clip, bounds, picture, image(node("Relu", "s", "b")), {}, {}, "clip", "as Relu"
     yield "pool of another kind", image(node("MaxPool", "a", "b", "pool", **pool)), convs, picture, image(node("AveragePool", "a", "b", "pool", **pool)), {}, {}, "pool", "as AveragePool"
+    # classes: what nobody listed by its operator
+    hard = image(node("HardSwish", "s", "b", "hard"))
+    yield ("silu", hard, convs, picture, image(node("Sigmoid", "s", "e"), node("Mul", "s e", "b")), {}, {}, "hard", "as SiLU")
+    yield "gelu by erf", [*tanh[:-2], node("Mul", "g half", "b", "gelu"), tanh[-1]], {**convs, **numbers}, picture, gelu, {}, {}, "gelu", "by erf"
+    spread, near = (image(node("Conv", "a mid.w", "b", "wide", kernel_shape=[3, 3], pads=[p] * 4, dilations=[p] * 2)) for p in (2, 1))
+    yield "dilations", spread, {**convs, "mid.w": drawn(6, 6, 3, 3)}, picture, near, {}, {}, "wide", "without dilations"
+    yield "a place further", near, {**convs, "mid.w": drawn(6, 6, 3, 3)}, picture, image(node("Conv", "a mid.w", "b", kernel_shape=[3, 3], pads=[0, 0, 2, 2])), {}, {}, "wide", "windows moved"
+    scored = windowed[:1] + [node("Softmax", "s", "p", "attend", axis=-1)] + windowed[3:]
+    yield "causal", scored, scores, tokens, windowed, mask(12), {}, "attend", "a causal mask"
+    yield "twice", [placed[0], node("Add", "x p", "s", "sum"), placed[2]], {**out, "table": drawn(16, 16, scale=4)}, {**tokens, "place": place}, [*placed[:2], node("Add", "s p", "s2"), node("MatMul", "s2 out", "y")], {}, {}, "sum", "twice"
+    square = [node("MatMul", "x k0", "s"), node("Softmax", "s", "p", axis=-1), node("MatMul", "p v0", "y", "gathers")]
+    yield "turned", square, scores, tokens, [*square[:2], node("Transpose", "p", "q", perm=[0, 2, 1]), node("MatMul", "q v0", "y")], {}, {}, "gathers", "turned"
+    yield "the next", placed, {**out, "table": drawn(16, 16, scale=4)}, {**tokens, "place": place}, None, {}, {"place": place + 1}, "positions", "1 more"
+    apart = [node("MatMul", "x k0", "s"), node("Sub", "s one", "d", "less"), node("Tanh", "d", "t"), node("MatMul", "t v0", "y")]
+    yield "operands", apart, {**scores, "one": np.float32(0.7)}, tokens, [apart[0], node("Sub", "one s", "d"), *apart[2:]], {}, {}, "less", "exchanged"
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
     # all of one operator, before each of which a reading puts several nodes
     yield "a chain", [node("Erf", f"c{i}" if i else "x", f"c{i + 1}" if i < 399 else "y", f"e{i}") for i in range(400)], {}, {"x": drawn(1, 64)}, [node("Neg", "x", "y")], {}, {}, None, None

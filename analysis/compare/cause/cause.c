@@ -20,47 +20,32 @@ const char *ulp_cause_name(enum ulp_cause_kind kind)
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
-/* What operators have that two frameworks may take differently. */
-static const char *find_hint(const char *op)
-{
-    static const struct {
-        const char *op, *hint;
-    } hints[] = {
-#define HINT(op, words) {op, words},
-#include "analysis/compare/cause/reading.def"
-    };
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (strcmp(op, hints[i].op) == 0)
-            return hints[i].hint;
-    return "its attributes, constants and weights";
-}
-
 /* ---- inputs that were not recorded ---- */
 
 static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_t tensor,
-                             const struct ulp_suspects *suspects, struct ulp_cause *cause,
-                             struct ulp_error *error)
+                             const struct ulp_suspects *suspects, bool *sure,
+                             struct ulp_cause *cause, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
+    *sure = false;
     for (size_t i = 0; i < suspects->input_count && status == ULP_OK && !cause->text; i++) {
         const struct ulp_tensor *given =
             ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
         struct ulp_text words = {0}, text = {0};
-        bool sure = false;
         if (!given || !ulp_picture_of(given).image)
             continue;
-        status =
-            ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, &sure, error);
+        status = ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, sure, error);
         if (status != ULP_OK || !words.length) {
             ulp_text_free(&words);
             continue;
         }
         ulp_text_show(&text,
-                      sure ? "the input '%s' was prepared otherwise: %s. With an input like that "
-                             "everything that was recorded is explained."
-                           : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
-                             "an input like that the outputs are near, though not all explained; "
-                             "record the input to be sure.",
+                      *sure
+                          ? "the input '%s' was prepared otherwise: %s. With an input like that "
+                            "everything that was recorded is explained."
+                          : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
+                            "an input like that the outputs are near, though not all explained; "
+                            "record the input to be sure.",
                       suspects->inputs[i], words.data);
         text.failed |= words.failed;
         ulp_text_free(&words);
@@ -117,17 +102,19 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                           suspects->count, suspects->nodes[suspects->count / 2]);
         else
             ulp_text_show(&text,
-                          "it comes from the input at once (or of its node, %s, %s differ). ",
-                          target->node, find_hint(target->op));
+                          "it comes from the input at once (or of its node, %s, attributes or "
+                          "constants differ). ",
+                          target->node);
         ulp_text_show(&text, "Record the input%s '%s'%s, too, to learn how %s prepared.",
                       suspects->input_count > 1 ? "s" : "", input,
                       suspects->input_count > 1 ? " and others" : "",
                       suspects->input_count > 1 ? "they were" : "it was");
     } else if (suspects->count == 1) {
-        ulp_text_show(&text,
-                      "node %s (%s) computes something else than the graph says: what it reads is "
-                      "explained, what it gives is not. Look at %s.",
-                      target->node, target->op, find_hint(target->op));
+        ulp_text_show(
+            &text,
+            "node %s (%s) computes something else than the graph says: what it reads is "
+            "explained, what it gives is not. Look at its attributes, constants and weights.",
+            target->node, target->op);
     } else {
         ulp_text_show(&text,
                       "one or several of %zu nodes compute something else than the graph says, or "
@@ -154,16 +141,20 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
     const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     const double off = target->values[file].truth.rms / target->range.ref_rms;
     struct ulp_suspects suspects;
+    struct ulp_cause likely = {0}; /* inputs with which not all is explained */
+    bool sure = false;
     ULP_TRY(ulp_suspects_find(comparing, file, tensor, &suspects, error));
     ULP_TRY(ulp_explain_order(comparing, file, cause, error));
     if (!cause->text)
         ULP_TRY(ulp_explain_format(comparing, file, tensor, true, cause, error));
-    if (!cause->text)
-        ULP_TRY(ulp_explain_constant(comparing, file, tensor, &suspects, cause, error));
     if (!cause->text && !(off < PREPROCESSING_MIN))
-        ULP_TRY(guess(comparing, file, tensor, &suspects, cause, error));
+        ULP_TRY(guess(comparing, file, tensor, &suspects, &sure, &likely, error));
+    if (sure)
+        *cause = likely;
     if (!cause->text)
         ULP_TRY(ulp_explain_reading(comparing, file, tensor, &suspects, cause, error));
+    if (!cause->text && likely.text)
+        *cause = likely;
     if (!cause->text)
         ULP_TRY(ulp_explain_format(comparing, file, tensor, false, cause, error));
     if (!cause->text)
@@ -199,10 +190,11 @@ static enum ulp_status explain_choice(struct ulp_comparing *comparing, size_t fi
                                       struct ulp_cause *cause, struct ulp_error *error)
 {
     struct ulp_suspects suspects;
+    bool sure;
     if (!comparing->work[tensor].chosen || !comparing->out->tensors[tensor].values[file].reshaped)
         return ULP_OK;
     ULP_TRY(ulp_suspects_find(comparing, file, tensor, &suspects, error));
-    return guess(comparing, file, tensor, &suspects, cause, error);
+    return guess(comparing, file, tensor, &suspects, &sure, cause, error);
 }
 
 /* ---- nothing to explain ---- */

@@ -1,7 +1,6 @@
 /* Cause "node", where what a runtime makes of an operator is known: each reading of reading.def is
- * given to all nodes that it is of, to those at like places, as in all layers, then to each, and
- * the model so read is run and judged as the model itself would be. Integers that were counted
- * otherwise are tried with them. */
+ * given to all nodes of an operator, to those at like places, as in all layers, then to each, and
+ * the model so read is run and judged as the model itself would be. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,20 @@
 #include "base/text/text.h"
 #include "tensor/tensor.h"
 
-/* Runs: as many as such a cost of all allows, estimated as a step's is, within these. */
-#define COST_MAX 2e10
+/* Runs: as many as such a cost of all allows, estimated as a step's is, within these: a minute of a
+ * core. */
+#define COST_MAX 3e11
 /* ... and of making a node ready and running it, however little it computes: 3,000 small ones take
  * 60 ms. */
-#define NODE_COST 2e4
+#define NODE_COST 1.2e5
 #define TRIED_MIN 48
-#define TRIED_MAX 600
+#define TRIED_MAX 4000
+/* Of several that leave about as little, so many times at most, the plainest is told: the one that
+ * was tried first. */
+#define ALIKE 1.5
+#define BEST_MAX 4
+/* A bias is fitted to so many elements of each channel at least. */
+#define EACH_MIN 4
 
 struct reading {
     const char *ops, *change, *words;
@@ -30,34 +36,36 @@ static const struct reading readings[] = {
 };
 #define READINGS (sizeof readings / sizeof *readings)
 
-/* What integers of an input may have been instead. */
-enum counted { COUNTED_ON, COUNTED_ONES, COUNTED_ZEROS, COUNTED_TURNED, COUNTED };
-static const char *const counted_words[COUNTED] = {"counted from 0 along its last axis", "all 1",
-                                                   "all 0", "in reverse along its last axis"};
-
-/* One trial: a reading of all its nodes, or of one; or an input counted otherwise. */
+/* One trial: a reading of all its nodes, or of one. */
 struct trial {
-    const struct reading *reading; /* NULL: of an input */
+    const struct reading *reading; /* NULL: an input of a node is another value, or nothing */
     size_t only;                   /* a node; SIZE_MAX: several */
+    const char *op;                /* of those the ones of this operator */
     unsigned long long place;      /* those of them that have this place; 0: all */
-    const char *input;
-    enum counted counted;
-    size_t wired;          /* of a node alone: which of its inputs is another value */
-    int value;             /* which; reading NULL and only a node */
-    size_t changed, first; /* nodes, and the first of them */
+    size_t wired;                  /* of a node alone: which of its inputs is another value */
+    int value;                     /* which; reading NULL and only a node */
+    size_t changed, first;         /* nodes, and the first of them */
+    size_t order;                  /* in which it was tried */
     double distance;
 };
 
 struct trying {
     struct ulp_comparing *comparing;
-    size_t file, tensor, tried, tried_max;
-    const bool *suspects;             /* by node */
-    bool *read;                       /* those that the last model reads otherwise */
+    size_t file, tensor, runs, runs_max;
+    size_t tried;         /* of the runs, those that gave something else than the model as it is, */
+    double unchanged;     /* which is so far from what was recorded */
+    const bool *suspects; /* by node */
+    bool *read;           /* those that the last model reads otherwise */
     const unsigned long long *places; /* by node */
-    const bool *leads;                /* by node: the first suspect at its place */
+    /* by node: how many suspects have its operator, or place, where it is the first of them; else
+     * 0 */
+    const size_t *kinds, *leads;
     const struct ulp_suspects *all;
     struct ulp_arithmetic arithmetic;
-    struct trial best;
+    const double *ahead; /* see reread.h */
+    size_t ahead_count;
+    struct trial best[BEST_MAX]; /* the nearest first */
+    size_t best_count;
 };
 
 static const struct ulp_graph *graph_of(const struct trying *trying)
@@ -105,17 +113,23 @@ static int by_place(const void *a, const void *b)
     return one->node < other->node ? -1 : one->node > other->node;
 }
 
-static enum ulp_status find_leads(const struct trying *trying, bool *leads, struct ulp_error *error)
+static enum ulp_status find_leads(const struct trying *trying, bool of_places, size_t *leads,
+                                  struct ulp_error *error)
 {
     struct place *sorted;
-    size_t count = 0;
+    size_t count = 0, first = 0;
     ULP_TAKE(sorted, trying->comparing->arena, graph_of(trying)->node_count + 1, error);
-    for (size_t n = 0; n < graph_of(trying)->node_count; n++)
+    for (size_t n = 0; n < graph_of(trying)->node_count; n++) {
+        const char *op = graph_of(trying)->nodes[n].op_type;
         if (trying->suspects[n])
-            sorted[count++] = (struct place){trying->places[n], n};
+            sorted[count++] =
+                (struct place){of_places ? trying->places[n] : ulp_hash(op, strlen(op)), n};
+    }
     qsort(sorted, count, sizeof *sorted, by_place);
-    for (size_t i = 0; i < count; i++)
-        leads[sorted[i].node] = !i || sorted[i - 1].place != sorted[i].place;
+    for (size_t i = 0; i < count; i++) {
+        first = i && sorted[i - 1].place == sorted[i].place ? first : i;
+        leads[sorted[first].node]++;
+    }
     return ULP_OK;
 }
 
@@ -134,63 +148,13 @@ static enum ulp_status find_suspects(const struct trying *trying, bool *suspects
     return ULP_OK;
 }
 
-static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
-{
-    const size_t nodes = graph_of(trying)->node_count + 1;
-    struct ulp_arena *arena = trying->comparing->arena;
-    unsigned long long *places;
-    bool *suspects, *leads;
-    ULP_TAKE(places, arena, nodes, error);
-    ULP_TAKE(suspects, arena, nodes, error);
-    ULP_TAKE(leads, arena, nodes, error);
-    ULP_TAKE(trying->read, arena, nodes, error);
-    trying->places = places;
-    trying->suspects = suspects;
-    trying->leads = leads;
-    ULP_TRY(find_suspects(trying, suspects, error));
-    ULP_TRY(find_places(graph_of(trying), arena, places, error));
-    ULP_TRY(find_leads(trying, leads, error));
-    const double runs =
-        COST_MAX / (trying->comparing->program->main->cost + NODE_COST * (double)nodes);
-    trying->tried_max = runs < TRIED_MIN ? TRIED_MIN : runs > TRIED_MAX ? TRIED_MAX : (size_t)runs;
-    return ULP_OK;
-}
-
 static bool is_read(const struct trying *trying, const struct trial *trial, size_t n)
 {
     return trying->suspects[n] && (trial->only == SIZE_MAX || trial->only == n) &&
+           (!trial->op || strcmp(trial->op, graph_of(trying)->nodes[n].op_type) == 0) &&
            (!trial->place || trial->place == trying->places[n]) &&
-           ulp_is_word(graph_of(trying)->nodes[n].op_type, trial->reading->ops);
-}
-
-static enum ulp_status count_input(const struct trial *trial, const struct ulp_tensor *given,
-                                   struct ulp_tensor *out, struct ulp_error *error)
-{
-    const size_t last = given->rank ? (size_t)given->dims[given->rank - 1] : 1;
-    ULP_TRY(
-        ulp_tensor_create(out, given->type, given->element, 0, given->rank, given->dims, error));
-    for (size_t i = 0; i < out->count; i++)
-        ulp_tensor_set_int(out, i,
-                           trial->counted == COUNTED_ON     ? (int64_t)(i % last)
-                           : trial->counted == COUNTED_ONES ? 1
-                           : trial->counted == COUNTED_ZEROS
-                               ? 0
-                               : ulp_tensor_get_int(given, i - i % last + (last - 1 - i % last)));
-    return ULP_OK;
-}
-
-static enum ulp_status take_inputs(const struct trying *trying, const struct trial *trial,
-                                   struct ulp_tensor_set *out, struct ulp_error *error)
-{
-    const struct ulp_tensor_set *inputs = trying->comparing->inputs;
-    for (size_t i = 0; i < inputs->count; i++) {
-        ULP_SCOPED(ulp_tensor_free)
-        struct ulp_tensor one = ulp_tensor_view(&inputs->items[i].tensor);
-        if (trial->input && strcmp(trial->input, inputs->items[i].name) == 0)
-            ULP_TRY(count_input(trial, &inputs->items[i].tensor, &one, error));
-        ULP_TRY(ulp_tensor_set_add(out, inputs->items[i].name, &one, error));
-    }
-    return ULP_OK;
+           (*trial->reading->ops == '*' ||
+            ulp_is_word(graph_of(trying)->nodes[n].op_type, trial->reading->ops));
 }
 
 static enum ulp_status reread(const struct trying *trying, struct trial *trial,
@@ -201,9 +165,12 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
     for (size_t n = 0; n < graph->node_count && trial->reading; n++)
         most += is_read(trying, trial, n);
     ULP_TRY(ulp_reread_open(trying->comparing->program, most, out, error));
+    out->target = trying->comparing->out->tensors[trying->tensor].node;
+    out->ahead = trying->ahead;
+    out->ahead_count = trying->ahead_count;
     trial->changed = 0;
     memset(trying->read, 0, graph->node_count * sizeof *trying->read);
-    if (!trial->reading && !trial->input) {
+    if (!trial->reading && trial->only != SIZE_MAX) {
         trial->changed = 1;
         trial->first = trial->only;
         trying->read[trial->only] = true;
@@ -231,21 +198,17 @@ static bool is_ours(enum ulp_status status)
 static enum ulp_status measure(struct trying *trying, struct trial *trial, struct ulp_error *error)
 {
     struct ulp_program *program = NULL;
-    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-    const struct ulp_program_options options = {.inputs = &inputs};
     struct ulp_comparing *comparing = trying->comparing;
+    const struct ulp_program_options options = {.inputs = comparing->inputs};
     struct ulp_reread read = {0};
     trial->distance = INFINITY;
     enum ulp_status status = reread(trying, trial, &read, error);
-    if (status == ULP_OK && (trial->changed || trial->input)) {
-        trying->tried++;
-        status = take_inputs(trying, trial, &inputs, error);
+    if (status == ULP_OK && (trial->changed || !trial->reading)) {
+        trying->runs++;
+        status = ulp_program_create(&read.model, &trying->arithmetic, 1, &options, &program, error);
         if (status == ULP_OK)
             status =
-                ulp_program_create(&read.model, &trying->arithmetic, 1, &options, &program, error);
-        if (status == ULP_OK)
-            status =
-                ulp_guess_distance(comparing, program, &inputs, NULL,
+                ulp_guess_distance(comparing, program, comparing->inputs, NULL,
                                    comparing->out->tensors[trying->tensor].name,
                                    ulp_recorded(&comparing->work[trying->tensor], trying->file),
                                    &trial->distance, error);
@@ -257,9 +220,76 @@ static enum ulp_status measure(struct trying *trying, struct trial *trial, struc
     return status;
 }
 
+/* By channel, of which there must be many elements each, or any error would be one of the bias. */
+static enum ulp_status find_ahead(struct trying *trying, struct ulp_error *error)
+{
+    const struct ulp_compared_tensor *target = &trying->comparing->out->tensors[trying->tensor];
+    const struct ulp_compared_work *work = &trying->comparing->work[trying->tensor];
+    const struct ulp_tensor *recorded = ulp_recorded(work, trying->file);
+    const int axis = strncmp(target->op, "Conv", 4) == 0 ? 1 : target->rank - 1;
+    double *ahead;
+    size_t after = 1;
+    if (axis < 0 || axis >= target->rank || !work->reference || recorded->count != work->count)
+        return ULP_OK;
+    const size_t channels = (size_t)target->dims[axis];
+    for (int d = axis + 1; d < target->rank; d++)
+        after *= (size_t)target->dims[d];
+    ULP_TAKE(ahead, trying->comparing->arena, channels + 1, error);
+    for (size_t i = 0; i < work->count; i++)
+        ahead[i / after % channels] += (ulp_tensor_get(recorded, i) - work->reference[i]) *
+                                       (double)channels / (double)work->count;
+    trying->ahead = ahead;
+    trying->ahead_count = work->count < EACH_MIN * channels ? 0 : channels;
+    return ULP_OK;
+}
+
+static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
+{
+    const size_t nodes = graph_of(trying)->node_count + 1;
+    struct ulp_arena *arena = trying->comparing->arena;
+    unsigned long long *places;
+    size_t *kinds, *leads;
+    bool *suspects;
+    struct trial none = {.only = SIZE_MAX};
+    ULP_TAKE(places, arena, nodes, error);
+    ULP_TAKE(suspects, arena, nodes, error);
+    ULP_TAKE(kinds, arena, nodes, error);
+    ULP_TAKE(leads, arena, nodes, error);
+    ULP_TAKE(trying->read, arena, nodes, error);
+    trying->places = places;
+    trying->suspects = suspects;
+    trying->kinds = kinds;
+    trying->leads = leads;
+    ULP_TRY(find_suspects(trying, suspects, error));
+    ULP_TRY(find_places(graph_of(trying), arena, places, error));
+    ULP_TRY(find_leads(trying, false, kinds, error));
+    ULP_TRY(find_leads(trying, true, leads, error));
+    const double runs =
+        COST_MAX / (trying->comparing->program->main->cost + NODE_COST * (double)nodes);
+    trying->runs_max = runs < TRIED_MIN ? TRIED_MIN : runs > TRIED_MAX ? TRIED_MAX : (size_t)runs;
+    trying->comparing->part_count += trying->runs_max;
+    ULP_TRY(find_ahead(trying, error));
+    ULP_TRY(measure(trying, &none, error));
+    trying->unchanged = none.distance;
+    return ULP_OK;
+}
+
 static bool is_left(const struct trying *trying)
 {
-    return trying->tried < trying->tried_max;
+    return trying->runs < trying->runs_max;
+}
+
+static void keep(struct trying *trying, const struct trial *trial)
+{
+    size_t at = trying->best_count;
+    while (at && trial->distance < trying->best[at - 1].distance)
+        at--;
+    if (at == BEST_MAX)
+        return;
+    trying->best_count += trying->best_count < BEST_MAX;
+    memmove(&trying->best[at + 1], &trying->best[at],
+            (trying->best_count - 1 - at) * sizeof *trial);
+    trying->best[at] = *trial;
 }
 
 static enum ulp_status try_one(struct trying *trying, struct trial trial, struct ulp_error *error)
@@ -267,38 +297,33 @@ static enum ulp_status try_one(struct trying *trying, struct trial trial, struct
     if (!is_left(trying))
         return ULP_OK;
     ULP_TRY(measure(trying, &trial, error));
-    if (trial.distance < trying->best.distance)
-        trying->best = trial;
-    return ULP_OK;
-}
-
-static enum ulp_status try_inputs(struct trying *trying, struct ulp_error *error)
-{
-    for (size_t i = 0; i < trying->all->input_count; i++) {
-        const char *name = trying->all->inputs[i];
-        const struct ulp_tensor *given = ulp_tensor_set_find(trying->comparing->inputs, name);
-        const bool integers = given && ulp_is_word(ulp_type_name(given->type), "INT64 INT32");
-        for (int c = 0; c < COUNTED && integers && given->count > 1; c++)
-            ULP_TRY(
-                try_one(trying, (struct trial){.input = name, .counted = (enum counted)c}, error));
-    }
+    if (!(trial.distance < INFINITY) || trial.distance == trying->unchanged)
+        return ULP_OK;
+    trial.order = trying->tried++;
+    keep(trying, &trial);
     return ULP_OK;
 }
 
 enum extent { ALL, PLACES, NODES, EXTENTS };
 
+/* Does it stand for others of that extent, or for itself, that no wider extent was tried with? */
+static bool stands(const struct trying *trying, enum extent extent, size_t n)
+{
+    return extent == ALL      ? trying->kinds[n] > 0
+           : extent == PLACES ? trying->leads[n] > 1
+                              : trying->kinds[n] != 1;
+}
+
 static enum ulp_status try_reading(struct trying *trying, const struct reading *reading,
                                    enum extent extent, struct ulp_error *error)
 {
-    bool once = false;
-    for (size_t n = 0; n < graph_of(trying)->node_count && !once && is_left(trying); n++) {
-        struct trial trial = {.reading = reading, .only = SIZE_MAX};
-        if (!is_read(trying, &trial, n) || (extent == PLACES && !trying->leads[n]))
-            continue;
-        trial.only = extent == NODES ? n : SIZE_MAX;
-        trial.place = extent == PLACES ? trying->places[n] : 0;
-        once = extent == ALL;
-        ULP_TRY(try_one(trying, trial, error));
+    for (size_t n = 0; n < graph_of(trying)->node_count && is_left(trying); n++) {
+        struct trial trial = {.reading = reading,
+                              .only = extent == NODES ? n : SIZE_MAX,
+                              .op = graph_of(trying)->nodes[n].op_type,
+                              .place = extent == PLACES ? trying->places[n] : 0};
+        if (is_read(trying, &trial, n) && stands(trying, extent, n))
+            ULP_TRY(try_one(trying, trial, error));
     }
     return ULP_OK;
 }
@@ -349,18 +374,16 @@ static enum ulp_status try_wires(struct trying *trying, struct ulp_error *error)
 }
 
 /* Is everything that was recorded explained by the model read so? */
-static enum ulp_status verify(struct trying *trying, bool *sure, struct ulp_error *error)
+static enum ulp_status verify(struct trying *trying, struct trial *trial, bool *sure,
+                              struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
     struct ulp_comparing changed = *trying->comparing;
     struct ulp_reread read = {0};
-    enum ulp_status status = reread(trying, &trying->best, &read, error);
+    enum ulp_status status = reread(trying, trial, &read, error);
     changed.model = &read.model;
     if (status == ULP_OK)
-        status = take_inputs(trying, &trying->best, &inputs, error);
-    if (status == ULP_OK)
-        status = ulp_compare_again(&changed, &inputs, trying->file,
+        status = ulp_compare_again(&changed, trying->comparing->inputs, trying->file,
                                    trying->comparing->options->arithmetics,
                                    trying->comparing->asked, &again, error);
     *sure = status == ULP_OK && again.files[0].explained;
@@ -368,63 +391,73 @@ static enum ulp_status verify(struct trying *trying, bool *sure, struct ulp_erro
     return is_ours(status) ? status : ULP_OK;
 }
 
-static void say_reading(const struct trying *trying, struct ulp_text *text)
+static void say_reading(const struct trying *trying, const struct trial *trial,
+                        struct ulp_text *text)
 {
-    const struct reading *reading = trying->best.reading;
+    const struct reading *reading = trial->reading;
     const struct ulp_graph *graph = graph_of(trying);
     if (!reading) {
-        const struct ulp_node *node = &graph->nodes[trying->best.only];
         ulp_text_show(text, "with '%s' in place of its input '%s'",
-                      graph->values[trying->best.value].name,
-                      graph->values[node->inputs[trying->best.wired]].name);
+                      graph->values[trial->value].name,
+                      graph->values[graph->nodes[trial->only].inputs[trial->wired]].name);
         return;
     }
     if (reading->words)
         ulp_text_add(text, "%s", reading->words);
-    else if (strncmp(reading->change, "@left", 5) == 0)
+    else if (strncmp(reading->change, "@left", 5) == 0 ||
+             strncmp(reading->change, "@skipped", 8) == 0)
         ulp_text_add(text, "by handing on its input %s, as if it were left out",
-                     reading->change + 6);
+                     strchr(reading->change, '=') + 1);
     else if (strncmp(reading->change, "@op=", 4) == 0)
         ulp_text_add(text, "as %s", reading->change + 4);
     else
         ulp_text_add(text, "with %s", reading->change);
 }
 
-static enum ulp_status tell_input(struct trying *trying, struct ulp_cause *cause,
-                                  struct ulp_error *error)
+static void say_trial(const struct trying *trying, const struct trial *trial, struct ulp_text *text)
 {
-    struct ulp_text text = {0};
-    ulp_text_show(&text,
-                  "the input '%s' was %s in place of what was given: with that everything that was "
-                  "recorded is explained.",
-                  trying->best.input, counted_words[trying->best.counted]);
-    return ulp_cause_set(trying->comparing, cause, ULP_CAUSE_PREPROCESSING, &text,
-                         trying->best.input, error);
+    const struct ulp_node *node = &graph_of(trying)->nodes[trial->first];
+    ulp_text_show(text, "node %s (%s)", node->name, node->op_type);
+    if (trial->changed > 1)
+        ulp_text_add(text, " and %zu more %s", trial->changed - 1,
+                     trial->place ? "at like places" : "of its kind");
+    ulp_text_add(text, " %s computed ", trial->changed > 1 ? "were" : "was");
+    say_reading(trying, trial, text);
 }
 
-static enum ulp_status tell(struct trying *trying, struct ulp_cause *cause, struct ulp_error *error)
+/* Those that leave as little as what is told, so that what was recorded does not tell them apart.
+ */
+static void say_others(const struct trying *trying, const struct trial *told, struct ulp_text *text)
+{
+    for (size_t b = 0; b < trying->best_count; b++) {
+        const struct trial *other = &trying->best[b];
+        if (other->order == told->order || other->distance > told->distance * ALIKE)
+            continue;
+        ulp_text_show(text, " It cannot be told from this: ");
+        say_trial(trying, other, text);
+        ulp_text_add(text, ".");
+    }
+}
+
+static enum ulp_status tell(const struct trying *trying, const struct trial *trial,
+                            struct ulp_cause *cause, struct ulp_error *error)
 {
     struct ulp_text text = {0}, todo = {0};
-    if (trying->best.input)
-        return tell_input(trying, cause, error);
-    const struct ulp_node *node = &graph_of(trying)->nodes[trying->best.first];
-    const bool attribute = trying->best.reading && *trying->best.reading->change != '@';
-    ulp_text_show(&text, "node %s (%s)", node->name, node->op_type);
-    if (trying->best.changed > 1)
-        ulp_text_add(&text, " and %zu more %s", trying->best.changed - 1,
-                     trying->best.place ? "at like places" : "of its kind");
-    ulp_text_add(&text, " %s computed ", trying->best.changed > 1 ? "were" : "was");
-    say_reading(trying, &text);
+    const struct ulp_node *node = &graph_of(trying)->nodes[trial->first];
+    const bool attribute =
+        trial->reading && *trial->reading->change != '@' && !trial->reading->words;
+    say_trial(trying, trial, &text);
     ulp_text_add(&text, ": with that everything that was recorded is explained.");
+    say_others(trying, trial, &text);
     ulp_text_show(&todo,
                   "where the recording is right, %s %s; where the graph is, mend it in the "
                   "runtime or write the node in other operators there",
                   attribute ? "give the node" : "change the graph at",
-                  attribute ? trying->best.reading->change : node->name);
+                  attribute ? trial->reading->change : node->name);
     ULP_TRY(ulp_cause_set(trying->comparing, cause, ULP_CAUSE_NODE, &text, NULL, error));
     cause->todo = todo.failed ? NULL : ulp_comparing_text(trying->comparing, todo.data);
     ulp_text_free(&todo);
-    ULP_TAKE(cause->nodes, trying->comparing->out->memory, trying->best.changed, error);
+    ULP_TAKE(cause->nodes, trying->comparing->out->memory, trial->changed, error);
     bool whole = cause->todo;
     for (size_t n = 0; n < graph_of(trying)->node_count; n++)
         if (trying->read[n]) {
@@ -435,20 +468,37 @@ static enum ulp_status tell(struct trying *trying, struct ulp_cause *cause, stru
     return ulp_taken(whole, error);
 }
 
-/* Is the best one so good that it can be told? */
+/* The plainest of the best; that one is no longer among them where it does not explain all. */
+static enum ulp_status tell_plainest(struct trying *trying, struct ulp_cause *cause,
+                                     struct ulp_error *error)
+{
+    struct trial *const best = trying->best;
+    size_t at = 0;
+    bool sure;
+    for (size_t b = 1; b < trying->best_count; b++)
+        if (best[b].distance <= best[0].distance * ALIKE && best[b].order < best[at].order)
+            at = b;
+    struct trial trial = best[at];
+    ULP_TRY(verify(trying, &trial, &sure, error));
+    if (sure)
+        return tell(trying, &trial, cause, error);
+    memmove(&best[at], &best[at + 1], (--trying->best_count - at) * sizeof *best);
+    return ULP_OK;
+}
+
+/* Is one so good that it can be told? */
 static enum ulp_status tell_best(struct trying *trying, struct ulp_cause *cause,
                                  struct ulp_error *error)
 {
     const struct ulp_compared_value *value =
         &trying->comparing->out->tensors[trying->tensor].values[trying->file];
-    const double whole = trying->comparing->work[trying->tensor].chosen ? value->matched
-                                                                        : value->truth.rms,
-                 left = trying->best.distance / whole;
-    bool sure;
-    if (ulp_is_chance(trying->comparing, trying->tensor, trying->tried, left))
-        return ULP_OK;
-    ULP_TRY(verify(trying, &sure, error));
-    return sure ? tell(trying, cause, error) : ULP_OK;
+    const double whole =
+        trying->comparing->work[trying->tensor].chosen ? value->matched : value->truth.rms;
+    while (trying->best_count && !cause->text &&
+           !ulp_is_chance(trying->comparing, trying->tensor, trying->tried,
+                          trying->best[0].distance / whole))
+        ULP_TRY(tell_plainest(trying, cause, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file, size_t tensor,
@@ -459,10 +509,8 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
                             .file = file,
                             .tensor = tensor,
                             .all = suspects,
-                            .arithmetic = comparing->options->arithmetics[0],
-                            .best.distance = INFINITY};
+                            .arithmetic = comparing->options->arithmetics[0]};
     ULP_TRY(prepare(&trying, error));
-    ULP_TRY(try_inputs(&trying, error));
     for (int extent = 0; extent <= EXTENTS && !cause->text; extent++) {
         ULP_TRY(extent < EXTENTS ? try_readings(&trying, (enum extent)extent, error)
                                  : try_wires(&trying, error));

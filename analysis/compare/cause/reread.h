@@ -11,6 +11,11 @@ struct ulp_reread {
     struct ulp_node *nodes;
     struct ulp_arena *arena;
     const struct ulp_program *program; /* of the model as it is, for shapes */
+    /* what was recorded of a node's result is ahead by in each channel, on average; count 0: that
+     * says nothing */
+    const char *target;
+    const double *ahead;
+    size_t ahead_count;
 };
 /* At most `most` nodes will be read otherwise. Free out->arena in any case. */
 enum ulp_status ulp_reread_open(const struct ulp_program *program, size_t most,
@@ -22,6 +27,21 @@ enum ulp_status ulp_reread_node(struct ulp_reread *reread, size_t n, const char 
 /* Node n reads that value as its input. */
 enum ulp_status ulp_reread_wire(struct ulp_reread *reread, size_t n, size_t input, int value,
                                 struct ulp_error *error);
+
+/* One word of a change, at a node. */
+struct ulp_reread_change {
+    struct ulp_reread *reread;
+    size_t n; /* the node */
+    const char *word;
+    size_t input;
+    char *text;   /* behind the input, or in its place; NULL: nothing */
+    bool changed; /* there was something to change */
+};
+typedef enum ulp_status ulp_reread_fn(struct ulp_reread_change *change, struct ulp_error *error);
+static inline struct ulp_node *ulp_reread_at(const struct ulp_reread_change *change)
+{
+    return &change->reread->nodes[change->n];
+}
 
 /* reread_part.c */
 struct ulp_value *ulp_reread_add_value(struct ulp_reread *reread, const char *like);
@@ -46,16 +66,17 @@ enum ulp_status ulp_reread_set_ints(struct ulp_reread *reread, struct ulp_node *
                                     struct ulp_error *error);
 enum ulp_status ulp_reread_set_int(struct ulp_reread *reread, struct ulp_node *node,
                                    const char *name, int64_t i, struct ulp_error *error);
-
-/* reread_pads.c: of an input, or of the result (-1); NULL: it is not known. */
+/* A list of integers as an input: those from `from` on, or, NULL, from count - 1 down to 0. */
+enum ulp_status ulp_reread_set_list(struct ulp_reread *reread, struct ulp_node *node, size_t input,
+                                    const int64_t *from, int64_t count, struct ulp_error *error);
+/* Of an input, or of the result (-1); NULL: it is not known. */
 const struct ulp_tensor *ulp_reread_shape(const struct ulp_reread *reread,
                                           const struct ulp_node *node, int input);
-/* Padding that follows from the shapes: of ceil_mode, whose places beyond the end count, or SAME.
- */
-enum ulp_status ulp_reread_pads(struct ulp_reread *reread, struct ulp_node *node,
-                                const char *change, bool *changed, struct ulp_error *error);
 
-/* reread_map.c: element i of a constant by the map of that name; NULL: there is none, or it changes
- * nothing that such a constant is read for. */
-typedef double (*ulp_reread_map)(const struct ulp_tensor *from, size_t i);
-ulp_reread_map ulp_reread_map_find(const char *name, const struct ulp_tensor *from);
+/* reread_pads.c: windows with other padding, or without dilations. */
+ulp_reread_fn ulp_reread_pads;
+/* reread_map.c: constants, element by element. */
+ulp_reread_fn ulp_reread_map;
+/* reread_before.c: nodes that are put before an input. */
+ulp_reread_fn ulp_reread_layout, ulp_reread_reverse, ulp_reread_exchange, ulp_reread_repeat,
+    ulp_reread_hide, ulp_reread_scale, ulp_reread_offset;

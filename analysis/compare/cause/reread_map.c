@@ -1,7 +1,9 @@
 /* Constants read otherwise, element by element. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/cause/reread.h"
+#include "base/error.h"
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
@@ -11,28 +13,6 @@
 static size_t last_of(const struct ulp_tensor *tensor)
 {
     return tensor->rank ? (size_t)tensor->dims[tensor->rank - 1] : 1;
-}
-
-static bool is_square(const struct ulp_tensor *tensor)
-{
-    return tensor->rank >= 2 && tensor->dims[0] == tensor->dims[1] && tensor->dims[0] > 1;
-}
-
-static double at_transposed(const struct ulp_tensor *tensor, size_t i)
-{
-    const size_t side = (size_t)tensor->dims[0], each = tensor->count / (side * side);
-    return ulp_tensor_get(tensor, (i / each % side * side + i / each / side) * each + i % each);
-}
-
-static bool has_kernel(const struct ulp_tensor *tensor)
-{
-    return tensor->rank > 2 && tensor->count > (size_t)(tensor->dims[0] * tensor->dims[1]);
-}
-
-static double at_mirrored(const struct ulp_tensor *tensor, size_t i)
-{
-    const size_t each = tensor->count / (size_t)(tensor->dims[0] * tensor->dims[1]);
-    return ulp_tensor_get(tensor, i / each * each + (each - 1 - i % each));
 }
 
 static size_t pair_of(const struct ulp_tensor *tensor, size_t i)
@@ -46,8 +26,9 @@ static size_t half_of(const struct ulp_tensor *tensor, size_t i)
 }
 
 /* Rows whose halves are the same, as cosines of angles that are written twice. */
-static bool is_halved(const struct ulp_tensor *tensor)
+static bool is_halved(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
 {
+    (void)change;
     const size_t half = last_of(tensor) / 2;
     bool is =
         tensor->rank >= 2 && half >= 2 && last_of(tensor) % 2 == 0 && tensor->count > 2 * half;
@@ -57,26 +38,32 @@ static bool is_halved(const struct ulp_tensor *tensor)
     return is;
 }
 
-static double at_paired(const struct ulp_tensor *tensor, size_t i)
+static double at_paired(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                        size_t i)
 {
+    (void)change;
     return ulp_tensor_get(tensor, pair_of(tensor, i));
 }
 
-static bool is_paired(const struct ulp_tensor *tensor)
+static bool is_paired(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
 {
+    (void)change;
     bool is = tensor->rank >= 2 && last_of(tensor) >= 4 && last_of(tensor) % 2 == 0;
     for (size_t i = 0; i < tensor->count && is; i += 2)
         is = ulp_tensor_get(tensor, i) == ulp_tensor_get(tensor, i + 1);
     return is;
 }
 
-static double at_halved(const struct ulp_tensor *tensor, size_t i)
+static double at_halved(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                        size_t i)
 {
+    (void)change;
     return ulp_tensor_get(tensor, half_of(tensor, i));
 }
 
-static bool is_mask(const struct ulp_tensor *tensor)
+static bool is_mask(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
 {
+    (void)change;
     bool is = tensor->rank >= 2 && last_of(tensor) > 2, seen = false, hidden = false;
     for (size_t i = 0; i < tensor->count && is; i++) {
         const double x = ulp_tensor_get(tensor, i);
@@ -88,61 +75,158 @@ static bool is_mask(const struct ulp_tensor *tensor)
     return is && seen && hidden;
 }
 
-static double at_wider(const struct ulp_tensor *tensor, size_t i)
+static double at_wider(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                       size_t i)
 {
+    (void)change;
     const bool last = i % last_of(tensor) + 1 == last_of(tensor);
     return ulp_math_max(ulp_tensor_get(tensor, i), ulp_tensor_get(tensor, last ? i : i + 1));
 }
 
-static double at_narrower(const struct ulp_tensor *tensor, size_t i)
+static double at_narrower(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                          size_t i)
 {
+    (void)change;
     return ulp_math_min(ulp_tensor_get(tensor, i),
                         ulp_tensor_get(tensor, i % last_of(tensor) ? i - 1 : i));
 }
 
-static bool has_other(const struct ulp_tensor *tensor)
+static bool has_other(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
 {
+    (void)change;
     bool has = false;
     for (size_t i = 1; i < tensor->count && !has; i++)
         has = ulp_tensor_get(tensor, i) != ulp_tensor_get(tensor, 0);
     return has;
 }
 
-static double at_first(const struct ulp_tensor *tensor, size_t i)
+static double at_first(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                       size_t i)
 {
+    (void)change;
     (void)i;
     return ulp_tensor_get(tensor, 0);
 }
 
-static bool has_value(const struct ulp_tensor *tensor)
+static bool is_counted(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
 {
-    return has_other(tensor) || (tensor->count && ulp_tensor_get(tensor, 0) != 0);
+    (void)change;
+    return !ulp_type_is_float(tensor->type) && tensor->type != ULP_TYPE_BOOL;
 }
 
-static double at_zero(const struct ulp_tensor *tensor, size_t i)
+static double at_next(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                      size_t i)
 {
+    (void)change;
+    return ulp_tensor_get(tensor, i) + 1;
+}
+
+static double at_previous(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                          size_t i)
+{
+    (void)change;
+    return ulp_tensor_get(tensor, i) - 1;
+}
+
+static bool has_value(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+{
+    return has_other(change, tensor) || (tensor->count && ulp_tensor_get(tensor, 0) != 0);
+}
+
+static double at_zero(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                      size_t i)
+{
+    (void)change;
     (void)tensor;
     (void)i;
     return 0;
 }
 
-static const struct {
-    const char *name;
-    bool (*fits)(const struct ulp_tensor *tensor);
-    ulp_reread_map at;
-} maps[] = {{"@transposed", is_square, at_transposed},
-            {"@mirrored", has_kernel, at_mirrored},
-            {"@paired", is_halved, at_paired},
-            {"@halved", is_paired, at_halved},
-            {"@wider", is_mask, at_wider},
-            {"@narrower", is_mask, at_narrower},
-            {"@first", has_other, at_first},
-            {"@zero", has_value, at_zero}};
-
-ulp_reread_map ulp_reread_map_find(const char *name, const struct ulp_tensor *from)
+static bool is_number(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
 {
-    for (size_t m = 0; m < sizeof maps / sizeof *maps; m++)
-        if (strcmp(maps[m].name, name) == 0 && maps[m].fits(from))
-            return maps[m].at;
-    return NULL;
+    return tensor->count == 1 && ulp_tensor_get(tensor, 0) != strtod(change->text, NULL);
+}
+
+static double at_value(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                       size_t i)
+{
+    return *change->text == 'n' ? (double)(i % last_of(tensor)) : strtod(change->text, NULL);
+}
+
+static bool is_computed(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+{
+    return tensor->count > 1 && ulp_is_word(ulp_type_name(tensor->type), "INT64 INT32") &&
+           !ulp_reread_constant(change->reread, ulp_reread_at(change), change->input);
+}
+
+/* Blocks along axis 1 in another order: as many as the order has digits, in a bias twice. */
+static size_t block_of(const struct ulp_reread_change *change)
+{
+    return (size_t)ulp_node_int(ulp_reread_at(change), "hidden_size", 0);
+}
+
+static bool has_gates(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+{
+    return tensor->rank > 1 && block_of(change) &&
+           (size_t)tensor->dims[1] % (strlen(change->text) * block_of(change)) == 0;
+}
+
+static double at_gates(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                       size_t i)
+{
+    const size_t each = tensor->rank > 2 ? (size_t)tensor->dims[2] : 1,
+                 row = i / each % (size_t)tensor->dims[1],
+                 gate = row / block_of(change) % strlen(change->text),
+                 other = (size_t)(change->text[gate] - '0');
+    return ulp_tensor_get(tensor, i + (other - gate) * block_of(change) * each);
+}
+
+static bool is_code(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+{
+    (void)change;
+    return tensor->type == ULP_TYPE_INT8 || tensor->type == ULP_TYPE_UINT8;
+}
+
+/* The same bits in the type of the other sign. */
+static double at_retyped(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
+                         size_t i)
+{
+    const double x = ulp_tensor_get(tensor, i);
+    (void)change;
+    return x + (x < 0 ? 256 : tensor->type == ULP_TYPE_UINT8 && x > 127 ? -256 : 0);
+}
+
+static const struct map {
+    const char *word;
+    bool (*fits)(const struct ulp_reread_change *change, const struct ulp_tensor *tensor);
+    double (*at)(const struct ulp_reread_change *change, const struct ulp_tensor *tensor, size_t i);
+} maps[] = {{"@next", is_counted, at_next},      {"@previous", is_counted, at_previous},
+            {"@paired", is_halved, at_paired},   {"@halved", is_paired, at_halved},
+            {"@wider", is_mask, at_wider},       {"@narrower", is_mask, at_narrower},
+            {"@first", has_other, at_first},     {"@zero", has_value, at_zero},
+            {"@value", is_number, at_value},     {"@gates", has_gates, at_gates},
+            {"@numbers", is_computed, at_value}, {"@retyped", is_code, at_retyped}};
+
+enum ulp_status ulp_reread_map(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    struct ulp_reread *reread = change->reread;
+    struct ulp_node *node = ulp_reread_at(change);
+    const struct ulp_tensor *from = ulp_reread_constant(reread, node, change->input);
+    const struct map *map = maps;
+    struct ulp_tensor like = {0}, to;
+    double *numbers;
+    while (strcmp(map->word, change->word) != 0)
+        map++;
+    if (map->fits == is_computed)
+        from = ulp_reread_shape(reread, node, (int)change->input);
+    if (!from || (!from->data && map->fits != is_computed) || !map->fits(change, from))
+        return ULP_OK;
+    like.type = map->at != at_retyped         ? from->type
+                : from->type == ULP_TYPE_INT8 ? ULP_TYPE_UINT8
+                                              : ULP_TYPE_INT8;
+    ULP_TRY(ulp_reread_make_constant(reread, &like, from->rank, from->dims, &to, &numbers, error));
+    for (size_t i = 0; i < to.count; i++)
+        numbers[i] = map->at(change, from, i);
+    change->changed = true;
+    return ulp_reread_fill_constant(reread, node, change->input, &to, numbers, error);
 }

@@ -109,3 +109,32 @@ enum ulp_status ulp_reread_set_int(struct ulp_reread *reread, struct ulp_node *n
     const struct ulp_attribute attribute = {.name = name, .kind = ULP_ATTRIBUTE_INT, .i = i};
     return ulp_reread_set_attribute(reread, node, &attribute, error);
 }
+
+enum ulp_status ulp_reread_set_list(struct ulp_reread *reread, struct ulp_node *node, size_t input,
+                                    const int64_t *from, int64_t count, struct ulp_error *error)
+{
+    const struct ulp_tensor like = {.type = ULP_TYPE_INT64};
+    struct ulp_tensor list;
+    double *numbers;
+    ULP_TRY(ulp_reread_make_constant(reread, &like, 1, &count, &list, &numbers, error));
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = (double)(from ? from[i] : count - 1 - i);
+    return ulp_reread_fill_constant(reread, node, input, &list, numbers, error);
+}
+
+const struct ulp_tensor *ulp_reread_shape(const struct ulp_reread *reread,
+                                          const struct ulp_node *node, int input)
+{
+    const int *values = input < 0 ? node->outputs : node->inputs;
+    const size_t at = input < 0 ? 0 : (size_t)input,
+                 count = input < 0 ? node->output_count : node->input_count;
+    const int value = at < count ? values[at] : -1,
+              slot = value < 0
+                         ? -1
+                         : ulp_program_find_slot(reread->program, reread->graph.values[value].name);
+    const struct ulp_tensor *shape = slot < 0 ? NULL : &reread->program->main->slots[slot].shape;
+    bool known = shape && shape->type != ULP_TYPE_UNDEFINED;
+    for (int d = 0; known && d < shape->rank; d++)
+        known = shape->dims[d] >= 0;
+    return known ? shape : NULL;
+}

@@ -1,0 +1,214 @@
+/* Nodes that are put before one that is read otherwise. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/compare/cause/reread.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+/* A node in front of an input of node n, which is node n + 1 then. */
+static enum ulp_status put_before(struct ulp_reread_change *change, const char *op,
+                                  struct ulp_error *error)
+{
+    struct ulp_reread *reread = change->reread;
+    const size_t n = change->n, input = change->input;
+    struct ulp_value *value = ulp_reread_add_value(reread, reread->nodes[n].name);
+    int *ends;
+    change->changed = true;
+    ULP_TRY(ulp_taken(value, error));
+    ULP_TAKE(ends, reread->arena, 2, error);
+    memmove(&reread->nodes[n + 1], &reread->nodes[n],
+            (reread->graph.node_count++ - n) * sizeof *reread->nodes);
+    for (size_t v = 0; v < reread->graph.value_count; v++)
+        reread->graph.values[v].producer += reread->graph.values[v].producer >= (int)n;
+    for (size_t i = n + 1; i < reread->graph.node_count; i++)
+        reread->nodes[i].index++;
+    ends[0] = reread->nodes[n + 1].inputs[input];
+    ends[1] = (int)(value - reread->graph.values);
+    value->producer = (int)n;
+    struct ulp_node *node = &reread->nodes[n];
+    node->name = value->name;
+    node->op_type = op;
+    node->domain = "";
+    node->inputs = &ends[0];
+    node->outputs = &ends[1];
+    node->input_count = node->output_count = 1;
+    node->attribute_count = 0;
+    return ulp_reread_set_input(reread, &reread->nodes[n + 1], input, ends[1], error);
+}
+
+/* Before a node that takes rows together its input has its axes in another order. */
+enum ulp_status ulp_reread_layout(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    const struct ulp_node *node = ulp_reread_at(change);
+    const struct ulp_tensor *in = ulp_reread_shape(change->reread, node, (int)change->input),
+                            *out = ulp_reread_shape(change->reread, node, -1);
+    const size_t rank = strlen(change->text);
+    int64_t axes[ULP_RANK_MAX];
+    if (!in || !out || (size_t)in->rank != rank || out->rank >= in->rank)
+        return ULP_OK;
+    for (size_t d = 0; d < rank; d++)
+        axes[d] = change->text[d] - '0';
+    ULP_TRY(put_before(change, "Transpose", error));
+    return ulp_reread_set_ints(change->reread, ulp_reread_at(change), "perm", axes, rank, error);
+}
+
+/* An axis counted from the last one; -1: it has not two places. */
+static int find_axis(const struct ulp_tensor *in, char digit)
+{
+    const int axis = in ? in->rank - 1 - (digit - '0') : -1;
+    return axis >= 0 && in->dims[axis] > 1 ? axis : -1;
+}
+
+/* The places of axes in reverse. */
+enum ulp_status ulp_reread_reverse(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    const struct ulp_tensor *in =
+        ulp_reread_shape(change->reread, ulp_reread_at(change), (int)change->input);
+    for (const char *axes = change->text; *axes && find_axis(in, *axes) >= 0; axes++) {
+        const int axis = find_axis(in, *axes);
+        ULP_TRY(put_before(change, "Gather", error));
+        ULP_TRY(ulp_reread_set_list(change->reread, ulp_reread_at(change), 1, NULL, in->dims[axis],
+                                    error));
+        ULP_TRY(ulp_reread_set_int(change->reread, ulp_reread_at(change), "axis", axis, error));
+        change->n++;
+    }
+    return ULP_OK;
+}
+
+/* Two axes of as many places exchanged. */
+enum ulp_status ulp_reread_exchange(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    const struct ulp_tensor *in =
+        ulp_reread_shape(change->reread, ulp_reread_at(change), (int)change->input);
+    const int a = find_axis(in, change->text[0]), b = find_axis(in, change->text[1]);
+    int64_t order[ULP_RANK_MAX];
+    if (a < 0 || b < 0 || in->dims[a] != in->dims[b])
+        return ULP_OK;
+    for (int d = 0; d < in->rank; d++)
+        order[d] = d == a ? b : d == b ? a : d;
+    ULP_TRY(put_before(change, "Transpose", error));
+    return ulp_reread_set_ints(change->reread, ulp_reread_at(change), "perm", order,
+                               (size_t)in->rank, error);
+}
+
+/* The operator once more, on what it reads. */
+enum ulp_status ulp_reread_repeat(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    const struct ulp_node own = *ulp_reread_at(change);
+    ULP_TRY(put_before(change, own.op_type, error));
+    struct ulp_node *node = ulp_reread_at(change);
+    node->domain = own.domain;
+    node->inputs = own.inputs;
+    node->input_count = own.input_count;
+    node->attributes = own.attributes;
+    node->attribute_count = own.attribute_count;
+    return ULP_OK;
+}
+
+/* What comes later along the last axis is hidden from what is before it along the one before. */
+enum ulp_status ulp_reread_hide(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    const struct ulp_tensor *in =
+        ulp_reread_shape(change->reread, ulp_reread_at(change), (int)change->input);
+    const int a = find_axis(in, '0'), b = find_axis(in, '1');
+    struct ulp_tensor mask;
+    double *numbers;
+    if (a < 0 || b < 0 || in->dims[a] != in->dims[b])
+        return ULP_OK;
+    ULP_TRY(put_before(change, "Add", error));
+    ULP_TRY(ulp_reread_make_constant(change->reread, in, 2, &in->dims[b], &mask, &numbers, error));
+    for (size_t i = 0, side = (size_t)in->dims[a]; i < mask.count; i++)
+        numbers[i] = i % side > i / side ? -INFINITY : 0;
+    return ulp_reread_fill_constant(change->reread, ulp_reread_at(change), 1, &mask, numbers,
+                                    error);
+}
+
+/* A bias of its result, of one number for each channel, with what was recorded ahead of it. */
+enum ulp_status ulp_reread_offset(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    struct ulp_reread *reread = change->reread;
+    const struct ulp_node *node = ulp_reread_at(change);
+    const struct ulp_tensor *in = ulp_reread_shape(reread, node, (int)change->input);
+    struct ulp_tensor to;
+    double *numbers;
+    if (!in || !reread->ahead_count || in->count != reread->ahead_count ||
+        strcmp(node->name, reread->target) != 0)
+        return ULP_OK;
+    ULP_TRY(put_before(change, "Add", error));
+    ULP_TRY(ulp_reread_make_constant(reread, in, in->rank, in->dims, &to, &numbers, error));
+    memcpy(numbers, reread->ahead, to.count * sizeof *numbers);
+    return ulp_reread_fill_constant(reread, ulp_reread_at(change), 1, &to, numbers, error);
+}
+
+/* The scale that the other input of a node was multiplied by; 0: none. */
+static double find_scale(const struct ulp_reread *reread, const struct ulp_node *node, size_t input)
+{
+    const struct ulp_node *other = ulp_value_producer(&reread->graph, node->inputs[!input]);
+    double scale = 0;
+    for (size_t i = 0; other && i < other->input_count && scale == 0; i++) {
+        const struct ulp_tensor *one = ulp_reread_constant(reread, other, i);
+        if (one && one->count == 1)
+            scale = strcmp(other->op_type, "Mul") == 0        ? ulp_tensor_get(one, 0)
+                    : strcmp(other->op_type, "Div") == 0 && i ? 1 / ulp_tensor_get(one, 0)
+                                                              : 0;
+    }
+    return scale;
+}
+
+/* What an input is changed by: the operator and the number; op NULL: by nothing. */
+static const char *find_change(const struct ulp_reread *reread, const struct ulp_node *node,
+                               size_t input, const char *change, double *number)
+{
+    const struct ulp_tensor *in = ulp_reread_shape(reread, node, 0);
+    const struct ulp_node *from = ulp_value_producer(&reread->graph, node->inputs[input]);
+    *number = 0;
+    if (strcmp(change, "@cut") == 0) {
+        const struct ulp_tensor *step = ulp_reread_constant(reread, node, 1);
+        *number = step && step->count == 1 ? -ulp_tensor_get(step, 0) / 2 : 0;
+        return *number != 0 ? "Add" : NULL;
+    }
+    if (ulp_is_word(change, "@next @previous")) {
+        const struct ulp_tensor *own = ulp_reread_shape(reread, node, (int)input);
+        *number = change[1] == 'n' ? 1 : -1;
+        return ulp_is_word(ulp_type_name(own->type), "INT64 INT32") ? "Add" : NULL;
+    }
+    if (ulp_is_word(change, "@positive @negative"))
+        return !ulp_reread_constant(reread, node, input) &&
+                       !(from && strcmp(from->op_type, "DequantizeLinear") == 0)
+                   ? NULL
+               : change[1] == 'p' ? "Max"
+                                  : "Min";
+    if (ulp_is_word(change, "@scaled @unscaled") && node->input_count > 1) {
+        *number = find_scale(reread, node, input);
+        if (*number != 0 && change[1] == 'u')
+            *number = 1 / *number;
+    } else if (in && in->rank && in->dims[in->rank - 1] > 1) {
+        const double k = (double)in->dims[in->rank - 1];
+        *number = sqrt(strcmp(change, "@unbiased") == 0 ? k / (k - 1) : k);
+        if (strcmp(node->op_type, "ReduceMean") == 0)
+            *number *= *number;
+        else if (change[3] == 'b')
+            *number = 1 / *number;
+        if (change[1] == 'r')
+            *number = 1 / *number;
+    }
+    return *number != 0 ? "Mul" : NULL;
+}
+
+/* Its input with a number by that operator. */
+enum ulp_status ulp_reread_scale(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    const struct ulp_node *node = ulp_reread_at(change);
+    const struct ulp_tensor *in = ulp_reread_shape(change->reread, node, (int)change->input);
+    double number, *numbers;
+    struct ulp_tensor to;
+    const char *op =
+        in ? find_change(change->reread, node, change->input, change->word, &number) : NULL;
+    if (!op)
+        return ULP_OK;
+    ULP_TRY(put_before(change, op, error));
+    ULP_TRY(ulp_reread_make_constant(change->reread, in, 0, NULL, &to, &numbers, error));
+    numbers[0] = number;
+    return ulp_reread_fill_constant(change->reread, ulp_reread_at(change), 1, &to, numbers, error);
+}
