@@ -80,25 +80,20 @@ static void add_escaped(struct ulp_text *out, const char *text)
     }
 }
 
-static enum ulp_status add_case(struct ulp_text *out, const struct ulp_audit *audit,
-                                const char *limit, const struct ulp_crossing_list *crossings,
-                                struct ulp_error *error)
+static void add_case(struct ulp_text *out, const struct ulp_audit *audit,
+                     const struct ulp_audit_limit *limit)
 {
     ulp_text_put(out, "  <testcase classname=\"", 23);
     add_escaped(out, audit->model_path);
     ulp_text_add(out, "\" name=\"");
-    add_escaped(out, limit);
-    ulp_text_add(out, crossings->count ? "\">\n" : "\"/>\n");
-    for (size_t c = 0; c < crossings->count; c++) {
-        char *text;
-        ULP_TRY(ulp_crossing_text(&crossings->items[c], limit, &text, error));
+    add_escaped(out, limit->limit);
+    ulp_text_add(out, limit->crossing_count ? "\">\n" : "\"/>\n");
+    for (size_t c = 0; c < limit->crossing_count; c++) {
         ulp_text_add(out, "    <failure type=\"limit\" message=\"");
-        add_escaped(out, text);
+        add_escaped(out, limit->crossings[c].text);
         ulp_text_add(out, "\"/>\n");
-        free(text);
     }
-    ulp_text_add(out, crossings->count ? "  </testcase>\n" : "");
-    return ULP_OK;
+    ulp_text_add(out, limit->crossing_count ? "  </testcase>\n" : "");
 }
 
 /* Of each arithmetic its task's own figure. */
@@ -128,54 +123,30 @@ static size_t add_scores(struct ulp_text *out, const struct ulp_audit *audit, si
     return count;
 }
 
-/* The test cases into *out, and how many fail. */
-static enum ulp_status add_cases(struct ulp_text *out, const struct ulp_audit *audit,
-                                 const char *const *limits, size_t limit_count,
-                                 bool allow_nonfinite_inputs, size_t *failures,
-                                 struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    *failures = 0;
-    for (size_t i = 0; i < limit_count && status == ULP_OK; i++) {
-        struct ulp_crossing_list crossings;
-        status = ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, error);
-        if (status == ULP_OK)
-            status = add_case(out, audit, limits[i], &crossings, error);
-        *failures += crossings.count > 0;
-        free(crossings.items);
-    }
-    return status;
-}
-
-enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
-                               size_t limit_count, bool allow_nonfinite_inputs,
-                               struct ulp_text *out, struct ulp_error *error)
+void ulp_junit_text(const struct ulp_audit *audit, struct ulp_text *out)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text cases = {0};
-    size_t failures;
-    ULP_TRY(
-        add_cases(&cases, audit, limits, limit_count, allow_nonfinite_inputs, &failures, error));
-    limit_count += add_scores(&cases, audit, &failures);
+    size_t failures = 0;
+    for (size_t l = 0; l < audit->limit_count; l++) {
+        add_case(&cases, audit, &audit->limits[l]);
+        failures += audit->limits[l].crossing_count > 0;
+    }
+    const size_t count = audit->limit_count + add_scores(&cases, audit, &failures);
     ulp_text_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
     add_escaped(out, audit->model_path);
-    ulp_text_add(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n",
-                 limit_count, failures, audit->seconds);
+    ulp_text_add(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n", count,
+                 failures, audit->seconds);
     ulp_text_put(out, cases.data ? cases.data : "", cases.length);
     ulp_text_add(out, "</testsuite>\n");
     out->failed |= cases.failed;
-    return ULP_OK;
 }
 
-enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *const *limits,
-                                 size_t limit_count, bool allow_nonfinite_inputs, const char *path,
+enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *path,
                                  struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text file;
     ULP_TRY(ulp_text_open(&file, path, error));
-    enum ulp_status status =
-        ulp_junit_text(audit, limits, limit_count, allow_nonfinite_inputs, &file, error);
-    const enum ulp_status closed =
-        ulp_text_close(&file, status == ULP_OK, status == ULP_OK ? error : NULL);
-    return status == ULP_OK ? closed : status;
+    ulp_junit_text(audit, &file);
+    return ulp_text_close(&file, true, error);
 }

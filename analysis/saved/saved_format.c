@@ -1,6 +1,8 @@
 /* The formats that a saved report is handed on in: choosing one, and what it is of. */
 #include <string.h>
 
+#include <ulpscope/limit.h>
+
 #include "analysis/report/report.h"
 #include "analysis/saved/export.h"
 #include "analysis/writing/columns.h"
@@ -15,8 +17,10 @@ static enum ulp_status add_junit(const struct ulp_exporting *e, struct ulp_error
     if (!request->limit_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "junit writes limits: give at least one");
     ULP_TRY(ulp_saved_audit(e->saved, &audit, error));
-    return ulp_junit_text(audit, request->limits, request->limit_count,
-                          request->allow_nonfinite_inputs, e->out, error);
+    ULP_TRY(ulp_audit_keep_limits(e->saved->audit, request->limits, request->limit_count,
+                                  request->allow_nonfinite_inputs, error));
+    ulp_junit_text(audit, e->out);
+    return ULP_OK;
 }
 
 static const struct row {

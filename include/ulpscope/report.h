@@ -39,11 +39,10 @@ ULP_API enum ulp_status ulp_report_choice(const struct ulp_audit *audit,
 ULP_API enum ulp_status ulp_report_why(const struct ulp_audit *audit, size_t lane, int width,
                                        bool colour, char **out, struct ulp_error *error);
 
-/* Write the limits (ulp_audit_check) as JUnit's XML, which CI servers show: a test suite for the
- * model, a test case for each limit, a failure for each crossing. The file is complete or
- * unchanged. */
-ULP_API enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *const *limits,
-                                         size_t limit_count, bool allow_nonfinite_inputs,
-                                         const char *path, struct ulp_error *error);
+/* Write the limits that are kept (ulp_audit_keep_limits) as JUnit's XML, which CI servers show: a
+ * test suite for the model, a test case for each limit, a failure for each crossing. The file is
+ * complete or unchanged. */
+ULP_API enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *path,
+                                         struct ulp_error *error);
 
 #endif

@@ -54,9 +54,9 @@ ULP_API enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_s
                                           struct ulp_error *error);
 
 /* The part of the audit that limits hold against: names, samples and figures of every output, for
- * ulp_audit_check and ulp_report_junit; all other members are empty. It belongs to saved, which one
- * thread at a time may ask. ULP_ERROR_INPUT: a report of several samples that an earlier version
- * wrote. */
+ * ulp_audit_check, and those that were kept last; all other members are empty. It belongs to saved,
+ * which one thread at a time may ask. ULP_ERROR_INPUT: a report of several samples that an earlier
+ * version wrote. */
 ULP_API enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit **out,
                                         struct ulp_error *error);
 

@@ -177,7 +177,10 @@ TEST(junit)
     struct ulp_audit audit = {.model_path = path, .lane_count = 1, .lanes = &lane};
     char text[2048] = "";
     test_folder_create();
-    ck_ok(ulp_report_junit(&audit, limits, 2, false, test_folder("out.xml"), &why));
+    ck_ok(ulp_arena_create(&audit.memory, NULL, &why));
+    ck_ok(ulp_audit_keep_limits(&audit, limits, 2, false, &why));
+    ck_ok(ulp_report_junit(&audit, test_folder("out.xml"), &why));
+    ulp_arena_free(audit.memory);
     FILE *file = fopen(test_folder("out.xml"), "rb");
     ck_assert(file && fread(text, 1, sizeof text - 1, file) > 0);
     fclose(file);

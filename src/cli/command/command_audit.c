@@ -11,13 +11,9 @@
 static enum ulp_status check_limits(const struct audit_options *options,
                                     const struct ulp_audit *audit, struct ulp_error *error)
 {
-    const bool allowed = options->common.allow_nonfinite_inputs;
-    const enum ulp_status status =
-        say_crossings(stdout, audit, options->limits, options->limit_count, allowed, error);
-    if (options->junit && (status == ULP_OK || status == ULP_ERROR_LIMIT))
-        ULP_TRY(ulp_report_junit(audit, options->limits, options->limit_count, allowed,
-                                 options->junit, error));
-    return status;
+    if (options->junit)
+        ULP_TRY(ulp_report_junit(audit, options->junit, error));
+    return say_crossings(stdout, audit, error);
 }
 
 static enum ulp_status write_report(const struct audit_options *options,

@@ -46,8 +46,7 @@ static enum ulp_status write_report(const struct show_options *options, struct u
     if (!request->limit_count)
         return ULP_OK;
     ULP_TRY(ulp_saved_audit(saved, &audit, error));
-    return say_crossings(options->out ? stdout : stderr, audit, request->limits,
-                         request->limit_count, request->allow_nonfinite_inputs, error);
+    return say_crossings(options->out ? stdout : stderr, audit, error);
 }
 
 static enum ulp_status show(const struct ulp_saved *saved, const char *pattern,

@@ -229,9 +229,7 @@ int begin_json(void);
 int end_json(int code);
 
 /* A line for each crossing; whether there are any is judged. */
-enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
-                              const char *const *limits, size_t count, bool allow_nonfinite_inputs,
-                              struct ulp_error *error);
+enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit, struct ulp_error *error);
 /* Inputs that are not finite are meant: they do not keep a result from being judged. */
 void forget_meant(struct ulp_unjudged_list *list);
 /* A line for each thing that a result says nothing of; whether it says all. */

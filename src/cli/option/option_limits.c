@@ -3,28 +3,20 @@
 
 #include "cli/command.h"
 
-enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
-                              const char *const *limits, size_t count, bool allow_nonfinite_inputs,
-                              struct ulp_error *error)
+enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit, struct ulp_error *error)
 {
-    bool met = true;
-    for (size_t i = 0; i < count; i++) {
-        struct ulp_crossing_list crossings;
-        ULP_TRY(ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, error));
-        for (size_t c = 0; c < crossings.count; c++) {
-            char *text = NULL;
-            if (ulp_crossing_text(&crossings.items[c], limits[i], &text, error) == ULP_OK)
-                say(stream, "limit crossed: %s: %s\n", limits[i], text);
-            free(text);
-        }
-        met &= !crossings.count;
-        free(crossings.items);
+    size_t crossed = 0;
+    for (size_t l = 0; l < audit->limit_count; l++) {
+        const struct ulp_audit_limit *limit = &audit->limits[l];
+        for (size_t c = 0; c < limit->crossing_count; c++)
+            say(stream, "limit crossed: %s: %s\n", limit->limit, limit->crossings[c].text);
+        crossed += limit->crossing_count;
     }
-    if (count == 1 && met)
-        say(stream, "the limit is met: %s\n", limits[0]);
-    else if (count && met)
-        say(stream, "all %zu limits are met\n", count);
-    return judge(met, error);
+    if (audit->limit_count == 1 && !crossed)
+        say(stream, "the limit is met: %s\n", audit->limits[0].limit);
+    else if (audit->limit_count && !crossed)
+        say(stream, "all %zu limits are met\n", audit->limit_count);
+    return judge(!crossed, error);
 }
 
 void forget_meant(struct ulp_unjudged_list *list)
