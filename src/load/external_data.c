@@ -79,16 +79,17 @@ static enum ulp_status read_place(struct ulp_loader *loader, struct place *place
     return ULP_OK;
 }
 
-/* The next component of path into name; 0 at the end, -1 when it does not fit. */
+/* The next component of path, which may have been written on Windows, into name; 0 at the end, -1
+ * when it does not fit. */
 static int next_component(const char **path, char *name, size_t size)
 {
-    *path += strspn(*path, "/");
-    size_t length = strcspn(*path, "/");
+    *path += strspn(*path, "/\\");
+    size_t length = strcspn(*path, "/\\");
     if (length >= size)
         return -1;
     memcpy(name, *path, length);
     name[length] = '\0';
-    *path += length + strspn(*path + length, "/");
+    *path += length + strspn(*path + length, "/\\");
     return length > 0;
 }
 
@@ -142,21 +143,6 @@ static enum ulp_status open_inside(int *out, const char *folder, const char *loc
     return ULP_OK;
 }
 
-/* A location that was written on Windows has its separators, which names seldom have here. */
-static enum ulp_status open_place(int *out, const char *folder, const char *location,
-                                  struct ulp_error *error)
-{
-    char slashed[4096];
-    struct ulp_error refused;
-    const enum ulp_status status = open_inside(out, folder, location, error);
-    if (status == ULP_OK || !strchr(location, '\\') ||
-        snprintf(slashed, sizeof slashed, "%s", location) >= (int)sizeof slashed)
-        return status;
-    for (char *at = slashed; (at = strchr(at, '\\'));)
-        *at = '/';
-    return open_inside(out, folder, slashed, &refused) == ULP_OK ? ULP_OK : status;
-}
-
 /* Data of a model that is written and has no name yet. */
 static int open_held(const char *folder, const char *location)
 {
@@ -171,7 +157,7 @@ static enum ulp_status map_file(struct ulp_mapping *out, const char *folder, con
                                 struct ulp_error *error)
 {
     int file = open_held(folder, location);
-    ULP_TRY(file >= 0 ? ULP_OK : open_place(&file, folder, location, error));
+    ULP_TRY(file >= 0 ? ULP_OK : open_inside(&file, folder, location, error));
     struct stat info;
     *out = (struct ulp_mapping){0};
     enum ulp_status status = ULP_OK;

@@ -8,14 +8,6 @@
 #include "cli/command/command_audit.h"
 #include "cli/ranks.h"
 
-static enum ulp_status check_limits(const struct audit_options *options,
-                                    const struct ulp_audit *audit, struct ulp_error *error)
-{
-    if (options->junit)
-        ULP_TRY(ulp_report_junit(audit, options->junit, error));
-    return say_crossings(stdout, audit, error);
-}
-
 static enum ulp_status write_report(const struct audit_options *options,
                                     const struct audit_choices *choices, const char *folder,
                                     const struct engine_lane *engine, struct ulp_audit *audit,
@@ -66,7 +58,9 @@ static enum ulp_status write_report(const struct audit_options *options,
         ULP_TRY(ulp_report_html(audit, options->html, error));
         say(stdout, "page: %s\n", options->html);
     }
-    ULP_TRY(check_limits(options, audit, error));
+    if (options->junit)
+        ULP_TRY(ulp_report_junit(audit, options->junit, error));
+    ULP_TRY(say_crossings(stdout, audit, error));
     ULP_TRY(scored);
     return judge(!choices->refusal.refuses, error);
 }
