@@ -123,7 +123,7 @@ static size_t add_scores(struct ulp_text *out, const struct ulp_audit *audit, si
     return count;
 }
 
-void ulp_junit_text(const struct ulp_audit *audit, struct ulp_text *out)
+static void add_suite(struct ulp_text *out, const struct ulp_audit *audit)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text cases = {0};
     size_t failures = 0;
@@ -147,6 +147,6 @@ enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *path
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text file;
     ULP_TRY(ulp_text_open(&file, path, error));
-    ulp_junit_text(audit, &file);
+    add_suite(&file, audit);
     return ulp_text_close(&file, true, error);
 }

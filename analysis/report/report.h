@@ -16,8 +16,6 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
                                 struct ulp_error *error);
 enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
                                struct ulp_error *error);
-/* junit.c: limits that are kept as JUnit's XML. */
-void ulp_junit_text(const struct ulp_audit *audit, struct ulp_text *out);
 /* hint.c: the first limit that the arithmetic crosses, without its name; NULL: none. */
 const char *ulp_report_crossed(const struct ulp_audit *audit, const struct ulp_audit_lane *lane);
 /* report_verdict.c: what one arithmetic makes of the outputs, why and what to do; the headline

@@ -17,7 +17,7 @@ struct ulp_saved {
     struct ulp_budget *budget;
     size_t charged;          /* for root */
     struct ulp_arena *arena; /* of audit; NULL: not asked for yet */
-    struct ulp_audit *audit;
+    const struct ulp_audit *audit;
 };
 
 /* Fails for a report that has no lanes. */

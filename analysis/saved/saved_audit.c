@@ -70,10 +70,10 @@ enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit 
         ULP_TRY(ulp_arena_create(&saved->arena, saved->budget, error));
     if (!saved->audit) {
         struct ulp_audit *audit = ulp_arena_take(saved->arena, 1, sizeof *audit);
-        if (!audit || !read_audit(saved, audit))
+        if (audit && read_audit(saved, audit))
+            saved->audit = audit;
+        else
             return ulp_fail_memory(error, "%s: out of memory for its figures", saved->path);
-        audit->memory = saved->arena;
-        saved->audit = audit;
     }
     *out = saved->audit;
     return ULP_OK;

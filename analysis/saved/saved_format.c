@@ -1,38 +1,19 @@
 /* The formats that a saved report is handed on in: choosing one, and what it is of. */
 #include <string.h>
 
-#include <ulpscope/limit.h>
-
-#include "analysis/report/report.h"
 #include "analysis/saved/export.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 
-static enum ulp_status add_junit(const struct ulp_exporting *e, struct ulp_error *error)
-{
-    const struct ulp_saved_request *request = e->request;
-    const struct ulp_audit *audit;
-    if (!request->limit_count)
-        return ulp_fail(error, ULP_ERROR_USAGE, "junit writes limits: give at least one");
-    ULP_TRY(ulp_saved_audit(e->saved, &audit, error));
-    ULP_TRY(ulp_audit_keep_limits(e->saved->audit, request->limits, request->limit_count,
-                                  request->allow_nonfinite_inputs, error));
-    ulp_junit_text(audit, e->out);
-    return ULP_OK;
-}
-
 static const struct row {
     struct ulp_saved_format format;
-    void (*add)(const struct ulp_exporting *e); /* NULL: try */
-    enum ulp_status (*try)(const struct ulp_exporting *e, struct ulp_error *error);
+    void (*add)(const struct ulp_exporting *e);
 } rows[] = {
-#define FORMAT(name, function, meaning) {{name, meaning}, function, NULL},
-#define FORMAT_THAT_MAY_FAIL(name, function, meaning) {{name, meaning}, NULL, function},
+#define FORMAT(name, function, meaning) {{name, meaning}, function},
 #include "analysis/saved/export.def"
 #undef FORMAT
-#undef FORMAT_THAT_MAY_FAIL
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
@@ -94,15 +75,10 @@ static enum ulp_status find_requested(const struct ulp_saved *saved,
     return ULP_OK;
 }
 
-static enum ulp_status add_figures(struct ulp_saved *saved, const struct ulp_saved_request *request,
-                                   const struct row *row, size_t lane, struct ulp_text *out,
-                                   struct ulp_error *error)
+static void add_figures(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                        const struct row *row, size_t lane, struct ulp_text *out)
 {
-    const struct ulp_exporting e = {saved, request, json_array_get(saved->lanes, lane), out};
-    if (row->try)
-        return row->try(&e, error);
-    row->add(&e);
-    return ULP_OK;
+    row->add(&(struct ulp_exporting){saved, request, json_array_get(saved->lanes, lane), out});
 }
 
 enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved_request *request,
@@ -112,9 +88,9 @@ enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved
     struct ulp_text text = {0};
     const struct row *row;
     size_t lane;
-    enum ulp_status status = find_requested(saved, request, &row, &lane, error);
+    const enum ulp_status status = find_requested(saved, request, &row, &lane, error);
     if (status == ULP_OK)
-        status = add_figures(saved, request, row, lane, &text, error);
+        add_figures(saved, request, row, lane, &text);
     return ulp_page_take(&text, status, out, error);
 }
 
@@ -127,8 +103,6 @@ enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_
     size_t lane;
     ULP_TRY(find_requested(saved, request, &row, &lane, error));
     ULP_TRY(ulp_text_open(&file, path, error));
-    enum ulp_status status = add_figures(saved, request, row, lane, &file, error);
-    const enum ulp_status closed =
-        ulp_text_close(&file, status == ULP_OK, status == ULP_OK ? error : NULL);
-    return status == ULP_OK ? closed : status;
+    add_figures(saved, request, row, lane, &file);
+    return ulp_text_close(&file, true, error);
 }

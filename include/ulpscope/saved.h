@@ -54,7 +54,7 @@ ULP_API enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_s
                                           struct ulp_error *error);
 
 /* The part of the audit that limits hold against: names, samples and figures of every output, for
- * ulp_audit_check, and those that were kept last; all other members are empty. It belongs to saved,
+ * ulp_audit_check; all other members are empty. It belongs to saved,
  * which one thread at a time may ask. ULP_ERROR_INPUT: a report of several samples that an earlier
  * version wrote. */
 ULP_API enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit **out,
@@ -71,9 +71,6 @@ struct ulp_saved_request {
     /* "share", "introduced", "entire", "headroom" or "nonfinite", of a format that takes one;
      * NULL: shares where the report has them, else introduced */
     const char *figure;
-    const char *const *limits; /* of junit: as of ulp_audit_check */
-    size_t limit_count;
-    bool allow_nonfinite_inputs;
 };
 /* The report in that format. Free *out with free(). */
 ULP_API enum ulp_status ulp_saved_export(struct ulp_saved *saved,

@@ -22,9 +22,11 @@ gate() {
     audit) "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute --fail-above sqnr_db=20 "$@" ;;
     nonfinite) "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute --fail-above nonfinite=0 "$@" ;;
     junit)
-        rm -rf report
-        "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute -o report >/dev/null &&
-            "$program" show report --to junit --fail-above sqnr_db=20 -o limits.xml "$@"
+        "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute --fail-above sqnr_db=20 --junit limits.xml "$@" || {
+            code=$?
+            grep -q '<failure' limits.xml || { echo "limits.xml has no failure"; return 9; }
+            return $code
+        }
         ;;
     plan) "$program" plan "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
     formats) "$program" quantise "$model" -i "$inputs" -q --formats nvfp4,fp32 --tolerance sqnr_db=20 "$@" ;;

@@ -115,9 +115,7 @@ static const char *check_saved(struct ulp_saved *saved)
         wrong = check_text(status, text, &error);
     }
     for (size_t f = 0; !wrong && ulp_saved_format_row(f); f++) {
-        const struct ulp_saved_request request = {.format = ulp_saved_format_row(f)->name,
-                                                  .limits = (const char *const[]){"sqnr_db=40"},
-                                                  .limit_count = 1};
+        const struct ulp_saved_request request = {.format = ulp_saved_format_row(f)->name};
         status = ulp_saved_export(saved, &request, &text, &error);
         wrong = check_text(status, text, &error);
     }

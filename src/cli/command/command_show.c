@@ -22,31 +22,15 @@ static enum ulp_status list_formats(void)
     return ULP_OK;
 }
 
-static void check_show(void *parsed)
-{
-    const struct ulp_saved_request *request = &((const struct show_options *)parsed)->request;
-    const bool junit = request->format && strcmp(request->format, "junit") == 0;
-    if (junit && !request->limit_count)
-        refuse("--to junit needs --fail-above: it writes limits");
-    if (request->limit_count && !junit)
-        refuse("--fail-above needs --to junit: its limits go there");
-}
-
-/* The report in that format; with --fail-above its limits are judged. */
 static enum ulp_status write_report(const struct show_options *options, struct ulp_saved *saved,
                                     struct ulp_error *error)
 {
-    const struct ulp_saved_request *request = &options->request;
-    const struct ulp_audit *audit;
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    ULP_TRY(options->out ? ulp_saved_write(saved, request, options->out, error)
-                         : ulp_saved_export(saved, request, &text, error));
-    if (text)
-        fputs(text, stdout);
-    if (!request->limit_count)
-        return ULP_OK;
-    ULP_TRY(ulp_saved_audit(saved, &audit, error));
-    return say_crossings(options->out ? stdout : stderr, audit, error);
+    if (options->out)
+        return ulp_saved_write(saved, &options->request, options->out, error);
+    ULP_TRY(ulp_saved_export(saved, &options->request, &text, error));
+    fputs(text, stdout);
+    return ULP_OK;
 }
 
 static enum ulp_status show(const struct ulp_saved *saved, const char *pattern,
@@ -99,18 +83,11 @@ const struct command command_show = {
         "  ulpscope show report/ --to csv -o nodes.csv\n"
         "      pandas.read_csv('nodes.csv'): a line for each node\n"
         "  ulpscope show report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
-        "      colours the nodes in Model Explorer: --node_data_paths=headroom.json\n"
-        "  ulpscope show report/ --to junit --fail-above sqnr_db=40 -o limits.xml\n"
-        "      limits that the audit did not know, as a CI server shows them; exit code 1",
+        "      colours the nodes in Model Explorer: --node_data_paths=headroom.json",
     .notes = "NODE is a node's name with * and ?, or cut by a terminal as ...end; the name of its "
              "output; #12, its index; or op:Softmax. At most 20 nodes are shown; --json writes "
              "report.json with only these, however many, and without NODE with none.",
-    .groups = {{NULL, rows, 0},
-               MEMORY_GROUP,
-               {NULL, judge_rows, offsetof(PARSED, request.allow_nonfinite_inputs)},
-               JSON_GROUP,
-               HELP_GROUP},
+    .groups = {{NULL, rows, 0}, MEMORY_GROUP, JSON_GROUP, HELP_GROUP},
     .size = sizeof(struct show_options),
-    .check = check_show,
     .run = run_show,
 };
