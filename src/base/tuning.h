@@ -102,8 +102,6 @@
 #define ULP_TUNE_SHARED_SLICE_BYTES ((size_t)1 << 20)
 /* Panels of it in a piece of work. */
 #define ULP_TUNE_SHARED_PANELS 4
-/* Steps of k whose elements are asked for before they are packed. */
-#define ULP_TUNE_PACKED_AHEAD 8
 /* Elements of cells that are rounded with their scales at once, and at least so many cells, whose
  * neighbours in memory share cache lines. */
 #define ULP_TUNE_SCALED_ELEMENTS 4096
@@ -122,8 +120,6 @@
 /* Items for each thread, so that threads end together, of so many panels at least. */
 #define ULP_TUNE_UNIT_ITEMS_PER_THREAD 16
 #define ULP_TUNE_UNIT_ITEM_PANELS_MIN 24
-/* Elements of a plane decoded at a time. */
-#define ULP_TUNE_UNIT_DECODED 1024
 
 /* ---- packed factors and constants kept from run to run (kernels/operand/packed.h, run/carried.h)
  * ---- */

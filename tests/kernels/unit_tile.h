@@ -30,6 +30,5 @@ bool unit_is_first_alike(size_t index);
 void unit_tile_create(struct unit_tile *it, const struct ulp_unit *unit, size_t k);
 void unit_tile_free(struct unit_tile *it);
 void unit_tile_draw(struct unit_tile *it, enum regime regime, uint64_t *state);
-/* The tile by every instance, with its columns in a panel and (when nothing is special) in planes,
- * with an even and an odd count of rows, onto c and afresh. `what` says where it failed. */
+/* The tile by every instance, onto c and afresh. `what` says where it failed. */
 void unit_tile_compare(struct unit_tile *it, const char *what);

@@ -4,11 +4,9 @@
 
 #include <string.h>
 
-#include "kernels/operand/pack_panel.h"
 
 #define ROWS 4
 #define COLUMNS 32
-_Static_assert(COLUMNS <= ULP_PACK_WIDTH_MAX, "a panel holds a tile's columns");
 
 static struct ulp_draw draw_at(struct ulp_tile_place place, size_t row, size_t k, unsigned kind)
 {

@@ -4,16 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/machine/cpu.h"
 #include "base/error.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 
 #define STRIP_MAX 64
-
-#if ULP_X86_VECTORS
-#include "kernels/operand/turn_x86.h"
-#endif
 
 enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_contraction *problem, const struct ulp_format *sum,
@@ -41,15 +36,10 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
     return ULP_OK;
 }
 
-/* Pieces of 16 are what compilers turn into vectors. */
 bool ulp_output_is_run(const int64_t *offset, size_t n)
 {
     int64_t differences = 0;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (size_t j = 0; j < 16; j++)
-            differences |= offset[i + j] - offset[0] - (int64_t)(i + j);
-    for (; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         differences |= offset[i] - offset[0] - (int64_t)i;
     return differences == 0;
 }
@@ -59,127 +49,35 @@ static inline float without_payload(float x)
     return x == x ? x : NAN;
 }
 
-static inline __attribute__((always_inline)) void store_pieces(float *restrict out,
-                                                               const float *restrict x, size_t n)
+static void store_run(float *restrict out, const float *restrict x, size_t n)
 {
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (size_t j = 0; j < 16; j++)
-            out[i + j] = without_payload(x[i + j]);
-    for (; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         out[i] = without_payload(x[i]);
-}
-
-static inline __attribute__((always_inline)) bool find_nan(const float *x, size_t n)
-{
-    uint32_t found[16] = {0};
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (size_t j = 0; j < 16; j++)
-            found[j] |= x[i + j] != x[i + j];
-    for (; i < n; i++)
-        found[0] |= x[i] != x[i];
-    for (size_t j = 1; j < 16; j++)
-        found[0] |= found[j];
-    return found[0];
-}
-
-#if ULP_X86_VECTORS
-__attribute__((target("avx2"))) static void store_pieces_avx2(float *out, const float *x, size_t n)
-{
-    store_pieces(out, x, n);
-}
-__attribute__((target("avx2"))) static bool find_nan_avx2(const float *x, size_t n)
-{
-    return find_nan(x, n);
-}
-#endif
-
-static void store_run(float *out, const float *x, size_t n)
-{
-    ULP_BY_CPU(store_pieces_avx2, store_pieces_avx2, store_pieces)(out, x, n);
 }
 
 bool ulp_output_has_nan(const float *x, size_t n)
 {
-    return ULP_BY_CPU(find_nan_avx2, find_nan_avx2, find_nan)(x, n);
+    unsigned found = 0;
+    for (size_t i = 0; i < n; i++)
+        found |= x[i] != x[i];
+    return found;
 }
-
-#if ULP_X86_VECTORS
-__attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl"))) static void store_turned_avx512(
-    float *out, const float *sums, const struct ulp_output_block *block)
-{
-    const __mmask16 stored = (__mmask16)((1u << block->rows) - 1);
-    for (size_t j = 0; j < block->columns; j += 16, out += 16 * block->pitch) {
-        const size_t columns = block->columns - j < 16 ? block->columns - j : 16;
-        __m512i r[16];
-#pragma GCC unroll 16
-        for (size_t i = 0; i < 16; i++)
-            r[i] = i < block->rows ? _mm512_loadu_si512(sums + i * block->width + j)
-                                   : _mm512_setzero_si512();
-        ulp_turn_avx512(r);
-#pragma GCC unroll 16
-        for (size_t i = 0; i < 16; i++) {
-            const __m512 x = (__m512)r[i];
-            if (i < columns)
-                _mm512_mask_storeu_ps(out + (int64_t)i * block->pitch, stored,
-                                      _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
-                                                         _mm512_set1_ps(NAN)));
-        }
-    }
-}
-#endif
 
 void ulp_output_turned(const struct ulp_output *output, int64_t first, const float *sums,
                        const struct ulp_output_block *block)
 {
     float *out = (float *)output->tensor->data + first;
-#if ULP_X86_VECTORS
-    if (ulp_cpu_features() & ULP_CPU_AVX512 && block->width % 16 == 0) {
-        store_turned_avx512(out, sums, block);
-        return;
-    }
-#endif
     for (size_t j = 0; j < block->columns; j++, out += block->pitch)
         for (size_t i = 0; i < block->rows; i++)
             out[i] = without_payload(sums[i * block->width + j]);
 }
 
-static inline __attribute__((always_inline)) void store_rows(float *out, const float *sums,
-                                                             const struct ulp_output_block *block)
-{
-    for (size_t i = 0; i < block->rows; i++)
-        store_pieces(out + (int64_t)i * block->pitch, sums + i * block->width, block->columns);
-}
-
-#if ULP_X86_VECTORS
-__attribute__((target("avx2"))) static void store_rows_avx2(float *out, const float *sums,
-                                                            const struct ulp_output_block *block)
-{
-    store_rows(out, sums, block);
-}
-
-__attribute__((target("avx2,avx512f"))) static void store_rows_avx512(
-    float *out, const float *sums, const struct ulp_output_block *block)
-{
-    for (size_t j = 0; j < block->columns; j += 16) {
-        const size_t left = block->columns - j;
-        const __mmask16 stored = left < 16 ? (__mmask16)((1u << left) - 1) : 0xffff;
-        for (size_t i = 0; i < block->rows; i++) {
-            const __m512 x = _mm512_maskz_loadu_ps(stored, sums + i * block->width + j);
-            _mm512_mask_storeu_ps(out + (int64_t)i * block->pitch + j, stored,
-                                  _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
-                                                     _mm512_set1_ps(NAN)));
-        }
-    }
-}
-#endif
-
 void ulp_output_rows(const struct ulp_output *output, int64_t first, const float *sums,
                      const struct ulp_output_block *block)
 {
-    ULP_BY_CPU(store_rows_avx512, store_rows_avx2, store_rows)
-    ((float *)output->tensor->data + first, sums, block);
+    float *out = (float *)output->tensor->data + first;
+    for (size_t i = 0; i < block->rows; i++)
+        store_run(out + (int64_t)i * block->pitch, sums + i * block->width, block->columns);
 }
 
 static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset,

@@ -1,33 +1,26 @@
-/* Packing: see pack.h. A panel's lines are looked at once for runs of neighbours, so that a
- * convolution's or a matrix's rows are copied as blocks; values are rounded to the factor format
- * after gathering, where memory is contiguous. */
+/* Packing: see pack.h. Neighbours are copied as blocks, as a convolution's or a matrix's rows are;
+ * values are rounded to the factor format after gathering, where memory is contiguous. */
 #include "kernels/operand/pack.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/machine/cpu.h"
-#include "kernels/operand/pack_panel.h"
+#include "kernels/operand/output.h"
 #include "kernels/operand/operand_special.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 
-static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch,
-                       size_t line, size_t count)
-{
-    int64_t base = factor->batch_offset ? factor->batch_offset[batch] : 0;
-    lanes->count = count;
-    for (size_t i = 0; i < count; i++)
-        lanes->offset[i] = base + factor->line_offset[line + i];
-}
+/* Elements that only move are moved as bits. */
+typedef uint32_t move32 __attribute__((may_alias));
+typedef uint64_t move64 __attribute__((may_alias));
 
 #define SUFFIX move32
-#define SOURCE ulp_move32
-#define TARGET ulp_move32
+#define SOURCE move32
+#define TARGET move32
 #include "kernels/operand/pack_template.h"
 #define SUFFIX move64
-#define SOURCE ulp_move64
-#define TARGET ulp_move64
+#define SOURCE move64
+#define TARGET move64
 #include "kernels/operand/pack_template.h"
 #define SUFFIX widen
 #define SOURCE float
@@ -114,17 +107,12 @@ static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack
                        struct ulp_pack_range range, size_t width)
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
-    const int64_t *k_offset = pack->factor->k_offset + range.k;
-    struct ulp_lanes lanes;
-    find_lanes(&lanes, pack->factor, range.batch, range.line, range.line_count);
     if (tensor->element != target)
-        gather_panel_widen(out, tensor->data, &lanes, k_offset, range.k_count, width);
-    else if (tensor->element_bytes == sizeof(ulp_move32) && ulp_cpu_features() & ULP_CPU_AVX512)
-        ulp_pack_panel_avx512(out, tensor->data, &lanes, k_offset, range.k_count, width);
-    else if (tensor->element_bytes == sizeof(ulp_move32))
-        gather_panel_move32(out, tensor->data, &lanes, k_offset, range.k_count, width);
+        gather_panel_widen(out, tensor->data, pack->factor, range, width);
+    else if (tensor->element_bytes == sizeof(move32))
+        gather_panel_move32(out, tensor->data, pack->factor, range, width);
     else
-        gather_panel_move64(out, tensor->data, &lanes, k_offset, range.k_count, width);
+        gather_panel_move64(out, tensor->data, pack->factor, range, width);
     round_in_place(out, target, pack, width * range.k_count);
 }
 
@@ -158,7 +146,7 @@ void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pa
     }
     if (tensor->element != target)
         gather_rows_widen(out, tensor->data, pack->factor, range, stride);
-    else if (tensor->element_bytes == sizeof(ulp_move32))
+    else if (tensor->element_bytes == sizeof(move32))
         gather_rows_move32(out, tensor->data, pack->factor, range, stride);
     else
         gather_rows_move64(out, tensor->data, pack->factor, range, stride);

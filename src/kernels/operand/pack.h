@@ -25,7 +25,7 @@ struct ulp_pack_range {
     size_t batch, line, line_count, k, k_count;
 };
 
-/* Panels of `width` <= 64 lines, k-major: (line i, k) of the range goes to
+/* Panels of `width` lines, k-major: (line i, k) of the range goes to
  * out[(i / width) * width * k_count + k * width + i % width]. Lines missing from the last panel are
  * zeros. Rows: (line i, k) goes to out[i * stride + k]; stride >= k_count, positions from k_count
  * on are zeros. `target` is the element of out: F32 when format.carrier is ULP_CARRIER_FLOAT, F64

@@ -5,7 +5,7 @@
 
 #include "base/bits.h"
 #include "kernels/operand/pack.h"
-#include "kernels/operand/pack_panel.h"
+#include "kernels/operand/output.h"
 
 void ulp_pair_side_make(struct ulp_pair_side *side, const struct ulp_factor *factor,
                         size_t line_count, size_t k_count, size_t width)
@@ -28,7 +28,7 @@ static void split_panel(double *out, const struct ulp_pair_side *side, size_t ba
     const int64_t *offset = factor->line_offset + line;
     const double *data = (const double *)factor->tensor->data +
                          (int64_t)parts * (factor->batch_offset ? factor->batch_offset[batch] : 0);
-    const bool neighbours = ulp_pack_is_contiguous(offset, count);
+    const bool neighbours = ulp_output_is_run(offset, count);
     memset(out, 0, count < width ? k_count * parts * width * sizeof *out : 0);
     for (size_t at = 0; at < k_count; at++, out += parts * width) {
         const double *from = data + (int64_t)parts * factor->k_offset[k + at];

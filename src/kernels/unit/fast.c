@@ -1,21 +1,23 @@
-/* The fast path of matrix units: portable tile, and what its instances share. */
+/* The fast path of matrix units: rows one by one in plain C, which decides what the vectors of
+ * fast_template.h leave. */
 #include "kernels/unit/fast.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/machine/cpu.h"
+#include "base/vectorise.h"
 
-enum { COLUMNS = ULP_UNIT_COLUMNS };
+#if ULP_X86_VECTORS
+#include <immintrin.h>
+#endif
 
-/* With emin -14 or more, products that are not zero have exponents from -28 to 30. So a block's sum
- * is 0, or c itself, or a multiple of 2^(-28 - F); and it is c from c = 2^60 on, where products are
- * truncated to 0. Sums in FP16 become infinite. */
-static bool stays_inside(const struct ulp_unit *unit)
-{
-    return unit->kind != ULP_UNIT_SCALED && ulp_unit_input(unit, 0)->emin >= -14 &&
-           ulp_unit_input(unit, 1)->emin >= -14 && unit->output != ULP_UNIT_RNE_FP16;
-}
+enum {
+    COLUMNS = ULP_UNIT_COLUMNS,
+    TERMS = 16, /* stay inside of int32 */
+    ROWS = 2,   /* whose chains run side by side: one waits for itself */
+};
 
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
 {
@@ -27,28 +29,86 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
         .high =
             109, /* converted sums are below 2^(109 - 13 + 31): finite however they are rounded */
         .c_field = unit->output == ULP_UNIT_RNE_FP16 ? 127 - 14 : 1,
-        .narrow = stays_inside(unit),
     };
 }
 
-float ulp_unit_sum_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
-                             size_t lane, float before)
+/* One lane's block by the oracle. */
+static float sum_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t lane,
+                           float before)
 {
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
     struct ulp_unit_factor a[32], b[32];
     const size_t count = tile->layout->block_used[block];
     for (size_t s = 0; s < count; s++) {
         const size_t at = row * tile->layout->slot_stride + first + s,
-                     column = (size_t)tile->slot_offset[first + s] + lane;
-        a[s] = (struct ulp_unit_factor){tile->rows.value[at],
-                                        (int16_t)(tile->rows.exponent[at] & 0xFFFF)};
+                     column = (first + s) * COLUMNS + lane;
+        a[s] = (struct ulp_unit_factor){tile->rows.value[at], tile->rows.exponent[at]};
         b[s] = (struct ulp_unit_factor){tile->panel.value[column], tile->panel.exponent[column]};
     }
     return (float)ulp_unit_sum_factors(&tile->layout->unit, a, b, count, before);
 }
 
-#define TARGET
-#include "kernels/unit/special_template.h"
+/* The lanes whose sum is not finite. No lane is in two sets. */
+struct lost {
+    uint32_t nan, positive, negative;
+};
+
+static inline uint32_t lost_lanes(struct lost lost)
+{
+    return lost.nan | lost.positive | lost.negative;
+}
+
+/* All ones if the condition holds: a set of all lanes. */
+static inline __attribute__((always_inline)) uint32_t fill_lanes(bool condition)
+{
+    return 0 - (uint32_t)condition;
+}
+
+/* What the products of one row and block add to the lost lanes of the panel's columns. A product
+ * with NaN is NaN, an infinity's is NaN with zero and else an infinity; two infinities of opposite
+ * signs make NaN. Products with padding do not exist. The loop is over slots, so that it becomes
+ * vectors. */
+static struct lost lose_lanes(struct lost lost, const struct ulp_unit_tile *tile, size_t row,
+                              size_t first, size_t length)
+{
+    const size_t plane = tile->layout->slot_count;
+    const int16_t *restrict codes = tile->rows.exponent + row * tile->layout->slot_stride + first;
+    const float *restrict values = tile->rows.value + row * tile->layout->slot_stride + first;
+    const uint32_t *restrict b = tile->panel.kinds + first;
+    uint32_t nan = 0, positive = 0, negative = 0;
+    for (size_t s = 0; s < length; s++) {
+        const int16_t code = codes[s];
+        const uint32_t a_nan = fill_lanes(code == ULP_UNIT_NAN),
+                       a_zero = fill_lanes(code == ULP_UNIT_ZERO);
+        const uint32_t a_minus = fill_lanes(code == ULP_UNIT_NEGATIVE_INFINITY);
+        const uint32_t a_infinity = a_minus | fill_lanes(code == ULP_UNIT_POSITIVE_INFINITY);
+        const uint32_t a_negative = a_minus | fill_lanes(values[s] < 0);
+        const uint32_t b_infinity = b[ULP_UNIT_SET_INFINITY * plane + s];
+        const uint32_t exists =
+            ~(b[ULP_UNIT_SET_PADDING * plane + s] | fill_lanes(code == ULP_UNIT_PADDING));
+        const uint32_t infinity = exists & (a_infinity | b_infinity);
+        const uint32_t sign = a_negative ^ b[ULP_UNIT_SET_NEGATIVE * plane + s];
+        nan |= exists & (a_nan | b[ULP_UNIT_SET_NAN * plane + s] |
+                         (a_infinity & b[ULP_UNIT_SET_ZERO * plane + s]) | (a_zero & b_infinity));
+        positive |= infinity & ~sign;
+        negative |= infinity & sign;
+    }
+    positive |= lost.positive;
+    negative |= lost.negative;
+    nan |= lost.nan | (positive & negative);
+    return (struct lost){nan, positive & ~nan, negative & ~nan};
+}
+
+/* Lanes of `slow`: after[] becomes the oracle's result from before[]. One that is infinite since an
+ * addition overflowed stays so. */
+static void sum_lanes_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
+                                uint32_t slow, const float *before, float *after)
+{
+    for (size_t j = 0; j < COLUMNS; j++)
+        if (slow >> j & 1)
+            after[j] = before[j] - before[j] == 0 ? sum_by_oracle(tile, row, block, j, before[j])
+                                                  : before[j];
+}
 
 /* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest
  * truncate; the leading bit, when it is bit 24 or above, is what finds the half bit. */
@@ -108,13 +168,13 @@ static void raise_exponents(int16_t *restrict top, int16_t a, const int16_t *res
 }
 
 static void raise_lanes(struct lanes *lanes, const struct ulp_unit_limits *limits,
-                        const int32_t *restrict a_exponent, const int16_t *restrict b_exponent,
-                        const int64_t *restrict offset, size_t count, const float *restrict c)
+                        const int16_t *restrict a_exponent, const int16_t *restrict b_exponent,
+                        size_t count, const float *restrict c)
 {
     int16_t top[COLUMNS];
     memset(top, 0x80, sizeof top);
     for (size_t s = 0; s < count; s++)
-        raise_exponents(top, (int16_t)(a_exponent[s] & 0xFFFF), b_exponent + offset[s]);
+        raise_exponents(top, a_exponent[s], b_exponent + s * COLUMNS);
     uint32_t outside = 0;
     for (size_t j = 0; j < COLUMNS; j++) {
         const uint32_t bits = ulp_float_bits(c[j]) & 0x7FFFFFFF;
@@ -173,18 +233,17 @@ static void write_lost(float *c, struct lost lost)
                                         : c[j];
 }
 
-/* The chain of the tile's blocks for one row and place. */
-static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
-                      size_t row, size_t place)
+/* The chain of the tile's blocks for one row. */
+static void run_row(const struct ulp_unit_tile *tile, size_t row)
 {
     const struct ulp_unit_layout *layout = tile->layout;
-    const size_t length = (size_t)layout->unit.block, lane = (size_t)tile->place[place];
-    float *c = tile->c + (row * tile->place_count + place) * COLUMNS;
+    const size_t length = (size_t)layout->unit.block;
+    float *c = tile->c + row * COLUMNS;
     struct lost lost = read_lost(c); /* all that are not finite, unless the last sum overflowed */
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
         const size_t slot = block * length, at = row * layout->slot_stride + slot,
                      used = layout->block_used[block];
-        const int64_t *offset = tile->slot_offset + slot;
+        const float *b = tile->panel.value + slot * COLUMNS;
         struct lanes lanes;
         int32_t part[COLUMNS];
         float after[COLUMNS];
@@ -196,15 +255,14 @@ static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
             break;
         if (lost_lanes(lost) == UINT32_MAX)
             continue;
-        raise_lanes(&lanes, limits, tile->rows.exponent + at, tile->panel.exponent + lane, offset,
-                    used, c);
+        raise_lanes(&lanes, &layout->limits, tile->rows.exponent + at,
+                    tile->panel.exponent + slot * COLUMNS, used, c);
         for (size_t j = 0; j < COLUMNS; j++)
             lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
-        for (size_t first = 0; first < used; first += 16) {
+        for (size_t first = 0; first < used; first += TERMS) {
             memset(part, 0, sizeof part);
-            for (size_t s = first; s < used && s < first + 16; s++)
-                add_terms(part, lanes.up, tile->rows.value[at + s],
-                          tile->panel.value + lane + offset[s]);
+            for (size_t s = first; s < used && s < first + TERMS; s++)
+                add_terms(part, lanes.up, tile->rows.value[at + s], b + s * COLUMNS);
             add_checked(&lanes, part);
         }
         for (size_t j = 0; j < COLUMNS; j++)
@@ -212,51 +270,27 @@ static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
         write_lost(after, lost);
         lanes.slow &= ~lost_lanes(lost);
         if (lanes.slow) {
-            sum_lanes_by_oracle(tile, row, block, lane, 0, lanes.slow, c, after);
+            sum_lanes_by_oracle(tile, row, block, lanes.slow, c, after);
             lost = read_lost(after);
         }
         memcpy(c, after, sizeof after);
     }
 }
 
-static void run_tile(const struct ulp_unit_tile *tile)
+/* Is there NaN or Inf in the tile's blocks of a row or of the columns? */
+static bool is_special(const struct ulp_unit_tile *tile, size_t row)
 {
-    const struct ulp_unit_limits limits = tile->layout->limits;
-    if (tile->fresh)
-        memset(tile->c, 0, tile->row_count * tile->place_count * COLUMNS * sizeof *tile->c);
-    for (size_t row = 0; row < tile->row_count; row++)
-        for (size_t place = 0; place < tile->place_count; place++)
-            run_place(tile, &limits, row, place);
+    const uint8_t *a = tile->rows.special + row * tile->layout->block_count;
+    unsigned special = 0;
+    for (size_t block = tile->block_first; block < tile->block_last; block++)
+        special |= a[block] | tile->panel.special[block];
+    return special;
 }
 
-static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exponent,
-                                    const float *restrict x, int emin)
-{
-    struct ulp_unit_kinds kinds = {0};
-    for (size_t i = 0; i < COLUMNS; i++) {
-        const uint32_t magnitude = ulp_float_bits(x[i]) & 0x7FFFFFFF;
-        const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
-        kinds.nan |= (uint32_t)(magnitude > 0x7F800000) << i;
-        kinds.infinity |= (uint32_t)(magnitude == 0x7F800000) << i;
-        kinds.zero |= (uint32_t)(magnitude == 0) << i;
-        kinds.negative |= (ulp_float_bits(x[i]) >> 31) << i;
-        value[i] = x[i];
-        exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
-    }
-    return kinds;
-}
+#define TEMPLATE "kernels/unit/fast_template.h"
+#include "base/machine/each_cpu_template.h"
 
-static bool find_exponents(int16_t *restrict exponent, const float *restrict x, size_t count,
-                           int emin)
+const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu)
 {
-    uint32_t largest = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t magnitude = ulp_float_bits(x[i]) & 0x7FFFFFFF;
-        const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
-        largest = magnitude > largest ? magnitude : largest;
-        exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
-    }
-    return largest < 0x7F800000;
+    return ULP_BY_FEATURES(cpu, &instance_avx512, &instance_avx2, &instance_portable);
 }
-
-const struct ulp_unit_instance ulp_unit_c = {run_tile, decode, find_exponents};

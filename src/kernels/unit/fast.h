@@ -10,10 +10,8 @@
  * - Scaling by 2^(F - e) is exact or leaves a magnitude below 1.
  * - A term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is
  *   checked for overflow.
- * Nothing depends on the rounding mode but the conversion of sums: where an instruction set has
- * none that truncates, tiles run in the mode that does. Lanes outside of these conditions are
- * summed one by one by the oracle. Lanes that meet NaN or Inf are decided all at once by masks: see
- * unit/special_template.h. */
+ * Nothing depends on the rounding mode. Lanes outside of these conditions are summed one by one by
+ * the oracle. Lanes that meet NaN or Inf are decided all at once by sets of lanes. */
 #pragma once
 
 #include <string.h>
@@ -34,8 +32,8 @@ enum {
     ULP_UNIT_POSITIVE_INFINITY = -8195,
     ULP_UNIT_NEGATIVE_INFINITY = -8196,
     ULP_UNIT_NO_TERM = -5000,
+    ULP_UNIT_NONE = -16384, /* the sum of two zeros' codes */
 };
-#define ULP_UNIT_NO_TERMS ((int32_t)0xC000C000) /* the sum of two zeros' codes, twice */
 
 /* The limits of the fast path for a unit, in exponents. */
 struct ulp_unit_limits {
@@ -44,8 +42,6 @@ struct ulp_unit_limits {
     int low;     /* a block that holds a term and has e below this is summed by the oracle, */
     int high;    /* or above this */
     int c_field; /* the smallest biased exponent c reads */
-    /* c stays inside of the limits once it is: the exponents of products are far inside */
-    bool narrow;
 };
 
 /* The sum over k cut into the blocks of the unit. Block i owns the slots [i * block, (i + 1) *
@@ -58,11 +54,10 @@ struct ulp_unit_layout {
     bool one_chain; /* nothing ends before the last block */
     bool dense;     /* slot k holds k, and there are no empty slots before the last k's */
     size_t block_count, slot_count;
-    size_t slot_stride;    /* slot_count rounded up to whole vectors */
-    int64_t *slot_k;       /* [slot_stride]; -1: none */
-    int64_t *panel_offset; /* [slot_stride]: where a slot's columns begin in a panel */
-    uint8_t *block_used;   /* [block_count] slots with a k: a block's first ones */
-    uint8_t *block_end;    /* [block_count] flags of what ends with the block */
+    size_t slot_stride;  /* slot_count rounded up to whole vectors */
+    int64_t *slot_k;     /* [slot_stride]; -1: none */
+    uint8_t *block_used; /* [block_count] slots with a k: a block's first ones */
+    uint8_t *block_end;  /* [block_count] flags of what ends with the block */
 };
 enum {
     ULP_UNIT_ENDS_INSTRUCTION = 1, /* halves only: c += chain, chain = 0 */
@@ -83,11 +78,10 @@ struct ulp_unit_kinds {
 /* Rows of one factor. */
 struct ulp_unit_rows {
     float *value;      /* [row][slot], slot_stride apart */
-    int32_t *exponent; /* [row][slot], the code twice, in both halves */
+    int16_t *exponent; /* [row][slot] */
     uint8_t *special;  /* [row][block]: does the block hold NaN or Inf? */
 };
-/* The other factor: a panel of ULP_UNIT_COLUMNS of its lines, [slot][column], or planes that many
- * places share. */
+/* The other factor: a panel of ULP_UNIT_COLUMNS of its lines, [slot][column]. */
 struct ulp_unit_panel {
     float *value;
     int16_t *exponent;
@@ -107,16 +101,11 @@ enum ulp_unit_set {
 struct ulp_unit_tile;
 /* One set of instructions. */
 struct ulp_unit_instance {
-    /* c(row, place, column) = chain of the tile's blocks onto c, for all of them. */
+    /* c(row, column) = chain of the tile's blocks onto c, for all of them. */
     void (*run)(const struct ulp_unit_tile *tile);
-    /* The planes of ULP_UNIT_COLUMNS values, and their kinds. NaN and Inf get wrong codes and
-     * values. */
-    struct ulp_unit_kinds (*decode)(float *value, int16_t *exponent, const float *x, int emin);
-    /* The exponent plane alone of a multiple of ULP_UNIT_COLUMNS values; false: there is NaN or
-     * Inf, whose codes are wrong. */
+    /* The exponent plane of values; false: there is NaN or Inf, whose codes are wrong. */
     bool (*find_exponents)(int16_t *exponent, const float *x, size_t count, int emin);
 };
-extern const struct ulp_unit_instance ulp_unit_c, ulp_unit_avx2, ulp_unit_avx512;
 /* The fastest one for a processor with these features (enum ulp_cpu_feature). */
 const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu);
 
@@ -131,17 +120,13 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
                            const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                            struct ulp_pack_range range, bool special_rows, float *scratch);
 
-/* Blocks [block_first, block_last) of a sum, at least one, for some rows, and ULP_UNIT_COLUMNS
- * columns at each of some places. Column j of a place has its value of a slot at place +
- * slot_offset[slot] + j in the planes. With the offsets of a panel, layout->panel_offset, there is
- * one place, 0; with others nothing is special. */
+/* Blocks [block_first, block_last) of a sum, at least one, for some rows and a panel's columns. */
 struct ulp_unit_tile {
     const struct ulp_unit_layout *layout;
     struct ulp_unit_rows rows;
     struct ulp_unit_panel panel;
-    const int64_t *slot_offset, *place;
-    size_t row_count, place_count, block_first, block_last;
-    float *c;   /* [row_count][place_count][ULP_UNIT_COLUMNS] */
+    size_t row_count, block_first, block_last;
+    float *c;   /* [row_count][ULP_UNIT_COLUMNS] */
     bool fresh; /* c is taken for zeros, whatever it holds */
 };
 
@@ -153,7 +138,3 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
 
 /* Those of a layout are in it. */
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
-
-/* One lane's block by the oracle; lane: the place and the column in it. */
-float ulp_unit_sum_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
-                             size_t lane, float before);

@@ -80,9 +80,7 @@ ULP_WORK(contract_chunks)
                                                                ? left
                                                                : panels->chunk_rows,
                                              .k_count = work->problem->k};
-        if (work->forms[0])
-            scratch.rows = ulp_unit_form_rows(work, batch, row);
-        else if (item == first || part == 0)
+        if (item == first || part == 0)
             ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack,
                                  range, work->padding, scratch.lines);
         for (size_t i = part * panels->held / panels->parts;
@@ -90,15 +88,9 @@ ULP_WORK(contract_chunks)
             const size_t held = work->shared ? i : group_batch * panels->held + i;
             struct ulp_unit_tile tile = {.layout = &work->layout,
                                          .rows = scratch.rows,
-                                         .slot_offset = work->layout.panel_offset,
-                                         .place = &(const int64_t){0},
-                                         .row_count = range.line_count,
-                                         .place_count = 1};
-            if (work->forms[1])
-                ulp_unit_form_panel(&tile.panel, work, batch, panels->panel_first + i);
-            else
-                ulp_unit_lay_panel(&tile.panel, &work->layout,
-                                   panels->memory + held * panels->panel_bytes);
+                                         .row_count = range.line_count};
+            ulp_unit_lay_panel(&tile.panel, &work->layout,
+                               panels->memory + held * panels->panel_bytes);
             const size_t column = (panels->panel_first + i) * COLUMNS,
                          columns_left = work->columns.count - column,
                          count = columns_left < COLUMNS ? columns_left : COLUMNS;
@@ -134,8 +126,7 @@ static enum ulp_status contract_group(struct panels *panels, struct ulp_pool *po
     const double panel = (double)panels->work->problem->k * COLUMNS + 1;
     const double item =
         panel * (double)(panels->held * panels->chunk_rows) / 10 / (double)panels->parts;
-    if (!panels->work->forms[1])
-        ULP_TRY(ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, panels, error));
+    ULP_TRY(ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, panels, error));
     return ulp_parallel_for(pool, items, ulp_grain(item), contract_chunks, panels, error);
 }
 
@@ -176,9 +167,8 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
     struct ulp_budget *budget = ulp_pool_scratch(pool);
     ULP_SCOPED(ulp_free_of) void *memory = NULL;
     ULP_SCOPED(ulp_free_of) void *scratch = NULL;
-    if (!work->forms[1])
-        ULP_TRY(ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns",
-                             error));
+    ULP_TRY(
+        ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns", error));
     ULP_TRY(ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error));
     panels.memory = memory;
     panels.scratch = scratch;

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "kernels/unit/fast.h"
 
-/* Elements are decoded so many at a time: a constant, which compilers vectorise. */
 enum { CHUNK = ULP_UNIT_COLUMNS };
 
 /* How places of a sum hold k: runs of `run`, each filled up to `padded` places. */
@@ -79,7 +78,7 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
     }
     layout->limits = ulp_unit_limits(&layout->unit);
     lay_out(layout, unit, schedule, k, runs);
-    void *slot_k = NULL, *panel_offset = NULL, *block_used = NULL, *block_end = NULL;
+    void *slot_k = NULL, *block_used = NULL, *block_end = NULL;
     if (!ulp_size_mul(layout->block_count, (size_t)layout->unit.block, &layout->slot_count) ||
         !ulp_size_add(layout->slot_count, CHUNK - 1, &layout->slot_stride))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a sum over %zu products is too long", k);
@@ -87,14 +86,10 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
     enum ulp_status status = ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k,
                                           budget, "block layout", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&panel_offset, layout->slot_stride, sizeof *layout->panel_offset,
-                              budget, "block layout", error);
-    if (status == ULP_OK)
         status = ulp_allocate(&block_used, layout->block_count, 1, budget, "block layout", error);
     if (status == ULP_OK)
         status = ulp_allocate(&block_end, layout->block_count, 1, budget, "block layout", error);
     layout->slot_k = slot_k;
-    layout->panel_offset = panel_offset;
     layout->block_used = block_used;
     layout->block_end = block_end;
     if (status != ULP_OK) {
@@ -109,19 +104,15 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         layout->one_chain &= !layout->block_end[block];
     for (size_t slot = layout->slot_count; slot < layout->slot_stride; slot++)
         layout->slot_k[slot] = -1;
-    for (size_t slot = 0; slot < layout->slot_stride; slot++)
-        layout->panel_offset[slot] = (int64_t)slot * ULP_UNIT_COLUMNS;
     return ULP_OK;
 }
 
 void ulp_unit_layout_free(struct ulp_unit_layout *layout)
 {
     ulp_free(layout->slot_k);
-    ulp_free(layout->panel_offset);
     ulp_free(layout->block_used);
     ulp_free(layout->block_end);
     layout->slot_k = NULL;
-    layout->panel_offset = NULL;
     layout->block_used = NULL;
     layout->block_end = NULL;
 }
@@ -132,16 +123,22 @@ static int16_t decode_special(float x)
 }
 
 /* The planes of CHUNK values, and their kinds. */
-static struct ulp_unit_kinds decode(const struct ulp_unit_instance *instance, float *value,
-                                    int16_t *exponent, const float *x, int emin)
+static struct ulp_unit_kinds decode(float *value, int16_t *exponent, int emin)
 {
-    const struct ulp_unit_kinds kinds = instance->decode(value, exponent, x, emin);
-    if (kinds.nan | kinds.infinity)
-        for (size_t i = 0; i < CHUNK; i++)
-            if (!(x[i] - x[i] == 0)) {
-                exponent[i] = decode_special(x[i]);
-                value[i] = 0;
-            }
+    struct ulp_unit_kinds kinds = {0};
+    for (size_t i = 0; i < CHUNK; i++) {
+        const float x = value[i];
+        const uint32_t magnitude = ulp_float_bits(x) & 0x7FFFFFFF;
+        const int own = (int)(magnitude >> 23) - 127, e = own > emin ? own : emin;
+        kinds.nan |= (uint32_t)(magnitude > 0x7F800000) << i;
+        kinds.infinity |= (uint32_t)(magnitude == 0x7F800000) << i;
+        kinds.zero |= (uint32_t)(magnitude == 0) << i;
+        kinds.negative |= (ulp_float_bits(x) >> 31) << i;
+        exponent[i] = (int16_t)(magnitude == 0           ? ULP_UNIT_ZERO
+                                : magnitude < 0x7F800000 ? e
+                                                         : decode_special(x));
+        value[i] = magnitude < 0x7F800000 ? x : 0;
+    }
     return kinds;
 }
 
@@ -153,15 +150,14 @@ static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, i
 }
 
 /* Exponents that the factor has, for those found from values: of a row, and of a panel. */
-static void take_row(int32_t *exponent, const struct ulp_unit_layout *layout,
+static void take_row(int16_t *exponent, const struct ulp_unit_layout *layout,
                      const struct ulp_pack *pack, size_t batch, size_t line)
 {
     for (size_t slot = 0; slot < layout->slot_count; slot++)
         if (layout->slot_k[slot] >= 0)
             exponent[slot] =
-                (int32_t)((uint32_t)(uint16_t)pack->factor->exponent[ulp_factor_offset(
-                              pack->factor, batch, line, (size_t)layout->slot_k[slot])] *
-                          0x10001u);
+                pack->factor->exponent[ulp_factor_offset(pack->factor, batch, line,
+                                                         (size_t)layout->slot_k[slot])];
 }
 
 static void take_panel(const struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
@@ -180,7 +176,7 @@ static void mark_row(struct ulp_unit_rows *rows, const struct ulp_unit_layout *l
                      bool padding)
 {
     float *const value = rows->value + row * layout->slot_stride;
-    int32_t *const exponent = rows->exponent + row * layout->slot_stride;
+    int16_t *const exponent = rows->exponent + row * layout->slot_stride;
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
         int16_t code = ULP_UNIT_PADDING;
         if (!(value[slot] - value[slot] == 0)) {
@@ -190,7 +186,7 @@ static void mark_row(struct ulp_unit_rows *rows, const struct ulp_unit_layout *l
         } else if (!padding || !is_padding(pack, batch, line, layout->slot_k[slot])) {
             continue;
         }
-        exponent[slot] = (int32_t)((uint32_t)(uint16_t)code * 0x10001u);
+        exponent[slot] = code;
     }
 }
 
@@ -214,7 +210,6 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
     memset(rows->special, 0, range.line_count * layout->block_count);
     for (size_t i = 0; i < range.line_count; i++) {
         float *const value = rows->value + i * stride;
-        bool finite = true;
         if (!layout->dense) {
             ulp_pack_rows_float(scratch, pack,
                                 (struct ulp_pack_range){range.batch, range.line + i, 1, 0,
@@ -222,13 +217,8 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
                                 range.k_count);
             spread_row(value, layout, scratch);
         }
-        for (size_t slot = 0; slot < stride; slot += CHUNK) {
-            int16_t code[CHUNK];
-            finite &= instance->find_exponents(code, value + slot, CHUNK, emin);
-            for (size_t s = 0; s < CHUNK; s++)
-                rows->exponent[i * stride + slot + s] =
-                    (int32_t)((uint32_t)(uint16_t)code[s] * 0x10001u);
-        }
+        const bool finite =
+            instance->find_exponents(rows->exponent + i * stride, value, stride, emin);
         if (pack->factor->exponent)
             take_row(rows->exponent + i * stride, layout, pack, range.batch, range.line + i);
         if (!finite || padding)
@@ -238,17 +228,15 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
 
 /* The kinds of a panel's elements, and codes for NaN, Inf and padding; the other codes are
  * found. */
-static void mark_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
-                       const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
-                       struct ulp_pack_range range)
+static void mark_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                       const struct ulp_pack *pack, struct ulp_pack_range range)
 {
     const int emin = ulp_unit_input(&layout->unit, pack->side)->emin;
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
-        float *const value = panel->value + slot * CHUNK, x[CHUNK];
+        float *const value = panel->value + slot * CHUNK;
         int16_t *const exponent = panel->exponent + slot * CHUNK;
         uint32_t absent = 0;
-        memcpy(x, value, sizeof x);
-        const struct ulp_unit_kinds kinds = decode(instance, value, exponent, x, emin);
+        const struct ulp_unit_kinds kinds = decode(value, exponent, emin);
         for (size_t j = 0; pack->factor->padding && j < range.line_count; j++)
             if (is_padding(pack, range.batch, range.line + j, layout->slot_k[slot])) {
                 exponent[j] = ULP_UNIT_PADDING;
@@ -291,7 +279,7 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
     if (!instance->find_exponents(panel->exponent, panel->value, layout->slot_count * CHUNK,
                                   emin) ||
         special_rows)
-        mark_panel(instance, panel, layout, pack, range);
+        mark_panel(panel, layout, pack, range);
     if (pack->factor->exponent)
         take_panel(panel, layout, pack, range);
 }

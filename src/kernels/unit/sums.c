@@ -10,7 +10,7 @@ enum { COLUMNS = ULP_UNIT_COLUMNS };
 
 size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count)
 {
-    const size_t row_bytes = (sizeof(float) + sizeof(int32_t)) * (work->layout.slot_stride + 1);
+    const size_t row_bytes = (sizeof(float) + sizeof(int16_t)) * (work->layout.slot_stride + 1);
     const size_t total = work->rows.count * work->problem->batch_count;
     const size_t fair = (total + 4 * thread_count - 1) / (4 * thread_count);
     size_t rows = ULP_TUNE_UNIT_ROWS_BYTES / row_bytes;
@@ -23,13 +23,15 @@ size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count)
 size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
                          size_t row_count, char *memory)
 {
-    const size_t plane = ulp_unit_align(row_count * layout->slot_stride * sizeof(float));
+    const size_t count = row_count * layout->slot_stride,
+                 value = ulp_unit_align(count * sizeof *rows->value),
+                 exponent = ulp_unit_align(count * sizeof *rows->exponent);
     if (memory) {
         rows->value = (float *)(void *)memory;
-        rows->exponent = (int32_t *)(void *)(memory + plane);
-        rows->special = (uint8_t *)(memory + 2 * plane);
+        rows->exponent = (int16_t *)(void *)(memory + value);
+        rows->special = (uint8_t *)(memory + value + exponent);
     }
-    return 2 * plane + ulp_unit_align(row_count * layout->block_count);
+    return value + exponent + ulp_unit_align(row_count * layout->block_count);
 }
 
 size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
@@ -92,7 +94,7 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
                   struct ulp_unit_tile *tile)
 {
     const struct ulp_unit_layout *layout = &work->layout;
-    const size_t count = tile->row_count * tile->place_count * COLUMNS;
+    const size_t count = tile->row_count * COLUMNS;
     const struct ulp_format *accumulator =
         layout->unit.output == ULP_UNIT_RNE_FP16 ? &work->arithmetic->accumulator : NULL;
     /* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm

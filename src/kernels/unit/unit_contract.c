@@ -1,5 +1,4 @@
-/* Contractions on a matrix unit: choosing which factor gives the rows, and how the columns are
- * read. */
+/* Contractions on a matrix unit: choosing which factor gives the rows. */
 #include <math.h>
 
 #include "base/machine/cpu.h"
@@ -25,90 +24,30 @@ static void set_sides(struct ulp_unit_work *work, bool swapped)
                        ulp_output_is_run(work->columns.out_offset, work->columns.count);
 }
 
-/* Nanoseconds with AVX-512, measured: only their ratios matter, and these are much the same
- * everywhere. */
-static double cost_of_rows(const struct ulp_unit_work *work, double places, double place,
-                           double product)
+/* Nanoseconds, measured: only their ratios matter, and these are much the same everywhere. */
+static double find_cost(const struct ulp_unit_work *work)
 {
     const double k = (double)work->problem->k, rows = (double)work->rows.count,
-                 columns = (double)work->columns.count;
-    const double decoded = ulp_unit_form_serves(work, false) ? 0 : k;
-    return rows *
-           (decoded + columns * (work->out_is_run ? 0.2 : 1.5) + places * (place + product * k));
-}
-
-static double cost_of_panels(const struct ulp_unit_work *work)
-{
-    const double panels = (double)((work->columns.count + COLUMNS - 1) / COLUMNS);
-    const double decoded = ulp_unit_form_serves(work, true) ? 0 : 10 * (double)work->problem->k;
-    return panels * (200 + decoded) + cost_of_rows(work, panels, 10, 2.4);
-}
-
-static double cost_of_column_map(const struct ulp_unit_work *work,
-                                 const struct ulp_unit_column_map *map)
-{
-    return 0.3 * (double)map->plane_length * (double)map->step +
-           cost_of_rows(work, (double)map->place_count, 10, 2.8);
-}
-
-/* Can the columns be read where they lie? */
-static bool find_column_map(const struct ulp_unit_work *work, struct ulp_unit_column_map *map)
-{
-    const struct ulp_pack *pack = &work->columns.pack;
-    return work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
-           pack->factor->tensor->element == ULP_ELEMENT_F32 &&
-           !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC) &&
-           ulp_unit_column_map_measure(map, pack->factor, work->columns.count, work->problem->k);
-}
-
-static enum ulp_status contract_in_place(struct ulp_unit_work *work,
-                                         struct ulp_unit_column_map *map, struct ulp_pool *pool,
-                                         struct ulp_error *error)
-{
-    enum ulp_status status =
-        ulp_unit_column_map_create(map, work->columns.pack.factor, work->columns.count,
-                                   &work->layout, ulp_pool_scratch(pool), error);
-    if (status == ULP_OK)
-        status = ulp_unit_run_inplace(work, map, pool, error);
-    ulp_unit_column_map_free(map);
-    return status;
+                 columns = (double)work->columns.count,
+                 panels = (double)((work->columns.count + COLUMNS - 1) / COLUMNS);
+    return panels * (200 + 10 * k) +
+           rows * (k + columns * (work->out_is_run ? 0.2 : 1.5) + panels * (10 + 2.4 * k));
 }
 
 static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *pool,
                                 struct ulp_error *error)
 {
-    const bool swappable = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC;
-    double best = 0;
-    bool best_swapped = false, in_place = false;
-    struct ulp_unit_column_map map = {0}, best_map = {0};
-    for (int swapped = 0; swapped <= swappable; swapped++) {
-        set_sides(work, swapped);
-        const double panels = cost_of_panels(work);
-        if (!swapped || panels < best) {
-            best = panels;
-            best_swapped = swapped;
-            in_place = false;
-        }
-        if (work->problem->onto || !find_column_map(work, &map))
-            continue;
-        const double cost = cost_of_column_map(work, &map);
-        if (cost < best) {
-            best = cost;
-            best_swapped = swapped;
-            in_place = true;
-            best_map = map;
-        }
-    }
-    set_sides(work, best_swapped);
-    ulp_unit_forms_open(work, true, !in_place, pool);
-    work->special_rows = ulp_unit_side_is_special(work, false, pool);
+    set_sides(work, false);
+    const double cost = find_cost(work);
+    set_sides(work, true);
+    if (work->arithmetic->rounding == ULP_ROUND_STOCHASTIC || find_cost(work) >= cost)
+        set_sides(work, false);
+    work->special_rows = ulp_pack_may_be_special(&work->rows.pack, pool);
     /* as ulp_pack_meets_padding says, the rows looked at once */
-    work->padding = (work->columns.pack.factor->padding && work->special_rows) ||
-                    (work->rows.pack.factor->padding && ulp_unit_side_is_special(work, true, pool));
-    const enum ulp_status status = in_place ? contract_in_place(work, &best_map, pool, error)
-                                            : ulp_unit_run_panels(work, pool, error);
-    ulp_unit_forms_close(work);
-    return status;
+    work->padding =
+        (work->columns.pack.factor->padding && work->special_rows) ||
+        (work->rows.pack.factor->padding && ulp_pack_may_be_special(&work->columns.pack, pool));
+    return ulp_unit_run_panels(work, pool, error);
 }
 
 static enum ulp_status make_output(struct ulp_unit_work *work, struct ulp_error *error)

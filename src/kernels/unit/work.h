@@ -1,9 +1,8 @@
-/* Declarations shared by the methods of a contraction on a matrix unit: unit/unit_contract.c
- * chooses between unit/panels.c and unit/inplace.c; unit/sums.c forms the sums of both. */
+/* Declarations shared by the files of a contraction on a matrix unit. */
 #pragma once
 
 #include "kernels/operand/output.h"
-#include "kernels/unit/column_map.h"
+#include "kernels/unit/fast.h"
 
 /* The side that gives rows, and the side that gives columns. Either factor may be either: products
  * commute. */
@@ -13,8 +12,6 @@ struct ulp_unit_side {
     const int64_t *out_offset;
 };
 
-struct ulp_unit_form;
-
 struct ulp_unit_work {
     const struct ulp_arithmetic *arithmetic;
     const struct ulp_unit *unit;
@@ -23,8 +20,6 @@ struct ulp_unit_work {
     struct ulp_unit_layout layout;
     const struct ulp_unit_instance *instance;
     struct ulp_unit_side rows, columns;
-    /* decoded rows [0] and columns [1] from earlier calls (unit_form.c); NULL: none */
-    struct ulp_unit_form *forms[2];
     bool padding;      /* may meet NaN or Inf */
     bool special_rows; /* there may be NaN or Inf among the rows */
     bool shared;       /* every batch has the same columns */
@@ -47,27 +42,12 @@ size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layou
 size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
                           char *memory);
 
-/* unit_form.c. Is the side a factor that stays as it is, and worth keeping? */
-bool ulp_unit_form_serves(const struct ulp_unit_work *work, bool columns);
-/* Sets work->forms to what earlier calls have left, or makes it where there is memory. The sides
- * and the layout are set. */
-void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_rows, bool with_columns,
-                         struct ulp_pool *pool);
-void ulp_unit_forms_close(struct ulp_unit_work *work);
-/* May there be NaN or Inf among the side's elements? */
-bool ulp_unit_side_is_special(const struct ulp_unit_work *work, bool columns,
-                              struct ulp_pool *pool);
-/* Rows of a batch from `row` on, and a panel of columns; the form is there. */
-struct ulp_unit_rows ulp_unit_form_rows(const struct ulp_unit_work *work, size_t batch, size_t row);
-void ulp_unit_form_panel(struct ulp_unit_panel *panel, const struct ulp_unit_work *work,
-                         size_t batch, size_t index);
-
-/* Sums as the schedule makes them, [row][place][ULP_UNIT_COLUMNS]. */
+/* Sums as the schedule makes them, [row][ULP_UNIT_COLUMNS]. */
 struct ulp_unit_sums {
     float *c, *chain, *sum, *total;
 };
 size_t ulp_unit_lay_sums(struct ulp_unit_sums *sums, size_t count, char *memory);
-/* sums->total = the whole sums of the tile's rows and places; the tile's blocks, c and fresh are
+/* sums->total = the whole sums of the tile's rows; the tile's blocks, c and fresh are
  * set here. */
 void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums,
                   struct ulp_unit_tile *tile);
@@ -84,7 +64,3 @@ void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t
 
 enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp_pool *pool,
                                     struct ulp_error *error);
-/* map: of work->columns. Not for stochastic rounding of operands or results. */
-enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
-                                     const struct ulp_unit_column_map *map, struct ulp_pool *pool,
-                                     struct ulp_error *error);

@@ -1,6 +1,6 @@
-/* Matrix units: tiles of ordinary values whose rows run side by side, with one sum that does not:
- * NaN, Inf, sums outside of int32, exponents at the limits of the fast path, infinite sums, in one
- * row and lane and in any block of the chain. */
+/* Matrix units: tiles of ordinary values with one sum that is not: NaN, Inf, sums outside of int32,
+ * exponents at the limits of the fast path, infinite sums, in one row and lane and in any block of
+ * the chain. */
 #include "tests/support/test.h"
 #include "unit_tile.h"
 
@@ -249,4 +249,4 @@ TEST_LOOP(one_sum_stands_out, 0, count_units())
     unit_tile_free(&it);
 }
 
-TEST_SUITE("unit-strip", test_long() ? 3600 : 60)
+TEST_SUITE("unit-lane", test_long() ? 3600 : 60)
