@@ -367,10 +367,8 @@ struct ulp_run_options {
 /* Time and memory of a run. */
 struct ulp_run_cost {
     double seconds;
-    /* largest memory of tensors and packed factors, all lanes together, with what runs have kept */
+    /* largest memory of tensors, all lanes together, with what runs have kept */
     size_t peak_bytes;
-    /* constant factors whose packed form was cached, and how often a cached form was used again */
-    size_t packed_count, packed_use_count;
 };
 
 /* Run the program on the inputs (NULL for a model that has none). An input whose float type is not
@@ -378,12 +376,12 @@ struct ulp_run_cost {
  * outputs: an array of lane_count sets that get the graph's outputs, freed by the caller with
  * ulp_tensor_set_free; or NULL. cost may be NULL.
  *
- * From its second run on a program keeps weights as its lanes hold them (rounded to FP16, say) and
- * packed as their products read them: each at most a quarter of the limit of the model's budget, or
- * 1 GiB without one; and blocks that runs have freed, no more than the runs at one time had in use.
- * They are charged to that budget, given up before an allocation fails, and freed with the program.
- * Results never depend on them. What MPFR keeps for a thread of the caller's is the caller's: one
- * that ends before the process calls mpfr_free_cache. */
+ * From its second run on a program keeps weights as its lanes hold them (rounded to FP16, say), at
+ * most a quarter of the limit of the model's budget, or 1 GiB without one, and blocks that runs
+ * have freed, no more than the runs at one time had in use. They are charged to that budget, given
+ * up before an allocation fails, and freed with the program. Results never depend on them. What
+ * MPFR keeps for a thread of the caller's is the caller's: one that ends before the process calls
+ * mpfr_free_cache. */
 ULP_API enum ulp_status ulp_program_run(const struct ulp_program *program,
                                         const struct ulp_tensor_set *inputs,
                                         const struct ulp_run_options *options,

@@ -121,18 +121,12 @@
 #define ULP_TUNE_UNIT_ITEMS_PER_THREAD 16
 #define ULP_TUNE_UNIT_ITEM_PANELS_MIN 24
 
-/* ---- packed factors and constants kept from run to run (kernels/operand/packed.h, run/carried.h)
- * ---- */
+/* ---- constants kept from run to run (run/carried.h) ---- */
 
-/* Of the memory limit, or without one in bytes, what a program's runs leave of either for the next
- * ones at most; and what scalar chains and units leave within one run, for the steps of a recurrent
- * cell. */
+/* Of the memory limit, or without one in bytes, what a program's runs leave for the next ones at
+ * most. */
 #define ULP_TUNE_KEPT_SHARE 4
 #define ULP_TUNE_KEPT_BYTES ((size_t)1 << 30)
-#define ULP_TUNE_FORMS_ONCE_BYTES ((size_t)4 << 20)
-/* A factor is packed at every call when it meets more lines of the other than this: packing is then
- * less than 2 % of the work. */
-#define ULP_TUNE_FORM_LINES_MAX 1024
 
 /* ---- elsewhere ---- */
 

@@ -41,7 +41,6 @@ static enum ulp_status contract_back(const struct ulp_arithmetic *arithmetic,
     enum ulp_status status = ULP_OK;
     memset(plain.scaling, 0, sizeof plain.scaling);
     memset(&plain.weights, 0, sizeof plain.weights);
-    sub.packed = which ? NULL : problem->packed;
     for (int side = 0; side < 2 && status == ULP_OK; side++) {
         if (!(which >> side & 1))
             continue;
@@ -276,11 +275,5 @@ enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,
         return ulp_contract_pairs(problem, pool, error);
     if (!float_out)
         return contract_integers(problem, pool, error);
-    const enum ulp_status status = contract_floats(arithmetic, problem, pool, error);
-    if (status != ULP_ERROR_MEMORY || !problem->packed)
-        return status;
-    /* packed factors that this call used could not be given up for what it needed besides */
-    struct ulp_contraction bare = *problem;
-    bare.packed = NULL;
-    return contract_floats(arithmetic, &bare, pool, error);
+    return contract_floats(arithmetic, problem, pool, error);
 }

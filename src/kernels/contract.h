@@ -6,8 +6,6 @@
 #include "base/machine/thread.h"
 #include "tensor/tensor.h"
 
-struct ulp_packed;
-
 /* One factor: element (batch g, line i, k) is tensor element batch_offset[g] + line_offset[i] +
  * k_offset[k]. A NULL table is all zeros (batch) or must not be NULL (line, k). */
 struct ulp_factor {
@@ -69,15 +67,12 @@ struct ulp_contraction {
     size_t k_run;
     /* products of matrices, as a library has them (split-k=cublas); turned: b lies as [n, k] */
     bool is_matrices, turned;
-    bool is_cudnn; /* of a convolution or a recurrence (matmul=scalar) */
+    bool is_cudnn;    /* of a convolution or a recurrence (matmul=scalar) */
     unsigned weights; /* bit 0: a, bit 1: b is a constant weight */
     /* of a and b: what the scale of the tensor is of; NULL: its own values. Of a weight: what is
      * rounded in its place */
     const struct ulp_factor_range *range[2];
     uint64_t node_key; /* of the node's stochastic stream */
-    /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and
-     * without */
-    struct ulp_packed *packed;
 };
 
 /* The element that carries an accumulator of this arithmetic (F32 for fp16@h200, WIDE for mpfr:P,

@@ -96,7 +96,6 @@ static enum ulp_status sum_elements(const struct ulp_arithmetic *arithmetic,
     sub.out_row_offset = row;
     sub.out_column_offset = column;
     sub.store = false;
-    sub.packed = NULL;
     return ulp_contract_unit(arithmetic, &sub, pool, error);
 }
 
@@ -203,7 +202,6 @@ static enum ulp_status contract_inside(const struct ulp_arithmetic *arithmetic,
         ULP_TRY(join_scales(&sides[side], ulp_unit_input(unit, side)->emin, pool, error));
     sub.a = ulp_scaled_factor(&sides[0]);
     sub.b = ulp_scaled_factor(&sides[1]);
-    sub.packed = NULL;
     return ulp_contract_unit(arithmetic, &sub, pool, error);
 }
 

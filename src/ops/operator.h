@@ -146,8 +146,6 @@ struct ulp_call {
     struct ulp_arena *scratch; /* freed after the call */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
-    /* forms of factors that stay as they are (kernels/operand/packed.h); NULL: none */
-    struct ulp_packed *packed;
     uint32_t constants;     /* bit i: in[i] is a constant of the model */
     enum ulp_behind behind; /* what the step follows */
     /* of a Conv whose weights have a BatchNormalization's multiplier: what takes it out of the sums

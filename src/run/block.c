@@ -182,7 +182,6 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .out = outputs,
                                   .budget = lane->budget,
                                   .pool = lane->pool,
-                                  .packed = lane->packed,
                                   .behind = step->behind,
                                   .unscale = find_unscale(lane, step),
                                   .trace = lane->trace,
@@ -269,7 +268,6 @@ static enum ulp_status run_step(const struct ulp_step *step, struct ulp_lane *la
         view_constant(step, lane, inputs[0], &outputs[0]);
         return ULP_OK;
     }
-    ULP_TRY(ulp_lane_keep_bodies(lane, step, error));
     ULP_TRY(ulp_step_open(&call, step, lane, inputs, outputs, error));
     enum ulp_status status = ulp_call_run(&call.call, error);
     if (status == ULP_OK && call.call.arithmetic->scales_static && step->output_count)
@@ -382,7 +380,6 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
     memset(outputs, 0, output_count * sizeof *outputs);
     enum ulp_status status =
         ulp_lane_create(&lane, call->host->lane->mix, block, call->budget, call->pool, error);
-    lane.packed = call->packed;
     lane.trace = call->trace;
     lane.probe = call->probe;
     if (status == ULP_OK)

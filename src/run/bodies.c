@@ -94,7 +94,7 @@ static enum ulp_status open_body(struct bodies *b, struct ulp_error *error)
         for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK &&
                            control->kind != ULP_CONTROL_IF;
              l++)
-            b->inner.lanes[l].keeps_constants = b->inner.lanes[l].repeats = true;
+            b->inner.lanes[l].keeps_constants = true;
         b->names = ulp_arena_take(b->arena, control->input_count + 1, sizeof *b->names);
         if (status != ULP_OK || !b->names)
             return status != ULP_OK ? status : ulp_out_of_memory(error);

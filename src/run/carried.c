@@ -43,13 +43,12 @@ struct ulp_carried {
     /* lists by a hash of data or mark, the last first: a model may have 10^5 of either */
     struct counted *counted[HEADS];
     struct note *notes[HEADS];
-    struct ulp_budget constants, factors, memory[2];
-    size_t bytes_max; /* of either */
+    struct ulp_budget constants, memory[2];
+    size_t bytes_max; /* of constants */
     _Atomic(struct ulp_pool *) pool;
     bool lends;
     struct entry *entries;
     size_t count;
-    struct ulp_packed *packed; /* NULL before the second run */
 };
 
 static size_t head_of(const void *of, size_t part)
@@ -77,12 +76,6 @@ bool ulp_carried_lends(const struct ulp_carried *kept)
     return kept->lends;
 }
 
-static void forget(struct ulp_carried *kept, struct entry *entry)
-{
-    ulp_packed_drop(kept->packed, &entry->tensor);
-    ulp_tensor_free(&entry->tensor);
-}
-
 /* What the budget asks for: constants that no run uses just now. */
 static bool reclaim(void *owner)
 {
@@ -91,7 +84,7 @@ static bool reclaim(void *owner)
     pthread_mutex_lock(&kept->mutex);
     for (size_t i = 0; i < kept->count; i++)
         if (kept->entries[i].tensor.type != ULP_TYPE_UNDEFINED && !kept->entries[i].users) {
-            forget(kept, &kept->entries[i]);
+            ulp_tensor_free(&kept->entries[i].tensor);
             any = true;
         }
     pthread_mutex_unlock(&kept->mutex);
@@ -113,7 +106,6 @@ enum ulp_status ulp_carried_create(struct ulp_carried **out, struct ulp_budget *
     pthread_mutex_init(&kept->preparing, NULL);
     pthread_mutex_init(&kept->mutex, NULL);
     ulp_budget_open(&kept->constants, budget);
-    ulp_budget_open(&kept->factors, budget);
     ulp_budget_open(&kept->memory[0], budget);
     ulp_budget_open(&kept->memory[1], budget);
     kept->bytes_max = ulp_carried_limit(budget);
@@ -141,18 +133,15 @@ void ulp_carried_return_pool(struct ulp_carried *kept, struct ulp_pool *pool)
 void ulp_carried_forget(struct ulp_carried *kept)
 {
     pthread_mutex_lock(&kept->mutex);
-    struct ulp_packed *packed = kept->packed;
     struct entry *entries = kept->entries;
     struct note *notes[HEADS];
     const size_t count = kept->count;
     memcpy(notes, kept->notes, sizeof notes);
     memset(kept->notes, 0, sizeof kept->notes);
-    kept->packed = NULL;
     kept->entries = NULL;
     kept->count = 0;
     kept->runs = 0;
     pthread_mutex_unlock(&kept->mutex);
-    ulp_packed_free(packed);
     for (size_t i = 0; i < count; i++)
         ulp_tensor_free(&entries[i].tensor);
     free(entries);
@@ -178,47 +167,23 @@ void ulp_carried_free(struct ulp_carried *kept)
         }
     ulp_budget_close(&kept->memory[1]);
     ulp_budget_close(&kept->memory[0]);
-    ulp_budget_close(&kept->factors);
     ulp_budget_close(&kept->constants);
     pthread_mutex_destroy(&kept->mutex);
     pthread_mutex_destroy(&kept->preparing);
     free(kept);
 }
 
-/* All of the program's constants that may be factors, which stay as they are as long as the
- * program. */
-static enum ulp_status keep_constants(struct ulp_packed *packed, const struct ulp_program *program,
-                                      struct ulp_error *error)
-{
-    for (size_t b = 0; b < program->block_count; b++)
-        for (size_t v = 0; v < program->blocks[b]->slot_count; v++)
-            if (ulp_is_factor(&program->blocks[b]->slots[v]))
-                ULP_TRY(ulp_packed_keep(packed, program->blocks[b]->slots[v].constant, error));
-    return ULP_OK;
-}
-
 /* For the second run. */
 static bool prepare_carried(struct ulp_carried *kept, const struct ulp_program *program)
 {
-    struct ulp_error error;
-    struct ulp_packed *packed = NULL;
     const size_t count = ulp_carried_place(program, NULL);
     /* in no budget: it would stay there when the rest is given up */
     void *entries = calloc(count + 1, sizeof *kept->entries);
-    enum ulp_status status =
-        entries ? ulp_packed_create(&packed, &kept->factors, kept->bytes_max, &error)
-                : ULP_ERROR_MEMORY;
-    if (status == ULP_OK)
-        status = keep_constants(packed, program, &error);
-    if (status != ULP_OK) {
-        ulp_packed_free(packed);
-        free(entries);
+    if (!entries)
         return false;
-    }
     pthread_mutex_lock(&kept->mutex);
     kept->entries = entries;
     kept->count = count;
-    kept->packed = packed;
     pthread_mutex_unlock(&kept->mutex);
     return true;
 }
@@ -229,14 +194,9 @@ bool ulp_carried_begin(struct ulp_carried *kept, const struct ulp_program *progr
         return false;
     /* not the mutex: allocating may call reclaim */
     pthread_mutex_lock(&kept->preparing);
-    const bool is = kept->packed || prepare_carried(kept, program);
+    const bool is = kept->entries || prepare_carried(kept, program);
     pthread_mutex_unlock(&kept->preparing);
     return is;
-}
-
-struct ulp_packed *ulp_carried_packed(struct ulp_carried *kept)
-{
-    return kept->packed;
 }
 
 struct ulp_budget *ulp_carried_memory(struct ulp_carried *kept, bool scratch)
@@ -251,7 +211,7 @@ size_t ulp_carried_spare(struct ulp_carried *kept)
 
 size_t ulp_carried_bytes(const struct ulp_carried *kept)
 {
-    return ulp_budget_used(&kept->constants) + ulp_budget_used(&kept->factors);
+    return ulp_budget_used(&kept->constants);
 }
 
 struct ulp_budget *ulp_carried_room(struct ulp_carried *kept, size_t bytes)
@@ -276,11 +236,8 @@ bool ulp_carried_find(struct ulp_carried *kept, size_t place, struct ulp_tensor 
 bool ulp_carried_add(struct ulp_carried *kept, size_t place, struct ulp_tensor *value)
 {
     struct entry *entry = &kept->entries[place];
-    struct ulp_error error;
     pthread_mutex_lock(&kept->mutex);
-    const bool added =
-        entry->tensor.type == ULP_TYPE_UNDEFINED &&
-        (value->count <= 1 || ulp_packed_keep(kept->packed, value, &error) == ULP_OK);
+    const bool added = entry->tensor.type == ULP_TYPE_UNDEFINED;
     if (added) {
         *entry = (struct entry){*value, 1};
         *value = ulp_tensor_view(&entry->tensor);

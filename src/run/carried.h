@@ -1,16 +1,15 @@
 /* What the runs of a program carry over to the next ones: constants as the lanes hold them (FP32
- * weights rounded to FP16, say), packed factors, freed memory and threads. The first run carries
+ * weights rounded to FP16, say), freed memory and threads. The first run carries
  * its threads over alone, so that one run pays neither time nor memory for the rest; from the
  * second on there is an upper limit (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now
  * is given up before an allocation fails. Results never depend on it. Several threads may run a
  * program at once. */
 #pragma once
 
-#include "kernels/operand/packed.h"
 #include "run/program/program.h"
 #include "tensor/lower.h"
 
-/* The most that constants, and packed factors, may take each. */
+/* The most that constants may take. */
 size_t ulp_carried_limit(const struct ulp_budget *budget);
 /* What is carried over is charged to budgets below this one (NULL: none), which must outlive it. */
 enum ulp_status ulp_carried_create(struct ulp_carried **out, struct ulp_budget *budget,
@@ -34,8 +33,6 @@ void ulp_carried_forget(struct ulp_carried *kept);
 /* A run of the program begins; false: it is the first, or there is no memory, and the rest must not
  * be called. */
 bool ulp_carried_begin(struct ulp_carried *kept, const struct ulp_program *program);
-/* The cache of packed factors, in which every constant of the program is kept. */
-struct ulp_packed *ulp_carried_packed(struct ulp_carried *kept);
 size_t ulp_carried_bytes(const struct ulp_carried *kept);
 /* What keeps the blocks of memory that a run has freed, its values' or its scratch's, until the
  * next. */

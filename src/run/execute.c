@@ -127,8 +127,6 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     }
     if (status == ULP_OK)
         status = take_memory(walk, &fitted, error);
-    if (status == ULP_OK && !walk->carried)
-        status = ulp_packed_create(&walk->packed, &walk->budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, program->main, NULL, NULL, error);
     walk->carries = status == ULP_OK && may_carry(walk);
@@ -173,11 +171,8 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
                             .cost_limit = program->main->cost};
     double started = ulp_seconds_now();
     struct ulp_budget *root = ulp_model_budget(program->model);
-    if (ulp_carried_begin(program->carried, program)) {
+    if (ulp_carried_begin(program->carried, program))
         walk.carried = program->carried;
-        walk.packed = ulp_carried_packed(program->carried);
-    }
-    const struct ulp_packed_counts before = ulp_packed_count(walk.packed);
     walk.budget.keeps_blocks = !ulp_carried_lends(program->carried);
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < program->lane_count; l++)
@@ -190,9 +185,6 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
     ulp_arena_free(walk.memory);
-    const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
-    if (!walk.carried)
-        ulp_packed_free(walk.packed);
     if (walk.carried && walk.pool) {
         ulp_budget_hand_over(&walk.budget, ulp_carried_memory(walk.carried, false));
         ulp_budget_hand_over(ulp_pool_scratch(walk.pool), ulp_carried_memory(walk.carried, true));
@@ -203,8 +195,7 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
                                       program->constants.used_bytes + walk.budget.peak_bytes +
                                           (walk.carried ? ulp_carried_bytes(walk.carried) : 0) +
-                                          ulp_departure_bytes(walk.options->departure),
-                                      packed.made - before.made, packed.used - before.used};
+                                          ulp_departure_bytes(walk.options->departure)};
     for (size_t l = 0; outputs && status != ULP_OK && l < program->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;

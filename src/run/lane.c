@@ -30,16 +30,12 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
     *out = (struct ulp_lane){
         .mix = mix, .block = block, .lowered_bytes_max = SIZE_MAX, .budget = budget, .pool = pool};
     const size_t count = count_values(out) + 1;
-    void *values, *kept = NULL;
+    void *values;
     enum ulp_status status =
         ulp_allocate(&values, count, sizeof *out->values, budget, "values of a lane", error);
     for (size_t v = 0; v < count && status == ULP_OK; v++)
         clear_value((struct ulp_tensor *)values + v);
-    if (status == ULP_OK)
-        status =
-            ulp_allocate_zero(&kept, count, sizeof *out->kept, budget, "values of a lane", error);
     out->values = values;
-    out->kept = kept;
     return status;
 }
 
@@ -49,19 +45,11 @@ static void drop_value(struct ulp_lane *lane, size_t first, size_t slot)
 {
     const size_t value = first + slot;
     struct ulp_tensor *tensor = &lane->values[value];
-    const struct ulp_tensor *constant = lane->block->slots[slot].constant;
-    const bool is_own = tensor->type != ULP_TYPE_UNDEFINED,
-               carried =
-                   lane->carried && (constant || (first == 0 && lane->block->slots[slot].carried));
-    if (!is_own && !carried && !lane->kept[value])
+    if (tensor->type == ULP_TYPE_UNDEFINED)
         return;
-    if (lane->kept[value])
-        ulp_packed_drop(lane->packed, is_own ? tensor : constant);
-    else if (carried && (is_own || constant))
-        ulp_packed_pass(lane->packed, is_own ? tensor : constant);
-    if (carried && is_own && !tensor->owned)
+    if (lane->carried && !tensor->owned &&
+        (lane->block->slots[slot].constant || (first == 0 && lane->block->slots[slot].carried)))
         ulp_carried_release(lane->carried, lane->carried_place + value);
-    lane->kept[value] = false;
     ulp_tensor_free(tensor);
 }
 
@@ -71,48 +59,11 @@ static void drop_slot(struct ulp_lane *lane, int slot)
         drop_value(lane, run, (size_t)slot);
 }
 
-/* Keep (or drop) the constants of a step's bodies, and of bodies in them. */
-static enum ulp_status keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, bool keep,
-                                   struct ulp_error *error)
-{
-    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
-        const struct ulp_block *body = step->bound.blocks[a];
-        for (size_t v = 0; body && v < body->slot_count; v++)
-            if (ulp_is_factor(&body->slots[v]) && keep)
-                ULP_TRY(ulp_packed_keep(lane->packed, body->slots[v].constant, error));
-            else if (ulp_is_factor(&body->slots[v]))
-                ulp_packed_drop(lane->packed, body->slots[v].constant);
-        for (size_t s = 0; body && s < body->step_count; s++)
-            if (body->steps[s].bound.blocks)
-                ULP_TRY(keep_bodies(lane, &body->steps[s], keep, error));
-    }
-    return ULP_OK;
-}
-
-static void drop_bodies(struct ulp_lane *lane)
-{
-    if (lane->bodies_of)
-        keep_bodies(lane, lane->bodies_of, false, NULL);
-    lane->bodies_of = NULL;
-}
-
-enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
-                                     struct ulp_error *error)
-{
-    if (!step->bound.blocks || lane->bodies_of == step)
-        return ULP_OK;
-    drop_bodies(lane);
-    lane->bodies_of = step;
-    return keep_bodies(lane, step, true, error);
-}
-
 void ulp_lane_free(struct ulp_lane *lane)
 {
-    for (size_t v = 0; lane->values && lane->kept && v < lane->block->slot_count; v++)
+    for (size_t v = 0; lane->values && v < lane->block->slot_count; v++)
         drop_slot(lane, (int)v);
-    drop_bodies(lane);
     ulp_free(lane->values);
-    ulp_free(lane->kept);
     ulp_arena_free(lane->scratch);
     *lane = (struct ulp_lane){0};
 }
@@ -142,7 +93,6 @@ void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step)
     for (size_t i = 0; i < step->dead_count; i++)
         if (!stays(lane, step->dead[i]))
             drop_slot(lane, step->dead[i]);
-    drop_bodies(lane);
 }
 
 const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int slot)

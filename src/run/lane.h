@@ -1,7 +1,6 @@
 /* A lane: the arithmetics of its nodes, and its values of one block. */
 #pragma once
 
-#include "kernels/operand/packed.h"
 #include "run/program/program.h"
 
 struct ulp_carried;
@@ -28,17 +27,10 @@ struct ulp_lane {
     /* of the step, in a run that follows the reference: what that reads; NULL: nothing is followed
      */
     const struct ulp_tensor *const *followed;
-    /* The cache of packed factors, shared by the walk's lanes and their bodies; NULL: none. A
-     * constant that is read more than once (repeats) stays in it until its last use; constants of a
-     * body stay until its If, Loop or Scan is done. */
-    struct ulp_packed *packed;
-    bool repeats;
-    bool *kept; /* by slot: its constant is in that cache */
     /* what the program's runs carry over (carried.h), and where the lane's values are in it;
      * NULL: nothing, as in bodies of a lane that is apart */
     struct ulp_carried *carried;
     size_t carried_place;
-    const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
@@ -190,10 +182,6 @@ static inline bool ulp_takes_mixed(const struct ulp_step *step, size_t i)
 enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
                               enum ulp_type declared, struct ulp_budget *budget,
                               struct ulp_pool *pool, struct ulp_error *error);
-
-/* Until the step is dropped, the constants of its bodies do not change: they may be cached. */
-enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
-                                     struct ulp_error *error);
 
 /* What the step computes in on these inputs: the lane's arithmetic, or what they declare. */
 enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ulp_lane *lane,

@@ -115,11 +115,11 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_program
 }
 
 /* Leaves the value to further runs where it was charged to them. */
-static bool is_left(struct ulp_lane *lane, size_t at)
+static void leave(struct ulp_lane *lane, size_t at)
 {
     struct ulp_tensor *value = &lane->values[at];
-    return lane->carried && ulp_charged(value->data) != lane->budget &&
-           ulp_carried_add(lane->carried, lane->carried_place + at, value);
+    if (lane->carried && ulp_charged(value->data) != lane->budget)
+        ulp_carried_add(lane->carried, lane->carried_place + at, value);
 }
 
 struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_step *step)
@@ -138,7 +138,7 @@ void ulp_lane_carry(struct ulp_lane *lane, int slot)
 {
     const struct ulp_tensor *value = &lane->values[slot];
     if (value->owned && value->count)
-        is_left(lane, (size_t)slot);
+        leave(lane, (size_t)slot);
 }
 
 /* Which run of slot_count of the lane's values (struct ulp_lane) has constants as the reader takes
@@ -189,18 +189,13 @@ enum ulp_status ulp_lane_constant(struct ulp_lane *lane, int slot, struct ulp_re
         ulp_tensor_free(value);
         return ulp_fail_at(error, status, "constant '%s'", source->name);
     }
-    bool stays = lane->carried;
     if (value->owned) {
         *out = value;
-        stays = is_left(lane, at);
+        leave(lane, at);
     } else {
         *value = (struct ulp_tensor){0};
     }
-    if (!lane->repeats || stays || lane->kept[at] || !ulp_is_factor(source))
-        return ULP_OK;
-    status = ulp_packed_keep(lane->packed, *out, error);
-    lane->kept[at] = status == ULP_OK;
-    return status;
+    return ULP_OK;
 }
 
 struct ulp_reader ulp_lane_reader(const struct ulp_lane *lane, const struct ulp_step *step,

@@ -41,8 +41,6 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
             status = ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error);
         const size_t limit = ulp_budget_limit(&walk->budget);
         out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
-        out->lanes[l].packed = walk->packed;
-        out->lanes[l].repeats = walk->options->audit || walk->carried;
         out->lanes[l].carried = walk->carried;
         out->lanes[l].carried_place = place;
     }

@@ -19,15 +19,13 @@ struct ulp_walk {
     struct ulp_budget root;              /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;
-    struct ulp_packed *packed;
-    struct ulp_carried
-        *carried;         /* of the program; NULL: its first run, and packed is the walk's own */
-    size_t reserve_draws; /* before the walk */
-    size_t first_step;    /* of the main graph: those before it have been run */
-    bool departed;        /* a lane has left the reference's decisions */
-    bool listened;        /* an observer is told of nodes */
-    bool pauses;          /* ... in the caller's environment */
-    bool unseen;          /* no observer looks at values */
+    struct ulp_carried *carried; /* of the program; NULL: its first run */
+    size_t reserve_draws;        /* before the walk */
+    size_t first_step;           /* of the main graph: those before it have been run */
+    bool departed;               /* a lane has left the reference's decisions */
+    bool listened;               /* an observer is told of nodes */
+    bool pauses;                 /* ... in the caller's environment */
+    bool unseen;                 /* no observer looks at values */
     bool carries; /* results that follow from constants alone are carried over to further runs */
     size_t *executions;   /* how often each node has been shown, by number */
     bool streams;         /* weights go through memory (stream.c): */

@@ -3,7 +3,6 @@
 #include "base/machine/cpu.h"
 #include "base/random.h"
 #include "kernels/chain/step.h"
-#include "kernels/operand/packed.h"
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"
 #include "tests/support/test.h"
@@ -430,36 +429,6 @@ TEST(bits_do_not_depend_on_threads)
         window_create(&it, &arithmetic, &windows[i], i);
         compare_threads(&arithmetic, &it);
     }
-}
-
-/* Kept weights that turn out to be infinite: sums are formed otherwise, and the decoded weights
- * are given back once. */
-TEST(infinite_weights_are_given_back)
-{
-    static const struct window window = {1, 64, 64, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, true, 5};
-    const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
-    struct ulp_budget budget = {0};
-    struct ulp_packed *packed;
-    struct instance it;
-    window_create(&it, &arithmetic, &window, 3);
-    ((float *)it.a.data)[5] = INFINITY;
-    const size_t bytes = it.out.count * sizeof(float);
-    float *first = malloc(bytes);
-    ck_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &why));
-    memcpy(first, it.out.data, bytes);
-    ck_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &why));
-    ck_ok(ulp_packed_keep(packed, &it.a, &why));
-    it.problem.packed = packed;
-    for (int call = 0; call < 2; call++) {
-        memset(it.out.data, 0xA5, bytes);
-        ck_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &why));
-        ck_assert_mem_eq(first, it.out.data, bytes);
-    }
-    ulp_packed_drop(packed, &it.a);
-    ck_assert_uint_eq(budget.used_bytes, 0);
-    ulp_packed_free(packed);
-    free(first);
-    instance_free(&it);
 }
 
 TEST(slices_cover_the_sum)

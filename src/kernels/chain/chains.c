@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-#include "kernels/chain/form.h"
-#include "kernels/operand/packed.h"
-
 static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
                                       const struct ulp_chains_job *job, struct ulp_error *error)
 {
@@ -22,10 +19,6 @@ static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
     size_t stack =
         job->chains->pairwise ? ULP_PAIRWISE_LEVELS * job->tile_columns * job->element_bytes : 0;
     size_t rows = 0, columns = 0, total;
-    if (job->forms[0])
-        row_panels = 0;
-    if (job->forms[1])
-        column_panels = 0;
     if (!ulp_size_mul(ulp_size_round_up(row_panels * job->tile_rows * job->element_bytes, 64),
                       job->k_block, &rows) ||
         !ulp_size_mul(ulp_size_round_up(column_panels * job->tile_columns * job->element_bytes, 64),
@@ -42,19 +35,13 @@ static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
 }
 
 /* The side's panels for k in [first, last) from the block's first line on, packed now unless they
- * are from an earlier call or shared. */
+ * are shared. */
 static const char *pack_side(const struct ulp_chains_job *job,
                              const struct ulp_chains_scratch *scratch,
                              const struct ulp_chains_block *block, bool rows, size_t first,
                              size_t last)
 {
     size_t line = rows ? block->row : block->column;
-    const struct ulp_chains_form *form = job->forms[!rows];
-    if (form)
-        return ulp_chains_form_panels(form, ulp_packed_batch_offset(rows ? job->rows.factor
-                                                                         : job->columns.factor,
-                                                                    block->batch)) +
-               (first * ulp_chains_form_lines(form) + line * (last - first)) * job->element_bytes;
     if (job->shared && rows == job->share_rows)
         return job->shared +
                (first * job->shared_lines + line * (last - first)) * job->element_bytes;
@@ -131,15 +118,12 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
                                   struct ulp_error *error)
 {
     ULP_SCOPED(ulp_free_of) void *memory = NULL;
-    const bool packs = !job->forms[!job->share_rows];
-    enum ulp_status status = ULP_OK;
-    if (packs)
-        status = ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
-                              ulp_pool_scratch(job->pool), "packed lines", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
+                     ulp_pool_scratch(job->pool), "packed lines", error);
     job->shared = memory;
     for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
-        if (packs)
-            status = ulp_chains_pack_shared(job, error);
+        status = ulp_chains_pack_shared(job, error);
         if (status == ULP_OK)
             status = ulp_parallel_for(job->pool, job->thread_count * ulp_chains_share_length(job),
                                       1, work_on_blocks, job, error);
@@ -199,11 +183,9 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
         (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
     ulp_chains_choose_blocks(&job, problem->batch_count,
                              (size_t)ulp_pool_threads_for(pool, nanoseconds));
-    ulp_chains_forms_open(&job);
     if (job.shared_lines)
         status = run_shared(&job, problem->batch_count, error);
     else
         status = run_blocks(&job, problem->batch_count, error);
-    ulp_chains_forms_close(&job);
     return status;
 }

@@ -7,8 +7,6 @@
 #include "kernels/operand/pack.h"
 #include "kernels/chain/tile.h"
 
-struct ulp_chains_form;
-
 /* Everything the workers share. */
 struct ulp_chains_job {
     const struct ulp_chains *chains;
@@ -32,10 +30,8 @@ struct ulp_chains_job {
     int64_t row_step, column_step;
     struct ulp_output output;
     struct ulp_pool *pool;
-    /* panels of rows [0] and columns [1] from earlier calls (form.h); NULL: none */
-    struct ulp_chains_form *forms[2];
-    /* the side all blocks need whole, packed once; NULL: a form has it, or shared_lines is 0 and
-     * every block packs both sides */
+    /* the side all blocks need whole, packed once; NULL: shared_lines is 0, and every block packs
+     * both sides */
     char *shared;
     bool share_rows;
     size_t thread_count; /* for which the blocks were chosen */

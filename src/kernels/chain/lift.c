@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernels/operand/pack.h"
-#include "kernels/operand/packed.h"
+#include "base/memory/alloc.h"
 
 /* Patterns of floats, in the order of their magnitudes: 2^-126, 2^-62, 2^63, infinity. */
 enum { NORMAL = 0x00800000, LOW = 0x20800000, HIGH = 0x5f000000, INFINITE = 0x7f800000 };
@@ -51,14 +51,6 @@ static bool may_sink(const struct ulp_tensor *tensor)
     return ends.high < INFINITE && (ends.low == UINT32_MAX || ends.low + 1 >= LOW);
 }
 
-static bool stays(const struct ulp_contraction *problem, const struct ulp_factor *factor,
-                  size_t lines)
-{
-    return ulp_packed_is_kept(problem->packed,
-                              &(struct ulp_packed_view){factor, problem->batch_count, lines,
-                                                        problem->k});
-}
-
 /* Is every step a product and a sum of the factors' floats, rounded once? */
 static bool is_fused(const struct ulp_chains *chains, const struct ulp_arithmetic *arithmetic,
                      const struct ulp_contraction *problem)
@@ -101,10 +93,8 @@ const struct ulp_contraction *ulp_lift(struct ulp_lifted *lifted, const struct u
     const struct ulp_tensor *a = problem->a.tensor, *b = problem->b.tensor;
     struct ulp_error ignored;
     lifted->memory = NULL;
-    /* before an element is read: of weights that stay that would be one in every page */
     if (a->element != ULP_ELEMENT_F32 || b->element != ULP_ELEMENT_F32 || problem->m < LINES_MIN ||
-        problem->n < LINES_MIN || !is_fused(chains, arithmetic, problem) ||
-        stays(problem, &problem->a, problem->m) || stays(problem, &problem->b, problem->n))
+        problem->n < LINES_MIN || !is_fused(chains, arithmetic, problem))
         return problem;
     const bool up = meets_subnormal(a); /* else b rises */
     if (!(up || meets_subnormal(b)) || !may_rise(up ? a : b) || !may_sink(up ? b : a) ||

@@ -1,4 +1,4 @@
-/* Packing for tiles of pairs, and forms of factors that stay as they are. */
+/* Packing for tiles of pairs. */
 #include "kernels/pair/pair_panels.h"
 
 #include <math.h>
@@ -62,8 +62,8 @@ static void look_at_magnitudes(struct ulp_pair_range *range, const double *panel
     range->least = few < range->least ? few : range->least;
 }
 
-static void pack_panel(double *out, struct ulp_pair_range *ranges, const struct ulp_pair_side *side,
-                       size_t batch, size_t line, size_t k, size_t k_count)
+void ulp_pair_panel(double *out, struct ulp_pair_range *ranges, const struct ulp_pair_side *side,
+                    size_t batch, size_t line, size_t k, size_t k_count)
 {
     const size_t rest = side->line_count - line, count = rest < side->width ? rest : side->width;
     if (side->parts > 1) {
@@ -75,118 +75,4 @@ static void pack_panel(double *out, struct ulp_pair_range *ranges, const struct 
     }
     for (size_t i = 0; i < side->width; i++)
         look_at_magnitudes(&ranges[i], out + i, ulp_pair_step(side), k_count);
-}
-
-struct ulp_pair_form {
-    struct ulp_packed_form form;
-    double *panels; /* of all groups: groups times panels times k */
-    struct ulp_pair_range *ranges;
-    size_t panel_count;
-};
-
-static void free_form(struct ulp_packed_form *form)
-{
-    struct ulp_pair_form *pair = (struct ulp_pair_form *)form;
-    ulp_free(pair->panels);
-    ulp_free(pair->ranges);
-    ulp_packed_end(form);
-}
-
-/* What a form is made of. */
-struct making {
-    const struct ulp_pair_side *side;
-    struct ulp_pair_form *form;
-    const size_t *batches;
-    struct ulp_pool *pool;
-    struct ulp_budget *budget;
-};
-
-ULP_WORK(fill_panels)
-{
-    const struct making *making = context;
-    const struct ulp_pair_side *side = making->side;
-    struct ulp_pair_form *form = making->form;
-    for (size_t r = first * side->width; r < last * side->width; r++)
-        form->ranges[r] = ULP_PAIR_ZEROS;
-    for (size_t p = first; p < last; p++)
-        pack_panel(form->panels + p * ulp_pair_step(side) * side->k_count,
-                   form->ranges + p * side->width, side, making->batches[p / form->panel_count],
-                   p % form->panel_count * side->width, 0, side->k_count);
-    return ULP_OK;
-}
-
-static enum ulp_status fill_form(void *context, struct ulp_packed_form *form, const size_t *batches,
-                                 struct ulp_error *error)
-{
-    struct making *making = context;
-    const struct ulp_pair_side *side = making->side;
-    struct ulp_pair_form *pair = making->form = (struct ulp_pair_form *)form;
-    void *memory;
-    pair->panel_count = ulp_size_divide_up(side->line_count, side->width);
-    const size_t panels = pair->panel_count * form->group_count;
-    ULP_TRY(ulp_allocate(&memory, panels * side->k_count, ulp_pair_step(side) * sizeof(double),
-                         making->budget, "a packed factor", error));
-    pair->panels = memory;
-    ULP_TRY(ulp_allocate(&memory, panels * side->width, sizeof *pair->ranges, making->budget,
-                         "a packed factor's magnitudes", error));
-    pair->ranges = memory;
-    making->batches = batches;
-    return ulp_parallel_for(making->pool, panels,
-                            ulp_grain(2.0 * (double)side->width * (double)side->k_count),
-                            fill_panels, making, error);
-}
-
-static struct ulp_packed_view view_of(const struct ulp_pair_side *side,
-                                      const struct ulp_contraction *problem)
-{
-    return (struct ulp_packed_view){side->factor, problem->batch_count, side->line_count,
-                                    side->k_count};
-}
-
-void ulp_pair_form_find(struct ulp_pair_side *side, const struct ulp_contraction *problem,
-                        int number, struct ulp_pool *pool)
-{
-    const struct ulp_packed_view view = view_of(side, problem);
-    struct ulp_packed_recipe recipe = {
-        .form_bytes = sizeof(struct ulp_pair_form),
-        .fill = fill_form,
-        .free = free_form,
-    };
-    size_t lines = ulp_size_round_up(side->line_count, side->width);
-    if (!ulp_packed_is_kept(problem->packed, &view) ||
-        !ulp_size_mul(lines, side->k_count, &recipe.bytes) ||
-        !ulp_size_mul(recipe.bytes, sizeof(double) * side->parts, &recipe.bytes))
-        return;
-    recipe.variant = (struct ulp_packed_variant){.k_block = side->width, .side = (uint32_t)number};
-    struct ulp_packed_form *form =
-        ulp_packed_find(problem->packed, &view, free_form, &recipe.variant);
-    if (!form) {
-        struct making making = {.side = side,
-                                .pool = pool,
-                                .budget = ulp_packed_budget(problem->packed)};
-        form = ulp_packed_make(problem->packed, &view, &recipe, &making);
-    }
-    side->form = (struct ulp_pair_form *)form;
-}
-
-void ulp_pair_form_end(const struct ulp_pair_side *side, const struct ulp_contraction *problem)
-{
-    if (side->form)
-        ulp_packed_release(problem->packed, &side->form->form);
-}
-
-const double *ulp_pair_panel(double *out, struct ulp_pair_range *ranges,
-                             const struct ulp_pair_side *side, size_t batch, size_t line, size_t k,
-                             size_t k_count)
-{
-    const struct ulp_pair_form *form = side->form;
-    if (!form) {
-        pack_panel(out, ranges, side, batch, line, k, k_count);
-        return out;
-    }
-    const size_t group =
-                     ulp_packed_group(&form->form, ulp_packed_batch_offset(side->factor, batch)),
-                 panel = group * form->panel_count + line / side->width;
-    memcpy(ranges, form->ranges + panel * side->width, side->width * sizeof *ranges);
-    return form->panels + (panel * side->k_count + k) * ulp_pair_step(side);
 }

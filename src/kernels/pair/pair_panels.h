@@ -3,7 +3,7 @@
  * must know of a line's magnitudes. */
 #pragma once
 
-#include "kernels/operand/packed.h"
+#include "kernels/contract.h"
 
 #define ULP_PAIR_WIDTH_MAX 16
 
@@ -18,8 +18,7 @@ struct ulp_pair_range {
 struct ulp_pair_side {
     const struct ulp_factor *factor;
     size_t line_count, k_count, width;
-    size_t parts;               /* doubles of an element */
-    struct ulp_pair_form *form; /* panels from earlier calls, or NULL */
+    size_t parts; /* doubles of an element */
 };
 
 /* A panel's doubles for each k. */
@@ -30,14 +29,7 @@ static inline size_t ulp_pair_step(const struct ulp_pair_side *side)
 
 void ulp_pair_side_make(struct ulp_pair_side *side, const struct ulp_factor *factor,
                         size_t line_count, size_t k_count, size_t width);
-/* Finds or makes the side's form, where its factor stays as it is; ulp_pair_form_end releases it.
- */
-void ulp_pair_form_find(struct ulp_pair_side *side, const struct ulp_contraction *problem,
-                        int number, struct ulp_pool *pool);
-void ulp_pair_form_end(const struct ulp_pair_side *side, const struct ulp_contraction *problem);
-
-/* The panel that begins with `line`, from k on, of k_count: the form's, or packed into out.
- * ranges[0 .. width) take in what is seen. */
-const double *ulp_pair_panel(double *out, struct ulp_pair_range *ranges,
-                             const struct ulp_pair_side *side, size_t batch, size_t line, size_t k,
-                             size_t k_count);
+/* The panel that begins with `line`, from k on, of k_count. ranges[0 .. width) take in what is
+ * seen. */
+void ulp_pair_panel(double *out, struct ulp_pair_range *ranges, const struct ulp_pair_side *side,
+                    size_t batch, size_t line, size_t k, size_t k_count);

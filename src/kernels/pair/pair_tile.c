@@ -88,17 +88,15 @@ static void add_products(const struct job *job, struct room *room, const struct 
                          size_t k, size_t k_count)
 {
     const size_t width = job->columns.width, step = K_BLOCK * ulp_pair_step(&job->columns);
-    const double *panels[COLUMN_BLOCK];
     for (size_t j = 0; j < part->column_count; j += width)
-        panels[j / width] =
-            ulp_pair_panel(room->columns + j / width * step, &room->column_range[j], &job->columns,
-                           part->batch, part->column + j, k, k_count);
+        ulp_pair_panel(room->columns + j / width * step, &room->column_range[j], &job->columns,
+                       part->batch, part->column + j, k, k_count);
     for (size_t i = 0; i < part->row_count; i += job->rows.width) {
-        const double *rows = ulp_pair_panel(room->rows, &room->row_range[i], &job->rows,
-                                            part->batch, part->row + i, k, k_count);
+        ulp_pair_panel(room->rows, &room->row_range[i], &job->rows, part->batch, part->row + i, k,
+                       k_count);
         for (size_t j = 0; j < part->column_count; j += width)
-            job->sum(room->sums + j / width * find_places(job) + i * job->parts * width, rows,
-                     panels[j / width], k_count);
+            job->sum(room->sums + j / width * find_places(job) + i * job->parts * width, room->rows,
+                     room->columns + j / width * step, k_count);
     }
 }
 
@@ -236,15 +234,9 @@ static enum ulp_status run_tiles(const struct ulp_contraction *problem, size_t p
     set_sides(&job, ULP_BY_CPU(&tiles_avx512, &tiles_avx2, &tiles_portable));
     const double nanoseconds = 0.5 * (double)outputs * (double)problem->k;
     choose_blocks(&job, (size_t)ulp_pool_threads_for(pool, nanoseconds));
-    ulp_pair_form_find(&job.rows, problem, 0, pool);
-    ulp_pair_form_find(&job.columns, problem, 1, pool);
     const size_t items = problem->batch_count * job.row_blocks * job.column_blocks;
-    const enum ulp_status status =
-        ulp_parallel_for(pool, items, ulp_grain(nanoseconds / (double)items + 1), sum_parts, &job,
-                         error);
-    ulp_pair_form_end(&job.rows, problem);
-    ulp_pair_form_end(&job.columns, problem);
-    return status;
+    return ulp_parallel_for(pool, items, ulp_grain(nanoseconds / (double)items + 1), sum_parts,
+                            &job, error);
 }
 
 enum ulp_status ulp_pair_tile(const struct ulp_contraction *problem, unsigned char *exceptions,

@@ -100,8 +100,8 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
     const enum ulp_type type = a->query->type;
     struct ulp_tensor acc, allowed, probabilities, weighted, sums;
     const bool tiled = !a->stored && ulp_attention_is_tiled(call, a),
-               flash = tiled ||
-                       (call->arithmetic->reduce == ULP_ORDER_WARP && a->out && !a->stored);
+               flash =
+                   tiled || (call->arithmetic->reduce == ULP_ORDER_WARP && a->out && !a->stored);
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k->length};
     const struct ulp_heads scores = ulp_heads_first(dims[0], dims[1], dims[2], dims[3]);
     if (a->stored) {
@@ -192,7 +192,6 @@ static enum ulp_status attend_in_fp32(struct ulp_call *call, const struct ulp_at
     struct ulp_tensor query, scaled, wide, ones;
     fp32.attention = ULP_ATTENTION_WHOLE;
     inner.arithmetic = &fp32;
-    inner.packed = NULL;
     own.query = &query;
     own.scale = 1;
     own.out = &wide;

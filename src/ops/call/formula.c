@@ -163,7 +163,6 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     problem->node_key = take_stream(call);
     if (ulp_scaling_is_used(call->arithmetic))
         problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
-    problem->packed = call->packed;
     if (call->arithmetic->scaled_modelopt &&
         !ulp_product_is_scaled(call->arithmetic, call->bound->op->name, call->in, problem))
         return contract_unscaled(call, problem, error);

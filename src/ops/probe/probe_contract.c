@@ -134,7 +134,6 @@ static enum ulp_status find_bounds(const struct ulp_call *call, const struct ulp
     magnitudes.a.tensor = a;
     magnitudes.b.tensor = b;
     magnitudes.out = bounds;
-    magnitudes.packed = NULL;
     magnitudes.store = false;
     ULP_TRY(ulp_contract(call->arithmetic, &magnitudes, call->pool, error));
     double *data = bounds->data;

@@ -1,7 +1,6 @@
 /* RNN, GRU and LSTM: per step one contraction of the state, and the cell as a formula. What is
  * rounded to the lane's storage in between is the kernel's choice (recurrent_kernel.h). */
 #include "base/error.h"
-#include "kernels/operand/packed.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
 #include "ops/product/recurrent.h"
@@ -251,7 +250,6 @@ static enum ulp_status run_step(struct ulp_call *call, struct ulp_recurrent *s, 
     struct ulp_call wide = *call;
     if (!s->kernel->h_stored) {
         wide.arithmetic = &chains;
-        wide.packed = NULL;
         call = &wide;
     }
     ULP_TRY(ulp_call_take(call, 1, sizeof *operands, &operands, error));
@@ -343,9 +341,6 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
         status = ulp_call_scalar(call, &zero, s.x->type, 0, error);
     if (status == ULP_OK && ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
         ulp_move_fill(&call->out[0], 0, call->out[0].count, zero.data);
-    if (status == ULP_OK && !s.coded) /* every step meets it */
-        status = ulp_packed_keep(call->packed, s.r, error);
-    const bool kept = status == ULP_OK && !s.coded;
     for (size_t d = 0; status == ULP_OK && d < s.directions; d++) {
         struct ulp_text formulas[2] = {{0}};
         status =
@@ -357,8 +352,6 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
         ulp_text_free(&formulas[0]);
         ulp_text_free(&formulas[1]);
     }
-    if (kept)
-        ulp_packed_drop(call->packed, s.r);
     return status;
 }
 

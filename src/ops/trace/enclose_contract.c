@@ -124,7 +124,6 @@ static enum ulp_status run_sums(struct ulp_trace *trace, const struct ulp_contra
         own.out_row_offset = rows;
         own.out_column_offset = columns;
         own.store = true;
-        own.packed = NULL;
         ULP_TRY(ulp_contract(&trace->arithmetic, &own, pool, error));
     }
     return ULP_OK;

@@ -330,7 +330,6 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
     ULP_TRY(ulp_trace_take(trace, 1, sizeof *gate, &gate, error));
     *gate = (struct ulp_trace_gate){.problem = *problem};
     struct ulp_contraction *p = &gate->problem;
-    p->packed = NULL;
     ULP_TRY(ulp_trace_take(trace, 2, sizeof *gate->parts, &gate->parts, error));
     ULP_TRY(take_factor(trace, &p->a, &gate->parts[0], p->batch_count, p->m, p->k, error));
     ULP_TRY(take_factor(trace, &p->b, &gate->parts[1], p->batch_count, p->n, p->k, error));

@@ -55,7 +55,7 @@ enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
     ULP_TAKE(b->results, b->arena, body->output_count + 1, error);
     ULP_TRY(
         ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error));
-    b->inner.lane.keeps_constants = b->inner.lane.repeats = true;
+    b->inner.lane.keeps_constants = true;
     return ULP_OK;
 }
 

@@ -23,17 +23,12 @@ enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_progr
                                    budget, "inputs of a run", error);
     out->fitted = fitted;
     if (status == ULP_OK)
-        status = ulp_packed_create(&out->packed, budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
-    if (status == ULP_OK)
         status = ulp_arithmetic_find("fp64", &out->arithmetic, error);
-    for (size_t l = 0; l < program->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < program->lane_count && status == ULP_OK; l++)
         status = ulp_lane_create(&out->lanes[l], &program->mixes[l], program->main, budget,
                                  out->pool, error);
-        out->lanes[l].packed = out->packed;
-    }
     if (status == ULP_OK)
         status = ulp_lane_create(&out->wide, &out->mix, program->main, budget, out->pool, error);
-    out->wide.packed = out->packed;
     if (status != ULP_OK)
         ulp_forward_close(out);
     return status;
@@ -42,7 +37,7 @@ enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_progr
 void ulp_forward_end(struct ulp_forward *forward)
 {
     for (size_t l = 0; forward->lanes && l < forward->program->lane_count; l++)
-        if (forward->lanes[l].values && forward->lanes[l].kept)
+        if (forward->lanes[l].values)
             ulp_lane_clear(&forward->lanes[l]);
     for (size_t i = 0; forward->fitted && i < forward->program->main->input_count; i++)
         ulp_tensor_free(&forward->fitted[i]);
@@ -55,7 +50,6 @@ void ulp_forward_close(struct ulp_forward *forward)
         ulp_lane_free(&forward->lanes[l]);
     if (forward->wide.values)
         ulp_lane_free(&forward->wide);
-    ulp_packed_free(forward->packed);
     ulp_free(forward->fitted);
     ulp_free(forward->lanes);
     ulp_pool_free(forward->pool);

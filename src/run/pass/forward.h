@@ -14,7 +14,6 @@ struct ulp_forward {
     struct ulp_lane wide;   /* FP64, without values */
     struct ulp_arithmetic arithmetic;
     struct ulp_mix mix;
-    struct ulp_packed *packed;
     struct ulp_tensor *fitted; /* the inputs of the sample, as the model declares them */
 };
 enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_program *program,

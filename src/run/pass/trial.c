@@ -7,7 +7,6 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/memory/reserve.h"
-#include "kernels/operand/packed.h"
 #include "run/carried.h"
 #include "run/walk.h"
 
@@ -26,7 +25,6 @@ struct ulp_trial {
     struct ulp_arena *memory;
     struct ulp_budget budget;
     struct ulp_pool *pool;
-    struct ulp_packed *packed;
     struct ulp_mix mix; /* of the lane first, then those that nodes are kept in */
     struct ulp_lane lane;
     uint16_t *of_node;   /* of the run */
@@ -112,12 +110,8 @@ static enum ulp_status prepare_trial(struct ulp_trial *trial, size_t sample_coun
     trial->holds = fits(program, sample_count);
     trial->mix.of_node = trial->of_node;
     ULP_TRY(find_inside(trial, error));
-    ULP_TRY(ulp_packed_create(&trial->packed, &trial->budget, ulp_carried_limit(&trial->budget),
-                              error));
     ULP_TRY(ulp_lane_create(&trial->lane, &trial->mix, program->main, &trial->budget, trial->pool,
                             error));
-    trial->lane.packed = trial->packed;
-    trial->lane.repeats = trial->holds;
     trial->lane.keeps_constants = trial->holds;
     return ULP_OK;
 }
@@ -239,7 +233,6 @@ void ulp_trial_free(struct ulp_trial *trial)
             ulp_tensor_free(&trial->samples[s].fitted[v]);
         }
     ulp_lane_free(&trial->lane);
-    ulp_packed_free(trial->packed);
     ulp_arena_free(trial->memory);
     ulp_budget_close(&trial->budget);
     free(trial);

@@ -157,13 +157,6 @@ static inline void ulp_slot_set_constant(struct ulp_program_slot *slot,
     slot->shape.data = NULL;
 }
 
-/* Is it a constant that may be a factor of a contraction? */
-static inline bool ulp_is_factor(const struct ulp_program_slot *slot)
-{
-    return slot->constant && ulp_element_is_float(slot->constant->element) &&
-           slot->constant->count > 1;
-}
-
 /* The step that computes the slot; NULL: none does, or no slot (-1). */
 static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *block, int slot)
 {

@@ -1,6 +1,5 @@
-/* Packed factors in whole runs: weights that an audit, a recurrent cell or a loop's body meets
- * again are packed once, whatever the memory limit every bit is the same, and a limit never fails
- * for their sake. */
+/* What runs of a program leave to the next ones: whatever the memory limit every bit is the same, and
+ * a limit never fails for its sake. */
 #include "tests/support/test.h"
 
 #include "base/machine/cpu.h"
@@ -57,120 +56,16 @@ static struct ulp_program *plan_all(const struct ulp_model *model,
     return test_plan_names(model, inputs, names, lane_count);
 }
 
-static struct ulp_program *plan_lanes(const struct ulp_model *model,
-                                      const struct ulp_tensor_set *inputs, size_t lane_count)
-{
-    return plan_all(model, inputs, (const char *const[]){"pair", "fp16", "fp32"}, lane_count);
-}
-
 static struct ulp_program *plan_named(const struct ulp_model *model,
                                       const struct ulp_tensor_set *inputs, const char *name)
 {
     return plan_all(model, inputs, &name, 1);
 }
 
-/* The first and the last node have the same weights, between them a large tensor lives for a
- * moment: with the memory it just needs, the weights' panels are given up for it and made again. */
-TEST(tensors_come_first)
-{
-    scoped_tensor_set inputs = {0};
-    struct ulp_error error;
-    struct ulp_run_cost cost;
-    unsigned long long wanted, found;
-    scoped_model *model = onnx_text_given(
-        14,
-        "(float[48,64] x = {random}) => (float[1,48,64] y) <float[64,64] w = {random}, "
-        "float[20,1,1] c = {random}> { [first] a = MatMul(x, w) [large] b = Mul(a, c) [small] d = "
-        "ReduceMax(b) [sum] e = Add(a, d) [last] y = MatMul(e, w) }",
-        &inputs, &budget);
-    struct ulp_program *program = plan_lanes(model, &inputs, 3);
-    ck_ok(hash_run(program, &inputs, true, 0, &wanted, &cost, &why));
-    /* the panels of R(r), R(fp16), R(fp32) of both; of each other lane P(p) of both and P(r) of the
-     * last, whose inputs differ */
-    ck_assert_uint_eq(cost.packed_count, 3);
-    ck_assert_uint_eq(cost.packed_use_count, 5 + 2 + 2);
-    const size_t peak = budget.peak_bytes - budget.used_bytes;
-    size_t fails = 0, works = peak;
-    for (int turn = 0; turn < 12; turn++) {
-        const size_t limit = fails + (works - fails) / 2;
-        /* a program's second run would find what the first has left */
-        ulp_program_free(program);
-        program = plan_lanes(model, &inputs, 3);
-        const enum ulp_status status =
-            hash_run(program, &inputs, true, limit, &found, &cost, &error);
-        if (status != ULP_OK) {
-            ck_assert_int_eq(status, ULP_ERROR_MEMORY);
-            fails = limit;
-            continue;
-        }
-        works = limit;
-        ck_assert_msg(found == wanted, "other bits below %zu bytes", limit);
-        ck_assert_uint_le(budget.peak_bytes, budget.limit_bytes);
-    }
-    ulp_program_free(program);
-    program = plan_lanes(model, &inputs, 3);
-    ck_ok(hash_run(program, &inputs, true, works, &found, &cost, &why));
-    /* at least one of the weight's three forms, of which the smallest has a float an element */
-    ck_assert_uint_ge(peak - works, 64 * 64 * sizeof(float));
-    ck_assert_uint_eq(cost.packed_count, 6);
-    ck_assert_uint_eq(cost.packed_use_count, 4 + 1 + 1);
-    ulp_program_free(program);
-}
-
-/* A run meets weights once and keeps no panels of them, but those of a recurrent cell's state from
- * step to step. */
-TEST_LOOP(recurrent_cells_pack_once, 0, 2)
-{
-    enum { STEPS = 5 };
-    scoped_tensor_set inputs = {0};
-    struct ulp_error error;
-    struct ulp_run_cost cost;
-    unsigned long long hash, again;
-    scoped_model *model = onnx_text_given(
-        14,
-        "(float[5,1,16] x = {random}) => (float[5,1,1,64] y) <float[1,192,16] w = {random}, "
-        "float[1,192,64] r = {random}> { [cell] y = GRU<linear_before_reset=1>(x, w, r) }",
-        &inputs, &budget);
-    scoped_program *program = plan_named(model, &inputs, _i ? "fp32" : "pair");
-    ck_ok(hash_run(program, &inputs, false, 0, &hash, &cost, &why));
-    ck_assert_uint_eq(cost.packed_count, 1);
-    ck_assert_uint_eq(cost.packed_use_count, STEPS - 1);
-    /* With the least memory that it works in. */
-    size_t fails = 0, works = budget.peak_bytes - budget.used_bytes;
-    for (int turn = 0; turn < 12; turn++) {
-        const size_t limit = fails + (works - fails) / 2;
-        if (hash_run(program, &inputs, false, limit, &again, &cost, &error) == ULP_OK)
-            works = limit;
-        else
-            fails = limit;
-    }
-    ck_ok(hash_run(program, &inputs, false, works, &again, &cost, &why));
-    ck_assert(hash == again);
-}
-
-/* Every weight of a network's larger products is packed by the reference once, and found by its
- * evaluation on every lane's inputs. */
-START_TEST(audits_pack_once)
-{
-    scoped_model *model = NULL;
-    scoped_tensor_set inputs = {0};
-    struct ulp_run_cost cost;
-    unsigned long long hash, again;
-    if (!network_load(_i, &model, &inputs))
-        return;
-    scoped_program *program = plan_lanes(model, &inputs, 3);
-    ck_ok(hash_run(program, &inputs, true, 0, &hash, &cost, &why));
-    ck_assert_uint_ge(cost.packed_count, 1);
-    ck_assert_uint_ge(cost.packed_use_count, cost.packed_count);
-    ck_ok(hash_run(program, &inputs, true, 2 * cost.peak_bytes, &again, &cost, &why));
-    ck_assert(hash == again);
-}
-END_TEST
-
-/* The first run of a program leaves nothing, the second leaves packed and converted weights, which
- * the third only uses, with the first one's bits: in chains (several blocks of k, in pairs, in
- * slices), on units and in pairs, for matrices, batches of them, transposed ones, convolutions
- * with padding. With less memory than they take, too. */
+/* The first run of a program leaves nothing, the second leaves converted weights, which the third
+ * uses, with the first one's bits: in chains (several blocks of k, in pairs, in slices), on units
+ * and in pairs, for matrices, batches of them, transposed ones, convolutions with padding. With less
+ * memory than they take, too. */
 TEST(runs_leave_weights)
 {
     static const char *const names[] = {
@@ -193,14 +88,11 @@ TEST(runs_leave_weights)
     struct ulp_program *program = plan_all(model, &inputs, names, COUNT);
     for (int audit = 0; audit < 2; audit++) {
         ck_ok(hash_run(program, &inputs, audit, 0, &first, &cost, &why));
-        ck_assert_msg(audit || cost.packed_count == 0, "the first run left %zu forms",
-                      cost.packed_count);
+        ck_assert_uint_eq(ulp_carried_bytes(program->carried), 0);
         for (int run = 1; run < 4; run++) {
             ck_ok(hash_run(program, &inputs, audit, 0, &again, &cost, &why));
             ck_assert_msg(first == again, "other bits in run %d", run);
-            ck_assert_uint_ge(cost.packed_count + cost.packed_use_count, 4 * COUNT);
-            ck_assert_msg(run == 1 || cost.packed_count == 0, "run %d made %zu forms", run,
-                          cost.packed_count);
+            ck_assert_uint_ge(ulp_carried_bytes(program->carried), 300 * 45 * sizeof(float));
         }
         ulp_program_free(program);
         program = plan_all(model, &inputs, names, COUNT);
@@ -275,8 +167,8 @@ TEST(blocks_left_do_not_change_what_runs_need)
     ck_assert_double_eq(ulp_program_peak(program, false, NULL), needs);
 }
 
-/* Infinite weights meet padding, which excludes these products: further runs, whose weights are
- * packed already, have the first one's bits. */
+/* Infinite weights meet padding, which excludes these products: further runs have the first one's
+ * bits. */
 TEST_LOOP(padding_meets_what_was_left, 0, 2)
 {
     static const char *const texts[] = {
@@ -301,8 +193,7 @@ TEST_LOOP(padding_meets_what_was_left, 0, 2)
     ulp_tensor_set_free(&inputs);
 }
 
-/* A convolution's weights, of one use, are packed whole where there is memory for it: half of that
- * is enough besides its output, as blocks take 256 terms of 512 and 280 lines, and the bits are the
+/* A convolution's weights are packed block by block: half of what they take is enough besides its output, as blocks take 256 terms of 512 and 280 lines, and the bits are the
  * same. */
 TEST(convolutions_need_no_whole_weights)
 {
@@ -323,8 +214,4 @@ TEST(convolutions_need_no_whole_weights)
     }
 }
 
-TEST_MAIN("packed", 120)
-{
-    tcase_add_loop_test(tests, audits_pack_once, 0, 1);
-    tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */
-}
+TEST_SUITE("left", 120)
