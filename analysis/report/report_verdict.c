@@ -367,11 +367,22 @@ static void add_wider(struct ulp_text *out, const struct ulp_audit *audit,
     ulp_judge_wider(out, audit->reference);
 }
 
+/* No node that is kept makes an output comparable. */
+static void add_uncompared(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *outputs = &lane->outputs;
+    for (size_t o = 0; o < outputs->output_count && !out->length; o++)
+        if (outputs->outputs[o].vacant.count)
+            ulp_text_show(out, "give inputs for which output %s has something to compare",
+                          outputs->outputs[o].name);
+}
+
 void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict)
 {
     const char *crossed = ulp_report_crossed(audit, lane);
-    const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE && !crossed;
+    const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
+    const bool fine = grade == ULP_GRADE_FINE && !crossed;
     const struct ulp_birth *birth = find_birth(audit, lane);
     add_what(&verdict->what, audit, lane);
     if (crossed)
@@ -382,7 +393,9 @@ void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_l
         add_wider(&verdict->todo, audit, lane);
     else if (birth)
         ulp_birth_todo(&verdict->todo, birth);
-    else if (!fine)
+    else if (grade == ULP_GRADE_NOT && !is_unmeant(audit))
+        add_uncompared(&verdict->todo, lane);
+    if (!verdict->todo.length && !fine)
         ulp_report_todo(audit, lane, &verdict->todo);
     if (!fine && !verdict->todo.length && audit->stored_fault_count &&
         !(ulp_report_stored_gain(lane, audit->stored_faults) <= 0))

@@ -82,6 +82,7 @@ add = [node("Concat", "past x", "all", "join", axis=1), node("Concat", "all mask
 write_model("cache.onnx", add, {"past": (1, "p", 2), "x": (1, "n", 2), "mask": (1, "total", 2)}, ["y"])
 write_model("features.onnx", [node("MatMul", "x w", "y", "product")], {"x": (None, None)}, ["y"], {"w": numpy.ones((7, 3), numpy.float32)})
 write_model("state.onnx", [node("Add", "x state", "y", "add")], {"x": ("batch", "time"), "state": (None, 1)}, ["y"])
+write_model("part.onnx", [node("Mul", "x x", "y"), node("Slice", "y from from", "z")], {"x": (2, 4)}, ["y", "z"], {"from": numpy.zeros(1, numpy.int64)})
 # text in: strings are no numbers, and what else is lacking is said with them
 write_model("text.onnx", [node("StringNormalizer", "s", "t"), node("LabelEncoder", "t", "x") + block(7, "ai.onnx.ml"), node("Neg", "x", "y")], {"s": ("n",)}, ["y"],
             types={"s": 8}, domains={"ai.onnx.ml": 2})
@@ -103,6 +104,9 @@ then
     # of the graph alone, too: every size is given, so that none is assumed
     "$program" lint state.onnx --dim 'state[0]=3' --dim time=5 --dim batch=1 --json sizes.json >out 2>&1 || fail "sizes for lint: $(cat out)"
     grep -q '"assumed"' sizes.json && fail "lint assumes sizes that were given: $(cat sizes.json)"
+    # an output that is empty, beside one that is not: nothing that is kept makes it comparable
+    expect 0 "an empty output" "$program" audit part.onnx -a fp16 --json part.json
+    fields part.json 'r["lanes"][0]["do"] == "give inputs for which output z has something to compare"' "an empty output"
     expect 4 "strings" "$program" audit text.onnx
     shows err "text.onnx: 3 things this version does not compute:" "strings"
     expect 0 "strings, for lint" "$program" lint text.onnx --json text.json
