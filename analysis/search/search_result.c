@@ -44,10 +44,8 @@ static enum ulp_status report_arguments(const struct ulp_searcher *search, struc
         ulp_text_add(&text, never ? " --never" : " --always");
         ulp_word_add(&text, never ? options->never[p] : options->always[p - options->never_count]);
     }
-    if (!options->by_node && options->cost && strcmp(options->cost, "macs") != 0) {
-        ulp_text_add(&text, " --cost");
-        ulp_word_add(&text, options->cost);
-    }
+    if (!options->by_node && options->cost && strcmp(options->cost, "macs") != 0)
+        ulp_option_add(&text, " --cost", options->cost);
     return text.failed ? ulp_out_of_memory(error)
                        : ulp_search_copy(out->memory, text.data, &out->asked, error);
 }
@@ -440,11 +438,12 @@ static enum ulp_status report_verdict(const struct ulp_searcher *search, struct 
     if (worst == count)
         return ULP_OK;
     out->grade = ulp_judged_grade(judged, &why);
+    ULP_TRY(ulp_taken(!why.failed, error));
     judged->text = why.data;
     ulp_judged_say(&text, out->grade, judged,
                    count > 1 ? ulp_model_output(model, worst).name : NULL);
     judged->text = NULL;
-    ULP_TRY(ulp_taken(!why.failed && !text.failed, error));
+    ULP_TRY(ulp_taken(!text.failed, error));
     return ulp_search_copy(out->memory, text.data, &out->grade_text, error);
 }
 

@@ -64,6 +64,12 @@ void ulp_word_add(struct ulp_text *out, const char *word)
     ulp_text_add(out, "'");
 }
 
+void ulp_option_add(struct ulp_text *out, const char *option, const char *word)
+{
+    ulp_text_add(out, "%s", option);
+    ulp_word_add(out, word);
+}
+
 void ulp_command_add(struct ulp_text *out, const char *command, const char *arguments)
 {
     ulp_text_add(out, "ulpscope %s ", command);
