@@ -131,8 +131,7 @@ static void add_inaccurate(struct ulp_headline *head, const struct ulp_compariso
     const size_t by = worst->values[f].by;
     const double own = worst->expected[by].rms / worst->range.ref_rms;
     ulp_command_add(&head->todo, "audit", comparison->arguments);
-    ulp_text_add(&head->todo, " -a");
-    ulp_word_add(&head->todo, comparison->arithmetics[by]);
+    ulp_option_add(&head->todo, " -a", comparison->arithmetics[by]);
     ulp_text_show(&head->what, ", but '%s' is off by %.2g of its rms", worst->name, most);
     if (isfinite(own))
         ulp_text_show(&head->what, ", and %s by itself by %.2g", comparison->arithmetics[by], own);

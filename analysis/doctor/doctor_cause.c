@@ -86,10 +86,8 @@ static void add_lost(struct ulp_doctoring *x)
         ulp_text_show(&text, "%s is good for %.1f digits of the outputs", x->doctor->reference,
                       certificate->output_digits);
     }
-    ulp_doctor_add(x, ULP_DOCTOR_BIRTH, node, NULL, &text);
-    if (!x->failed)
-        x->doctor->causes[x->doctor->cause_count - 1].fix =
-            ulp_doctor_copy(x, "judge by a reference of more digits: --reference mpfr:512");
+    ulp_doctor_add(x, ULP_DOCTOR_BIRTH, node, NULL, &text)->fix =
+        ulp_doctor_copy(x, "judge by a reference of more digits: --reference mpfr:512");
 }
 
 void ulp_doctor_find_births(struct ulp_doctoring *x)
@@ -103,11 +101,8 @@ void ulp_doctor_find_births(struct ulp_doctoring *x)
         ulp_birth_say(&text, birth, true);
         ulp_text_show(&text, ", with the inputs of %s", audit->sample_names[birth->sample]);
         ulp_birth_todo(&todo, birth);
-        ulp_doctor_add(x, ULP_DOCTOR_BIRTH, &x->lane->nodes[birth->node], birth->value, &text);
-        x->failed |= todo.failed;
-        if (!x->failed)
-            x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, todo.data);
-        ulp_text_free(&todo);
+        ulp_doctor_add(x, ULP_DOCTOR_BIRTH, &x->lane->nodes[birth->node], birth->value, &text)
+            ->fix = ulp_doctor_keep(x, &todo);
     }
 }
 
@@ -277,7 +272,6 @@ static void find_faint(struct ulp_doctoring *x)
         if (is_named(x, by) || count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
             continue;
         ulp_report_faint(&text, lane, node);
-        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by, by->outputs[0].name, &text);
         ulp_text_show_whole(&fix, "compute ");
         ulp_text_show_whole(&fix, by->name);
         ulp_text_add(&fix, " and ");
@@ -285,10 +279,8 @@ static void find_faint(struct ulp_doctoring *x)
         ulp_text_add(&fix,
                      " in FP32, or multiply what the first reads by a power of two and divide "
                      "by it behind the second");
-        x->failed |= fix.failed;
-        if (!x->failed)
-            x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, fix.data);
-        ulp_text_free(&fix);
+        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by, by->outputs[0].name, &text)->fix =
+            ulp_doctor_keep(x, &fix);
     }
 }
 
@@ -356,9 +348,8 @@ void ulp_doctor_find_recording(struct ulp_doctoring *x)
                       head.why.data ? head.why.data : "");
         char *todo = ulp_doctor_copy(x, head.todo.data);
         ulp_headline_free(&page, &head);
-        ulp_doctor_add(x, ULP_DOCTOR_RECORDING, node, tensor ? tensor->name : NULL, &text);
-        if (!x->failed)
-            x->doctor->causes[x->doctor->cause_count - 1].fix = todo;
+        ulp_doctor_add(x, ULP_DOCTOR_RECORDING, node, tensor ? tensor->name : NULL, &text)->fix =
+            todo;
     }
 }
 
@@ -398,10 +389,7 @@ static void find_saturation(struct ulp_doctoring *x)
         if (strcmp(finding->rule, "bytes-saturate") != 0)
             continue;
         ulp_text_show(&text, "%s: %s", finding->what, finding->text);
-        ulp_doctor_add(x, ULP_DOCTOR_ERROR, NULL, NULL, &text);
-        if (x->failed)
-            return;
-        struct ulp_doctor_cause *cause = &x->doctor->causes[x->doctor->cause_count - 1];
+        struct ulp_doctor_cause *cause = ulp_doctor_add(x, ULP_DOCTOR_ERROR, NULL, NULL, &text);
         cause->rule = ulp_doctor_copy(x, finding->rule);
         cause->fix = ulp_doctor_copy(x, finding->fix);
         cause->node = ulp_doctor_copy(x, finding->node);
@@ -439,9 +427,7 @@ static void add_mends(struct ulp_doctoring *x)
         if (cause->fix)
             continue;
         ulp_report_mends(&fix, x->lane, &x->lane->nodes[x->through[t].at]);
-        x->failed |= fix.failed;
-        cause->fix = ulp_doctor_copy(x, fix.data);
-        ulp_text_free(&fix);
+        cause->fix = ulp_doctor_keep(x, &fix);
     }
 }
 
@@ -520,12 +506,9 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         x->failed |= magnified.failed;
         ulp_doctor_add(x,
                        ulp_report_find_shows(lane, most) ? ULP_DOCTOR_DECISION : ULP_DOCTOR_ERROR,
-                       magnified.leads ? magnified.at : most, NULL, &text);
+                       magnified.leads ? magnified.at : most, NULL, &text)
+            ->fix = ulp_doctor_keep(x, &fix);
         keep_through(x, &magnified);
-        x->failed |= fix.failed;
-        if (fix.length && !x->failed)
-            x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, fix.data);
-        ulp_text_free(&fix);
     }
 }
 

@@ -119,10 +119,8 @@ static void name_graph(struct ulp_doctoring *x, bool made_up_for)
             ulp_text_show(&text, "node %s: ", finding->node);
         ulp_lint_rule((size_t)ulp_lint_rule_find(finding->rule), &rule);
         ulp_text_show(&text, "%s; %s", finding->text, refused ? rule.why : "in any arithmetic");
-        ulp_doctor_add(x, ULP_DOCTOR_GRAPH, node, finding->value, &text);
-        if (x->failed)
-            return;
-        struct ulp_doctor_cause *cause = &x->doctor->causes[x->doctor->cause_count - 1];
+        struct ulp_doctor_cause *cause =
+            ulp_doctor_add(x, ULP_DOCTOR_GRAPH, node, finding->value, &text);
         cause->rule = ulp_doctor_copy(x, finding->rule);
         cause->fix = ulp_doctor_copy(x, finding->fix);
         if (!cause->node)

@@ -118,40 +118,40 @@ enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error 
 
 static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
 {
-    if (x->by_target && strncmp(x->doctor->arithmetic, "model", 5) != 0) {
-        ulp_text_add(out, " --for");
-        ulp_word_add(out, x->options->target);
-    } else {
-        ulp_text_add(out, " -a");
-        ulp_word_add(out, x->doctor->arithmetic);
-    }
+    if (x->by_target && strncmp(x->doctor->arithmetic, "model", 5) != 0)
+        ulp_option_add(out, " --for", x->options->target);
+    else
+        ulp_option_add(out, " -a", x->doctor->arithmetic);
 }
 
 /* What the judgement was asked to be by, where it is not the default. */
 static void add_judging(struct ulp_text *out, const struct ulp_doctor_options *options)
 {
-    if (strcmp(options->reference.name, "pair") != 0) {
-        ulp_text_add(out, " --reference");
-        ulp_word_add(out, options->reference.name);
-    }
+    if (strcmp(options->reference.name, "pair") != 0)
+        ulp_option_add(out, " --reference", options->reference.name);
     if (options->allow_nonfinite_inputs)
         ulp_text_add(out, " --allow-nonfinite-inputs");
     if (options->task != ULP_TASK_UNKNOWN)
         ulp_text_add(out, " --task %s", ulp_task_name(options->task));
 }
 
+/* A command of the model. */
+static void add_command(struct ulp_text *out, const struct ulp_doctoring *x, const char *command,
+                        const char *arguments)
+{
+    ulp_option_add(out, command, x->doctor->model_path);
+    ulp_text_add(out, "%s", arguments);
+}
+
 /* An audit of the same; of what was built beside FP32, since a gate is of every arithmetic. */
 static void add_audit(struct ulp_text *out, const struct ulp_doctoring *x, const char *arguments)
 {
-    ulp_text_add(out, "ulpscope audit");
-    ulp_word_add(out, x->doctor->model_path);
-    ulp_text_add(out, "%s", arguments);
+    add_command(out, x, "ulpscope audit", arguments);
     if (x->options->engine)
         ulp_text_add(out, "%s",
                      x->options->engine_arguments ? x->options->engine_arguments
                                                   : " --engine LAYERS");
-    ulp_text_add(out, " -a");
-    ulp_word_add(out, x->options->engine ? "fp32" : x->doctor->arithmetic);
+    ulp_option_add(out, " -a", x->options->engine ? "fp32" : x->doctor->arithmetic);
     add_judging(out, x->options);
 }
 
@@ -185,8 +185,7 @@ static void add_keep(struct ulp_text *out, const char *node)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text keep = {0}, word = {0};
     ulp_text_add(&keep, "%s=fp32", node);
-    ulp_text_add(&word, " --keep");
-    ulp_word_add(&word, keep.data ? keep.data : "");
+    ulp_option_add(&word, " --keep", keep.data ? keep.data : "");
     out->failed |= keep.failed || word.failed;
     const char *at = word.failed || out->failed ? NULL : strstr(out->data, word.data);
     if (!at || (at[word.length] && at[word.length] != ' '))
@@ -246,15 +245,12 @@ void ulp_doctor_say_next(struct ulp_doctoring *x)
         if (isfinite(gate)) /* not of --task none, of what has no rms */
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
     } else if (x->forbidding_mends) {
-        ulp_text_add(&text, "ulpscope doctor");
-        ulp_word_add(&text, doctor->model_path);
-        ulp_text_add(&text, "%s --for %s,tf32=off", arguments, plain);
+        add_command(&text, x, "ulpscope doctor", arguments);
+        ulp_text_add(&text, " --for %s,tf32=off", plain);
         add_judging(&text, x->options);
     } else if ((doctor->plan && ulp_doctor_mends(doctor->plan)) || doctor->stopped > 0 ||
                tries_edits(x) || edits_weights(x) || may_plan(x)) {
-        ulp_text_add(&text, fixes ? "ulpscope fix" : "ulpscope plan");
-        ulp_word_add(&text, doctor->model_path);
-        ulp_text_add(&text, "%s", arguments);
+        add_command(&text, x, fixes ? "ulpscope fix" : "ulpscope plan", arguments);
         add_lane(&text, x);
         add_judging(&text, x->options);
         if (!fixes || x->options->tolerance > 0)
@@ -262,12 +258,10 @@ void ulp_doctor_say_next(struct ulp_doctoring *x)
         ulp_text_add(&text, "%s%s", fixes ? " -o fixed.onnx" : " --out plan/",
                      doctor->stopped > 0 ? " # searches to the end" : "");
     } else if (first && first->reason == ULP_DOCTOR_GRAPH && !x->options->original) {
-        ulp_text_add(&text, "ulpscope lint");
-        ulp_word_add(&text, doctor->model_path);
-        ulp_text_add(&text, "%s%s%s", arguments, *plain ? " --for " : "", plain);
+        add_command(&text, x, "ulpscope lint", arguments);
+        ulp_text_add(&text, "%s%s", *plain ? " --for " : "", plain);
     } else if (first && first->reason == ULP_DOCTOR_RECORDING && !x->options->engine) {
-        ulp_text_add(&text, "ulpscope compare");
-        ulp_word_add(&text, doctor->model_path);
+        add_command(&text, x, "ulpscope compare", "");
         for (size_t r = 0; r < x->options->recording_count; r++) { /* a file has several */
             const struct ulp_recording *recording = &x->options->recordings[r];
             const char *runner = strstr(recording->name, ".json:");
@@ -278,14 +272,13 @@ void ulp_doctor_say_next(struct ulp_doctoring *x)
                 ulp_word_add(&text, path);
             x->failed |= !path;
         }
-        ulp_text_add(&text, "%s -a", arguments);
-        ulp_word_add(&text, doctor->arithmetic);
+        ulp_text_add(&text, "%s", arguments);
+        ulp_option_add(&text, " -a", doctor->arithmetic);
     } else {
         add_audit(&text, x, arguments);
-        if (x->options->original) {
-            ulp_text_add(&text, " --reference-model");
-            ulp_word_add(&text, ulp_model_path(x->options->original));
-        } else if (!x->target || x->target->keeps != ULP_KEEPS_NOTHING)
+        if (x->options->original)
+            ulp_option_add(&text, " --reference-model", ulp_model_path(x->options->original));
+        else if (!x->target || x->target->keeps != ULP_KEEPS_NOTHING)
             add_keeps(&text, x);
         ulp_text_add(&text, " --html audit.html");
     }

@@ -22,8 +22,9 @@ char *ulp_doctor_copy(struct ulp_doctoring *x, const char *text)
     return made;
 }
 
-void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
-                    const struct ulp_audit_node *node, const char *value, struct ulp_text *text)
+struct ulp_doctor_cause *ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
+                                        const struct ulp_audit_node *node, const char *value,
+                                        struct ulp_text *text)
 {
     struct ulp_doctor *doctor = x->doctor;
     struct ulp_doctor_cause cause = {.reason = reason,
@@ -36,8 +37,10 @@ void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
                  !ulp_program_grow(doctor->memory, &doctor->causes, doctor->cause_count,
                                    &x->cause_capacity, sizeof *doctor->causes);
     ulp_text_free(text);
-    if (!x->failed)
-        doctor->causes[doctor->cause_count++] = cause;
+    if (x->failed)
+        return &x->unkept;
+    doctor->causes[doctor->cause_count] = cause;
+    return &doctor->causes[doctor->cause_count++];
 }
 
 ptrdiff_t ulp_doctor_through(const struct ulp_doctoring *x, const struct ulp_doctor_cause *cause)

@@ -39,6 +39,7 @@ struct ulp_doctoring {
     size_t wide_first, wide_last;
     const char *wide_in;
     size_t cause_capacity;
+    struct ulp_doctor_cause unkept; /* one that there was no memory for */
     double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
     bool failed; /* out of memory */
@@ -47,8 +48,9 @@ struct ulp_doctoring {
 /* doctoring.c: the text (NULL: none) in the result's memory; and one more cause, about a node
  * (NULL: none) and a value (NULL: none); the sentence is taken and freed. */
 char *ulp_doctor_copy(struct ulp_doctoring *x, const char *text);
-void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
-                    const struct ulp_audit_node *node, const char *value, struct ulp_text *text);
+struct ulp_doctor_cause *ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
+                                        const struct ulp_audit_node *node, const char *value,
+                                        struct ulp_text *text);
 
 /* doctoring.c: the text in the result's memory; it is freed. */
 char *ulp_doctor_keep(struct ulp_doctoring *x, struct ulp_text *text);

@@ -45,8 +45,7 @@ void ulp_engine_headline(const struct ulp_engine_map *built, const struct ulp_wi
     say_read(&head->why, built);
     ulp_text_add(&head->todo, "ulpscope audit");
     ulp_word_add(&head->todo, built->model_path);
-    ulp_text_add(&head->todo, " --engine");
-    ulp_word_add(&head->todo, built->engine->path);
+    ulp_option_add(&head->todo, " --engine", built->engine->path);
     ulp_text_add(&head->todo, "%s # %s", arguments ? arguments : "",
                  disobeyed ? "what runs instead, and what that costs at the outputs"
                            : "what that costs at the outputs");

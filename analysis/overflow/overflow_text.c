@@ -265,8 +265,7 @@ static void add_unjudged_headline(struct ulp_headline *head,
                       : "what is not finite in the reference says nothing of the format");
     if (lost) {
         ulp_command_add(&head->todo, "overflow", forecast->arguments);
-        ulp_text_add(&head->todo, " --format");
-        ulp_word_add(&head->todo, lane->name);
+        ulp_option_add(&head->todo, " --format", lane->name);
         ulp_judge_wider(&head->todo, forecast->reference);
     } else {
         ulp_text_add(&head->todo, first->is_input

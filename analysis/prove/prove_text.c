@@ -142,8 +142,7 @@ static void add_advice(struct ulp_text *out, const struct ulp_proof *proof)
         return;
     }
     ulp_command_add(out, "overflow", proof->arguments);
-    ulp_text_add(out, " --format");
-    ulp_word_add(out, proof->arithmetic);
+    ulp_option_add(out, " --format", proof->arithmetic);
     ulp_text_add(out, " # how near your samples come");
     if (assumed)
         ulp_text_show(out,

@@ -57,8 +57,7 @@ static void say_verdict(struct ulp_headline *head, const struct ulp_tolerance *t
         ulp_text_add(&head->why, "what cannot be judged stands below");
         if (ulp_unjudged_is_lost(first)) {
             ulp_command_add(&head->todo, "tolerance", tolerance->arguments);
-            ulp_text_add(&head->todo, " -a");
-            ulp_word_add(&head->todo, tolerance->arithmetic);
+            ulp_option_add(&head->todo, " -a", tolerance->arithmetic);
             ulp_judge_wider(&head->todo, tolerance->reference);
             return;
         }
@@ -72,8 +71,7 @@ static void say_verdict(struct ulp_headline *head, const struct ulp_tolerance *t
         ulp_text_show(&head->why, "%s has %zu element%s not finite", worst->name, worst->nonfinite,
                       worst->nonfinite == 1 ? " that is" : "s that are");
         ulp_command_add(&head->todo, "audit", tolerance->arguments);
-        ulp_text_add(&head->todo, " -a");
-        ulp_word_add(&head->todo, tolerance->arithmetic);
+        ulp_option_add(&head->todo, " -a", tolerance->arithmetic);
         ulp_text_add(&head->todo, " # which node overflows");
         return;
     }
@@ -85,8 +83,7 @@ static void say_verdict(struct ulp_headline *head, const struct ulp_tolerance *t
                       worst->max_abs, worst->ref_max, tolerance->no_bound ? "; " : "",
                       tolerance->no_bound ? tolerance->no_bound : "");
         ulp_command_add(&head->todo, "doctor", tolerance->arguments);
-        ulp_text_add(&head->todo, " -a");
-        ulp_word_add(&head->todo, tolerance->arithmetic);
+        ulp_option_add(&head->todo, " -a", tolerance->arithmetic);
         ulp_text_add(&head->todo, " # where it comes from");
         return;
     }

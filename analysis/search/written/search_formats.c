@@ -213,8 +213,7 @@ static void add_search_command(struct ulp_text *out, const struct ulp_search *fo
     for (size_t f = 0; f < found->format_count; f++)
         ulp_text_add(out, "%s%s", f ? "," : " --formats ", found->formats[f].name);
     for (size_t t = 0; t < found->tolerance_count && !found->by_default; t++) {
-        ulp_text_add(out, " --tolerance");
-        ulp_word_add(out, found->tolerances[t]);
+        ulp_option_add(out, " --tolerance", found->tolerances[t]);
     }
     if (found->budget > 0)
         ulp_text_add(out, " --budget bits=%.17g", found->budget);
@@ -230,8 +229,7 @@ static void add_run(struct ulp_text *out, const struct ulp_search *found)
     ulp_word_add(out, found->quantised);
     if (!model.failed) /* what stands behind the model's word, which has a space in front */
         ulp_text_show_whole(out, found->arguments + strlen(model.data) - 1);
-    ulp_text_add(out, " -a");
-    ulp_word_add(out, found->declared_in);
+    ulp_option_add(out, " -a", found->declared_in);
 }
 
 /* What is to be done where the plan meets what was asked. */
