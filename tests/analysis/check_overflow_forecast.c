@@ -402,10 +402,11 @@ TEST(masks_are_tried)
     ck_ok(ulp_overflow_remedies(&got, m.program, 0, &m.inputs, &run, NULL, &why));
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),
-                                     *mask = find_remedy(lane, "constants (masks) of at most 256");
-    ck_assert(as_is && mask && find_remedy(lane, "keep 1 node in FP32"));
+                                     *bounded =
+                                         find_remedy(lane, "constants (masks) of at most 256");
+    ck_assert(as_is && bounded && find_remedy(lane, "keep 1 node in FP32"));
     ck_assert(!find_remedy(lane, "constants (masks) of at most 10000"));
-    ck_assert(as_is->nonfinite == 24 && mask->nonfinite == 0 && mask->node_count == 0);
+    ck_assert(as_is->nonfinite == 24 && bounded->nonfinite == 0 && bounded->node_count == 0);
     ulp_overflow_free(&got);
     meter_close(&m);
 }
