@@ -309,9 +309,10 @@ double ulp_ratio_limit(double freedom, double trials, double probability);
 
 /* cause/suspects.c: what a tensor comes from, back to tensors that the recording has and that are
  * explained. */
+struct ulp_step;
 struct ulp_suspects {
     size_t count;
-    const char **nodes, **ops; /* in graph order, the tensor's own node last */
+    const struct ulp_step **steps; /* in graph order, the tensor's own last */
     size_t input_count;
     const char **inputs; /* of the graph, that it comes from and that are not recorded */
 };

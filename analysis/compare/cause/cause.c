@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "number/function/math.h"
+#include "run/program/program.h"
 
 /* Below this share of the reference's rms no wrong preprocessing is looked for: the mildest usual
  * mistakes, a pixel's shift or a missing deviation, move outputs by several percent. */
@@ -65,7 +66,7 @@ static enum ulp_status keep_nodes(const struct ulp_comparing *comparing, struct 
     bool whole = cause->nodes;
     for (; whole && cause->node_count < suspects->count; cause->node_count++) {
         cause->nodes[cause->node_count] =
-            ulp_comparing_text(comparing, suspects->nodes[cause->node_count]);
+            ulp_comparing_text(comparing, suspects->steps[cause->node_count]->name);
         whole = cause->nodes[cause->node_count];
     }
     return ulp_taken(whole, error);
@@ -76,7 +77,7 @@ static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *tex
     const size_t shown = suspects->count < NODES_SHOWN ? suspects->count : NODES_SHOWN;
     for (size_t n = suspects->count - shown; n < suspects->count; n++)
         ulp_text_show(text, "%s%s (%s)", n > suspects->count - shown ? ", " : "",
-                      suspects->nodes[n], suspects->ops[n]);
+                      suspects->steps[n]->name, suspects->steps[n]->bound.node->op_type);
 }
 
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
@@ -99,7 +100,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
             ulp_text_show(&text,
                           "nothing before it was recorded; what the middle one of %zu nodes gives, "
                           "%s, tells in which half. ",
-                          suspects->count, suspects->nodes[suspects->count / 2]);
+                          suspects->count, suspects->steps[suspects->count / 2]->name);
         else
             ulp_text_show(&text,
                           "it comes from the input at once (or of its node, %s, attributes or "
@@ -123,7 +124,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
         list_nodes(suspects, &text);
         ulp_text_show(&text,
                       ". Record what they give to learn which, first that of the middle one, %s.",
-                      suspects->nodes[suspects->count / 2]);
+                      suspects->steps[suspects->count / 2]->name);
     }
     if (value->truth.nonfinite)
         ulp_text_show(&text,

@@ -8,7 +8,6 @@
 #include "analysis/compare/cause/reread.h"
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "base/text/names.h"
 #include "base/text/text.h"
 #include "tensor/tensor.h"
 
@@ -133,19 +132,14 @@ static enum ulp_status find_leads(const struct trying *trying, bool of_places, s
     return ULP_OK;
 }
 
-static enum ulp_status find_suspects(const struct trying *trying, bool *suspects,
-                                     struct ulp_error *error)
+static void find_suspects(const struct trying *trying, bool *suspects)
 {
     const struct ulp_graph *graph = graph_of(trying);
-    ULP_SCOPED(ulp_names_free)
-    struct ulp_names names = {.budget = ulp_comparing_budget(trying->comparing)};
-    for (size_t s = 0; s < trying->all->count; s++)
-        if (ulp_names_find(&names, trying->all->nodes[s]) < 0 &&
-            !ulp_names_add(&names, trying->all->nodes[s], (int)s))
-            return ulp_out_of_memory(error);
-    for (size_t n = 0; n < graph->node_count; n++)
-        suspects[n] = ulp_names_find(&names, graph->nodes[n].name) >= 0;
-    return ULP_OK;
+    for (size_t s = 0; s < trying->all->count; s++) {
+        const size_t n = trying->all->steps[s]->node->index;
+        if (n < graph->node_count && &graph->nodes[n] == trying->all->steps[s]->node)
+            suspects[n] = true; /* and not of a body, or a function */
+    }
 }
 
 static bool is_read(const struct trying *trying, const struct trial *trial, size_t n)
@@ -260,7 +254,7 @@ static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
     trying->suspects = suspects;
     trying->kinds = kinds;
     trying->leads = leads;
-    ULP_TRY(find_suspects(trying, suspects, error));
+    find_suspects(trying, suspects);
     ULP_TRY(find_places(graph_of(trying), arena, places, error));
     ULP_TRY(find_leads(trying, false, kinds, error));
     ULP_TRY(find_leads(trying, true, leads, error));

@@ -34,8 +34,9 @@ struct ulp_reread_change {
     size_t n; /* the node */
     const char *word;
     size_t input;
-    char *text;   /* behind the input, or in its place; NULL: nothing */
-    bool changed; /* there was something to change */
+    char *text;                    /* behind the input, or in its place; NULL: nothing */
+    const struct ulp_tensor *from; /* the constant that a map changes */
+    bool changed;                  /* there was something to change */
 };
 typedef enum ulp_status ulp_reread_fn(struct ulp_reread_change *change, struct ulp_error *error);
 static inline struct ulp_node *ulp_reread_at(const struct ulp_reread_change *change)

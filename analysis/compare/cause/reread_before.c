@@ -37,12 +37,16 @@ static enum ulp_status put_before(struct ulp_reread_change *change, const char *
     return ulp_reread_set_input(reread, &reread->nodes[n + 1], input, ends[1], error);
 }
 
+static const struct ulp_tensor *input_of(const struct ulp_reread_change *change)
+{
+    return ulp_reread_shape(change->reread, ulp_reread_at(change), (int)change->input);
+}
+
 /* Before a node that takes rows together its input has its axes in another order. */
 enum ulp_status ulp_reread_layout(struct ulp_reread_change *change, struct ulp_error *error)
 {
-    const struct ulp_node *node = ulp_reread_at(change);
-    const struct ulp_tensor *in = ulp_reread_shape(change->reread, node, (int)change->input),
-                            *out = ulp_reread_shape(change->reread, node, -1);
+    const struct ulp_tensor *in = input_of(change),
+                            *out = ulp_reread_shape(change->reread, ulp_reread_at(change), -1);
     const size_t rank = strlen(change->text);
     int64_t axes[ULP_RANK_MAX];
     if (!in || !out || (size_t)in->rank != rank || out->rank >= in->rank)
@@ -63,8 +67,7 @@ static int find_axis(const struct ulp_tensor *in, char digit)
 /* The places of axes in reverse. */
 enum ulp_status ulp_reread_reverse(struct ulp_reread_change *change, struct ulp_error *error)
 {
-    const struct ulp_tensor *in =
-        ulp_reread_shape(change->reread, ulp_reread_at(change), (int)change->input);
+    const struct ulp_tensor *in = input_of(change);
     for (const char *axes = change->text; *axes && find_axis(in, *axes) >= 0; axes++) {
         const int axis = find_axis(in, *axes);
         ULP_TRY(put_before(change, "Gather", error));
@@ -79,8 +82,7 @@ enum ulp_status ulp_reread_reverse(struct ulp_reread_change *change, struct ulp_
 /* Two axes of as many places exchanged. */
 enum ulp_status ulp_reread_exchange(struct ulp_reread_change *change, struct ulp_error *error)
 {
-    const struct ulp_tensor *in =
-        ulp_reread_shape(change->reread, ulp_reread_at(change), (int)change->input);
+    const struct ulp_tensor *in = input_of(change);
     const int a = find_axis(in, change->text[0]), b = find_axis(in, change->text[1]);
     int64_t order[ULP_RANK_MAX];
     if (a < 0 || b < 0 || in->dims[a] != in->dims[b])
@@ -109,8 +111,7 @@ enum ulp_status ulp_reread_repeat(struct ulp_reread_change *change, struct ulp_e
 /* What comes later along the last axis is hidden from what is before it along the one before. */
 enum ulp_status ulp_reread_hide(struct ulp_reread_change *change, struct ulp_error *error)
 {
-    const struct ulp_tensor *in =
-        ulp_reread_shape(change->reread, ulp_reread_at(change), (int)change->input);
+    const struct ulp_tensor *in = input_of(change);
     const int a = find_axis(in, '0'), b = find_axis(in, '1');
     struct ulp_tensor mask;
     double *numbers;
@@ -128,12 +129,11 @@ enum ulp_status ulp_reread_hide(struct ulp_reread_change *change, struct ulp_err
 enum ulp_status ulp_reread_offset(struct ulp_reread_change *change, struct ulp_error *error)
 {
     struct ulp_reread *reread = change->reread;
-    const struct ulp_node *node = ulp_reread_at(change);
-    const struct ulp_tensor *in = ulp_reread_shape(reread, node, (int)change->input);
+    const struct ulp_tensor *in = input_of(change);
     struct ulp_tensor to;
     double *numbers;
     if (!in || !reread->ahead_count || in->count != reread->ahead_count ||
-        strcmp(node->name, reread->target) != 0)
+        strcmp(ulp_reread_at(change)->name, reread->target) != 0)
         return ULP_OK;
     ULP_TRY(put_before(change, "Add", error));
     ULP_TRY(ulp_reread_make_constant(reread, in, in->rank, in->dims, &to, &numbers, error));
@@ -156,55 +156,49 @@ static double find_scale(const struct ulp_reread *reread, const struct ulp_node 
     return scale;
 }
 
-/* What an input is changed by: the operator and the number; op NULL: by nothing. */
-static const char *find_change(const struct ulp_reread *reread, const struct ulp_node *node,
-                               size_t input, const char *change, double *number)
+/* What an input is changed by: the operator and the number; NULL: nothing. */
+static const char *find_change(const struct ulp_reread_change *change, double *number)
 {
-    const struct ulp_tensor *in = ulp_reread_shape(reread, node, 0);
-    const struct ulp_node *from = ulp_value_producer(&reread->graph, node->inputs[input]);
+    const struct ulp_reread *reread = change->reread;
+    const struct ulp_node *node = ulp_reread_at(change),
+                          *from = ulp_value_producer(&reread->graph, node->inputs[change->input]);
+    const struct ulp_tensor *in = input_of(change), *first = ulp_reread_shape(reread, node, 0),
+                            *step = ulp_reread_constant(reread, node, 1);
+    const char *word = change->word, letter = word[1];
+    const double k = first && first->rank ? (double)first->dims[first->rank - 1] : 1;
     *number = 0;
-    if (strcmp(change, "@cut") == 0) {
-        const struct ulp_tensor *step = ulp_reread_constant(reread, node, 1);
-        *number = step && step->count == 1 ? -ulp_tensor_get(step, 0) / 2 : 0;
-        return *number != 0 ? "Add" : NULL;
+    if (!in)
+        return NULL;
+    if (ulp_is_word(word, "@next @previous")) {
+        *number = letter == 'n' ? 1 : -1;
+        return ulp_is_word(ulp_type_name(in->type), "INT64 INT32") ? "Add" : NULL;
     }
-    if (ulp_is_word(change, "@next @previous")) {
-        const struct ulp_tensor *own = ulp_reread_shape(reread, node, (int)input);
-        *number = change[1] == 'n' ? 1 : -1;
-        return ulp_is_word(ulp_type_name(own->type), "INT64 INT32") ? "Add" : NULL;
-    }
-    if (ulp_is_word(change, "@positive @negative"))
-        return !ulp_reread_constant(reread, node, input) &&
+    if (ulp_is_word(word, "@positive @negative"))
+        return !ulp_reread_constant(reread, node, change->input) &&
                        !(from && strcmp(from->op_type, "DequantizeLinear") == 0)
                    ? NULL
-               : change[1] == 'p' ? "Max"
-                                  : "Min";
-    if (ulp_is_word(change, "@scaled @unscaled") && node->input_count > 1) {
-        *number = find_scale(reread, node, input);
-        if (*number != 0 && change[1] == 'u')
-            *number = 1 / *number;
-    } else if (in && in->rank && in->dims[in->rank - 1] > 1) {
-        const double k = (double)in->dims[in->rank - 1];
-        *number = sqrt(strcmp(change, "@unbiased") == 0 ? k / (k - 1) : k);
-        if (strcmp(node->op_type, "ReduceMean") == 0)
-            *number *= *number;
-        else if (change[3] == 'b')
-            *number = 1 / *number;
-        if (change[1] == 'r')
-            *number = 1 / *number;
-    }
-    return *number != 0 ? "Mul" : NULL;
+               : letter == 'p' ? "Max"
+                               : "Min";
+    if (strcmp(word, "@cut") == 0)
+        *number = step && step->count == 1 ? -ulp_tensor_get(step, 0) / 2 : 0;
+    else if (ulp_is_word(word, "@scaled @unscaled") && node->input_count > 1)
+        *number = find_scale(reread, node, change->input);
+    else if (k > 1)
+        *number = strcmp(word, "@unbiased") != 0             ? sqrt(k)
+                  : strcmp(node->op_type, "ReduceMean") == 0 ? k / (k - 1)
+                                                             : sqrt((k - 1) / k);
+    if (*number != 0 && ulp_is_word(word, "@unscaled @rooted"))
+        *number = 1 / *number;
+    return *number == 0 ? NULL : letter == 'c' ? "Add" : "Mul";
 }
 
 /* Its input with a number by that operator. */
 enum ulp_status ulp_reread_scale(struct ulp_reread_change *change, struct ulp_error *error)
 {
-    const struct ulp_node *node = ulp_reread_at(change);
-    const struct ulp_tensor *in = ulp_reread_shape(change->reread, node, (int)change->input);
+    const struct ulp_tensor *in = input_of(change);
     double number, *numbers;
     struct ulp_tensor to;
-    const char *op =
-        in ? find_change(change->reread, node, change->input, change->word, &number) : NULL;
+    const char *op = find_change(change, &number);
     if (!op)
         return ULP_OK;
     ULP_TRY(put_before(change, op, error));

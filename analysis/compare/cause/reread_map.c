@@ -26,48 +26,42 @@ static size_t half_of(const struct ulp_tensor *tensor, size_t i)
 }
 
 /* Rows whose halves are the same, as cosines of angles that are written twice. */
-static bool is_halved(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool is_halved(const struct ulp_reread_change *change)
 {
-    (void)change;
-    const size_t half = last_of(tensor) / 2;
+    const size_t half = last_of(change->from) / 2;
+    bool is = change->from->rank >= 2 && half >= 2 && last_of(change->from) % 2 == 0 &&
+              change->from->count > 2 * half;
+    for (size_t i = 0; i < change->from->count && is; i++)
+        is = ulp_tensor_get(change->from, i) ==
+             ulp_tensor_get(change->from, i - i % (2 * half) + (i + half) % (2 * half));
+    return is;
+}
+
+static double at_paired(const struct ulp_reread_change *change, size_t i)
+{
+    return ulp_tensor_get(change->from, pair_of(change->from, i));
+}
+
+static bool is_paired(const struct ulp_reread_change *change)
+{
     bool is =
-        tensor->rank >= 2 && half >= 2 && last_of(tensor) % 2 == 0 && tensor->count > 2 * half;
-    for (size_t i = 0; i < tensor->count && is; i++)
-        is = ulp_tensor_get(tensor, i) ==
-             ulp_tensor_get(tensor, i - i % (2 * half) + (i + half) % (2 * half));
+        change->from->rank >= 2 && last_of(change->from) >= 4 && last_of(change->from) % 2 == 0;
+    for (size_t i = 0; i < change->from->count && is; i += 2)
+        is = ulp_tensor_get(change->from, i) == ulp_tensor_get(change->from, i + 1);
     return is;
 }
 
-static double at_paired(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                        size_t i)
+static double at_halved(const struct ulp_reread_change *change, size_t i)
 {
-    (void)change;
-    return ulp_tensor_get(tensor, pair_of(tensor, i));
+    return ulp_tensor_get(change->from, half_of(change->from, i));
 }
 
-static bool is_paired(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool is_mask(const struct ulp_reread_change *change)
 {
-    (void)change;
-    bool is = tensor->rank >= 2 && last_of(tensor) >= 4 && last_of(tensor) % 2 == 0;
-    for (size_t i = 0; i < tensor->count && is; i += 2)
-        is = ulp_tensor_get(tensor, i) == ulp_tensor_get(tensor, i + 1);
-    return is;
-}
-
-static double at_halved(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                        size_t i)
-{
-    (void)change;
-    return ulp_tensor_get(tensor, half_of(tensor, i));
-}
-
-static bool is_mask(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
-{
-    (void)change;
-    bool is = tensor->rank >= 2 && last_of(tensor) > 2, seen = false, hidden = false;
-    for (size_t i = 0; i < tensor->count && is; i++) {
-        const double x = ulp_tensor_get(tensor, i);
-        const bool boolean = tensor->type == ULP_TYPE_BOOL;
+    bool is = change->from->rank >= 2 && last_of(change->from) > 2, seen = false, hidden = false;
+    for (size_t i = 0; i < change->from->count && is; i++) {
+        const double x = ulp_tensor_get(change->from, i);
+        const bool boolean = change->from->type == ULP_TYPE_BOOL;
         seen |= boolean ? x != 0 : x == 0;
         hidden |= boolean ? x == 0 : x <= MASKED;
         is = boolean || x == 0 || x <= MASKED;
@@ -75,87 +69,75 @@ static bool is_mask(const struct ulp_reread_change *change, const struct ulp_ten
     return is && seen && hidden;
 }
 
-static double at_wider(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                       size_t i)
+static double at_wider(const struct ulp_reread_change *change, size_t i)
 {
-    (void)change;
-    const bool last = i % last_of(tensor) + 1 == last_of(tensor);
-    return ulp_math_max(ulp_tensor_get(tensor, i), ulp_tensor_get(tensor, last ? i : i + 1));
+    const bool last = i % last_of(change->from) + 1 == last_of(change->from);
+    return ulp_math_max(ulp_tensor_get(change->from, i),
+                        ulp_tensor_get(change->from, last ? i : i + 1));
 }
 
-static double at_narrower(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                          size_t i)
+static double at_narrower(const struct ulp_reread_change *change, size_t i)
 {
-    (void)change;
-    return ulp_math_min(ulp_tensor_get(tensor, i),
-                        ulp_tensor_get(tensor, i % last_of(tensor) ? i - 1 : i));
+    return ulp_math_min(ulp_tensor_get(change->from, i),
+                        ulp_tensor_get(change->from, i % last_of(change->from) ? i - 1 : i));
 }
 
-static bool has_other(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool has_other(const struct ulp_reread_change *change)
 {
-    (void)change;
     bool has = false;
-    for (size_t i = 1; i < tensor->count && !has; i++)
-        has = ulp_tensor_get(tensor, i) != ulp_tensor_get(tensor, 0);
+    for (size_t i = 1; i < change->from->count && !has; i++)
+        has = ulp_tensor_get(change->from, i) != ulp_tensor_get(change->from, 0);
     return has;
 }
 
-static double at_first(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                       size_t i)
+static double at_first(const struct ulp_reread_change *change, size_t i)
 {
-    (void)change;
     (void)i;
-    return ulp_tensor_get(tensor, 0);
+    return ulp_tensor_get(change->from, 0);
 }
 
-static bool is_counted(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool is_counted(const struct ulp_reread_change *change)
+{
+    return !ulp_type_is_float(change->from->type) && change->from->type != ULP_TYPE_BOOL;
+}
+
+static double at_next(const struct ulp_reread_change *change, size_t i)
+{
+    return ulp_tensor_get(change->from, i) + 1;
+}
+
+static double at_previous(const struct ulp_reread_change *change, size_t i)
+{
+    return ulp_tensor_get(change->from, i) - 1;
+}
+
+static bool has_value(const struct ulp_reread_change *change)
+{
+    return has_other(change) || (change->from->count && ulp_tensor_get(change->from, 0) != 0);
+}
+
+static double at_zero(const struct ulp_reread_change *change, size_t i)
 {
     (void)change;
-    return !ulp_type_is_float(tensor->type) && tensor->type != ULP_TYPE_BOOL;
-}
-
-static double at_next(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                      size_t i)
-{
-    (void)change;
-    return ulp_tensor_get(tensor, i) + 1;
-}
-
-static double at_previous(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                          size_t i)
-{
-    (void)change;
-    return ulp_tensor_get(tensor, i) - 1;
-}
-
-static bool has_value(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
-{
-    return has_other(change, tensor) || (tensor->count && ulp_tensor_get(tensor, 0) != 0);
-}
-
-static double at_zero(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                      size_t i)
-{
-    (void)change;
-    (void)tensor;
     (void)i;
     return 0;
 }
 
-static bool is_number(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool is_number(const struct ulp_reread_change *change)
 {
-    return tensor->count == 1 && ulp_tensor_get(tensor, 0) != strtod(change->text, NULL);
+    return change->from->count == 1 &&
+           ulp_tensor_get(change->from, 0) != strtod(change->text, NULL);
 }
 
-static double at_value(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                       size_t i)
+static double at_value(const struct ulp_reread_change *change, size_t i)
 {
-    return *change->text == 'n' ? (double)(i % last_of(tensor)) : strtod(change->text, NULL);
+    return *change->text == 'n' ? (double)(i % last_of(change->from)) : strtod(change->text, NULL);
 }
 
-static bool is_computed(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool is_computed(const struct ulp_reread_change *change)
 {
-    return tensor->count > 1 && ulp_is_word(ulp_type_name(tensor->type), "INT64 INT32") &&
+    return change->from->count > 1 &&
+           ulp_is_word(ulp_type_name(change->from->type), "INT64 INT32") &&
            !ulp_reread_constant(change->reread, ulp_reread_at(change), change->input);
 }
 
@@ -165,41 +147,37 @@ static size_t block_of(const struct ulp_reread_change *change)
     return (size_t)ulp_node_int(ulp_reread_at(change), "hidden_size", 0);
 }
 
-static bool has_gates(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool has_gates(const struct ulp_reread_change *change)
 {
-    return tensor->rank > 1 && block_of(change) &&
-           (size_t)tensor->dims[1] % (strlen(change->text) * block_of(change)) == 0;
+    return change->from->rank > 1 && block_of(change) &&
+           (size_t)change->from->dims[1] % (strlen(change->text) * block_of(change)) == 0;
 }
 
-static double at_gates(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                       size_t i)
+static double at_gates(const struct ulp_reread_change *change, size_t i)
 {
-    const size_t each = tensor->rank > 2 ? (size_t)tensor->dims[2] : 1,
-                 row = i / each % (size_t)tensor->dims[1],
+    const size_t each = change->from->rank > 2 ? (size_t)change->from->dims[2] : 1,
+                 row = i / each % (size_t)change->from->dims[1],
                  gate = row / block_of(change) % strlen(change->text),
                  other = (size_t)(change->text[gate] - '0');
-    return ulp_tensor_get(tensor, i + (other - gate) * block_of(change) * each);
+    return ulp_tensor_get(change->from, i + (other - gate) * block_of(change) * each);
 }
 
-static bool is_code(const struct ulp_reread_change *change, const struct ulp_tensor *tensor)
+static bool is_code(const struct ulp_reread_change *change)
 {
-    (void)change;
-    return tensor->type == ULP_TYPE_INT8 || tensor->type == ULP_TYPE_UINT8;
+    return change->from->type == ULP_TYPE_INT8 || change->from->type == ULP_TYPE_UINT8;
 }
 
 /* The same bits in the type of the other sign. */
-static double at_retyped(const struct ulp_reread_change *change, const struct ulp_tensor *tensor,
-                         size_t i)
+static double at_retyped(const struct ulp_reread_change *change, size_t i)
 {
-    const double x = ulp_tensor_get(tensor, i);
-    (void)change;
-    return x + (x < 0 ? 256 : tensor->type == ULP_TYPE_UINT8 && x > 127 ? -256 : 0);
+    const double x = ulp_tensor_get(change->from, i);
+    return x + (x < 0 ? 256 : change->from->type == ULP_TYPE_UINT8 && x > 127 ? -256 : 0);
 }
 
 static const struct map {
     const char *word;
-    bool (*fits)(const struct ulp_reread_change *change, const struct ulp_tensor *tensor);
-    double (*at)(const struct ulp_reread_change *change, const struct ulp_tensor *tensor, size_t i);
+    bool (*fits)(const struct ulp_reread_change *change);
+    double (*at)(const struct ulp_reread_change *change, size_t i);
 } maps[] = {{"@next", is_counted, at_next},      {"@previous", is_counted, at_previous},
             {"@paired", is_halved, at_paired},   {"@halved", is_paired, at_halved},
             {"@wider", is_mask, at_wider},       {"@narrower", is_mask, at_narrower},
@@ -219,14 +197,15 @@ enum ulp_status ulp_reread_map(struct ulp_reread_change *change, struct ulp_erro
         map++;
     if (map->fits == is_computed)
         from = ulp_reread_shape(reread, node, (int)change->input);
-    if (!from || (!from->data && map->fits != is_computed) || !map->fits(change, from))
+    change->from = from;
+    if (!from || (!from->data && map->fits != is_computed) || !map->fits(change))
         return ULP_OK;
     like.type = map->at != at_retyped         ? from->type
                 : from->type == ULP_TYPE_INT8 ? ULP_TYPE_UINT8
                                               : ULP_TYPE_INT8;
     ULP_TRY(ulp_reread_make_constant(reread, &like, from->rank, from->dims, &to, &numbers, error));
     for (size_t i = 0; i < to.count; i++)
-        numbers[i] = map->at(change, from, i);
+        numbers[i] = map->at(change, i);
     change->changed = true;
     return ulp_reread_fill_constant(reread, node, change->input, &to, numbers, error);
 }

@@ -57,10 +57,8 @@ static void collect_steps(struct searching *searching)
 {
     struct ulp_suspects *out = searching->out;
     for (size_t s = 0; s < searching->block->step_count; s++)
-        if (searching->suspects[s] && !searching->block->steps[s].folded) {
-            out->nodes[out->count] = searching->block->steps[s].name;
-            out->ops[out->count++] = searching->block->steps[s].bound.node->op_type;
-        }
+        if (searching->suspects[s] && !searching->block->steps[s].folded)
+            out->steps[out->count++] = &searching->block->steps[s];
 }
 
 enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t file, size_t tensor,
@@ -72,13 +70,12 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
     struct searching searching = {.comparing = comparing, .file = file, .block = block, .out = out};
     struct ulp_arena *const arena = comparing->arena;
     const size_t steps = block->step_count + 1, slots = block->slot_count + 1;
-    *out = (struct ulp_suspects){.nodes = ulp_arena_take(arena, steps, sizeof *out->nodes),
-                                 .ops = ulp_arena_take(arena, steps, sizeof *out->ops),
-                                 .inputs = ulp_arena_take(arena, slots, sizeof *out->inputs)};
+    *out = (struct ulp_suspects){0};
+    ULP_TAKE(out->steps, arena, steps, error);
+    ULP_TAKE(out->inputs, arena, slots, error);
     ULP_TAKE(searching.seen, arena, slots, error);
     ULP_TAKE(searching.suspects, arena, steps, error);
     ULP_TAKE(searching.queue, arena, slots, error);
-    ULP_TRY(ulp_taken(out->nodes && out->ops && out->inputs, error));
     search(&searching, node->step);
     collect_steps(&searching);
     return ULP_OK;
