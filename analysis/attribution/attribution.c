@@ -438,11 +438,6 @@ static enum ulp_status sweep_courses(struct ulp_course *const *courses, size_t c
     return status;
 }
 
-/* Bytes for each element of a step: of a sweep (names, numbers, what a gate reads, cotangents) and
- * of one more course in it (cotangents of some values). */
-#define SWEEP_BYTES 64
-#define COURSE_BYTES 32
-
 /* How many sweeps or courses of the lane may have memory at a time; 0: memory is limited, and more
  * than one are not sure to find it. */
 static size_t count_together(const struct ulp_attributor *attributor,
@@ -474,7 +469,8 @@ static size_t count_apart(const struct ulp_attributor *attributor)
 {
     const size_t threads = ulp_size_min((size_t)ulp_pool_thread_count(attributor->pool),
                                         attributor->lane_count),
-                 bytes = SWEEP_BYTES + ulp_attribution_groups(attributor) * COURSE_BYTES;
+                 bytes =
+                     ULP_SWEEP_BYTES + (ulp_attribution_groups(attributor) - 1) * ULP_COURSE_BYTES;
     size_t first = 0;
     while (first < attributor->lane_count && attributor->lanes[first].reason)
         first++;
@@ -491,7 +487,8 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     /* a few at least: seldom does more than one come to the largest step (logits) */
     const size_t groups = ulp_attribution_groups(attributor),
                  projections = ulp_alone_count(attributor, lane, &elements),
-                 all = groups + projections, room = count_together(attributor, lane, COURSE_BYTES),
+                 all = groups + projections,
+                 room = count_together(attributor, lane, ULP_COURSE_BYTES),
                  together = room ? room + EXPLAINED_MAX : 1;
     size_t swept = 0;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;

@@ -9,11 +9,10 @@
 #include "base/memory/alloc.h"
 #include "run/program/program.h"
 
-/* Bytes kept until the sweep; data NULL: they are in `packed`, or (in_file) in the attributor's
- * file. packed_bytes: what they take there without their zeros; 0: they are kept as they are. */
+/* Bytes kept until the sweep; data NULL: they are (in_file) in the attributor's file. */
 struct ulp_attributed_bytes {
-    void *data, *packed;
-    size_t bytes, packed_bytes;
+    void *data;
+    size_t bytes;
     bool in_file;
     uint64_t at;
     struct ulp_attributed_bytes *of;        /* a view of those, with bytes 0; NULL: its own */
@@ -199,7 +198,17 @@ enum ulp_status ulp_attribution_beyond(struct ulp_attributor *attributor,
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane);
 
 /* store.c. The limit of what is kept in memory. */
-void ulp_attribution_limit(struct ulp_attributor *attributor);
+size_t ulp_attribution_limit(const struct ulp_program *program);
+/* What shares of one sample will take, about: values that are kept until the sweep, and beside
+ * these what the sweep needs and the weights that stay where there is room. */
+struct ulp_attribution_need {
+    double kept, swept, lowered;
+};
+struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *program);
+/* A sweep of one course takes so many bytes for each element of its largest step (names, numbers,
+ * what a gate reads, cotangents), and each more of some values' cotangents. */
+#define ULP_COURSE_BYTES 32
+#define ULP_SWEEP_BYTES (64 + ULP_COURSE_BYTES)
 extern const char ulp_attribution_too_large[], ulp_attribution_parted[]; /* reasons */
 /* Values that are not finite may be absorbed, and then the sum is whole without them. */
 #define ULP_ATTRIBUTION_WHOLE 0.02

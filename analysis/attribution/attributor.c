@@ -67,7 +67,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
             attributor->lane_count++;
         else
             status = ulp_out_of_memory(error);
-    ulp_attribution_limit(attributor);
+    attributor->kept_max = ulp_attribution_limit(program);
     ulp_carried_lend(program->carried);
     if (status == ULP_OK)
         *out = attributor;

@@ -1,6 +1,5 @@
-/* Where an attribution keeps its values until the sweep: in memory up to a limit, then in a file,
- * and without the zeros where they are many. What is kept and read back has the same bits wherever
- * it was. */
+/* Where an attribution keeps its values until the sweep: in memory up to a limit, then in a file.
+ * What is kept and read back has the same bits wherever it was. */
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
@@ -8,7 +7,9 @@
 #include "base/memory/budget.h"
 #include "base/error.h"
 #include "base/memory/scratch.h"
+#include "base/tuning.h"
 #include "base/vectorise.h"
+#include "number/function/math.h"
 
 /* Without a memory limit. */
 #define KEPT_MAX ((size_t)1 << 30)
@@ -17,15 +18,70 @@ const char ulp_attribution_too_large[] =
     "they need more memory; --attribute keeps values in a file (TMPDIR)";
 static const char not_written[] = "the file in TMPDIR that they need cannot be written";
 
-/* A run's need is known from below only: where little is left, nothing is kept in memory. */
-void ulp_attribution_limit(struct ulp_attributor *attributor)
+static double count_elements(const struct ulp_block *block, const int *slots, size_t count)
 {
-    const double limit = (double)ulp_budget_limit(attributor->budget),
-                 half = (limit - ulp_program_peak(attributor->program, true, NULL)) / 2;
-    attributor->kept_max = limit == 0         ? KEPT_MAX
-                           : half < limit / 8 ? 0
-                           : half < limit / 3 ? (size_t)half
-                                              : (size_t)(limit / 3);
+    double elements = 0;
+    for (size_t i = 0; i < count; i++)
+        if (slots[i] >= 0 && !block->slots[slots[i]].constant)
+            elements += (double)block->slots[slots[i]].shape.count;
+    return elements;
+}
+
+/* Weights of products as lanes have them that run again for causes. */
+static double count_lowered(const struct ulp_block *block, const struct ulp_step *step,
+                            double limit)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < step->own_input_count && step->bound.op->work == ULP_WORK_CONTRACTION;
+         i++) {
+        const struct ulp_tensor *constant =
+            step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
+        const double own = constant ? (double)constant->count * sizeof(float) : 0;
+        bytes += limit == 0 || own <= limit / ULP_TUNE_LOWERED_SHARE ? own : 0;
+    }
+    return bytes;
+}
+
+/* Of each value as floats itself, its error and what its node introduces, if it rounds; what a Relu
+ * gives follows from what it reads. */
+static double count_kept(const struct ulp_operator *op)
+{
+    const bool rectifies = !op->domain && strcmp(op->name, "Relu") == 0;
+    return (rectifies ? 0 : op->work == ULP_WORK_MOVE ? 2 : 3) * sizeof(float);
+}
+
+/* Of outputs also the error in FP64. */
+struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *program)
+{
+    const struct ulp_block *block = program->main;
+    const double limit = (double)ulp_budget_limit(ulp_model_budget(program->model)),
+                 lanes = (double)(program->lane_count - 1);
+    struct ulp_attribution_need need = {0};
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        const double given = count_elements(block, step->outputs, step->output_count),
+                     read = count_elements(block, step->inputs, step->input_count);
+        need.kept += step->folded ? 0 : lanes * given * count_kept(step->bound.op);
+        need.swept = ulp_math_max(need.swept, given * ULP_SWEEP_BYTES + read * ULP_COURSE_BYTES);
+        need.lowered += count_lowered(block, step, limit);
+    }
+    need.swept +=
+        lanes * sizeof(double) * count_elements(block, block->outputs, block->output_count);
+    if (limit != 0)
+        need.lowered = ulp_math_min(need.lowered, limit / ULP_TUNE_KEPT_SHARE);
+    return need;
+}
+
+/* Where little is left, nothing is kept in memory. Of what a sweep leaves a quarter is for what is
+ * not known before. */
+size_t ulp_attribution_limit(const struct ulp_program *program)
+{
+    const double limit = (double)ulp_budget_limit(ulp_model_budget(program->model)),
+                 peak = ulp_program_peak(program, true, NULL), half = (limit - peak) / 2,
+                 rest = limit - ulp_math_max(peak, ulp_attribution_need(program).swept);
+    return limit == 0         ? KEPT_MAX
+           : half < limit / 8 ? 0
+                              : (size_t)ulp_math_max(ulp_math_min(half, limit / 3), rest / 4 * 3);
 }
 
 enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
@@ -42,105 +98,6 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
     return status;
 }
 
-/* ---- words that are zero ---- */
-
-/* What nodes introduce, and much of what behind a Relu is kept, is zero. Packed bytes are a bit for
- * each word, in 64 at a time, and the words that are not zero. */
-#define GROUP ((size_t)64)
-#define PACKED_BYTES_MIN ((size_t)4096)
-
-static size_t count_groups(size_t words)
-{
-    return (words + GROUP - 1) / GROUP;
-}
-
-static uint64_t find_mask(const uint32_t *words, size_t count)
-{
-    uint64_t mask = 0;
-    for (size_t i = 0; i < count; i++)
-        mask |= (uint64_t)(words[i] != 0) << i;
-    return mask;
-}
-
-static size_t count_full(const uint32_t *words, size_t count)
-{
-    uint32_t full = 0;
-    for (size_t i = 0; i < count; i++)
-        full += words[i] != 0;
-    return full;
-}
-
-/* Whether packed words seem to take much less: of every so many groups one is looked at. Not of a
- * power of two: rows of such lengths would be looked at in one place (causal attention). */
-#define LOOKED 17
-static bool seems_sparse(const uint32_t *words, size_t count)
-{
-    size_t full = 0, seen = 0;
-    for (size_t first = 0; first + GROUP <= count; first += LOOKED * GROUP, seen += GROUP)
-        full += count_full(words + first, GROUP);
-    return full <= seen / 4 * 3;
-}
-
-static size_t find_packed_bytes(const uint32_t *words, size_t count)
-{
-    size_t full = 0;
-    for (size_t first = 0; first < count; first += PACKED_BYTES_MIN)
-        full += count_full(words + first, ulp_size_min(count - first, PACKED_BYTES_MIN));
-    return count_groups(count) * sizeof(uint64_t) + full * sizeof *words;
-}
-
-static void pack(void *packed, const uint32_t *words, size_t count)
-{
-    uint64_t *masks = packed;
-    uint32_t *out = (uint32_t *)(masks + count_groups(count));
-    for (size_t first = 0; first < count; first += GROUP) {
-        uint64_t mask = find_mask(words + first, ulp_size_min(count - first, GROUP));
-        *masks++ = mask;
-        for (; mask; mask &= mask - 1)
-            *out++ = words[first + (size_t)__builtin_ctzll(mask)];
-    }
-}
-
-/* words: zeros. */
-static void unpack(uint32_t *words, const void *packed, size_t count)
-{
-    const uint64_t *masks = packed;
-    const uint32_t *in = (const uint32_t *)(masks + count_groups(count));
-    for (size_t first = 0; first < count; first += GROUP)
-        for (uint64_t mask = *masks++; mask; mask &= mask - 1)
-            words[first + (size_t)__builtin_ctzll(mask)] = *in++;
-}
-
-/* The bytes packed, where that is much less; or as they are. */
-static enum ulp_status pack_kept(const struct ulp_attributor *attributor,
-                                 struct ulp_attributed_bytes *kept, struct ulp_error *error)
-{
-    const size_t count = kept->bytes / sizeof(uint32_t);
-    void *packed;
-    if (kept->bytes % sizeof(uint32_t) || kept->bytes < PACKED_BYTES_MIN)
-        return ULP_OK;
-    const size_t bytes =
-        seems_sparse(kept->data, count) ? find_packed_bytes(kept->data, count) : kept->bytes;
-    if (bytes > kept->bytes / 4 * 3)
-        return ULP_OK;
-    ULP_TRY(ulp_allocate(&packed, bytes, 1, attributor->budget, "values of an attribution", error));
-    pack(packed, kept->data, count);
-    ulp_free(kept->data);
-    kept->data = NULL;
-    kept->packed = packed;
-    kept->packed_bytes = bytes;
-    return ULP_OK;
-}
-
-static enum ulp_status unpack_kept(const struct ulp_attributor *attributor,
-                                   struct ulp_attributed_bytes *kept, struct ulp_error *error)
-{
-    ULP_TRY(ulp_allocate_zero(&kept->data, kept->bytes, 1, attributor->budget,
-                              "values of an attribution", error));
-    unpack(kept->data, kept->packed, kept->bytes / sizeof(uint32_t));
-    return ULP_OK;
-}
-
 /* ---- in memory, or in the file ---- */
 
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
@@ -149,37 +106,26 @@ enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        size_t *room, struct ulp_error *error)
 {
     kept->bytes = bytes;
-    ULP_TRY(pack_kept(attributor, kept, error));
-    const size_t stored = kept->packed_bytes ? kept->packed_bytes : bytes;
-    if (stored <= *room) {
-        *room -= stored;
+    if (bytes <= *room) {
+        *room -= bytes;
         return ULP_OK;
     }
     enum ulp_status status = ULP_OK;
     if (attributor->file < 0)
         status = ulp_scratch_open(&attributor->file, attributor->folder, error);
     if (status == ULP_OK)
-        status = ulp_scratch_write(attributor->file, kept->packed_bytes ? kept->packed : kept->data,
-                                   stored, attributor->file_end, error);
+        status =
+            ulp_scratch_write(attributor->file, kept->data, bytes, attributor->file_end, error);
     ulp_free(kept->data);
-    ulp_free(kept->packed);
-    kept->data = kept->packed = NULL;
+    kept->data = NULL;
     if (status != ULP_OK) {
         lane->reason = not_written;
         return ULP_OK;
     }
     kept->in_file = true;
     kept->at = attributor->file_end;
-    attributor->file_end += stored;
+    attributor->file_end += bytes;
     return ULP_OK;
-}
-
-static enum ulp_status read_stored(const struct ulp_attributor *attributor,
-                                   struct ulp_attributed_bytes *kept, size_t bytes, void **out,
-                                   struct ulp_error *error)
-{
-    ULP_TRY(ulp_allocate(out, bytes, 1, attributor->budget, "values of an attribution", error));
-    return ulp_scratch_read(attributor->file, *out, bytes, kept->at, error);
 }
 
 /* ---- what a Relu gives ---- */
@@ -279,16 +225,13 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
         kept->data = kept->of->data;
         return status;
     }
-    if ((!kept->in_file && !kept->packed_bytes && !kept->rectifies) || kept->data)
+    if ((!kept->in_file && !kept->rectifies) || kept->data)
         return ULP_OK;
     if (kept->rectifies)
         return fetch_rectified(attributor, kept, error);
-    if (kept->in_file)
-        status = kept->packed_bytes
-                     ? read_stored(attributor, kept, kept->packed_bytes, &kept->packed, error)
-                     : read_stored(attributor, kept, kept->bytes, &kept->data, error);
-    if (status == ULP_OK && kept->packed_bytes)
-        status = unpack_kept(attributor, kept, error);
+    ULP_TRY(ulp_allocate(&kept->data, kept->bytes, 1, attributor->budget,
+                         "values of an attribution", error));
+    status = ulp_scratch_read(attributor->file, kept->data, kept->bytes, kept->at, error);
     if (status != ULP_OK)
         ulp_attribution_release(kept);
     return status;
@@ -301,22 +244,16 @@ void ulp_attribution_release(struct ulp_attributed_bytes *kept)
         kept->data = kept->of->data;
         return;
     }
-    if (kept->in_file || kept->packed_bytes || kept->rectifies) {
+    if (kept->in_file || kept->rectifies) {
         ulp_free(kept->data);
         kept->data = NULL;
-    }
-    if (kept->in_file) {
-        ulp_free(kept->packed);
-        kept->packed = NULL;
     }
 }
 
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept)
 {
-    if (!kept->of) {
+    if (!kept->of)
         ulp_free(kept->data);
-        ulp_free(kept->packed);
-    }
     *kept = (struct ulp_attributed_bytes){0};
 }
 

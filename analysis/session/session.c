@@ -1,8 +1,10 @@
 /* All samples of a session. */
 #include "analysis/session/session.h"
 
+#include "analysis/attribution/attribution.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 static enum ulp_status open_truth(struct ulp_session *session, struct ulp_error *error)
 {
@@ -16,6 +18,31 @@ static enum ulp_status open_truth(struct ulp_session *session, struct ulp_error 
     return ULP_OK;
 }
 
+static void tell_needs(const struct ulp_audit_options *options, const struct ulp_program *program)
+{
+    struct ulp_attribution_need need = {0};
+    const double values = ulp_program_peak(program, !options->entire_only, NULL);
+    double kept = 0;
+    if (options->shares) {
+        need = ulp_attribution_need(program);
+        kept = ulp_math_min(need.kept, (double)ulp_attribution_limit(program));
+    }
+    options->needs(options->context, values, kept + ulp_math_max(values, need.swept + need.lowered),
+                   need.kept - kept);
+}
+
+static enum ulp_status tell_compiled(const struct ulp_audit_options *options,
+                                     const struct ulp_program *program, struct ulp_error *error)
+{
+    struct ulp_environment *paused = ulp_environment_pause();
+    const enum ulp_status status =
+        options->compiled ? options->compiled(options->context, program, error) : ULP_OK;
+    if (status == ULP_OK && options->needs)
+        tell_needs(options, program);
+    ulp_environment_resume(paused);
+    return status;
+}
+
 static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = session->options;
@@ -25,12 +52,7 @@ static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *e
     ULP_TRY(ulp_session_open(session, 0, &inputs, error));
     enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
     ulp_session_close(session, 0);
-    if (status == ULP_OK && options->compiled) {
-        struct ulp_environment *paused = ulp_environment_pause();
-        status = options->compiled(options->context, program, error);
-        ulp_environment_resume(paused);
-    }
-    ULP_TRY(status);
+    ULP_TRY(status == ULP_OK ? tell_compiled(options, program, error) : status);
     if (!(checkpoint && checkpoint->ranks && checkpoint->ranks->self))
         ULP_TRY(ulp_auditor_create(program, &session->sum, error));
     return session->sum && session->truth

@@ -734,6 +734,10 @@ struct ulp_audit_options {
     /* with original: what each pair of QuantizeLinear and DequantizeLinear costs is not tried,
      * which takes a run of each */
     bool no_pairs;
+    /* beside `compiled`; may be NULL: about how many bytes the sample takes beside mapped weights,
+     * values alone and with all that is kept for shares, and what shares need more than the memory
+     * limit leaves them */
+    void (*needs)(void *context, double values, double all, double lacking);
 };
 
 /* Audit a model: every sample through all lanes (lanes[0] is the reference), by the program of its

@@ -54,7 +54,7 @@ static double converted_bytes(const struct ulp_program *program, const struct ul
 }
 
 /* What auditing lane 1, 2, ... adds while a step is observed: single in the lane's storage, here in
- * the reference's. */
+ * the reference's, and of one lane at a time what is read for that. */
 static double audit_bytes(const struct ulp_program *program, const struct ulp_block *block,
                           const struct ulp_step *step)
 {
@@ -64,6 +64,10 @@ static double audit_bytes(const struct ulp_program *program, const struct ulp_bl
             bytes += ulp_slot_bytes(&block->slots[step->outputs[o]],
                                     ulp_mix_arithmetic(&program->mixes[l], step->number)) +
                      ulp_slot_bytes(&block->slots[step->outputs[o]],
+                                    ulp_mix_arithmetic(&program->mixes[0], step->number));
+    for (size_t i = 0; program->lane_count > 1 && i < step->input_count; i++)
+        if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant)
+            bytes += ulp_slot_bytes(&block->slots[step->inputs[i]],
                                     ulp_mix_arithmetic(&program->mixes[0], step->number));
     return bytes;
 }
