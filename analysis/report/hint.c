@@ -135,14 +135,19 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_remedy *reme
                      remedy->ran + remedy->left_out);
 }
 
+/* Has FP32 more bits than what is stored? */
+static bool is_narrow(const struct ulp_audit_lane *lane)
+{
+    return lane->arithmetic.storage.precision < 24;
+}
+
 /* Do outputs follow other decisions than the reference's, by roundings that FP32 does not make? */
 static bool follows_others(const struct ulp_audit_lane *lane)
 {
-    const int single = 24; /* bits of FP32's precision */
     bool diverged = false;
     for (size_t o = 0; o < lane->outputs.output_count; o++)
         diverged |= lane->outputs.outputs[o].entire.diverged;
-    return diverged && lane->first_decided >= 0 && lane->arithmetic.storage.precision < single;
+    return diverged && lane->first_decided >= 0 && is_narrow(lane);
 }
 
 const char *ulp_report_crossed(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
@@ -200,7 +205,7 @@ void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane 
     const char *crossed = ulp_report_crossed(audit, lane);
     const size_t before = out->length;
     add_trial(out, audit, lane);
-    if (out->length == before && crossed && ulp_limit_is_tolerance(crossed))
+    if (out->length == before && crossed && ulp_limit_is_tolerance(crossed) && is_narrow(lane))
         add_plan(out, audit, lane, "which nodes to keep in FP32");
     if (lane->remedy.node_count)
         add_figure(out, &lane->remedy);

@@ -49,6 +49,7 @@ doctor 1 MODEL.onnx -i MODEL.npz -a fp32
 fix 1 MODEL.onnx -i MODEL.npz -a fp16 -o fixed.onnx
 fix 1 MODEL.onnx -i MODEL.npz -a fp32 -o fixed.onnx
 audit 1 MODEL.onnx -i MODEL.npz -a fp8-e4m3
+audit 1 MODEL.onnx -i MODEL.npz -a bf16 --fail-above sqnr_db=200
 audit 1 MODEL.onnx -i MODEL.npz -a e4m2
 overflow 1 MODEL.onnx -i MODEL.npz --keep #1=bf16 --keep #0=bf16
 overflow 1 MODEL.onnx --samples-from MODEL-samples --format fp16
@@ -93,7 +94,7 @@ while read -r -u 3 command count arguments; do
             }' out >wrong
         [ ! -s wrong ] || fail "$command ${words[*]}: $(cat wrong)"
         # every command that is proposed: on a line by itself, or in parentheses
-        sed -nE 's/^ *(do|next|try)? *(ulpscope [a-z]+ .*)/\2/p; s/.*\((ulpscope [a-z]+ [^)]*)\).*/\1/p' out >>proposed
+        sed -nE 's/^ *(do|next)? *(ulpscope [a-z]+ .*)/\2/p; s/.*\((ulpscope [a-z]+ [^)]*)\).*/\1/p' out >>proposed
     done
 done 3< <(cases)
 # they can be copied and run
@@ -106,7 +107,7 @@ while read -r -u 3 command; do
     code=$?
     [ $code -le 1 ] || fail "proposed: $command: exit $code: $(cat err)"
 done 3<commands
-# a plan is proposed for the model of long names alone
+# a plan is proposed for the model of long names alone, where a limit is crossed
 for command in audit doctor lint overflow fix $([ ${#models[@]} = 1 ] || echo plan); do grep -q "^ulpscope $command " commands || fail "no ulpscope $command is proposed"; done
 
 # that inputs were drawn and not given is a condition of what is said first, also from a checkpoint, and of nothing else
@@ -134,7 +135,7 @@ if python3 -c 'import numpy' 2>/dev/null; then
     python3 -c 'import numpy as np; x = np.repeat(np.load("digits.npz")["patches"], 2, 0); x[0] = np.inf; np.savez("nan.npz", patches=x)'
     for line in "tolerance -a e4m2" "doctor -a fp16"; do
         "$program" $line --allow-nonfinite-inputs digits.onnx -i nan.npz -q >out 2>err || [ $? = 1 ] || fail "$line, infinite inputs: $(cat err)"
-        sed -nE 's/^ *(do|next|try)? *(ulpscope (audit|plan|fix|doctor|quantise) .*)/\2/p' out >commands
+        sed -nE 's/^ *(do|next)? *(ulpscope (audit|plan|fix|doctor|quantise) .*)/\2/p' out >commands
         [ -s commands ] || fail "$line, infinite inputs: nothing is proposed"
         grep -v -- ' --allow-nonfinite-inputs' commands && fail "$line: infinite inputs are not said to be meant"
     done
