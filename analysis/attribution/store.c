@@ -37,7 +37,7 @@ static double count_lowered(const struct ulp_block *block, const struct ulp_step
         const struct ulp_tensor *constant =
             step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
         const double own = constant ? (double)constant->count * sizeof(float) : 0;
-        bytes += limit == 0 || own <= limit / ULP_TUNE_LOWERED_SHARE ? own : 0;
+        bytes += own <= limit / ULP_TUNE_LOWERED_SHARE ? own : 0;
     }
     return bytes;
 }
@@ -67,8 +67,7 @@ struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *progr
     }
     need.swept +=
         lanes * sizeof(double) * count_elements(block, block->outputs, block->output_count);
-    if (limit != 0)
-        need.lowered = ulp_math_min(need.lowered, limit / ULP_TUNE_KEPT_SHARE);
+    need.lowered = ulp_math_min(need.lowered, limit / ULP_TUNE_KEPT_SHARE);
     return need;
 }
 

@@ -18,27 +18,22 @@ static enum ulp_status open_truth(struct ulp_session *session, struct ulp_error 
     return ULP_OK;
 }
 
-static void tell_needs(const struct ulp_audit_options *options, const struct ulp_program *program)
-{
-    struct ulp_attribution_need need = {0};
-    const double values = ulp_program_peak(program, !options->entire_only, NULL);
-    double kept = 0;
-    if (options->shares) {
-        need = ulp_attribution_need(program);
-        kept = ulp_math_min(need.kept, (double)ulp_attribution_limit(program));
-    }
-    options->needs(options->context, values, kept + ulp_math_max(values, need.swept + need.lowered),
-                   need.kept - kept);
-}
-
 static enum ulp_status tell_compiled(const struct ulp_audit_options *options,
                                      const struct ulp_program *program, struct ulp_error *error)
 {
+    const struct ulp_attribution_need need = ulp_attribution_need(program);
+    const double limit = (double)ulp_budget_limit(ulp_model_budget(program->model)),
+                 values = ulp_program_peak(program, !options->entire_only, NULL),
+                 kept = ulp_math_min(need.kept, (double)ulp_attribution_limit(program)),
+                 least = kept + ulp_math_max(values, need.swept),
+                 lacking = ulp_math_max(need.kept - kept, limit != 0 ? least - limit : 0),
+                 all = kept + ulp_math_max(values, need.swept + need.lowered);
     struct ulp_environment *paused = ulp_environment_pause();
     const enum ulp_status status =
         options->compiled ? options->compiled(options->context, program, error) : ULP_OK;
     if (status == ULP_OK && options->needs)
-        tell_needs(options, program);
+        options->needs(options->context, values, options->shares ? all : values,
+                       options->shares ? lacking : 0);
     ulp_environment_resume(paused);
     return status;
 }

@@ -35,26 +35,18 @@ static void close_one(void *context, size_t index)
         drop_sample(&running->samples->items[index]);
 }
 
-/* From here on it is said what a run will take. */
-#define SAID_BYTES 0x1p30
-
-/* What is mapped of the model's files comes and goes as the machine likes. */
+/* From a GiB on. What is mapped of the model's files comes and goes as the machine likes. */
 static void say_memory(void *context, double values, double all, double lacking)
 {
     const struct running *running = context;
-    const bool filed = running->options->attribute == ATTRIBUTE_YES;
-    if (running->options->common.quiet || all + lacking < SAID_BYTES)
+    if (running->options->common.quiet || all + lacking < 0x1p30)
         return;
-    say(stderr, "ulpscope: about %.1f GiB of memory beside the model's files", all / 0x1p30);
-    if (all > values)
-        say(stderr, " (%.1f without shares)", values / 0x1p30);
-    if (lacking > 0)
-        say(stderr,
-            filed ? "; %.1f more in a file, for shares"
-                  : "; shares need %.1f more than the limit leaves them: shorter inputs or fewer "
-                    "arithmetics at once need less, --attribute takes a file",
-            lacking / 0x1p30);
-    say(stderr, "\n");
+    say(stderr,
+        "ulpscope: about %.1f GiB of memory beside the model's files (%.1f without shares)%s\n",
+        all / 0x1p30, values / 0x1p30,
+        lacking > 0 ? "; shares may find no room: shorter inputs or fewer arithmetics at once need "
+                      "less, --attribute keeps values in a file"
+                    : "");
 }
 
 static enum ulp_status check_limits(void *context, const struct ulp_program *program,
