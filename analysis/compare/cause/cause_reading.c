@@ -408,29 +408,40 @@ static void say_reading(const struct trying *trying, const struct trial *trial,
         ulp_text_add(text, "with %s", reading->change);
 }
 
-static void say_trial(const struct trying *trying, const struct trial *trial, struct ulp_text *text)
+static void say_trial(const struct trying *trying, const struct trial *trial, bool only,
+                      struct ulp_text *text)
 {
     const struct ulp_node *node = &graph_of(trying)->nodes[trial->first];
     ulp_text_show(text, "node %s (%s)", node->name, node->op_type);
     if (trial->changed > 1)
         ulp_text_add(text, " and %zu more %s", trial->changed - 1,
                      trial->place ? "at like places" : "of its kind");
-    ulp_text_add(text, " %s computed ", trial->changed > 1 ? "were" : "was");
+    ulp_text_add(text, " %s computed ",
+                 !only                ? "may have been"
+                 : trial->changed > 1 ? "were"
+                                      : "was");
     say_reading(trying, trial, text);
 }
 
-/* Those that leave as little as what is told, so that what was recorded does not tell them apart.
- */
-static void say_others(const struct trying *trying, const struct trial *told, struct ulp_text *text)
+/* Does it leave as little as what is told, so that what was recorded does not tell them apart? */
+static bool is_alike(const struct trial *told, const struct trial *other)
 {
-    for (size_t b = 0; b < trying->best_count; b++) {
-        const struct trial *other = &trying->best[b];
-        if (other->order == told->order || other->distance > told->distance * ALIKE)
-            continue;
-        ulp_text_show(text, " It cannot be told from this: ");
-        say_trial(trying, other, text);
-        ulp_text_add(text, ".");
-    }
+    return other->order != told->order && other->distance <= told->distance * ALIKE;
+}
+
+static void say_trials(const struct trying *trying, const struct trial *told, struct ulp_text *text)
+{
+    bool only = true;
+    for (size_t b = 0; b < trying->best_count; b++)
+        only &= !is_alike(told, &trying->best[b]);
+    say_trial(trying, told, only, text);
+    ulp_text_add(text, ": with that everything that was recorded is explained.");
+    for (size_t b = 0; b < trying->best_count; b++)
+        if (is_alike(told, &trying->best[b])) {
+            ulp_text_show(text, " It cannot be told from this: ");
+            say_trial(trying, &trying->best[b], false, text);
+            ulp_text_add(text, ".");
+        }
 }
 
 static enum ulp_status tell(const struct trying *trying, const struct trial *trial,
@@ -440,9 +451,7 @@ static enum ulp_status tell(const struct trying *trying, const struct trial *tri
     const struct ulp_node *node = &graph_of(trying)->nodes[trial->first];
     const bool attribute =
         trial->reading && *trial->reading->change != '@' && !trial->reading->words;
-    say_trial(trying, trial, &text);
-    ulp_text_add(&text, ": with that everything that was recorded is explained.");
-    say_others(trying, trial, &text);
+    say_trials(trying, trial, &text);
     ulp_text_show(&todo,
                   "where the recording is right, %s %s; where the graph is, mend it in the "
                   "runtime or write the node in other operators there",
