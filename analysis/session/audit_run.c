@@ -83,11 +83,24 @@ static enum ulp_status add_scores(const struct kept_truths *truths,
     return ULP_OK;
 }
 
+static enum ulp_status show_outputs(const struct ulp_audit_options *options, size_t sample,
+                                    const struct ulp_tensor_set *outputs, struct ulp_error *error)
+{
+    if (!options->outputs)
+        return ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const enum ulp_status status = options->outputs(options->context, sample, outputs, error);
+    ulp_environment_resume(paused);
+    return status;
+}
+
 static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_tensor_set *outputs,
                                     struct ulp_error *error)
 {
     struct kept_truths *truths = context;
-    const enum ulp_status status = add_scores(truths, outputs, error);
+    enum ulp_status status = show_outputs(truths->session->options, sample, outputs, error);
+    if (status == ULP_OK)
+        status = add_scores(truths, outputs, error);
     for (size_t part = 0; keeps_truths(truths->session->options) && part < OVERFLOWING_SAMPLES;
          part++)
         if (part_begin(truths->session->samples, part) == sample &&
@@ -212,13 +225,13 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.model = model, .lanes = lanes, .lane_count = lane_count};
     struct kept_truths truths = {0};
-    struct ulp_session session = {.programs = &programs,
-                                  .samples = samples,
-                                  .options = options,
-                                  .follows = true,
-                                  .context = &truths,
-                                  .ends = keeps_truths(options) || options->scorer ? take_outputs
-                                                                                   : NULL};
+    struct ulp_session session = {
+        .programs = &programs,
+        .samples = samples,
+        .options = options,
+        .follows = true,
+        .context = &truths,
+        .ends = keeps_truths(options) || options->scorer || options->outputs ? take_outputs : NULL};
     truths.session = &session;
     enum ulp_status status = ulp_options_read(&programs.options, sizeof programs.options,
                                               sizeof programs.options, options->plan, error);

@@ -719,6 +719,10 @@ struct ulp_audit_options {
      * follow that are counted anew */
     void (*begins)(void *context, size_t sample, size_t run, size_t run_count);
     void (*finished)(void *context, size_t sample); /* its figures are there, or in the folder */
+    /* with the outputs of every lane, the reference's first, of a sample that was run; they stay
+     * the audit's. Not of samples that a checkpoint has. What it returns ends the audit */
+    enum ulp_status (*outputs)(void *context, size_t sample, const struct ulp_tensor_set *lanes,
+                               struct ulp_error *error);
     /* NaN and infinities in inputs are meant: else an audit with any says that it is not judged */
     bool allow_nonfinite_inputs;
     /* shares of every output are found; else of each sample's worst one and of those whose error,

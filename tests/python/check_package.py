@@ -534,7 +534,7 @@ class Models(unittest.TestCase):
         self.assertLessEqual({n.format for n in bits.layers}, set(FORMATS))
         self.assertFalse(model.plan(INPUTS, "sqnr_db=300", formats=FORMATS).met)
         scaled = model.plan(INPUTS, formats=["nvfp4", "fp32"], budget=6)
-        self.assertTrue(scaled.scaled and scaled.bits <= 6 and {n.format for n in scaled.layers} <= {"nvfp4", "fp32"})
+        self.assertTrue(not scaled.by_node and scaled.bits <= 6 and {n.format for n in scaled.layers} <= {"nvfp4", "fp32"})
         with self.assertRaisesRegex(ulpscope.UsageError, "gold"):
             model.plan(INPUTS, "sqnr_db=30", formats=FORMATS, cost="gold")
 
@@ -542,7 +542,7 @@ class Models(unittest.TestCase):
         model = ulpscope.Model(MODEL)
         with tempfile.TemporaryDirectory() as folder:
             found = model.quantise(INPUTS, "ort", out=folder, held_out=INPUTS)
-            self.assertTrue(found.scaled and {n.format for n in found.layers} == {"uint8"})
+            self.assertTrue(not found.by_node and {n.format for n in found.layers} == {"uint8"})
             self.assertEqual(pathlib.Path(found.quantised), pathlib.Path(folder, "quantised.onnx"))
             # what was said of the file is what the file gives
             written = ulpscope.Model(found.quantised).run(INPUTS, "ort-cpu,qdq=integer")
@@ -649,7 +649,7 @@ class Models(unittest.TestCase):
     def test_lines(self):
         """A result in a line, whatever the names of its arithmetics."""
         model = ulpscope.Model(MODEL)
-        audit = model.audit(INPUTS, ["fp16", "bf16"], plan=model.plan(INPUTS, "sqnr_db=30", formats=FORMATS), attribute=False)
+        audit = model.audit(INPUTS, ["fp16", "bf16"], plan=model.plan(INPUTS, "sqnr_db=80"), attribute=False)
         self.assertGreater(len(audit.lanes[0].name), 300)
         self.assertLess(len(repr(audit)), 300)
         self.assertRegex(repr(audit), r"fp16,keep=[^ ]*,\.\.\. (fine|borderline|broken), bf16,keep=")
