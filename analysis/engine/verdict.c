@@ -3,13 +3,6 @@
 #include <string.h>
 
 #include "analysis/engine/words.h"
-#include "data/layer_options.h"
-
-const char *ulp_engine_type_word(enum ulp_type type)
-{
-    const char *name = ulp_layer_type_name(type);
-    return name ? name : "-";
-}
 
 static bool is_binding(const struct ulp_engine *engine, const char *name)
 {

@@ -5,8 +5,6 @@
 
 #include "base/text/text.h"
 
-/* "fp16"; "-": not told. */
-const char *ulp_engine_type_word(enum ulp_type type);
 /* "1 of 3 constraints were obeyed, 2 not obeyed. "; were all? */
 bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes);
 /* The verdict and what was wished, what was read, and how to go on. */
