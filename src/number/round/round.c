@@ -269,18 +269,6 @@ void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding roundi
         x[i] = replace_after(x[i]);
 }
 
-float ulp_round_sum_floats(const struct ulp_format *format, float sum, const float *x, size_t n)
-{
-    const struct plan_float plan = make_plan_float(format, ULP_ROUND_NEAREST_EVEN);
-    return run_sum_float(&plan, sum, x, n);
-}
-
-double ulp_round_sum_doubles(const struct ulp_format *format, double sum, const double *x, size_t n)
-{
-    const struct plan_double plan = make_plan_double(format, ULP_ROUND_NEAREST_EVEN);
-    return run_sum_double(&plan, sum, x, n);
-}
-
 double ulp_format_round(const struct ulp_format *format, enum ulp_rounding rounding, double x,
                         uint64_t seed, uint64_t index)
 {

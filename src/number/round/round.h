@@ -20,12 +20,7 @@ void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding roundin
  * result is still the single correct rounding for every precision <= 51). */
 void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
                        size_t n, uint64_t seed, uint64_t stream, uint64_t first);
-/* The running sum F(... F(F(sum + x[0]) + x[1]) ... + x[n - 1]), ties to even, with the carrier's
- * own addition: for formats narrow enough that rounding it again is harmless (number/README.md,
- * 3.1), of carrier float (ulp_round_sum_floats) or float or double. */
-float ulp_round_sum_floats(const struct ulp_format *format, float sum, const float *x, size_t n);
-double ulp_round_sum_doubles(const struct ulp_format *format, double sum, const double *x,
-                             size_t n);
+
 /* out = x rounded to the format: the oracle, by mpfr_subnormalize. out has any precision >= the
  * format's. */
 void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out,

@@ -288,22 +288,3 @@ static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) * plan, REAL *x, 
     }
     SUFFIX(round_few_drawn)(plan, x, n, &draw);
 }
-
-/* sum = F(sum + x[i]) in the order of i, ties to even. */
-static inline __attribute__((always_inline)) REAL SUFFIX(add_steps)(
-    const struct SUFFIX(plan) * plan, const enum round_kind kind, REAL sum, const REAL *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        sum = SUFFIX(round_element)(plan, kind, ULP_ROUND_NEAREST_EVEN, false, sum + x[i], 0);
-    return sum;
-}
-
-static REAL SUFFIX(run_sum)(const struct SUFFIX(plan) * plan, REAL sum, const REAL *x, size_t n)
-{
-    switch (plan->kind) {
-    case ROUND_ALIGNED: return SUFFIX(add_steps)(plan, ROUND_ALIGNED, sum, x, n);
-    case ROUND_FULL: return SUFFIX(add_steps)(plan, ROUND_FULL, sum, x, n);
-    case ROUND_BITWISE: return SUFFIX(add_steps)(plan, ROUND_BITWISE, sum, x, n);
-    }
-    return sum;
-}

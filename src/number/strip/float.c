@@ -7,7 +7,6 @@
 #include "number/round/odd.h"
 #include "number/round/round.h"
 #include "number/strip.h"
-#include "number/function/unary_table.h"
 
 #include <float.h>
 #include <math.h>
@@ -82,8 +81,6 @@ static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
         ulp_function_floats(primitive, out, a, b, n);
         return;
     }
-    if (!b && ulp_unary_table_apply(rule, primitive, out, a, n))
-        return;
     double x[ULP_STRIP], w[ULP_STRIP];
     const float *us = a, *vs = b ? b : a;
     float *y = out;

@@ -1,7 +1,6 @@
 /* Running reductions. Every combination of two values is the carrier's own primitive, so that it
  * rounds as a step does; the order of combinations depends only on the elements' positions, never
- * on how they were cut into strips. The loops below that do not call the primitive compute the same
- * bits faster. */
+ * on how they were cut into strips. */
 #include "number/strip.h"
 #include "number/round/round.h"
 
@@ -79,41 +78,12 @@ static void combine(const struct ulp_reduction_state *state, void *to, const voi
     state->combine(state->rule, to, a, b, NULL, 1, (struct ulp_strip_place){stream, index});
 }
 
-static float add_floats(const struct ulp_strip_rule *rule, float sum, const float *x, size_t n)
-{
-    if (rule->each_step)
-        return ulp_round_sum_floats(&rule->format, sum, x, n);
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum;
-}
-static double add_doubles(const struct ulp_strip_rule *rule, double sum, const double *x, size_t n)
-{
-    if (rule->each_step)
-        return ulp_round_sum_doubles(&rule->format, sum, x, n);
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum;
-}
-
-/* *sum combined with n elements, one after the other. The float carrier's rules are all of ties to
- * even and those of double up to 25 bits need no rounding to odd (README.md, 3.1). */
+/* *sum combined with n elements, one after the other. */
 static void chain(const struct ulp_reduction_state *state, void *sum, const unsigned char *x,
                   size_t n, uint64_t index)
 {
-    const struct ulp_strip_rule *rule = state->rule;
-    const bool plain = !rule->each_step ||
-                       (rule->rounding == ULP_ROUND_NEAREST_EVEN && rule->format.precision <= 25);
-    if (state->kind == ULP_REDUCTION_SUM && plain && rule->carrier == ULP_STRIP_FLOAT) {
-        *(float *)sum = add_floats(rule, *(const float *)sum, (const float *)(const void *)x, n);
-    } else if (state->kind == ULP_REDUCTION_SUM && plain && rule->carrier == ULP_STRIP_DOUBLE) {
-        *(double *)sum =
-            add_doubles(rule, *(const double *)sum, (const double *)(const void *)x, n);
-    } else {
-        const size_t bytes = state->element_bytes;
-        for (size_t i = 0; i < n; i++)
-            combine(state, sum, sum, x + i * bytes, state->stream, index + i);
-    }
+    for (size_t i = 0; i < n; i++)
+        combine(state, sum, sum, x + i * state->element_bytes, state->stream, index + i);
 }
 
 static void add_sequential(struct ulp_reduction_state *state, const unsigned char *x, size_t n,
@@ -164,10 +134,11 @@ static struct ulp_strip_place pair_place(const struct ulp_reduction_state *state
                                     state->origin + (state->count >> level >> 1)};
 }
 
-/* The value of a group of 2^level elements enters the counter; count does not yet include them. */
-static void carry(struct ulp_reduction_state *state, const void *value, size_t level)
+/* An element enters the counter; count does not yet include it. */
+static void carry(struct ulp_reduction_state *state, const void *value)
 {
     const void *carried = value;
+    size_t level = 0;
     for (; state->count >> level & 1; level++) {
         void *left = value_at(state, level);
         const struct ulp_strip_place place = pair_place(state, level);
@@ -178,53 +149,10 @@ static void carry(struct ulp_reduction_state *state, const void *value, size_t l
         copy_value(state, value_at(state, level), carried);
 }
 
-/* The elements at odd (parity 1) or even positions of x, together. */
-static void take_every_second(const struct ulp_reduction_state *state, unsigned char *out,
-                              const unsigned char *x, size_t pairs, size_t parity)
-{
-    const size_t bytes = state->element_bytes;
-    if (bytes == sizeof(float))
-        for (size_t i = 0; i < pairs; i++)
-            memcpy(out + i * sizeof(float), x + (2 * i + parity) * sizeof(float), sizeof(float));
-    else if (bytes == sizeof(double))
-        for (size_t i = 0; i < pairs; i++)
-            memcpy(out + i * sizeof(double), x + (2 * i + parity) * sizeof(double), sizeof(double));
-    else
-        for (size_t i = 0; i < pairs; i++)
-            memcpy(out + i * bytes, x + (2 * i + parity) * bytes, bytes);
-}
-
-/* x: 2^levels elements, of which the first is at a multiple of 2^levels; *out: their value, level
- * by level, a strip at a time. Only for elements of at most 8 bytes: longer ones gain nothing. */
-static void reduce_group(const struct ulp_reduction_state *state, unsigned char *out,
-                         const unsigned char *x, size_t levels)
-{
-    alignas(64) unsigned char left[HALF_BYTES], right[HALF_BYTES];
-    for (size_t level = 0; level < levels; level++) {
-        const size_t pairs = (size_t)1 << (levels - level - 1);
-        const unsigned char *from = level == 0 ? x : out;
-        take_every_second(state, left, from, pairs, 0);
-        take_every_second(state, right, from, pairs, 1);
-        state->combine(state->rule, out, left, right, NULL, pairs, pair_place(state, level));
-    }
-}
-
 static void add_pairwise(struct ulp_reduction_state *state, const unsigned char *x, size_t n)
 {
-    while (n > 0) {
-        size_t level = 0;
-        /* The largest aligned group that starts here. */
-        while (state->element_bytes <= sizeof(double) && (size_t)2 << level <= n &&
-               (size_t)2 << level <= ULP_STRIP && !(state->count >> level & 1))
-            level++;
-        alignas(64) unsigned char group[HALF_BYTES];
-        if (level > 0)
-            reduce_group(state, group, x, level);
-        carry(state, level > 0 ? group : x, level);
-        state->count += (uint64_t)1 << level;
-        x += state->element_bytes << level;
-        n -= (size_t)1 << level;
-    }
+    for (size_t i = 0; i < n; i++, state->count++)
+        carry(state, x + i * state->element_bytes);
 }
 
 /* Elements go to the partial results in turn, as many at a time as are left before the last one. */
