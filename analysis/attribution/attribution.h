@@ -162,6 +162,10 @@ struct ulp_attributor {
         *weights; /* of the one target's elements; NULL: they are weighed by their errors */
 };
 
+/* Outputs times nodes, beyond which all outputs are explained together: a share of each takes some
+ * 400 bytes. */
+#define ULP_SHARES_APART_MAX ((size_t)1 << 22)
+
 /* How many groups of targets there are. */
 static inline size_t ulp_attribution_groups(const struct ulp_attributor *attributor)
 {

@@ -11,10 +11,16 @@
 #include "base/memory/scratch.h"
 #include "run/carried.h"
 
+static bool fits_apart(const struct ulp_attributor *attributor)
+{
+    return attributor->target_count <= ULP_SHARES_APART_MAX / (attributor->program->node_count + 1);
+}
+
 static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
     const size_t slots = attributor->program->main->slot_count + 1,
-                 nodes = attributor->program->node_count + 1, groups = attributor->target_count + 1;
+                 nodes = attributor->program->node_count + 1,
+                 groups = fits_apart(attributor) ? attributor->target_count + 1 : 1;
     struct ulp_arena *memory = attributor->memory;
     lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
     lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
@@ -137,8 +143,8 @@ void ulp_attributor_causes(struct ulp_attributor *attributor, bool every)
 {
     attributor->causes = true;
     attributor->every = every;
-    attributor->each =
-        !attributor->output && !attributor->difference && attributor->target_count > 1;
+    attributor->each = !attributor->output && !attributor->difference &&
+                       attributor->target_count > 1 && fits_apart(attributor);
 }
 
 /* ---- in the end ---- */

@@ -172,6 +172,11 @@ static void add_shares(json_t **notes, const struct ulp_audit_lane *lane)
     const double joint = ulp_report_joint(lane, &cancelling);
     if (!attribution->given)
         return;
+    if (!attribution->output && !attribution->output_count && lane->outputs.output_count > 1)
+        ulp_note_add(notes, "",
+                     "shares are of the error of all outputs together: %zu of them and %zu nodes "
+                     "are too many for shares of each",
+                     lane->outputs.output_count, lane->node_count);
     if (attribution->kept_count)
         ulp_note_add(notes, "", "shares are of what is left with %zu node%s in FP32",
                      attribution->kept_count, S(attribution->kept_count));
