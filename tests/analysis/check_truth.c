@@ -121,6 +121,7 @@ TEST(strays)
         scoped_audit audit =
             audit_against(model, truth, &inputs, pairs[i], ULP_ERROR_USAGE, &error);
         ck_assert_ptr_nonnull(strstr(error.message, "nobody"));
+        ck_assert_uint_eq(audit.lane_count, 0);
     }
 }
 

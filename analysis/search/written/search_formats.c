@@ -256,7 +256,8 @@ static void say_stretched(struct ulp_text *notes, const struct ulp_search *found
                           ULP_FIGURE("%.2g %%", 100 * at->part), at->largest);
         else
             ulp_text_show(notes, "it reaches %.4g", at->largest);
-        ulp_text_show(notes, at->sample ? ", of sample %s alone" : "", at->sample);
+        if (at->sample)
+            ulp_text_show(notes, ", of sample %s alone", at->sample);
         ulp_text_show(notes, ", the others %.4g at most.\n", at->rest);
     }
     if (found->stretched_count > 3)

@@ -23,7 +23,6 @@ void digest_engine(struct digest *digest)
     struct ulp_engine_map built[2];
     struct ulp_engine_map_lane lane;
     struct ulp_wishes wishes;
-    struct ulp_audit audit = {0};
     scoped_program *program = NULL;
     char *text;
     find_lanes(lanes);
