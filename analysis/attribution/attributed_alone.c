@@ -10,9 +10,16 @@
 
 /* The squares of what an error makes of the outputs weighed by signs at random have the squared
  * error as their mean (Hutchinson's estimate), which the one direction of the whole error has not.
- * The mean over n of them has a relative standard deviation of at most sqrt(2 / n): 3 dB of one
- * sample, 0.8 dB of 16. Of no more elements each is taken by itself, which is exact. */
-#define PROJECTIONS 4
+ * The mean over n of them has a relative standard deviation of at most sqrt(2 / n): 1.5 dB of 16,
+ * 0.8 dB of 64. Of no more elements each is taken by itself, which is exact. */
+enum { PROJECTIONS = 64, LEAST = 4, MOST = 16 };
+
+/* Of one of so many samples. */
+static size_t share_projections(const struct ulp_attributor *attributor)
+{
+    const size_t each = PROJECTIONS / (attributor->sample_count + !attributor->sample_count);
+    return each < LEAST ? LEAST : ulp_size_min(each, MOST);
+}
 
 static size_t count_elements(const struct ulp_attributed *lane,
                              const struct ulp_attributed_value *target)
@@ -32,10 +39,9 @@ size_t ulp_alone_count(const struct ulp_attributor *attributor, const struct ulp
         scales |= ulp_scaling_is_used(&mix->items[i]);
     for (size_t t = 0; t < attributor->target_count; t++)
         count += count_elements(lane, &attributor->targets[t]);
-    *elements = count <= PROJECTIONS;
-    return !scales || attributor->difference || attributor->weights ? 0
-           : *elements                                              ? count
-                                                                    : PROJECTIONS;
+    const size_t most = share_projections(attributor);
+    *elements = count <= most;
+    return !scales || attributor->difference || attributor->weights ? 0 : *elements ? count : most;
 }
 
 /* Signs are those of the sample, whichever shard has it. */

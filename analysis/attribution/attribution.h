@@ -155,6 +155,7 @@ struct ulp_attributor {
     int file;              /* -1: none yet */
     uint64_t file_end;
     const struct ulp_tensor_set *inputs; /* of the sample */
+    size_t sample_count;                 /* of all that are added up; 0: not known */
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
     bool causes;                         /* shares are taken apart */
     const struct ulp_tensor_set *beside; /* the truth of values, by name; NULL: the reference's */

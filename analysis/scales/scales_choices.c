@@ -1,4 +1,4 @@
-/* What other rules, formats and nodes left out would gain: each a lane of one run. */
+/* What other rules and formats would gain: each a lane of one run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include "analysis/measure/judge.h"
 #include "analysis/scales/scales.h"
-#include "analysis/scales/scales_smooth.h"
 #include "analysis/tried/tried.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
@@ -17,10 +16,7 @@
 #include "number/function/math.h"
 #include "run/program/program.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
 ULP_FREES(ulp_program_free, struct ulp_program)
-
-#define NODES_DEFAULT 3
 
 struct choosing {
     struct ulp_scales *out;
@@ -42,9 +38,9 @@ static bool add_choice(struct choosing *c, const struct ulp_arithmetic *arithmet
     return choice->words && choice->arithmetic;
 }
 
-/* The arithmetic that is asked about, and what may help it; with room for so many more. */
-static enum ulp_status list_attempts(struct choosing *c, bool chooses, size_t more,
-                                     struct ulp_arena *arena, struct ulp_error *error)
+/* The arithmetic that is asked about, and what may help it. */
+static enum ulp_status list_attempts(struct choosing *c, bool chooses, struct ulp_arena *arena,
+                                     struct ulp_error *error)
 {
     const struct ulp_arithmetic *asked = &c->options->arithmetic;
     const struct ulp_trouble trouble = {.against = !chooses                 ? 0
@@ -52,8 +48,8 @@ static enum ulp_status list_attempts(struct choosing *c, bool chooses, size_t mo
                                                                             : ULP_AGAINST_FACTOR,
                                         .as_is = {.arithmetic = *asked, .what = "as asked"}};
     size_t count;
-    ULP_TRY(ulp_attempts_list(&trouble, more, arena, &c->tried, &count, error));
-    ULP_TAKE(c->choices, c->out->memory, count + more, error);
+    ULP_TRY(ulp_attempts_list(&trouble, 0, arena, &c->tried, &count, error));
+    ULP_TAKE(c->choices, c->out->memory, count, error);
     bool whole = true;
     while (c->count < count && whole)
         whole = add_choice(c, &c->tried[c->count].arithmetic, c->tried[c->count].what);
@@ -86,47 +82,6 @@ static enum ulp_status keep_bodies(const struct choosing *c, const struct ulp_mo
     for (size_t l = 0; l < c->count; l++)
         if (c->tried[l].arithmetic.scales_static)
             c->tried[l].keeps = keeps;
-    return ULP_OK;
-}
-
-/* How many nodes are left out at most, each twice. */
-static size_t count_nodes(const struct choosing *c)
-{
-    const size_t wanted = c->options->nodes ? c->options->nodes : NODES_DEFAULT;
-    return wanted < c->out->tensor_count ? wanted : c->out->tensor_count;
-}
-
-/* The nodes of the largest errors, one at a time: in MXFP8, and in the storage's own format. */
-static enum ulp_status add_node_choices(struct choosing *c, struct ulp_error *error)
-{
-    const struct ulp_scales *out = c->out;
-    const size_t wanted = count_nodes(c);
-    const char *const storage = c->options->arithmetic.storage.name;
-    char mx[48];
-    snprintf(mx, sizeof mx, "%s,factor=mxfp8", storage);
-    const char *const names[] = {storage, mx};
-    size_t taken = 0;
-    for (size_t t = 0; t < out->tensor_count && taken < wanted; t++) {
-        bool known = false;
-        for (size_t before = 0; before < t; before++)
-            known |= strcmp(out->tensors[before].node, out->tensors[t].node) == 0;
-        taken += !known;
-        for (size_t n = 0; n < 2 && !known; n++) {
-            ULP_SCOPED(ulp_text_free) struct ulp_text words = {0}, keep = {0};
-            struct ulp_keep *item = &c->items[c->count];
-            ULP_TRY(ulp_arithmetic_find(names[n], &item->arithmetic, error));
-            ulp_text_add(&keep, "%s=%s", out->tensors[t].node, names[n]);
-            ulp_text_add(&words, "--keep '");
-            ulp_quoted_add(&words, keep.data ? keep.data : "");
-            ulp_text_add(&words, "'");
-            item->pattern = out->tensors[t].node;
-            c->tried[c->count].keeps = (struct ulp_keeps){.count = 1, .items = item};
-            c->choices[c->count].keep = ulp_arena_copy(out->memory, keep.data ? keep.data : "");
-            if (words.failed || keep.failed || !c->choices[c->count].keep ||
-                !add_choice(c, &c->options->arithmetic, words.data))
-                return ulp_out_of_memory(error);
-        }
-    }
     return ULP_OK;
 }
 
@@ -171,44 +126,6 @@ static enum ulp_status run_all(const struct choosing *c, const struct ulp_model 
     return check_truth(&truth, error);
 }
 
-/* Channels that are outliers scaled down in front of their products: another graph, with the same
- * results in FP64, as its scales are powers of two. */
-static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *model,
-                                  const struct ulp_tensor_set *inputs, struct ulp_arena *arena,
-                                  struct ulp_error *error)
-{
-    const struct ulp_sample sample = {.inputs = inputs};
-    struct ulp_scales_choice choice = {0}, *out = &c->choices[c->count];
-    struct ulp_attempt attempt = {.arithmetic = c->options->arithmetic};
-    const struct choosing own = {.options = c->options,
-                                 .reference = c->reference,
-                                 .tried = &attempt,
-                                 .choices = &choice,
-                                 .count = 1};
-    struct ulp_smooths smooths;
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *smooth = NULL;
-    ULP_SCOPED(ulp_text_free) struct ulp_text words = {0};
-    if (ulp_model_check_file(model, NULL) != ULP_OK) /* nothing that an edit could be made of */
-        return ULP_OK;
-    ULP_TRY(ulp_smooth_find(model, &sample, 1, c->options->thread_count, arena, &smooths, error));
-    if (!smooths.count)
-        return ULP_OK;
-    struct ulp_edit *edits = ulp_arena_take(arena, smooths.count, sizeof *edits);
-    for (size_t i = 0; edits && i < smooths.count; i++)
-        edits[i] = smooths.items[i].edit;
-    ULP_TRY(edits ? ulp_edit_load(model, edits, smooths.count, false, &smooth, error)
-                  : ulp_out_of_memory(error));
-    ULP_TRY(run_all(&own, smooth, inputs, error));
-    ulp_text_show(&words, "smooth scales in front of %s", smooths.items[0].node->name);
-    if (smooths.count > 1)
-        ulp_text_add(&words, " and %zu more", smooths.count - 1);
-    ulp_text_add(&words, " (fix's edit outlier-channel)");
-    if (words.failed || !add_choice(c, &c->options->arithmetic, words.data))
-        return ulp_out_of_memory(error);
-    out->sqnr_db = choice.sqnr_db;
-    return ULP_OK;
-}
-
 enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                                  const struct ulp_scales_options *options,
                                  const struct ulp_arithmetic *arithmetics, size_t count,
@@ -237,20 +154,15 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   struct ulp_error *error)
 {
     struct choosing c = {.out = out, .options = options};
-    const size_t more = 1 + 2 * count_nodes(&c); /* smooth scales, and nodes */
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
     ULP_TRY(ulp_arithmetic_find("fp64", &c.reference, error));
     const bool chooses = !options->no_choices && ulp_scaling_is_used(&options->arithmetic);
-    ULP_TRY(list_attempts(&c, chooses, more, arena, error));
-    ULP_TAKE(c.items, arena, c.count + more + OWNERS, error);
-    if (chooses)
-        ULP_TRY(add_node_choices(&c, error));
+    ULP_TRY(list_attempts(&c, chooses, arena, error));
+    ULP_TAKE(c.items, arena, OWNERS, error);
     if (!chooses && options->arithmetic.scales_static)
         ULP_TRY(keep_bodies(&c, model, inputs, arena, error));
     ULP_TRY(run_all(&c, model, inputs, error));
-    if (chooses && !options->arithmetic.scales_static) /* of other values */
-        ULP_TRY(try_smooth(&c, model, inputs, arena, error));
     out->sqnr_db = c.choices[0].sqnr_db;
     out->choices = c.choices + 1;
     out->choice_count = c.count - 1;

@@ -48,10 +48,8 @@ struct ulp_scaled_tensor {
 
 /* Another choice, run: what it makes of the outputs. */
 struct ulp_scales_choice {
-    char *words; /* "scale=up", "factor=mxfp8", "--keep 'NODE=bf16'" */
-    char *
-        arithmetic; /* what to give with --arith; of a node left out the one that was asked about */
-    char *keep;     /* what to give with --keep; NULL: nothing */
+    char *words;      /* "scale=up", "factor=mxfp8" */
+    char *arithmetic; /* what to give with --arith */
     double
         sqnr_db; /* the least of all outputs; -infinity: one is not finite, or of another shape */
     double gain_db;
@@ -74,7 +72,6 @@ struct ulp_scales {
 struct ulp_scales_options {
     size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic arithmetic;
-    size_t nodes;                        /* how many to leave out, one at a time; 0: 3 */
     bool no_choices;                     /* tensors alone */
     bool allow_nonfinite_inputs;         /* else NaN or infinity in an input: ULP_ERROR_LIMIT */
     int thread_count;                    /* 0: all processors */

@@ -229,7 +229,6 @@ class Mending(Loaded):
         inputs: Inputs,
         arithmetic: ArithmeticName = "bf16,factor=nvfp4",
         *,
-        nodes: int = 0,
         choices: bool = True,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
@@ -238,7 +237,6 @@ class Mending(Loaded):
         sample, result = self._set(inputs), Owner(d.ulp_scales(), "ulp_scales_free")
         options = d.ulp_scales_options(
             arithmetic=find_arithmetic(arithmetic).struct,
-            nodes=nodes,
             no_choices=not choices,
             allow_nonfinite_inputs=allow_nonfinite_inputs,
             thread_count=threads,

@@ -43,7 +43,7 @@ WIDER = {
     "fix": [*MORE_SAMPLES, *REFERENCE, "--for=trt10", "--for=qnn", "--for=ort-cuda", "--allow-value-change", "--best", "--tolerance=sqnr_db=20",
             "--json=fix.json", "--markdown=fix.md", "--reference-model=model.onnx", "--threads=2", "--max-memory=1M"],
     "extract": ["--threads=2", "--max-memory=1M", "--quiet"],
-    "quantise": ["-i inputs-1.npz", "-a bf16,factor=nvfp4", "--nodes=1", "--no-choices", "-a bf16,weights=mxfp4", "-a fp16,factor=fp8-row", "--json=scales.json",
+    "quantise": ["-i inputs-1.npz", "-a bf16,factor=nvfp4", "--no-choices", "-a bf16,weights=mxfp4", "-a fp16,factor=fp8-row", "--json=scales.json",
                "--threads=2", "--max-memory=1M"],
 }
 # Instruction sets that the processor does as if it did not have.

@@ -243,8 +243,7 @@ const struct command command_quantise = {
         "products (MatMul, Gemm, Conv) in integers or another format with scales, the error that "
         "each brings, and which to leave out; and write quantised.onnx with QuantizeLinear and "
         "DequantizeLinear. With --arith look at what one format does to each factor: what becomes "
-        "zero or is clipped, whose fault the error is, and what other rules, formats and nodes "
-        "left out gain.",
+        "zero or is clipped, whose fault the error is, and what other rules and formats gain.",
     .examples =
         "  ulpscope quantise model.onnx -i samples/ --for ort --out quantised/\n"
         "      every product in UINT8 by INT8, and which layers cost most\n"
