@@ -29,19 +29,24 @@ static size_t count_elements(const struct ulp_attributed *lane,
                          : lane->values[target->slot].count;
 }
 
-size_t ulp_alone_count(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
-                       bool *elements)
+bool ulp_alone_wanted(const struct ulp_attributor *attributor, const struct ulp_attributed *lane)
 {
     const struct ulp_mix *mix = &attributor->program->mixes[1 + (lane - attributor->lanes)];
     bool scales = false;
-    size_t count = 0;
     for (size_t i = 0; i < mix->count; i++)
         scales |= ulp_scaling_is_used(&mix->items[i]);
+    return scales && !attributor->difference && !attributor->weights;
+}
+
+size_t ulp_alone_count(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
+                       bool *elements)
+{
+    const size_t most = share_projections(attributor);
+    size_t count = 0;
     for (size_t t = 0; t < attributor->target_count; t++)
         count += count_elements(lane, &attributor->targets[t]);
-    const size_t most = share_projections(attributor);
     *elements = count <= most;
-    return !scales || attributor->difference || attributor->weights ? 0 : *elements ? count : most;
+    return !ulp_alone_wanted(attributor, lane) ? 0 : ulp_size_min(count, most);
 }
 
 /* Signs are those of the sample, whichever shard has it. */

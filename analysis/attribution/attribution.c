@@ -125,7 +125,10 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     if (!item || item->count != count)
         return ULP_OK;
     ULP_TRY(ulp_attribution_fetch(course->attributor, &item->kept, error));
-    const double share = ulp_weigh_errors(pool, cotangents, item->kept.data, count);
+    const float *introduced = item->kept.data;
+    if (course->projection && item->single) /* as it errs where its inputs are right */
+        introduced += (1 + item->both) * count;
+    const double share = ulp_weigh_errors(pool, cotangents, introduced, count);
     course->nodes[node].share += share;
     *part += share;
     const enum ulp_status status =

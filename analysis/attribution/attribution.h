@@ -37,6 +37,7 @@ struct ulp_introduced {
      * more */
     struct ulp_attributed_bytes kept;
     bool both;     /* else the second follow from the first and P, which is kept */
+    bool single;   /* behind them `count` of P(r) - R(r) */
     float *beyond; /* they, while the sweep is at the step */
 };
 
@@ -243,11 +244,13 @@ enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributo
 /* Bytes that were settled, for another who has the same. */
 void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept);
 
-/* attributed_alone.c. How many projections the lane gets, and whether they are single elements; the
- * cotangents of one; and what they say, from the courses behind the groups'. */
+/* attributed_alone.c. Has the lane scales? How many projections the lane gets, and whether they are
+ * single elements; the cotangents of one; and what they say, from the courses behind the groups'.
+ */
 struct ulp_reverse;
 size_t ulp_alone_count(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
                        bool *elements);
+bool ulp_alone_wanted(const struct ulp_attributor *attributor, const struct ulp_attributed *lane);
 enum ulp_status ulp_alone_seed(const struct ulp_course *course, const struct ulp_reverse *sweep,
                                struct ulp_error *error);
 void ulp_alone_add(const struct ulp_course *courses, size_t groups, size_t projections,

@@ -305,8 +305,11 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     const bool both = attributor->beside || node->block != attributor->program->main ||
                       value->held->element != ULP_ELEMENT_F32 ||
                       is_directed(ulp_attribution_holder(attributor, lane, event->index)->rounding);
+    const bool single = !attributor->beside && !settled && value->single &&
+                        ulp_tensor_same_shape(value->single, event->values[o].entire) &&
+                        ulp_alone_wanted(attributor, lane);
     const size_t count = value->entire->count,
-                 bytes = (attributor->beside ? 3 : 1 + both) * sizeof(float);
+                 bytes = (attributor->beside ? 3 : 1 + both + single) * sizeof(float);
     const bool known = settled && settled->introduced.bytes;
     struct ulp_introduced *item;
     if (value->held == value->here && !attributor->beside)
@@ -318,7 +321,8 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
                                     .execution = event->execution,
                                     .count = count,
                                     .position = event->output_positions[o],
-                                    .both = both};
+                                    .both = both,
+                                    .single = single};
     lane->introduced[event->index] = item;
     struct ulp_attributed_bytes *kept = settled ? &settled->introduced : &item->kept;
     enum ulp_status status = ULP_OK;
@@ -327,6 +331,12 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     if (status == ULP_OK && !lane->reason && !known)
         status = form_introduced(attributor, lane, event->index, value->held, value->here, both,
                                  kept->data, error);
+    if (status == ULP_OK && !lane->reason && single) {
+        struct difference job = {.a = value->single,
+                                 .b = event->values[o].entire,
+                                 .out = (float *)kept->data + (1 + both) * count};
+        status = form_difference(attributor, &job, error);
+    }
     if (status == ULP_OK && !lane->reason && attributor->beside)
         status = add_graph(attributor, lane, event->values[o].entire,
                            find_beside(attributor, node, event, o), kept->data, error);

@@ -139,6 +139,10 @@ const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input
 #define ULP_FACTOR_RESULT "output 0"
 enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, const char *node,
                                       struct ulp_tensor *result, struct ulp_error *error);
+/* The bias of a product of integers with static scales, as Q/DQ files have it: INT32 at the
+ * product of both scales. *taken false: it has none, or a code lies beyond INT32 and it stays. */
+enum ulp_status ulp_call_take_bias(const struct ulp_call *call, struct ulp_tensor *bias,
+                                   bool *taken, struct ulp_error *error);
 /* Set problem->range from the arithmetic's ranges, where it has static scales: of factors that are
  * no weights, and of weights that others are rounded in place of. problem->weights is set. */
 enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic, const char *node,

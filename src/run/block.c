@@ -269,7 +269,16 @@ static enum ulp_status run_step(const struct ulp_step *step, struct ulp_lane *la
         return ULP_OK;
     }
     ULP_TRY(ulp_step_open(&call, step, lane, inputs, outputs, error));
-    enum ulp_status status = ulp_call_run(&call.call, error);
+    struct ulp_tensor bias;
+    bool biased;
+    enum ulp_status status = ulp_call_take_bias(&call.call, &bias, &biased, error);
+    if (status == ULP_OK && biased) {
+        const struct ulp_tensor *const own[] = {inputs[0], inputs[1], &bias};
+        memcpy(call.integers, own, sizeof own);
+        call.call.in = call.integers;
+    }
+    if (status == ULP_OK)
+        status = ulp_call_run(&call.call, error);
     if (status == ULP_OK && call.call.arithmetic->scales_static && step->output_count)
         status = ulp_result_take_range(call.call.arithmetic, step->name, &outputs[0], error);
     ulp_step_close(&call);

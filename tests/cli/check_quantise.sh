@@ -44,7 +44,7 @@ fields alone.json 'all(n["alone"] is None for n in r["lanes"][1]["nodes"])' "no 
 # the file has the numbers that ONNX states: elements, scales and zero points by numpy
 "$program" run all/quantised.onnx -i others/b6.npz -a model -q -o file.npz || fail "quantised.onnx is not run"
 cat >judge.py <<'END'
-import glob, json, sys
+import json, sys
 import numpy as np
 ranges = {(r["node"], r["factor"]): r for r in json.load(open("all/plan.json"))["ranges"]}
 weights = {}
@@ -83,11 +83,14 @@ r0 = np.maximum(layer(x, "conv", weights["w0"], weights["b0"], 0, lambda q, c: c
 r1 = np.maximum(layer(r0.astype(np.float32), "depthwise", weights["w1"], weights["b1"], 0, lambda q, c: conv(q, c, 8, 0), (1, 8, 1, 1)), 0)
 g = layer(r1.reshape(1, -1).astype(np.float32), "gemm", weights["w2"], weights["b2"], 0, lambda q, c: q @ c.T, (1, 10))
 y = layer(g.astype(np.float32), "matmul", weights["w3"], None, 1, lambda q, c: q @ c, (1, 6))
-got = np.load("file.npz")["y"]
+got = np.load(sys.argv[1])["y"]
 # sums of FP32 differ by some 2^-22 of themselves, by which no code of these inputs moves
 assert np.allclose(got, y, rtol=0, atol=2e-6 * np.abs(y).max()), (got, y)
 END
-"$python" judge.py || fail "quantised.onnx has other numbers than numpy"
+"$python" judge.py file.npz || fail "quantised.onnx has other numbers than numpy"
+# and so have the runs that chose it, the bias included
+"$program" run m.onnx -i others/b6.npz --plan all/plan.json -q -o planned.npz || fail "plan.json is not run"
+"$python" judge.py planned.npz || fail "the plan has other numbers than quantised.onnx"
 if "$python" -c 'import onnxruntime, onnx' 2>/dev/null; then
     "$program" run all/quantised.onnx -i others/b6.npz -a ort-cpu -q -o file.npz || fail "quantised.onnx is not run as ort-cpu"
     "$python" - <<'END' || fail "ONNX Runtime has other numbers"
@@ -104,7 +107,7 @@ fi
 # of four samples and more weights are rounded by their sums where that helps one of four that chose nothing: scales stay, and few codes move far
 expect 0 "weights by their sums" "$program" quantise m.onnx -i samples -q --for ort --validate others -o sums --json sums.json
 fields sums.json 'len(r["remedies"]) == 1 and r["remedies"][0]["kept"] == (r["remedies"][0]["with_db"] > r["remedies"][0]["without_db"])' "weights by their sums"
-fields sums.json 'abs(min(v["value"] for v in r["samples"]) + 20 * __import__("math").log10(r["declared_ratio"])) < 3' "weights by their sums: as foreseen"
+fields sums.json 'abs(min(v["value"] for v in r["samples"]) + 20 * __import__("math").log10(r["declared_ratio"])) < 0.01' "weights by their sums: as foreseen"
 fields all.json 'not r["remedies"]' "three samples"
 if "$python" -c 'from onnx import load' 2>/dev/null && "$python" -c 'import json; exit(not json.load(open("sums.json"))["remedies"][0]["kept"])'; then
     "$python" - <<'END' || fail "weights are rounded otherwise"

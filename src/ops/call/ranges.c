@@ -1,10 +1,13 @@
 /* Static scales: the range that a calibration found for a factor, by the node and the input that
  * the factor is. */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "kernels/operand/scaled_round.h"
 #include "number/format/scaling.h"
+#include "number/function/math.h"
 #include "ops/call.h"
 
 enum { INPUTS_NAMED = 6 };
@@ -103,5 +106,75 @@ enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, c
     ulp_scaled_round(&rule, elements, &scale, 1, 0, spare);
     for (size_t i = 0; i < result->count; i++)
         elements[i] *= scale;
+    return ULP_OK;
+}
+
+static bool is_one(const struct ulp_node *node, const char *attribute)
+{
+    const struct ulp_attribute *found = ulp_node_attribute(node, attribute);
+    return !found || found->f == 1;
+}
+
+/* A Conv or Gemm of a value and weights with a scale for each channel, both integers, and a bias of
+ * the same channels: *axis of the weights. */
+static bool has_integer_bias(const struct ulp_call *call, int *axis)
+{
+    const struct ulp_arithmetic *arithmetic = call->arithmetic;
+    const struct ulp_scaling *weights = &arithmetic->scaling[1];
+    const struct ulp_node *node = call->bound->node;
+    const bool gemm = strcmp(call->bound->op->name, "Gemm") == 0;
+    if (!arithmetic->scales_static || arithmetic->weights.name[0] || weights->k ||
+        weights->lines != 1 || !ulp_scaling_is_integer(&arithmetic->scaling[0]) ||
+        !ulp_scaling_is_integer(weights) || call->input_count != 3 || !call->in[2] ||
+        (call->constants & 6) != 6 || (!gemm && strcmp(call->bound->op->name, "Conv") != 0))
+        return false;
+    const struct ulp_attribute *turned = gemm ? ulp_node_attribute(node, "transB") : NULL;
+    *axis = gemm && !(turned && turned->i);
+    return call->in[2]->type == ULP_TYPE_FLOAT && call->in[2]->element == ULP_ELEMENT_F32 &&
+           call->in[2]->rank == 1 && call->in[2]->count == (size_t)call->in[1]->dims[*axis] &&
+           is_one(node, "alpha") && is_one(node, "beta");
+}
+
+/* The scale of a channel of weights. Of one that is all zero any is right, and one that is fine
+ * for the bias the best: of 2^18 steps times the values' scale. */
+static float channel_scale(const struct ulp_call *call, int axis, size_t channel, float bias)
+{
+    const struct ulp_tensor *w = call->in[1];
+    const size_t channels = (size_t)w->dims[axis], after = axis ? 1 : w->count / channels;
+    double largest = 0;
+    float low;
+    for (size_t i = 0; i < w->count / channels; i++) {
+        const double size =
+            fabs(ulp_tensor_get(w, axis ? i * channels + channel : channel * after + i));
+        largest = isfinite(size) ? ulp_math_max(largest, size) : largest;
+    }
+    const float scale = ulp_scaled_scale(&call->arithmetic->scaling[1], 0, (float)largest, &low),
+                fine = fabsf(bias) * 0x1p-18F;
+    return largest == 0 && fine >= 0x1p-126F && fine < scale ? fine : scale;
+}
+
+enum ulp_status ulp_call_take_bias(const struct ulp_call *call, struct ulp_tensor *bias,
+                                   bool *taken, struct ulp_error *error)
+{
+    const struct ulp_factor_range *range;
+    float low, *codes;
+    int axis;
+    *taken = false;
+    if (!has_integer_bias(call, &axis) ||
+        !(range = find_range(call->arithmetic, call->name, names[0])))
+        return ULP_OK;
+    const float *given = call->in[2]->data,
+                scale = ulp_scaled_scale(&call->arithmetic->scaling[0], range->least,
+                                         range->largest, &low);
+    *bias = ulp_tensor_view(call->in[2]);
+    ULP_TRY(ulp_call_take(call, bias->count, sizeof *codes, &codes, error));
+    bias->data = codes;
+    *taken = true;
+    for (size_t i = 0; i < bias->count; i++) {
+        const float own = scale * channel_scale(call, axis, i, given[i]);
+        const double code = rint((double)given[i] / (double)own);
+        *taken &= fabs(code) < 0x1p31;
+        codes[i] = (float)code * own;
+    }
     return ULP_OK;
 }
