@@ -43,7 +43,7 @@ static enum ulp_status try_all(struct ulp_doctoring *x, struct ulp_attempt **ite
     for (size_t n = x->wide_first; n <= x->wide_last; n++)
         nodes[trouble.node_count++] = n;
     trouble.nodes = nodes;
-    ULP_TRY(ulp_attempts_list(&trouble, 0, x->doctor->memory, items, &count, error));
+    ULP_TRY(ulp_attempts_list(&trouble, x->doctor->memory, items, &count, error));
     for (size_t s = 0; s < x->sample_count; s++)
         ULP_TRY(ulp_attempts_run(x->model, &x->options->reference, *items, count,
                                  x->samples[s].inputs, &options, NULL, NULL, error));

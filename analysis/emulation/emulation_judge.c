@@ -290,11 +290,15 @@ static enum ulp_status judge_score(const struct ulp_emulation *emulation,
         return ULP_OK;
     ULP_TRY(scorer->score(scorer->context, outputs, &own, error));
     ULP_TRY(score_truth(emulation, truth, &reference, error));
-    const double lost = reference - own;
+    if (!isfinite(reference))
+        return ulp_fail(error, ULP_ERROR_INPUT, "--metric: %g of the reference's outputs",
+                        reference);
+    const double lost = isfinite(own) ? reference - own : INFINITY;
     if (lost > scorer->loss)
         keep_worst_ratio(out,
-                         scorer->loss > 0 ? lost / scorer->loss
-                                          : 1 + lost / ulp_math_max(fabs(reference), lost),
+                         scorer->loss > 0 || isinf(lost)
+                             ? lost / ulp_math_max(scorer->loss, 1e-300)
+                             : 1 + lost / ulp_math_max(fabs(reference), lost),
                          out->output, "score", own);
     return ULP_OK;
 }

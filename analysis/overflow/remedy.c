@@ -49,7 +49,7 @@ static enum ulp_status list_attempts(const struct ulp_program *program,
     trouble.nodes = nodes;
     ULP_TRY(ulp_lane_keeps(program, index, memory, &keeps, &trouble.as_is.keeps.count, error));
     trouble.as_is.keeps.items = keeps;
-    return ulp_attempts_list(&trouble, 0, memory, items, count, error);
+    return ulp_attempts_list(&trouble, memory, items, count, error);
 }
 
 static enum ulp_status report(const struct ulp_model *model, const struct ulp_attempt *item,

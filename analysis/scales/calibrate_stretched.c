@@ -50,6 +50,8 @@ static bool is_stretched(const struct ulp_calibrating *c, const struct ulp_seen 
                          struct ulp_stretched *out)
 {
     *out = (struct ulp_stretched){.largest = seen->most, .rest = seen->most, .part = NAN};
+    if (!(seen->most > 0)) /* a range of nothing but zeros says nothing of other samples */
+        return true;
     if (seen->bins && find_gap(c, seen, out)) {
         out->sample = seen->others <= 2 * out->rest ? seen->most_sample : NULL;
         return true;

@@ -76,8 +76,7 @@ static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char
 
 static void add_tensor(struct ulp_scaled_tensor *all, const struct ulp_scaled_tensor *one)
 {
-    const bool outlier = one->outlier_ratio > all->outlier_ratio,
-               worst = one->worst_part > all->worst_part;
+    const bool outlier = one->outlier_ratio > all->outlier_ratio;
     all->elements += one->elements;
     all->blocks += one->blocks;
     all->nonfinite += one->nonfinite;
@@ -85,12 +84,6 @@ static void add_tensor(struct ulp_scaled_tensor *all, const struct ulp_scaled_te
     all->clipped += one->clipped;
     all->format_bits = one->format_bits;
     all->range_bits = ulp_math_max(all->range_bits, one->range_bits);
-    all->range_bits_most = ulp_math_max(all->range_bits_most, one->range_bits_most);
-    if (worst) {
-        all->worst_line = one->worst_line;
-        all->worst_k = one->worst_k;
-        all->worst_part = one->worst_part;
-    }
     if (outlier) {
         all->outlier = one->outlier;
         all->outlier_is_line = one->outlier_is_line;
@@ -310,7 +303,6 @@ static void finish_figures(struct looking *looking)
         tensor->product_db = decibels(sums->product_signal, sums->product_error);
         if (!(sums->error > 0))
             continue;
-        tensor->worst_part /= sums->error;
         tensor->clipping = sums->clipping / sums->error;
         const double rest = 1 - tensor->clipping;
         tensor->scaling = ulp_math_min(

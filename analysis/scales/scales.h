@@ -15,7 +15,7 @@ struct ulp_scales_sums {
 
 /* A block of elements that share a scale, or a line of them. */
 struct ulp_scales_block {
-    double largest, smallest, error; /* magnitudes, 0: none above 0; squared error */
+    double largest, smallest; /* magnitudes, 0: none above 0 */
 };
 
 /* scales_block.c: an element of the block, its error (what is read back less it), whether it has
@@ -23,10 +23,9 @@ struct ulp_scales_block {
  */
 bool ulp_scales_add(struct ulp_scales_block *block, double x, double error, bool zero, bool clipped,
                     struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums);
-/* The range inside out->blocks of them (ranges: room for as many), and what the worst has of the
- * error; the index of that. */
-size_t ulp_scales_look(const struct ulp_scales_block *blocks, double *ranges,
-                       struct ulp_scaled_tensor *out);
+/* The range inside out->blocks of them (ranges: room for as many). */
+void ulp_scales_look(const struct ulp_scales_block *blocks, double *ranges,
+                     struct ulp_scaled_tensor *out);
 
 /* scales_factor.c: one factor of one product into *out and *sums. */
 enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,

@@ -19,25 +19,19 @@ bool ulp_scales_add(struct ulp_scales_block *block, double x, double error, bool
     sums->signal += x * x;
     sums->error += error * error;
     sums->clipping += clipped ? error * error : 0;
-    block->error += error * error;
     block->largest = ulp_math_max(block->largest, size);
     if (size > 0)
         block->smallest = block->smallest > 0 ? ulp_math_min(block->smallest, size) : size;
     return true;
 }
 
-size_t ulp_scales_look(const struct ulp_scales_block *blocks, double *ranges,
-                       struct ulp_scaled_tensor *out)
+void ulp_scales_look(const struct ulp_scales_block *blocks, double *ranges,
+                     struct ulp_scaled_tensor *out)
 {
-    size_t count = 0, worst = 0;
-    for (size_t b = 0; b < out->blocks; b++) {
-        worst = blocks[b].error > blocks[worst].error ? b : worst;
+    size_t count = 0;
+    for (size_t b = 0; b < out->blocks; b++)
         if (blocks[b].smallest > 0)
             ranges[count++] = blocks[b].largest / blocks[b].smallest;
-    }
     ulp_numbers_sort(ranges, count);
     out->range_bits = count ? ulp_math_log2(ranges[count / 2]) : 0;
-    out->range_bits_most = count ? ulp_math_log2(ranges[count - 1]) : 0;
-    out->worst_part = blocks[worst].error;
-    return worst;
 }

@@ -48,7 +48,7 @@ static enum ulp_status list_attempts(struct choosing *c, bool chooses, struct ul
                                                                             : ULP_AGAINST_FACTOR,
                                         .as_is = {.arithmetic = *asked, .what = "as asked"}};
     size_t count;
-    ULP_TRY(ulp_attempts_list(&trouble, 0, arena, &c->tried, &count, error));
+    ULP_TRY(ulp_attempts_list(&trouble, arena, &c->tried, &count, error));
     ULP_TAKE(c->choices, c->out->memory, count, error);
     bool whole = true;
     while (c->count < count && whole)

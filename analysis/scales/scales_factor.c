@@ -144,16 +144,6 @@ static void add_exactly(const struct measuring *m, const struct place *place, vo
     }
 }
 
-static void look_at_blocks(const struct measuring *m, const struct ulp_scales_block *blocks,
-                           double *ranges, struct ulp_scaled_tensor *out)
-{
-    const size_t worst = ulp_scales_look(blocks, ranges, out);
-    out->worst_line = worst / m->scaled.block_count % m->scaled.line_count;
-    const struct ulp_scaled *s = &m->scaled;
-    const size_t block = worst % s->block_count;
-    out->worst_k = block / s->run_blocks * s->run + block % s->run_blocks * s->block;
-}
-
 /* ---- the outlier ---- */
 
 static double find_ratio(const double *sizes, size_t count, double *sorted, size_t *which)
@@ -262,7 +252,7 @@ static enum ulp_status look_at_factor(struct measuring *m, int side, struct ulp_
     look_at_each(m, add_block, &adding);
     if (!m->scaling->zero_point) /* its FP32 scale is as good as exact */
         look_at_each(m, add_exactly, &adding);
-    look_at_blocks(m, blocks, ranges, out);
+    ulp_scales_look(blocks, ranges, out);
     size_t line, k;
     const double of_lines = find_ratio(m->lines, s->line_count, sorted, &line),
                  of_k = find_ratio(m->lines + s->line_count, depth, sorted, &k);

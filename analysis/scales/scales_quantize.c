@@ -118,7 +118,7 @@ static enum ulp_status look_at_quantized(struct quantised *q, struct ulp_arena *
             sums->exact += isfinite(d) ? d * d : 0;
         }
     }
-    out->worst_line = ulp_scales_look(blocks, ranges, out);
+    ulp_scales_look(blocks, ranges, out);
     return ULP_OK;
 }
 

@@ -69,13 +69,15 @@ static enum ulp_status add_scores(const struct kept_truths *truths,
         ulp_environment_resume(paused);
         ULP_TRY(ulp_fail_at(error, status, "in %s",
                             l ? truths->session->programs->lanes[l].name : "the reference"));
+        if (l == 0 && !isfinite(own))
+            return ulp_fail(error, ULP_ERROR_INPUT, "--metric: %g of the reference's outputs", own);
         if (l == 0) {
             reference = own;
             continue;
         }
+        const double lost = isfinite(own) ? reference - own : INFINITY;
         struct ulp_audit_score *score = &truths->scores[l - 1];
-        score->lost =
-            score->sample_count++ && score->lost > reference - own ? score->lost : reference - own;
+        score->lost = score->sample_count++ && score->lost > lost ? score->lost : lost;
         score->mean += (own - score->mean) / (double)score->sample_count;
         score->reference += (reference - score->reference) / (double)score->sample_count;
         score->allowed = scorer->loss;

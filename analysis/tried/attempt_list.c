@@ -58,11 +58,11 @@ static bool is_there(const struct ulp_attempt *items, size_t count, const struct
     return there;
 }
 
-enum ulp_status ulp_attempts_list(const struct ulp_trouble *trouble, size_t more,
-                                  struct ulp_arena *memory, struct ulp_attempt **items,
-                                  size_t *count, struct ulp_error *error)
+enum ulp_status ulp_attempts_list(const struct ulp_trouble *trouble, struct ulp_arena *memory,
+                                  struct ulp_attempt **items, size_t *count,
+                                  struct ulp_error *error)
 {
-    ULP_TAKE(*items, memory, 1 + ROWS + more, error);
+    ULP_TAKE(*items, memory, 1 + ROWS, error);
     (*items)[0] = trouble->as_is;
     *count = 1;
     for (size_t r = 0; r < ROWS; r++) {

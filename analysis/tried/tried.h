@@ -48,10 +48,10 @@ struct ulp_trouble {
     size_t node_count;
     double largest; /* number that the format holds where they overflow */
 };
-/* The arithmetic as it is, and behind it what is tried; with room for so many more. */
-enum ulp_status ulp_attempts_list(const struct ulp_trouble *trouble, size_t more,
-                                  struct ulp_arena *memory, struct ulp_attempt **items,
-                                  size_t *count, struct ulp_error *error);
+/* The arithmetic as it is, and behind it what is tried. */
+enum ulp_status ulp_attempts_list(const struct ulp_trouble *trouble, struct ulp_arena *memory,
+                                  struct ulp_attempt **items, size_t *count,
+                                  struct ulp_error *error);
 /* A program of them, lanes behind the reference. redrawn: NULL: as it is. */
 enum ulp_status ulp_attempts_open(const struct ulp_model *model,
                                   const struct ulp_arithmetic *reference,

@@ -448,7 +448,8 @@ struct ulp_audit_lane {
 };
 
 /* A task's own figure of a sample's outputs, larger being better: it may be less than that of the
- * reference's outputs by `loss`. */
+ * reference's outputs by `loss`. NaN and infinity are no figure: an arithmetic that has one is
+ * broken, and of the reference's outputs it is an error. */
 struct ulp_scorer {
     enum ulp_status (*score)(void *context, const struct ulp_tensor_set *outputs, double *out,
                              struct ulp_error *error);

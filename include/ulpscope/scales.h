@@ -8,10 +8,10 @@
 #include <ulpscope/written.h>
 
 /* The input of a QuantizeLinear (format: "INT8"; a block is what shares a scale, product_db is
- * sqnr_db, worst_line the number of the scale, there is no outlier, and negative values
- * that a zero point at the type's lower end cuts off, as a Relu, are left out); or one factor of a
- * node's products, as the exact values' rounding to storage is rounded to elements with scales; of
- * a node that multiplies several times, all together. */
+ * sqnr_db, there is no outlier, and negative values that a zero point at the type's lower end cuts
+ * off, as a Relu, are left out); or one factor of a node's products, as the exact values' rounding
+ * to storage is rounded to elements with scales; of a node that multiplies several times, all
+ * together. */
 struct ulp_scaled_tensor {
     char *
         name; /* of the value; of one that the node makes itself: "first factor", "second factor" */
@@ -31,13 +31,9 @@ struct ulp_scaled_tensor {
      * largest; what an exact scale (the block's largest over the elements' largest number) would
      * not have; and the rounding of elements to their few bits */
     double clipping, scaling, rounding;
-    /* log2 of a block's largest over its smallest magnitude that is not zero: the median and the
-     * most of all blocks; and of the elements' largest over their least number */
-    double range_bits, range_bits_most, format_bits;
-    /* the block with the largest squared error: its line, its first place along k, and its part of
-     * the tensor's squared error */
-    size_t worst_line, worst_k;
-    double worst_part;
+    /* log2 of a block's largest over its smallest magnitude that is not zero, the median of all
+     * blocks; and of the elements' largest over their least number */
+    double range_bits, format_bits;
     /* the place along k (a channel of what is multiplied; of lines, a token or an output channel)
      * whose largest magnitude is the most times the median of all: that ratio, and how much less
      * the others' error is without it */

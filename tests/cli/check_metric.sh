@@ -83,8 +83,9 @@ expect 6 "what it started" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribu
 sleep 2.5; [ ! -e late ] || fail "what the metric started went on"
 # numbers without an end are not waited for, and a closed terminal ends what was started, too
 expect 3 "no end" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 20 --metric 'yes {outputs}'
-expect 3 "whose figure it is" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric "case \$(cat seen) in 1) echo nan;; *) echo 1; echo 1 >seen;; esac; : {outputs}"
-grep -q 'in bf16: --metric' err || fail "it does not say whose: $(cat err)"
+expect 1 "no figure" "$program" audit m.onnx -i 0.npz -a bf16,fp32 --no-attribute --metric "case \$(cat seen) in 1) echo nan; echo 2 >seen;; *) echo 1; echo 1\$(cat seen) >seen;; esac; : {outputs}" --json nan.json
+fields nan.json '[l["score"]["mean"] for l in r["lanes"]] == [None, 1] and r["lanes"][0]["score"]["lost"] is None' "no figure of one"
+grep -q '^bf16: broken by --metric' out && grep -q '^fp32: fine by --metric' out || fail "no figure of one: $(cat out)"
 "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --metric '(sleep 2; touch late) & wait # {outputs}' 2>hup.err & pid=$!
 sleep 0.5; kill -HUP $pid; wait $pid; [ $? = 129 ] || fail "a closed terminal: $(cat hup.err)"
 sleep 2; [ ! -e late ] || fail "what the metric started went on"

@@ -131,6 +131,11 @@ assert moved > 0
 END
 fi
 
+# a value that is 0 in every sample has a scale that is a guess
+mkdir zeros && "$python" -c 'import numpy; numpy.savez("zeros/0.npz", x=numpy.zeros((1, 3, 8, 8), "f"))' || exit 99
+expect 0 "zeros" "$program" quantise m.onnx -i zeros -q --for ort --calibrator max --json zeros.json
+fields zeros.json '[(s["node"], s["largest"]) for s in r["stretched"]] == [("conv", 0)]' "zeros"
+
 # of 40 samples 32 search, evenly, and all calibrate, one after another: the largest value is one's that does not search
 mkdir many && "$python" - <<'END'
 import numpy as np

@@ -250,6 +250,13 @@ static void say_stretched(struct ulp_text *notes, const struct ulp_search *found
 {
     for (size_t i = 0; i < found->stretched_count && i < 3; i++) {
         const struct ulp_search_stretched *at = &found->stretched[i];
+        if (!(at->largest > 0)) {
+            ulp_text_show(notes,
+                          "%s, %s, is 0 in every sample, and its scale a guess: give samples where "
+                          "it is not.\n",
+                          at->node, at->factor);
+            continue;
+        }
         ulp_text_show(notes, "The range of %s, %s, is stretched: ", at->node, at->factor);
         if (isfinite(at->part))
             ulp_text_show(notes, "%s of its values reach %.4g",

@@ -98,10 +98,10 @@ static enum ulp_status read_number_of(const char *metric, FILE *pipe, pid_t grou
     *out = strtod(text, &end);
     const bool none = end == text;
     end += strspn(end, " \n\r\t");
-    return !none && end == text + length && !endless && isfinite(*out)
+    return !none && end == text + length && !endless
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_INPUT,
-                          "--metric: '%s' printed \"%.60s\": expected one finite number, larger "
+                          "--metric: '%s' printed \"%.60s\": expected one number, larger "
                           "being better, and nothing else",
                           metric, text);
 }
