@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_mixed.h"
+#include "analysis/audit/auditor.h"
 #include "analysis/measure/limit.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
@@ -170,6 +171,8 @@ static void add_plan(struct ulp_text *out, const struct ulp_audit *audit,
 {
     const struct ulp_asked asked = ulp_audit_asked(lane);
     const char *crossed = ulp_report_crossed(audit, lane);
+    if (!crossed && ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE)
+        return; /* the model as it is is such a plan */
     ulp_command_add(out, "plan", audit->arguments);
     ulp_text_show(out, " -a %.*s --tolerance", asked.length, asked.text);
     ulp_word_add(out, crossed && ulp_limit_is_tolerance(crossed) ? crossed : "sqnr_db=40");

@@ -18,17 +18,17 @@
 #include "number/function/math.h"
 #include "data/json_file.h"
 
-json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+/* What the terminal says first of the arithmetic, and what to try next. */
+static json_t *make_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                            const struct ulp_text *hint)
 {
     struct ulp_headline headline = {0};
-    struct ulp_text text = {0}, hint = {0};
+    struct ulp_text text = {0};
     ulp_report_conclude(audit, lane, &headline);
     ulp_headline_join(&text, &headline);
-    ulp_report_todo(audit, lane, &hint);
-    if (hint.length)
-        ulp_text_add(&text, " Try %s", hint.data);
-    text.failed |= hint.failed;
-    ulp_text_free(&hint);
+    if (hint->length)
+        ulp_text_add(&text, " Try %s", hint->data);
+    text.failed |= hint->failed;
     json_t *verdict = text.failed ? NULL : ulp_json_text(text.data ? text.data : "");
     ulp_text_free(&text);
     return verdict;
@@ -204,8 +204,13 @@ static void add_lane(struct ulp_json_writer *writer, const void *object, const v
     const struct ulp_audit_lane *lane = object;
     const struct ulp_json_how how = make_how(context);
     struct ulp_headline headline = {0};
+    struct ulp_text hint = {0};
     ulp_report_headline(context, lane, &headline);
-    ulp_json_put(writer, "verdict", ulp_json_verdict(context, lane));
+    ulp_report_todo(context, lane, &hint);
+    ulp_json_put(writer, "verdict", make_verdict(context, lane, &hint));
+    if (hint.length && headline.todo.data && strcmp(headline.todo.data, hint.data) != 0)
+        ulp_json_put(writer, "try", ulp_json_lines(&hint));
+    ulp_text_free(&hint);
     ulp_tiles_put(writer, &headline, make_tiles(context, lane));
     ulp_json_member(writer, &ulp_struct_audit_node, "outputs", &lane->outputs, &how);
     if (!lane->attribution.given && lane->attribution.reason)

@@ -6,8 +6,6 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 
-/* What the terminal says first of the arithmetic, and what to try next. */
-json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane);
 /* report.json with the digits of a page, of a struct ulp_audit. */
 enum ulp_status ulp_report_json_shown(const void *audit, struct ulp_text *out,
                                       struct ulp_error *error);
