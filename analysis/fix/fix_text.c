@@ -96,7 +96,7 @@ static void add_checked(json_t **notes, const struct ulp_fix *fix)
     if (fix->types && fix->mixed.checked)
         ulp_text_show(&text, "%sthe types %s, bit for bit", fix->checked ? "; " : "",
                       fix->mixed.checked);
-    if (fix->path && text.data)
+    if (fix->path && (text.length || text.failed))
         ulp_note_text(notes, "checked", &text);
     else
         ulp_text_free(&text);

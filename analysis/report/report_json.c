@@ -218,21 +218,22 @@ static void add_lane(struct ulp_json_writer *writer, const void *object, const v
     ulp_json_put(writer, "notes", ulp_report_lane_notes(context, lane));
 }
 
+/* NULL: memory was refused. */
 static json_t *make_assumed(const struct ulp_audit *audit)
 {
     struct ulp_assumed assumed;
     json_t *list = json_array();
     for (size_t h = 0; ulp_report_assumed(audit, h, &assumed); h++) {
-        json_t *item = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I}", "rule", assumed.rule.rule,
-                                 "known", ulp_known_name(assumed.rule.known), "by", assumed.rule.by,
-                                 "fine", ulp_json_text(audit->lanes[assumed.fine].name), "wrong",
-                                 ulp_json_text(audit->lanes[assumed.wrong].name), "terms",
-                                 (json_int_t)assumed.terms);
+        const struct ulp_audit_lane *wrong = &audit->lanes[assumed.wrong];
+        json_t *item = ulp_json_object("rule", json_string(assumed.rule.rule), "known",
+                                       json_string(ulp_known_name(assumed.rule.known)), "by",
+                                       json_string(assumed.rule.by), "fine",
+                                       ulp_json_text(audit->lanes[assumed.fine].name), "wrong",
+                                       ulp_json_text(wrong->name), "terms",
+                                       json_integer((json_int_t)assumed.terms), NULL);
         if (assumed.node >= 0)
-            json_object_set_new(item, "node",
-                                ulp_json_text(
-                                    audit->lanes[assumed.wrong].nodes[assumed.node].name));
-        json_array_append_new(list, item);
+            ulp_json_set(&item, "node", ulp_json_text(wrong->nodes[assumed.node].name));
+        ulp_json_append(&list, item);
     }
     return list;
 }
@@ -343,7 +344,7 @@ json_t *ulp_report_head(const struct ulp_audit *audit)
     how.hook_count += 3;
     json_t *head = ulp_json_value(&ulp_struct_audit, audit, &how), *assumed = make_assumed(audit);
     ulp_json_set(&head, "notes", ulp_report_notes(audit));
-    if (json_array_size(assumed))
+    if (!assumed || json_array_size(assumed))
         ulp_json_set(&head, "assumed_sums", json_incref(assumed));
     json_decref(assumed);
     return head;
@@ -361,7 +362,7 @@ static enum ulp_status put_report(const struct ulp_audit *audit, unsigned digits
     ulp_json_put(&writer, "ulpscope", json_string(ulp_version()));
     ulp_json_members(&writer, &ulp_struct_audit, audit, &how);
     json_t *assumed = make_assumed(audit);
-    if (json_array_size(assumed))
+    if (!assumed || json_array_size(assumed))
         ulp_json_put(&writer, "assumed_sums", json_incref(assumed));
     json_decref(assumed);
     ulp_json_put(&writer, "notes", ulp_report_notes(audit));

@@ -108,6 +108,7 @@ static void add_kept(json_t **notes, const struct ulp_audit_lane *lane)
 {
     struct ulp_text text = {0};
     size_t all = 0;
+    ulp_text_add(&text, "of %zu nodes", lane->node_count);
     for (size_t k = 0; k < lane->kept_count; k++) {
         size_t nodes = 0;
         for (size_t n = 0; n < lane->node_count; n++)
@@ -115,11 +116,12 @@ static void add_kept(json_t **notes, const struct ulp_audit_lane *lane)
         ulp_text_show(&text, "%s %zu in %s", k ? "," : "", nodes, lane->kept[k].name);
         all += nodes;
     }
-    if (all && text.data)
-        ulp_note_add(notes, "", "of %zu nodes%s; %zu value%s cross%s a border", lane->node_count,
-                     text.data, lane->border_count, S(lane->border_count),
-                     lane->border_count == 1 ? "es" : "");
-    ulp_text_free(&text);
+    ulp_text_add(&text, "; %zu value%s cross%s a border", lane->border_count, S(lane->border_count),
+                 lane->border_count == 1 ? "es" : "");
+    if (all)
+        ulp_note_text(notes, "", &text);
+    else
+        ulp_text_free(&text);
 }
 
 /* ---- shares ---- */
@@ -307,6 +309,7 @@ static void add_reference(json_t **notes, const struct ulp_audit *audit)
     const struct ulp_audit_cost *cost = audit->cost_count ? &audit->costs[0] : NULL;
     const bool pairs = strcmp(audit->reference, "pair") == 0;
     struct ulp_text text = {0};
+    ulp_text_show(&text, "reference %s: ", audit->reference);
     if (pairs && cost && cost->by_pairs + cost->by_mpfr)
         ulp_text_add(&text, "mpfr, by pairs (106 bits); %zu of %zu values by MPFR; ", cost->by_mpfr,
                      cost->by_pairs + cost->by_mpfr);
@@ -323,8 +326,7 @@ static void add_reference(json_t **notes, const struct ulp_audit *audit)
     else
         ulp_text_add(&text, "its own error is not certified: --certify recomputes it at %s",
                      pairs ? "192 bits" : "twice the precision");
-    ulp_note_add(notes, "", "reference %s: %s", audit->reference, text.data ? text.data : "");
-    ulp_text_free(&text);
+    ulp_note_text(notes, "", &text);
 }
 
 /* Values of the model that the truth is not of. */
@@ -337,12 +339,16 @@ static void add_unpaired(json_t **notes, const struct ulp_audit *audit,
          n++)
         for (size_t o = 0; o < lane->nodes[n].output_count && shown < ULP_PAGE_RANKED; o++)
             if (lane->nodes[n].outputs[o].unpaired)
-                ulp_text_show(&text, "%s%s", shown++ ? ", " : "", lane->nodes[n].outputs[o].name);
+                ulp_text_show(&text, "%s%s",
+                              shown++ ? ", "
+                                      : "without a value in the reference model (entire and "
+                                        "carried unknown): ",
+                              lane->nodes[n].outputs[o].name);
+    ulp_text_add(&text, "%s", audit->unpaired_count > shown ? ", ..." : "");
     if (shown)
-        ulp_note_add(notes, "",
-                     "without a value in the reference model (entire and carried unknown): %s%s",
-                     text.data ? text.data : "", audit->unpaired_count > shown ? ", ..." : "");
-    ulp_text_free(&text);
+        ulp_note_text(notes, "", &text);
+    else
+        ulp_text_free(&text);
 }
 
 json_t *ulp_report_notes(const struct ulp_audit *audit)

@@ -341,6 +341,8 @@ static enum ulp_status try_parts(struct trying *trying, const struct mistake *mi
     ULP_SCOPED(ulp_text_free) struct ulp_text words = {0};
     bool more = false, fewer = false, ignored;
     ulp_change_describe(&trying->picture, &mistake->change, &words);
+    if (words.failed)
+        return ulp_out_of_memory(error);
     ULP_TRY(try_whole(trying, mistake, error));
     if (ulp_type_is_float(trying->given->type)) /* of others there are no parts */
         ULP_TRY(try_part(trying, mistake, 0.01, &more, &fewer, error));

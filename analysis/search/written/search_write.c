@@ -72,12 +72,10 @@ static json_t *make_tiles(const struct ulp_search *found)
     const enum ulp_tile_level level = found->met ? ULP_TILE_GOOD : ULP_TILE_BAD;
     const char *why = found->grade_text ? strchr(found->grade_text, '(') : NULL;
     json_t *tiles = json_array();
-    if (found->grade_text) {
-        struct ulp_text inside = {0};
-        ulp_text_add(&inside, "%.*s", why ? (int)strlen(why + 1) - 1 : 0, why ? why + 1 : "");
-        ulp_tile_grade(&tiles, found->grade, ulp_grade_name(found->grade), inside.data);
-        ulp_text_free(&inside);
-    }
+    if (found->grade_text)
+        ulp_tile_grade(&tiles, found->grade, ulp_grade_name(found->grade), NULL);
+    if (why)
+        ulp_tile_note(&tiles, -1, "%.*s", (int)strlen(why + 1) - 1, why + 1);
     /* before there may have been elements that are not finite, which are counted */
     const bool same = before && after && strcmp(before->metric, after->metric) == 0 &&
                       strcmp(before->output, after->output) == 0,
