@@ -113,8 +113,8 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     } else if (suspects->count == 1) {
         ulp_text_show(
             &text,
-            "node %s (%s) computes something else than the graph says: what it reads is "
-            "explained, what it gives is not. Look at its attributes, constants and weights.",
+            "node %s (%s) computes something else than the graph says, or with other weights: what "
+            "it reads is explained, what it gives is not. Look at its attributes and constants.",
             target->node, target->op);
     } else {
         ulp_text_show(&text,

@@ -7,6 +7,10 @@
 #include "base/text/text.h"
 #include "number/format/scaling.h"
 
+/* Of so many values that are not those of what was asked about all have a format's bits by chance
+ * less often than one time in 1,000, if each has by every other chance. */
+#define TELLING_MIN 10
+
 /* Ratios of the file's tensors before the first unexplained one (`before`), or of it and what comes
  * after it, in that arithmetic; *count of them, in the arena. NULL: out of memory. */
 static double *list_ratios(const struct ulp_comparing *comparing, size_t file, size_t arithmetic,
@@ -97,6 +101,26 @@ static const char *describe_factors(const struct ulp_arithmetic *arithmetic)
                : " (the unit multiplies the rounded elements themselves)";
 }
 
+/* What has all bits as well, or without them explains as likely. */
+static enum ulp_status say_ties(const struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                const struct ulp_ranked *told, struct ulp_text *text,
+                                struct ulp_error *error)
+{
+    const struct ulp_compared_file *out = &comparing->out->files[file];
+    for (size_t i = 0; i < out->ranked_count; i++) {
+        const struct ulp_ranked *other = &out->ranked[i];
+        double ratio;
+        bool tie = ulp_has_all_bits(other);
+        if (other == told || !other->explains || other->arithmetic < comparing->asked)
+            continue;
+        if (!ulp_has_all_bits(told))
+            ULP_TRY(is_likely(comparing, file, tensor, other->arithmetic, &ratio, &tie, error));
+        if (tie)
+            ulp_text_add(text, " or %s", comparing->out->arithmetics[other->arithmetic]);
+    }
+    return ULP_OK;
+}
+
 static enum ulp_status say_format(const struct ulp_comparing *comparing, size_t file, size_t tensor,
                                   const struct ulp_ranked *ranked, double ratio,
                                   struct ulp_cause *cause, struct ulp_error *error)
@@ -105,23 +129,33 @@ static enum ulp_status say_format(const struct ulp_comparing *comparing, size_t 
     const struct ulp_arithmetic *arithmetic = &comparing->options->arithmetics[ranked->arithmetic];
     const char *name = comparing->out->arithmetics[ranked->arithmetic],
                *other = comparing->out->arithmetics[asked->arithmetic];
+    const bool bits = ulp_has_all_bits(ranked), few = ranked->elements < asked->equal + TELLING_MIN;
+    ULP_SCOPED(ulp_text_free) struct ulp_text ties = {0};
     struct ulp_text text = {0};
-    if (ulp_has_all_bits(ranked))
-        ulp_text_add(&text,
-                     "it was computed in %s%s: all %zu values have its bits, %zu those of %s", name,
-                     describe_factors(arithmetic), ranked->elements, asked->equal, other);
+    ULP_TRY(say_ties(comparing, file, tensor, ranked, &ties, error));
+    if (bits)
+        ulp_text_add(&text, "it %s computed in %s%s%s: ", few ? "may have been" : "was", name,
+                     describe_factors(arithmetic), ties.length ? ties.data : "");
     else
-        ulp_text_add(&text, "%s%s%s explains all of it", name, describe_factors(arithmetic),
+        ulp_text_add(&text, "%s%s%s%s explains all of it", name, describe_factors(arithmetic),
+                     ties.length ? ties.data : "",
                      has_inputs(comparing, file) ? "" : " on the inputs given");
-    if (ratio > 0 && !ulp_has_all_bits(ranked))
-        ulp_text_add(&text, ", and errors are as large as it makes them (%.2g times)", ratio);
-    ulp_text_add(&text, "%s.",
-                 ulp_has_all_bits(ranked)      ? ""
-                 : has_inputs(comparing, file) ? ": most likely it was computed in that"
-                                               : ": it may have been computed in that, or on other "
-                                                 "inputs, by another reading of a node or written "
-                                                 "with few digits, which recorded inputs and inner "
-                                                 "values would tell");
+    if (bits)
+        ulp_text_add(&text, "all %zu values have %s bits, %zu those of %s%s", ranked->elements,
+                     ties.length ? "their" : "its", asked->equal, other,
+                     few ? ", and so few may by chance" : "");
+    else if (ratio > 0)
+        ulp_text_add(&text, ", and errors are as large as %s makes them (%.2g times)",
+                     ties.length ? name : "it", ratio);
+    if (!bits)
+        ulp_text_add(&text,
+                     ": it may have been computed in that, or %swith other weights, by another "
+                     "reading of a node or written with few digits, which recorded %sinner "
+                     "values would tell",
+                     has_inputs(comparing, file) ? "" : "on other inputs, ",
+                     has_inputs(comparing, file) ? "" : "inputs and ");
+    ulp_text_add(&text, ".");
+    text.failed |= ties.failed;
     ULP_TRY(ulp_cause_set(comparing, cause, ULP_CAUSE_FORMAT, &text, NULL, error));
     if (!(cause->arithmetic = ulp_comparing_text(comparing, name)))
         return ulp_out_of_memory(error);
