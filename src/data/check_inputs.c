@@ -321,8 +321,10 @@ static enum ulp_status convert_exactly(const struct ulp_value_info *info, struct
     return ULP_OK;
 }
 
+/* Of inputs that are rounded the first is noted, and all are counted: a decoder's caches are many.
+ */
 static enum ulp_status take_form(const struct ulp_value_info *info, struct ulp_tensor *given,
-                                 struct ulp_budget *budget, struct ulp_text *notes,
+                                 struct ulp_budget *budget, struct ulp_text *notes, size_t *rounded,
                                  struct ulp_error *error)
 {
     if (!is_taken_as_given(info, given))
@@ -330,7 +332,7 @@ static enum ulp_status take_form(const struct ulp_value_info *info, struct ulp_t
                    ? convert_exactly(info, given, budget, notes, error)
                    : ULP_OK;
     if (given->type != info->type && ulp_type_is_float(given->type) &&
-        ulp_type_is_float(info->type))
+        ulp_type_is_float(info->type) && !(*rounded)++)
         ulp_text_add(notes, "input %s: %s values rounded to %s, as the model declares\n",
                      info->name, ulp_type_name(given->type), ulp_type_name(info->type));
     return ULP_OK;
@@ -353,14 +355,17 @@ enum ulp_status ulp_model_take_inputs(const struct ulp_model *model, struct ulp_
 {
     ULP_ENTER_ENVIRONMENT;
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    size_t rounded = 0;
     ULP_TRY(name_arrays(model, arrays, &text, error));
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         const int at = arrays->names ? ulp_names_find(arrays->names, info.name) : -1;
         if (at >= 0)
-            ULP_TRY(
-                take_form(&info, &arrays->items[at].tensor, ulp_model_budget(model), &text, error));
+            ULP_TRY(take_form(&info, &arrays->items[at].tensor, ulp_model_budget(model), &text,
+                              &rounded, error));
     }
+    if (rounded > 1)
+        ulp_text_add(&text, "%zu more input%s likewise\n", rounded - 1, rounded > 2 ? "s" : "");
     return hand_on_notes(&text, notes, error);
 }
 

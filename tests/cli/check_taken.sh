@@ -17,6 +17,9 @@ x, ids, w = random.randint(-9, 9, (4, 6)).astype("f4"), np.array([2, 0, 3, 1]), 
 write_model("model.onnx", [node("Gather", "x ids", "g", axis=0), node("MatMul", "g w", "y")], {"x": (4, 6), "ids": (4,)}, {"y": (4, 5)}, {"w": w}, types={"ids": INT64})
 write_model("cast.onnx", [node("Cast", f"in{i}", f"y{i}", to=1) for i in range(4)], {f"in{i}": (2,) for i in range(4)}, {f"y{i}": (2,) for i in range(4)},
             types={"in0": 7, "in1": 6, "in2": 9, "in3": 2})
+write_model("halves.onnx", [node("Cast", f"h{i}", f"y{i}", to=1) for i in range(3)], {f"h{i}": (2,) for i in range(3)}, {f"y{i}": (2,) for i in range(3)},
+            types={f"h{i}": 10 for i in range(3)})
+np.savez("thirds.npz", **{f"h{i}": np.array([1 / 3, i], "f4") for i in range(3)})
 np.savez("named.npz", x=x, ids=ids)
 np.savez("numbers.npz", x, ids)
 np.savez("input_.npz", input_1=x, input_2=ids.astype("u1"))
@@ -63,6 +66,11 @@ gives "a folder of numbers" "by position: 'arr_0' is input x" -i by_number
 gives "two files" "by position: 'apple' is input x, 'pear' is input ids" -i by_nothing/apple.npy -i by_nothing/pear.npy
 gives "two files by name" "" -i by_name/ids.npy -i by_name/x.npy
 gives "a list" "by position: 'apple' is input x, 'pear' is input ids" -i list.txt
+
+expect 0 "several rounded" "$program" run halves.onnx -i thirds.npz -a fp16 -o got.npz
+shows err "input h0: FLOAT values rounded to FLOAT16, as the model declares" "several rounded"
+shows err "2 more inputs likewise" "several rounded"
+[ "$(grep -c "rounded to FLOAT16" err)" = 1 ] || fail "each input has a line"
 
 # refuses NAME TEXT INPUTS...
 refuses() {
