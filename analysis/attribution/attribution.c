@@ -116,7 +116,7 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     const struct ulp_tensor *value = where->block == course->attributor->program->main
                                          ? &course->lane->values[where->step->outputs[position]]
                                          : NULL;
-    if (value && value->element == ULP_ELEMENT_F32) {
+    if (value && value->element == ULP_ELEMENT_F32 && !course->projection) {
         const float *difference = course->lane->differences[where->step->outputs[position]];
         course->nodes[node].condition +=
             ulp_weigh_squares(pool, cotangents, value->data, difference, count);
@@ -399,6 +399,7 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
     *sweep = (struct ulp_reverse){.program = program,
                                   .values = course->lane->values,
                                   .errors = course->lane->differences,
+                                  .plain = course->projection != 0,
                                   .cotangents = ulp_arena_take(arena, program->main->slot_count + 1,
                                                                sizeof *sweep->cotangents),
                                   .stopped = course->stopped,
@@ -486,11 +487,9 @@ static size_t count_apart(const struct ulp_attributor *attributor)
 static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                   struct ulp_error *error)
 {
-    bool elements;
     /* a few at least: seldom does more than one come to the largest step (logits) */
     const size_t groups = ulp_attribution_groups(attributor),
-                 projections = ulp_alone_count(attributor, lane, &elements),
-                 all = groups + projections,
+                 projections = ulp_alone_count(attributor, lane), all = groups + projections,
                  room = count_together(attributor, lane, ULP_COURSE_BYTES),
                  together = room ? room + EXPLAINED_MAX : 1;
     size_t swept = 0;
@@ -515,7 +514,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         lane->leaving = c + together >= swept && !attributor->verify_count;
         ULP_TRY(sweep_courses(any + c, ulp_size_min(together, swept - c), arena, error));
     }
-    ulp_alone_add(courses, groups, projections, elements);
+    ulp_alone_add(courses, groups, projections);
     if (!lane->reason)
         ULP_TRY(
             ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error));

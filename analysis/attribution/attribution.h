@@ -105,8 +105,8 @@ struct ulp_course {
     struct ulp_attributor *attributor;
     struct ulp_attributed *lane;
     size_t group;
-    /* from 1 on: not the error is explained, but what the outputs weighed by signs at random, or
-     * one element of few, owe; 0: no */
+    /* from 1 on: not the error is explained, but what some of the outputs' elements with signs at
+     * random owe; 0: no */
     size_t projection;
     bool any;     /* there is an error to explain */
     bool decides; /* what is explained is the decision of node `root`, not an error */
@@ -156,7 +156,6 @@ struct ulp_attributor {
     int file;              /* -1: none yet */
     uint64_t file_end;
     const struct ulp_tensor_set *inputs; /* of the sample */
-    size_t sample_count;                 /* of all that are added up; 0: not known */
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
     bool causes;                         /* shares are taken apart */
     const struct ulp_tensor_set *beside; /* the truth of values, by name; NULL: the reference's */
@@ -244,17 +243,14 @@ enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributo
 /* Bytes that were settled, for another who has the same. */
 void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept);
 
-/* attributed_alone.c. Has the lane scales? How many projections the lane gets, and whether they are
- * single elements; the cotangents of one; and what they say, from the courses behind the groups'.
- */
+/* attributed_alone.c. How many projections the lane gets; has it scales? The cotangents of one; and
+ * what they say, from the courses behind the groups'. */
 struct ulp_reverse;
-size_t ulp_alone_count(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
-                       bool *elements);
+size_t ulp_alone_count(const struct ulp_attributor *attributor, const struct ulp_attributed *lane);
 bool ulp_alone_wanted(const struct ulp_attributor *attributor, const struct ulp_attributed *lane);
 enum ulp_status ulp_alone_seed(const struct ulp_course *course, const struct ulp_reverse *sweep,
                                struct ulp_error *error);
-void ulp_alone_add(const struct ulp_course *courses, size_t groups, size_t projections,
-                   bool elements);
+void ulp_alone_add(const struct ulp_course *courses, size_t groups, size_t projections);
 
 /* decide.c. While collecting: what has moved a node of the main graph to decide otherwise in lane l
  * of the program. */

@@ -79,7 +79,6 @@ static enum ulp_status open_attributor(struct one *one, struct ulp_error *error)
     const struct ulp_audit_options *options = one->options;
     ULP_TRY(ulp_attributor_create(one->program, options->output, options->thread_count,
                                   &one->attributor, error));
-    one->attributor->sample_count = one->session->samples->count;
     if (options->spill)
         ULP_TRY(ulp_attributor_spill(one->attributor, options->spill, error));
     if (!one->session->plain_shares)

@@ -137,4 +137,4 @@
 /* Lanes and outputs are swept back for shares side by side while a step takes no more than this. */
 #define ULP_TUNE_SWEPT_BYTES ((size_t)256 << 20)
 /* Elements of temporary cotangents at a time. */
-#define ULP_TUNE_REVERSE_ELEMENTS ((size_t)1 << 21)
+#define ULP_TUNE_REVERSE_ELEMENTS ((size_t)1 << 18)

@@ -181,6 +181,14 @@ void ulp_output_run(const struct ulp_output *output, int64_t first, void *strip,
         store_run((float *)output->tensor->data + first, strip, n);
         return;
     }
+    if (output->source == ULP_ELEMENT_F64 && output->tensor->element == ULP_ELEMENT_F64 &&
+        !output->round) {
+        const double *x = strip;
+        double *out = (double *)output->tensor->data + first;
+        for (size_t i = 0; i < n; i++)
+            out[i] = x[i] == x[i] ? x[i] : NAN;
+        return;
+    }
     if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_I32) {
         store_integer_run((int32_t *)output->tensor->data + first, strip, n);
         return;

@@ -19,7 +19,7 @@ struct ulp_reverse {
     /* by slot: the values' errors; derivatives are taken at the values less half of them. NULL: of
      * none, and `plain` */
     const float **errors;
-    bool plain; /* derivatives are taken nowhere else, and there are no remainders */
+    bool plain; /* derivatives are taken at one point each, and there are no remainders */
     /* by slot: seeded by the caller (ulp_reverse_cotangents), who frees what is left, those of the
      * model's inputs: the others are freed on the way */
     double **cotangents;
