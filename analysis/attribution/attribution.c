@@ -10,9 +10,7 @@
 #include "run/pass/backward.h"
 #include "run/pass/weigh.h"
 
-static const char no_error[] = "no output of floats differs from the reference's",
-                  no_memory[] =
-                      "going back through the graph needs more memory: raise --max-memory";
+static const char no_error[] = "no output of floats differs from the reference's";
 
 /* The readers of what the step gives have been passed, so its results may leave. */
 static void close_step(void *context, const struct ulp_step *step)
@@ -535,7 +533,7 @@ ULP_WORK(sweep_lanes)
         const size_t refusals = ulp_budget_refusals(attributor->budget);
         status = sweep_lane(attributor, lane, error);
         if (ulp_budget_refused(attributor->budget, refusals, status)) {
-            lane->reason = no_memory;
+            lane->reason = ulp_attribution_no_memory;
             status = ULP_OK;
         }
         ulp_attribution_drop(attributor, lane);

@@ -214,7 +214,8 @@ struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *progr
  * what a gate reads, cotangents), and each more of some values' cotangents. */
 #define ULP_COURSE_BYTES 32
 #define ULP_SWEEP_BYTES (64 + ULP_COURSE_BYTES)
-extern const char ulp_attribution_too_large[], ulp_attribution_parted[]; /* reasons */
+extern const char ulp_attribution_too_large[], ulp_attribution_no_memory[], /* reasons */
+    ulp_attribution_parted[];
 /* Values that are not finite may be absorbed, and then the sum is whole without them. */
 #define ULP_ATTRIBUTION_WHOLE 0.02
 /* Memory for what is to be kept. NULL with status OK: there is no room, and the lane has a reason.

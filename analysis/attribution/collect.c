@@ -435,7 +435,7 @@ static enum ulp_status go_on(struct ulp_attributor *attributor, struct ulp_attri
 {
     const bool refused = ulp_budget_refused(attributor->budget, refusals, status);
     if (refused)
-        lane->reason = ulp_attribution_too_large;
+        lane->reason = attributor->folder ? ulp_attribution_no_memory : ulp_attribution_too_large;
     if (lane->reason)
         ulp_attribution_drop(attributor, lane);
     return refused ? ULP_OK : status;

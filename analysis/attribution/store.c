@@ -15,7 +15,8 @@
 #define KEPT_MAX ((size_t)1 << 30)
 
 const char ulp_attribution_too_large[] =
-    "they need more memory; --attribute keeps values in a file (TMPDIR)";
+    "they need more memory; --attribute keeps values in a file (TMPDIR)",
+           ulp_attribution_no_memory[] = "they need more memory: raise --max-memory";
 static const char not_written[] = "the file in TMPDIR that they need cannot be written";
 
 static double count_elements(const struct ulp_block *block, const int *slots, size_t count)
@@ -50,7 +51,7 @@ static double count_kept(const struct ulp_operator *op)
     return (rectifies ? 0 : op->work == ULP_WORK_MOVE ? 2 : 3) * sizeof(float);
 }
 
-/* Of outputs also the error in FP64. */
+/* Of outputs and the model's inputs also the error in FP64. */
 struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *program)
 {
     const struct ulp_block *block = program->main;
@@ -65,6 +66,8 @@ struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *progr
         need.swept = ulp_math_max(need.swept, given * ULP_SWEEP_BYTES + read * ULP_COURSE_BYTES);
         need.lowered += count_lowered(block, step, limit);
     }
+    need.kept += lanes * (2 * sizeof(float) + sizeof(double)) *
+                 count_elements(block, block->inputs, block->input_count);
     need.swept +=
         lanes * sizeof(double) * count_elements(block, block->outputs, block->output_count);
     need.lowered = ulp_math_min(need.lowered, limit / ULP_TUNE_KEPT_SHARE);

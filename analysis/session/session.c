@@ -26,7 +26,8 @@ static enum ulp_status tell_compiled(const struct ulp_audit_options *options,
                  values = ulp_program_peak(program, !options->entire_only, NULL),
                  kept = ulp_math_min(need.kept, (double)ulp_attribution_limit(program)),
                  least = kept + ulp_math_max(values, need.swept),
-                 lacking = ulp_math_max(need.kept - kept, limit != 0 ? least - limit : 0),
+                 lacking = ulp_math_max(options->spill ? 0 : need.kept - kept,
+                                        limit != 0 ? least - limit : 0),
                  all = kept + ulp_math_max(values, need.swept + need.lowered);
     struct ulp_environment *paused = ulp_environment_pause();
     const enum ulp_status status =

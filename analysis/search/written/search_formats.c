@@ -22,7 +22,7 @@ static void add_error(struct ulp_text *out, const struct ulp_search *found, doub
                       : found->tolerance_count == 1 ? found->tolerances[0]
                                                     : "";
     if (!isfinite(ratio))
-        ulp_text_add(out, "something is not finite");
+        ulp_text_add(out, "no figure (something is not finite)");
     else if (ratio == 0)
         ulp_text_add(out, "no error");
     else if (strncmp(one, metric, strlen(metric)) == 0 && ratio > 0 &&

@@ -42,11 +42,14 @@ static void say_memory(void *context, double values, double all, double lacking)
     if (running->options->common.quiet || all + lacking < 0x1p30)
         return;
     say(stderr,
-        "ulpscope: about %.1f GiB of memory beside the model's files (%.1f without shares)%s\n",
+        "ulpscope: about %.1f GiB of memory beside the model's files (%.1f without shares)%s%s\n",
         all / 0x1p30, values / 0x1p30,
-        lacking > 0 ? "; shares may find no room: shorter inputs or fewer arithmetics at once need "
-                      "less, --attribute keeps values in a file"
-                    : "");
+        lacking > 0
+            ? "; shares may find no room: shorter inputs or fewer arithmetics at once need less"
+            : "",
+        lacking > 0 && running->options->attribute != ATTRIBUTE_YES
+            ? ", --attribute keeps values in a file"
+            : "");
 }
 
 static enum ulp_status check_limits(void *context, const struct ulp_program *program,
