@@ -242,12 +242,14 @@ static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane
 static void add_explained(struct ulp_text *out, const struct ulp_audit_lane *lane,
                           const char *output, const char *what)
 {
-    const char *explained = lane->attribution.output;
-    const bool other = explained && strcmp(explained, output) != 0;
+    const char *explained = lane->attribution.output,
+               *other = !explained && lane->outputs.output_count > 1  ? "all outputs"
+                        : explained && strcmp(explained, output) != 0 ? explained
+                                                                      : NULL;
     if (lane->attribution.of_decisions)
         ulp_text_add(out, "the errors by which outputs follow other decisions");
     else
-        ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? explained : "");
+        ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? other : "");
 }
 
 /* "node 4 b (Add) and node 3 a (Add), which cancel each other, together cause 82 % of ...; the
@@ -289,7 +291,9 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit *audit,
         return;
     }
     ulp_text_show(out, "node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
-    if (part <= MANY)
+    if (part < 0.005)
+        ulp_text_add(out, "less than 1 %% of ");
+    else if (part <= MANY)
         ulp_text_show(out, "%.0f %% of ", 100 * part);
     else
         ulp_text_add(out, "more than ");
