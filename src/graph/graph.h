@@ -90,9 +90,8 @@ struct ulp_opset {
  * attributes. */
 struct ulp_function {
     const char *name, *domain, *overload;
-    size_t input_count, output_count, attribute_count, opset_count;
+    size_t input_count, output_count, opset_count;
     const struct ulp_graph *body; /* inputs and outputs in the function's order */
-    const char *const *attribute_names;
     const struct ulp_attribute *attribute_defaults; /* attribute_default_count of them, by name */
     size_t attribute_default_count;
     const struct ulp_opset *opsets; /* by domain */

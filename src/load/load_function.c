@@ -71,15 +71,8 @@ static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function 
 static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_function *out,
                                      const Ulp__FunctionProto *proto, struct ulp_error *error)
 {
-    const char **names = ulp_arena_take(loader->model->arena, proto->n_attribute, sizeof *names);
-    ULP_TRY(ulp_taken(names, error));
     out->input_count = proto->n_input;
     out->output_count = proto->n_output;
-    out->attribute_names = names;
-    out->attribute_count = proto->n_attribute;
-    for (size_t i = 0; i < proto->n_attribute; i++)
-        ULP_TRY(
-            ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error));
     ULP_TRY(ulp_load_opsets(loader, &out->opsets, &out->opset_count, proto->opset_import,
                             proto->n_opset_import, error));
     struct ulp_attribute *defaults;

@@ -1,5 +1,4 @@
-/* Whether what was asked for was built: plans, trtexec's options, what a log says was set, an
- * engine's name. */
+/* Whether what was asked for was built: plans, trtexec's options, an engine's name. */
 #include "base/machine/file.h"
 #include "base/memory/alloc.h"
 #include "tests/analysis/engine_test.h"

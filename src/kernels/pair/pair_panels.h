@@ -5,8 +5,6 @@
 
 #include "kernels/contract.h"
 
-#define ULP_PAIR_WIDTH_MAX 16
-
 /* Of a line: the largest magnitude (infinite: some element is not finite) and the least that is not
  * zero (infinite: all are). */
 struct ulp_pair_range {
