@@ -6,11 +6,13 @@
 #include "base/error.h"
 #include "number/function/math.h"
 
-/* Starts, and then exchanges, are made while the work is below so many whole runs of all samples.
- */
+/* Starts, and then exchanges, are made while the work is below so many whole runs of all samples,
+ * or below a share of them where less is paid than may be. */
 #define STARTS_WORK 300
 #define EXCHANGE_WORK 1200
 #define STARTS_MAX 24
+/* Of a budget of nodes: for so many half of the work is done. */
+#define HALF_AT 8
 
 /* ---- exchanges ---- */
 
@@ -29,12 +31,13 @@ static enum ulp_status try_change(struct ulp_searcher *search, size_t layer, siz
 }
 
 /* Every layer in every other choice, until all were tried since the last that helped. */
-static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
+static enum ulp_status exchange(struct ulp_searcher *search, double share, ulp_pick *work,
                                 struct ulp_error *error)
 {
     const size_t moves = search->layer_count * search->choice_count;
     size_t since = 0;
-    for (size_t m = 0; since < moves && !search->over && ulp_search_work(search) < EXCHANGE_WORK;
+    for (size_t m = 0;
+         since < moves && !search->over && ulp_search_work(search) < share * EXCHANGE_WORK;
          m = (m + 1) % moves) {
         const size_t layer = m / search->choice_count, choice = m % search->choice_count;
         const double before = search->best_ratio;
@@ -73,7 +76,7 @@ static enum ulp_status judge_again(struct ulp_searcher *search, const struct ulp
     return ULP_OK;
 }
 
-static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
+static enum ulp_status run_starts(struct ulp_searcher *search, double share, ulp_pick *work,
                                   struct ulp_error *error)
 {
     const size_t layers = search->layer_count;
@@ -82,7 +85,7 @@ static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
     for (size_t l = 0; l < layers; l++)
         powers[l] = search->layers[l].power;
     for (size_t number = 0; number < STARTS_MAX && !search->over &&
-                            (number == 0 || ulp_search_work(search) < STARTS_WORK);
+                            (number == 0 || ulp_search_work(search) < share * STARTS_WORK);
          number++) {
         double ratio;
         ulp_search_set_model(search, powers, number ? number + 1 : 0);
@@ -91,6 +94,25 @@ static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
     }
     for (size_t l = 0; l < layers; l++)
         search->layers[l].power = powers[l];
+    return ULP_OK;
+}
+
+/* For a budget of nodes as for each smaller one before: what they find may be taken, too, so that
+ * with more nodes no plan is worse. The share of the work after each does not depend on the budget.
+ */
+static enum ulp_status search_steps(struct ulp_searcher *search, ulp_pick *work,
+                                    struct ulp_error *error)
+{
+    const double limit = search->limit, budget = search->options->budget,
+                 first = search->options->by_node ? ulp_math_min(budget, 1) : budget;
+    for (double paid = first; paid <= budget && !search->over; paid++) {
+        const double share = search->options->by_node ? paid / (paid + HALF_AT) : 1;
+        search->limit = limit - (budget - paid);
+        ULP_TRY(run_starts(search, share, work, error));
+        if (search->given)
+            ULP_TRY(exchange(search, share, work, error));
+    }
+    search->limit = limit;
     return ULP_OK;
 }
 
@@ -109,6 +131,5 @@ enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search
     ULP_TRY(ulp_search_uniforms(search, out, error));
     ULP_TRY(ulp_search_measure(search, work, error));
     ULP_TRY(judge_again(search, out, work, error));
-    ULP_TRY(run_starts(search, work, error));
-    return search->given ? exchange(search, work, error) : ULP_OK;
+    return search_steps(search, work, error);
 }
