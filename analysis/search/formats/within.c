@@ -103,11 +103,13 @@ static enum ulp_status run_starts(struct ulp_searcher *search, double share, ulp
 static enum ulp_status search_steps(struct ulp_searcher *search, ulp_pick *work,
                                     struct ulp_error *error)
 {
-    const double limit = search->limit, budget = search->options->budget,
-                 first = search->options->by_node ? ulp_math_min(budget, 1) : budget;
-    for (double paid = first; paid <= budget && !search->over; paid++) {
-        const double share = search->options->by_node ? paid / (paid + HALF_AT) : 1;
-        search->limit = limit - (budget - paid);
+    const bool nodes =
+        search->options->by_node && strcmp(ulp_search_cost_used(search), "nodes") == 0;
+    const double limit = search->limit;
+    const size_t steps = nodes ? (size_t)ulp_math_min(limit, (double)search->layer_count) : 1;
+    for (size_t paid = 1; paid <= steps && !search->over; paid++) {
+        const double share = nodes ? (double)paid / (double)(paid + HALF_AT) : 1;
+        search->limit = nodes ? (double)paid : limit; /* what is not kept costs nothing */
         ULP_TRY(run_starts(search, share, work, error));
         if (search->given)
             ULP_TRY(exchange(search, share, work, error));
