@@ -138,9 +138,9 @@ shut "scales: nothing computes the output" "" "no node computes one" scales gram
 expect 1 "scales: empty batch" scales gram empty
 expect 0 "scales: another shape" scales gram_shape fractions --json scales.json
 fields scales.json 'any(c["words"] == "factor=mxfp4" and c["sqnr_db"] is None for c in r["choices"])' "scales: another shape"
-expect 0 "scales: a quote in a name" scales gram_quoted good
-keep=$(grep -m 1 -o -- "--keep .*=bf16'$" out) && eval "expect 0 'scales: a quote, given' \"$program\" audit gram_quoted.onnx -i good.npz -a bf16,factor=nvfp4 -q $keep" ||
-    fail "scales: a quote in a name"
+expect 0 "audit: a quote in a name" "$program" audit gram_quoted.onnx -i good.npz -a bf16,factor=nvfp4 -q
+keep=$(grep -m 1 -o -- "--keep .*=fp32'" out) && eval "expect 0 'audit: a quote, given' \"$program\" audit gram_quoted.onnx -i good.npz -a bf16,factor=nvfp4 -q $keep" ||
+    fail "audit: a quote in a name"
 expect 0 "scales: shapes of two inputs" "$program" quantise rms.onnx -a bf16,factor=nvfp4 --shape x=2x8 --shape w=8x8 -q
 expect 2 "scales: two shapes" "$program" quantise rms.onnx -a bf16,factor=nvfp4 --shape x=2x8 --shape x=3x8 -q
 

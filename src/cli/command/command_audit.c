@@ -58,9 +58,10 @@ static enum ulp_status write_report(const struct audit_options *options,
         ULP_TRY(ulp_report_html(audit, options->html, error));
         say(stdout, "page: %s\n", options->html);
     }
+    const enum ulp_status crossed = say_crossings(stdout, audit, error);
     if (options->junit)
         ULP_TRY(ulp_report_junit(audit, options->junit, error));
-    ULP_TRY(say_crossings(stdout, audit, error));
+    ULP_TRY(crossed);
     ULP_TRY(scored);
     return judge(!choices->refusal.refuses, error);
 }
