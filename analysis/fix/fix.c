@@ -78,8 +78,10 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
     struct ulp_fix *fix = x->fix;
     const struct ulp_fix_options *options = x->options;
     char name[ULP_JUDGED_IN_BYTES];
+    ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
     ULP_TRY(ulp_judged_in_worse(x->model, options->target, options->arithmetic, name,
                                 &x->arithmetic, error));
+    ULP_TRY(ulp_judged_rests(x->model, name, options->target, &rests_on, error));
     x->target = options->target ? ulp_target_find(options->target) : NULL;
     fix->lowered = x->target && x->target->keeps != ULP_KEEPS_TYPES;
     const bool asked = options->tolerance_count;
@@ -90,6 +92,7 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
     bool copied = fix->tolerances && copy_text(fix, &fix->model_path, ulp_model_path(x->model)) &&
                   copy_text(fix, &fix->target, options->target) &&
                   copy_text(fix, &fix->arithmetic, name) &&
+                  copy_text(fix, &fix->rests_on, rests_on) &&
                   copy_text(fix, &fix->reference, options->reference.name);
     for (size_t t = 0; t < count && copied; t++)
         copied = copy_text(fix, &fix->tolerances[fix->tolerance_count++], tolerances[t]);

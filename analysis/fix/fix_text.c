@@ -179,6 +179,8 @@ json_t *ulp_fix_notes(const struct ulp_fix *fix)
     add_plan(&notes, fix);
     add_file(&notes, fix);
     add_checked(&notes, fix);
+    if (fix->rests_on)
+        ulp_note_add(&notes, "rests on", "%s (ulpscope list %s)", fix->rests_on, fix->arithmetic);
     if (fix->edit_count || fix->plan)
         add_steps(&notes, fix);
     return notes;

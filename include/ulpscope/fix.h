@@ -87,6 +87,7 @@ struct ulp_fix {
     char *model_path, *path; /* NULL: no file was written */
     char *target;            /* NULL: none */
     char *arithmetic;        /* that it is judged in */
+    char *rests_on;          /* as ulp_judged_rests says; NULL: all is recorded or documented */
     char *reference;
     bool met;   /* the goal, with what was done */
     bool types; /* the file has types and Casts of its own, not the model\'s */
