@@ -157,7 +157,7 @@ void digest_scales(struct digest *digest)
     size_t told = 0;
     char *text;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
-    struct ulp_scales_options options = {.nodes = 1, .thread_count = 1, .progress = &observer};
+    struct ulp_scales_options options = {.thread_count = 1, .progress = &observer};
     CALL(ulp_arithmetic_find("bf16,factor=nvfp4", &options.arithmetic, e));
     CALL(ulp_scales_run(product_model, &inputs, &options, &scales, e));
     scales.seconds = 0;
