@@ -460,8 +460,10 @@ static enum ulp_status say_guards(struct ulp_fixing *x, struct ulp_error *error)
 static enum ulp_status write_fine(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_error refused;
+    if (!x->fix->lowered && ulp_model_check_file(x->model, &refused) != ULP_OK)
+        return give_reason(x, refused.message, error);
     const enum ulp_status status = write_model(x, &(struct ulp_keeps){0}, &refused);
-    if (status == ULP_ERROR_UNSUPPORTED || ulp_model_check_file(x->model, NULL) != ULP_OK)
+    if (status == ULP_ERROR_UNSUPPORTED)
         return give_reason(x, refused.message, error);
     return status == ULP_OK ? ULP_OK : ulp_fail(error, status, "%s", refused.message);
 }

@@ -133,6 +133,16 @@ TEST(a_fix)
     struct ulp_fix fix;
     ck_ok(ulp_fix_run(given.model, &options, &sample, 1, &fix, &why));
     expect_written(write_fix, &fix, "fix.json");
+    ck_assert_msg(strstr(fix.reason, "was loaded from bytes"), "%s", fix.reason);
+    ulp_fix_free(&fix);
+    /* a target that lowers every model itself needs no types, so that nothing is lacking */
+    const struct ulp_fix_options lowered = {.path = test_folder("lowered.onnx"),
+                                            .target = "qnn",
+                                            .reference = given.reference,
+                                            .thread_count = 1};
+    ck_ok(ulp_fix_run(given.model, &lowered, &sample, 1, &fix, &why));
+    ck_assert(fix.met && fix.lowered && !fix.path);
+    ck_assert_msg(!fix.reason, "%s", fix.reason);
     ulp_fix_free(&fix);
     close_model(&given);
 }
