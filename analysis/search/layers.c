@@ -123,17 +123,18 @@ static enum ulp_status describe_choices(struct ulp_searcher *search,
     for (size_t c = 0; c < search->choice_count; c++) {
         const struct ulp_arithmetic *arithmetic = &search->choices[c].arithmetic;
         const struct ulp_format *storage = &arithmetic->storage, *factor = &arithmetic->factor;
+        if (!search->options->by_node) {
+            layer->relative[c] = ldexp(1, -2 * search->choices[c].mantissa);
+            layer->bits[c] = arithmetic->scaling[0].name[0]
+                                 ? ulp_search_factor_bits(arithmetic->scaling, run)
+                                 : search->choices[c].bits;
+            continue;
+        }
         const int precision = product && factor->precision < storage->precision
                                   ? factor->precision
                                   : storage->precision;
         layer->relative[c] = ldexp(1, -2 * (precision - 1));
         layer->bits[c] = ulp_math_max(1, storage->storage_bits - storage->precision + precision);
-        if (search->options->by_node)
-            continue;
-        layer->relative[c] = ldexp(1, -2 * search->choices[c].mantissa);
-        layer->bits[c] = arithmetic->scaling[0].name[0]
-                             ? ulp_search_factor_bits(arithmetic->scaling, run)
-                             : search->choices[c].bits;
     }
     return ULP_OK;
 }
