@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <ulpscope/doctor.h>
 
 #include "analysis/audit/place.h"
 #include "analysis/writing/columns.h"
@@ -373,12 +374,17 @@ static enum ulp_status count_fused(struct ulp_searcher *search, size_t t, struct
 static enum ulp_status report_targets(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
+    const struct ulp_search_options *options = search->options;
     ULP_TAKE(out->targets, out->memory, search->target_count + 1, error);
     for (size_t t = 0; search->verified && t < search->target_count; t++) {
         const struct ulp_search_verified *verified = &search->verified[t];
         struct ulp_search_target *target = &out->targets[out->target_count];
+        ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
         if (!verified->count)
             return ULP_OK; /* the time was over */
+        ULP_TRY(ulp_judged_rests(search->emulation.given.model, search->target_names[t],
+                                 options->target_count ? options->targets[t] : NULL, &rests_on,
+                                 error));
         ulp_numbers_sort(verified->ratios, verified->count);
         *target = (struct ulp_search_target){.draw_count = verified->count,
                                              .held_count = verified->held,
@@ -389,6 +395,8 @@ static enum ulp_status report_targets(struct ulp_searcher *search, struct ulp_se
                                              .freedom = verified->freedom};
         ULP_TRY(count_fused(search, t, out->memory, target, error));
         ULP_TRY(ulp_search_copy(out->memory, search->target_names[t], &target->name, error));
+        if (rests_on)
+            ULP_TRY(ulp_search_copy(out->memory, rests_on, &target->rests_on, error));
         ULP_TRY(ulp_search_copy(out->memory, verified->worst.output, &target->output, error));
         ULP_TRY(ulp_search_copy(out->memory, verified->worst.metric, &target->metric, error));
         out->target_count++;

@@ -145,6 +145,7 @@ struct ulp_search_sample {
 /* A plan in one of the arithmetics that it is for. Ratios as above. */
 struct ulp_search_target {
     char *name;                    /* the arithmetic, as asked for */
+    char *rests_on; /* as ulp_judged_rests says; NULL: all is recorded or documented */
     size_t draw_count, held_count; /* draws, and those within the tolerance */
     char *output, *metric;         /* of the draw that is worst */
     double value, ratio;

@@ -326,6 +326,7 @@ expect 1 "plan: nothing allowed" "$program" plan "$model" -i "$inputs" --toleran
 fields plan.json 'r["full"] is None and not r.get("met")' "plan: nothing allowed"
 # What the target does with nothing kept is said as it fuses, beside the figure node by node.
 expect 0 "plan: as it fuses" "$program" plan "$model" -i "$inputs" --for trt11 -q --json plan.json
+fields plan.json '"inferred" in r["targets"][0]["rests_on"]' "plan: what its target's rules rest on"
 expect 0 "audit: as it fuses" "$program" audit "$model" -i "$inputs" -a trt11:fp16,trt11:fp16,fuse=none --no-attribute -q --json audit.json
 python3 - <<'END' || fail "plan: as it fuses"
 import json

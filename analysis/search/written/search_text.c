@@ -317,6 +317,10 @@ void ulp_search_say_basis(struct ulp_text *out, const struct ulp_search *found)
     if (found->validated_count)
         ulp_text_add(out, "; %zu of %zu held-out samples meet the tolerance", found->validated_met,
                      found->validated_count);
+    for (size_t t = 0; t < found->target_count; t++)
+        if (found->targets[t].rests_on)
+            ulp_text_show(out, "; in %s on %s (ulpscope list %s)", found->targets[t].name,
+                          found->targets[t].rests_on, found->targets[t].name);
     ulp_text_add(out, ".\n");
     for (size_t s = 0; s < found->validated_count; s++)
         if (ulp_judge_find_reason(found->validated[s].metric)) {
