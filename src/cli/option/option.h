@@ -153,6 +153,10 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
                                   struct ulp_error *error);
 
 /* Words of options that several commands have. */
+#define TARGET_AS_IS_TEXT                                                               \
+    "Instead of --arith: what a target computes the model in as it is, as trt, torch, " \
+    "ort-cuda or another of ulpscope list targets (" TARGET_NAMES "; @GPU may follow; " \
+    "ulpscope list NAME explains it)"
 #define HTML_TEXT \
     "Write the result as one HTML file, to look at and to hand on; it needs no network"
 #define TASK_WORDS \
