@@ -46,7 +46,8 @@ INLINE ints NAMED(truncate)(floats x)
     return __builtin_convertvector(x, ints);
 }
 
-/* As truncate_sum in fast.c. */
+/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest
+ * truncate; the leading bit, when it is bit 24 or above, is what finds the half bit. */
 INLINE floats NAMED(truncate_sum)(ints sum)
 {
     const ints sign = sum >> 31, magnitude = (sum ^ sign) - sign,
@@ -55,7 +56,8 @@ INLINE floats NAMED(truncate_sum)(ints sum)
     return (floats)(((ints)x & INT32_MAX) | (sum & INT32_MIN));
 }
 
-/* As round_to_half. */
+/* To FP16, nearest even, by adding 1.5 * 2^(13 + Exp(x)), whose last bit is worth 2^(Exp(x) -
+ * 10); zero is +0. */
 INLINE floats NAMED(round_to_half)(floats x)
 {
     const ints field = (ints)x >> 23 & 255, least = (ints){0} + 113;
@@ -80,6 +82,7 @@ INLINE void NAMED(start_block)(struct NAMED(lanes) * lanes, ints *bad,
     lanes->sum = NAMED(truncate)(c * lanes->up);
 }
 
+/* sum * 2^(e - F) converted. */
 INLINE floats NAMED(finish_block)(const struct NAMED(lanes) * lanes, enum ulp_unit_output output)
 {
     const floats x = NAMED(truncate_sum)(lanes->sum);
@@ -87,6 +90,7 @@ INLINE floats NAMED(finish_block)(const struct NAMED(lanes) * lanes, enum ulp_un
         return x * lanes->down;
     if (output == ULP_UNIT_RZ_E8M13)
         return (floats)((ints)x & (int32_t)0xFFFFFC00) * lanes->down;
+    /* rounded to odd at 24 bits first, so that rounding to 11 rounds once */
     const ints odd = (NAMED(truncate)(x) != lanes->sum) & 1;
     return NAMED(round_to_half)((floats)((ints)x | odd) * lanes->down);
 }
@@ -143,17 +147,18 @@ INLINE void NAMED(add_terms)(struct NAMED(lanes) * lanes, ints *bad,
     }
 }
 
-/* The chains of the tile's blocks, from tile->c to out. False: some lane is outside of the limits,
- * as one that is not finite always is. */
-INLINE bool NAMED(run_columns)(const struct ulp_unit_tile *tile, size_t row, const size_t rows,
-                               size_t column, const size_t length, float (*out)[COLUMNS])
+/* The chains of the tile's blocks onto sums. Lanes of which some row's is outside of the limits, as
+ * one that is not finite always is, and those of the other half beside them, which may be inside.
+ */
+INLINE uint32_t NAMED(run_columns)(const struct ulp_unit_tile *tile, size_t row, const size_t rows,
+                                   size_t column, const size_t length, float (*sums)[COLUMNS])
 {
     const struct ulp_unit_layout *layout = tile->layout;
     const struct ulp_unit_limits limits = layout->limits;
     floats sum[ROWS][2];
     ints bad = {0};
     for (size_t r = 0; r < rows; r++)
-        memcpy(sum[r], tile->c + (row + r) * COLUMNS + column, sizeof sum[r]);
+        memcpy(sum[r], sums[r] + column, sizeof sum[r]);
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
         const size_t a = row * layout->slot_stride + block * length,
                      b = block * length * COLUMNS + column;
@@ -177,26 +182,62 @@ INLINE bool NAMED(run_columns)(const struct ulp_unit_tile *tile, size_t row, con
         }
     }
     int32_t signs = 0;
+    uint32_t outside = 0;
     for (size_t r = 0; r < rows; r++)
-        memcpy(out[r] + column, sum[r], sizeof sum[r]);
+        memcpy(sums[r] + column, sum[r], sizeof sum[r]);
     for (int lane = 0; lane < W; lane++)
         signs |= bad[lane];
-    return signs >= 0;
+    for (int lane = 0; lane < W && signs < 0; lane++)
+        outside |= (uint32_t)(bad[lane] < 0) << lane;
+    return (outside | outside << W) << column;
+}
+
+/* A row by its own, block by block: after each, lanes outside of the limits get the oracle's sum,
+ * and those that NaN or Inf decides what these make. */
+ATTRIBUTES static void NAMED(run_row)(const struct ulp_unit_tile *tile, size_t row)
+{
+    const size_t length = (size_t)tile->layout->unit.block;
+    float *c = tile->c + row * COLUMNS;
+    struct lost lost = read_lost(c); /* all that are not finite, unless the last sum overflowed */
+    struct ulp_unit_tile one = *tile;
+    for (size_t block = tile->block_first; block < tile->block_last; block++) {
+        float after[1][COLUMNS];
+        uint32_t slow = 0;
+        one.block_first = block;
+        one.block_last = block + 1;
+        if (is_special(&one, row)) {
+            lost = lose_lanes(read_lost(c), tile, row, block * length, length);
+            write_lost(c, lost);
+        }
+        if (lost.nan == UINT32_MAX)
+            break;
+        memcpy(after, c, sizeof after);
+        for (size_t column = 0; column < COLUMNS; column += 2 * W)
+            slow |= NAMED(run_columns)(&one, row, 1, column, length, after);
+        write_lost(after[0], lost);
+        slow &= ~lost_lanes(lost);
+        if (slow) {
+            sum_lanes_by_oracle(tile, row, block, slow, c, after[0]);
+            lost = read_lost(after[0]);
+        }
+        memcpy(c, after, sizeof after);
+    }
 }
 
 INLINE void NAMED(run_rows)(const struct ulp_unit_tile *tile, size_t row, const size_t rows,
                             const size_t length)
 {
-    float out[ROWS][COLUMNS];
+    float sums[ROWS][COLUMNS];
     bool fast = true;
     for (size_t r = 0; r < rows; r++)
         fast &= !is_special(tile, row + r);
+    memcpy(sums, tile->c + row * COLUMNS, rows * sizeof *sums);
     for (size_t column = 0; column < COLUMNS && fast; column += 2 * W)
-        fast = NAMED(run_columns)(tile, row, rows, column, length, out);
+        fast = !NAMED(run_columns)(tile, row, rows, column, length, sums);
     if (fast)
-        memcpy(tile->c + row * COLUMNS, out, rows * sizeof *out);
+        memcpy(tile->c + row * COLUMNS, sums, rows * sizeof *sums);
     for (size_t r = 0; r < rows && !fast; r++)
-        run_row(tile, row + r);
+        NAMED(run_row)(tile, row + r);
 }
 
 INLINE void NAMED(run_blocks)(const struct ulp_unit_tile *tile, const size_t length)
@@ -219,7 +260,7 @@ ATTRIBUTES static void NAMED(run_tile)(const struct ulp_unit_tile *tile)
     case 32: NAMED(run_blocks)(tile, 32); break;
     default:
         for (size_t row = 0; row < tile->row_count; row++)
-            run_row(tile, row);
+            NAMED(run_row)(tile, row);
     }
 }
 
