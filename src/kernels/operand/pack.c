@@ -135,22 +135,33 @@ void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *
     }
 }
 
-void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack,
-                   struct ulp_pack_range range, size_t stride)
+static void gather_rows(move32 *restrict out, const struct ulp_factor *factor,
+                        struct ulp_pack_range range, size_t stride)
 {
-    const struct ulp_tensor *tensor = pack->factor->tensor;
-    if (!rounds_in_place(pack, target)) {
-        memset(out, 0, range.line_count * stride * ulp_element_bytes(target, 0));
-        pack_slowly(out, target, pack, range, stride, 1);
-        return;
+    const int64_t *k_offset = factor->k_offset + range.k;
+    const bool run = ulp_output_is_run(k_offset, range.k_count);
+    for (size_t i = 0; i < range.line_count; i++, out += stride) {
+        const move32 *from = (const move32 *)factor->tensor->data +
+                             ulp_factor_offset(factor, range.batch, range.line + i, range.k);
+        for (size_t k = 0; k < range.k_count && run; k++)
+            out[k] = from[k];
+        for (size_t k = 0; k < range.k_count && !run; k++)
+            out[k] = from[k_offset[k] - k_offset[0]];
+        for (size_t k = range.k_count; k < stride; k++)
+            out[k] = 0;
     }
-    if (tensor->element != target)
-        gather_rows_widen(out, tensor->data, pack->factor, range, stride);
-    else if (tensor->element_bytes == sizeof(move32))
-        gather_rows_move32(out, tensor->data, pack->factor, range, stride);
-    else
-        gather_rows_move64(out, tensor->data, pack->factor, range, stride);
-    round_in_place(out, target, pack, range.line_count * stride);
+}
+
+void ulp_pack_rows(float *out, const struct ulp_pack *pack, struct ulp_pack_range range,
+                   size_t stride)
+{
+    if (rounds_in_place(pack, ULP_ELEMENT_F32)) {
+        gather_rows((move32 *)out, pack->factor, range, stride);
+        round_in_place(out, ULP_ELEMENT_F32, pack, range.line_count * stride);
+    } else {
+        memset(out, 0, range.line_count * stride * sizeof *out);
+        pack_slowly(out, ULP_ELEMENT_F32, pack, range, stride, 1);
+    }
 }
 
 bool ulp_pack_may_be_special(const struct ulp_pack *pack, struct ulp_pool *pool)

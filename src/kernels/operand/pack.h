@@ -27,25 +27,21 @@ struct ulp_pack_range {
 
 /* Panels of `width` lines, k-major: (line i, k) of the range goes to
  * out[(i / width) * width * k_count + k * width + i % width]. Lines missing from the last panel are
- * zeros. Rows: (line i, k) goes to out[i * stride + k]; stride >= k_count, positions from k_count
- * on are zeros. `target` is the element of out: F32 when format.carrier is ULP_CARRIER_FLOAT, F64
- * unless it is ULP_CARRIER_MPFR; U32 or U64 when the tensor has that element, which is then moved
- * as it is. */
+ * zeros. `target` is the element of out: F32 when format.carrier is ULP_CARRIER_FLOAT, F64 unless
+ * it is ULP_CARRIER_MPFR; U32 or U64 when the tensor has that element, which is then moved as it
+ * is. */
 void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack,
                      struct ulp_pack_range range, size_t width);
-void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack,
-                   struct ulp_pack_range range, size_t stride);
 
 static inline void ulp_pack_panels_float(float *out, const struct ulp_pack *pack,
                                          struct ulp_pack_range range, size_t width)
 {
     ulp_pack_panels(out, ULP_ELEMENT_F32, pack, range, width);
 }
-static inline void ulp_pack_rows_float(float *out, const struct ulp_pack *pack,
-                                       struct ulp_pack_range range, size_t stride)
-{
-    ulp_pack_rows(out, ULP_ELEMENT_F32, pack, range, stride);
-}
+/* Rows: (line i, k) goes to out[i * stride + k]; stride >= k_count, positions from k_count on are
+ * zeros. */
+void ulp_pack_rows(float *out, const struct ulp_pack *pack, struct ulp_pack_range range,
+                   size_t stride);
 
 /* Does the tensor hold a value that may be NaN or Inf in the factor format? Conservative: a value
  * above max_finite may still round down to it, and elements the contraction does not use count

@@ -1,4 +1,4 @@
-/* Gathering panels and rows, once per pair of types. Parameters, undefined again at the end:
+/* Gathering panels, once per pair of types. Parameters, undefined again at the end:
  *   SUFFIX   of the functions' names
  *   SOURCE   element type of the tensor
  *   TARGET   element type of the packed memory; a conversion from SOURCE must be exact
@@ -24,23 +24,6 @@ static void JOIN(gather_panel, SUFFIX)(TARGET *restrict out, const SOURCE *data,
             out[i] = (TARGET)from[line[i]];
         for (size_t i = count; i < width; i++)
             out[i] = 0;
-    }
-}
-
-static void JOIN(gather_rows, SUFFIX)(TARGET *restrict out, const SOURCE *data,
-                                      const struct ulp_factor *factor, struct ulp_pack_range range,
-                                      size_t stride)
-{
-    const int64_t *k_offset = factor->k_offset + range.k;
-    const bool run = ulp_output_is_run(k_offset, range.k_count);
-    for (size_t i = 0; i < range.line_count; i++, out += stride) {
-        const SOURCE *from = data + ulp_factor_offset(factor, range.batch, range.line + i, range.k);
-        for (size_t k = 0; k < range.k_count && run; k++)
-            out[k] = (TARGET)from[k];
-        for (size_t k = 0; k < range.k_count && !run; k++)
-            out[k] = (TARGET)from[k_offset[k] - k_offset[0]];
-        for (size_t k = range.k_count; k < stride; k++)
-            out[k] = 0;
     }
 }
 

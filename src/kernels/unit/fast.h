@@ -70,11 +70,6 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
                                        struct ulp_budget *budget, struct ulp_error *error);
 void ulp_unit_layout_free(struct ulp_unit_layout *layout);
 
-/* Kinds of values as sets of lanes: bit j is column j. */
-struct ulp_unit_kinds {
-    uint32_t nan, infinity, zero, negative; /* negative: the sign bit of any value */
-};
-
 /* Rows of one factor. */
 struct ulp_unit_rows {
     float *value;      /* [row][slot], slot_stride apart */

@@ -106,6 +106,20 @@ ULP_WORK(contract_chunks)
     return ULP_OK;
 }
 
+/* Rows of a chunk, when so many rows or batches of them are to keep the threads busy; at least
+ * 1. */
+static size_t count_rows(const struct ulp_unit_work *work, size_t thread_count)
+{
+    const size_t row_bytes = (sizeof(float) + sizeof(int16_t)) * (work->layout.slot_stride + 1);
+    const size_t total = work->rows.count * work->problem->batch_count;
+    const size_t fair = (total + 4 * thread_count - 1) / (4 * thread_count);
+    size_t rows = ULP_TUNE_UNIT_ROWS_BYTES / row_bytes;
+    rows = rows < 4 ? 4 : rows > ULP_TUNE_UNIT_ROWS_MAX ? ULP_TUNE_UNIT_ROWS_MAX : rows;
+    rows = rows > fair ? fair : rows;
+    rows = rows > work->rows.count ? work->rows.count : rows;
+    return rows > 0 ? rows : 1;
+}
+
 static size_t count_parts(const struct panels *panels, const struct ulp_pool *pool)
 {
     const size_t wanted = ULP_TUNE_UNIT_ITEMS_PER_THREAD * (size_t)ulp_pool_thread_count(pool),
@@ -154,7 +168,7 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
     const struct ulp_contraction *p = work->problem;
     const size_t threads = (size_t)ulp_pool_thread_count(pool);
     struct panels panels = {.work = work,
-                            .chunk_rows = ulp_unit_item_rows(work, threads),
+                            .chunk_rows = count_rows(work, threads),
                             .panel_count = (work->columns.count + COLUMNS - 1) / COLUMNS,
                             .panel_bytes = ulp_unit_lay_panel(NULL, &work->layout, NULL)};
     panels.chunk_count = (work->rows.count + panels.chunk_rows - 1) / panels.chunk_rows;

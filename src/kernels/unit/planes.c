@@ -122,22 +122,25 @@ static int16_t decode_special(float x)
     return x != x ? ULP_UNIT_NAN : x > 0 ? ULP_UNIT_POSITIVE_INFINITY : ULP_UNIT_NEGATIVE_INFINITY;
 }
 
-/* The planes of CHUNK values, and their kinds. */
-static struct ulp_unit_kinds decode(float *value, int16_t *exponent, int emin)
+/* Kinds of values as sets of lanes: bit j is column j. */
+struct kinds {
+    uint32_t nan, infinity, zero, negative; /* negative: the sign bit of any value */
+};
+
+/* The kinds of CHUNK values, of which NaN and Inf get codes. */
+static struct kinds mark_special(float *value, int16_t *exponent)
 {
-    struct ulp_unit_kinds kinds = {0};
+    struct kinds kinds = {0};
     for (size_t i = 0; i < CHUNK; i++) {
-        const float x = value[i];
-        const uint32_t magnitude = ulp_float_bits(x) & 0x7FFFFFFF;
-        const int own = (int)(magnitude >> 23) - 127, e = own > emin ? own : emin;
+        const uint32_t bits = ulp_float_bits(value[i]), magnitude = bits & 0x7FFFFFFF;
         kinds.nan |= (uint32_t)(magnitude > 0x7F800000) << i;
         kinds.infinity |= (uint32_t)(magnitude == 0x7F800000) << i;
         kinds.zero |= (uint32_t)(magnitude == 0) << i;
-        kinds.negative |= (ulp_float_bits(x) >> 31) << i;
-        exponent[i] = (int16_t)(magnitude == 0           ? ULP_UNIT_ZERO
-                                : magnitude < 0x7F800000 ? e
-                                                         : decode_special(x));
-        value[i] = magnitude < 0x7F800000 ? x : 0;
+        kinds.negative |= (bits >> 31) << i;
+        if (magnitude >= 0x7F800000) {
+            exponent[i] = decode_special(value[i]);
+            value[i] = 0;
+        }
     }
     return kinds;
 }
@@ -206,15 +209,14 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
     if (range.k_count == 0)
         return;
     if (layout->dense)
-        ulp_pack_rows_float(rows->value, pack, range, stride);
+        ulp_pack_rows(rows->value, pack, range, stride);
     memset(rows->special, 0, range.line_count * layout->block_count);
     for (size_t i = 0; i < range.line_count; i++) {
         float *const value = rows->value + i * stride;
         if (!layout->dense) {
-            ulp_pack_rows_float(scratch, pack,
-                                (struct ulp_pack_range){range.batch, range.line + i, 1, 0,
-                                                        range.k_count},
-                                range.k_count);
+            ulp_pack_rows(scratch, pack,
+                          (struct ulp_pack_range){range.batch, range.line + i, 1, 0, range.k_count},
+                          range.k_count);
             spread_row(value, layout, scratch);
         }
         const bool finite =
@@ -231,12 +233,11 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
 static void mark_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
                        const struct ulp_pack *pack, struct ulp_pack_range range)
 {
-    const int emin = ulp_unit_input(&layout->unit, pack->side)->emin;
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
         float *const value = panel->value + slot * CHUNK;
         int16_t *const exponent = panel->exponent + slot * CHUNK;
         uint32_t absent = 0;
-        const struct ulp_unit_kinds kinds = decode(value, exponent, emin);
+        const struct kinds kinds = mark_special(value, exponent);
         for (size_t j = 0; pack->factor->padding && j < range.line_count; j++)
             if (is_padding(pack, range.batch, range.line + j, layout->slot_k[slot])) {
                 exponent[j] = ULP_UNIT_PADDING;

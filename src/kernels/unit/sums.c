@@ -8,18 +8,6 @@
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
 
-size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count)
-{
-    const size_t row_bytes = (sizeof(float) + sizeof(int16_t)) * (work->layout.slot_stride + 1);
-    const size_t total = work->rows.count * work->problem->batch_count;
-    const size_t fair = (total + 4 * thread_count - 1) / (4 * thread_count);
-    size_t rows = ULP_TUNE_UNIT_ROWS_BYTES / row_bytes;
-    rows = rows < 4 ? 4 : rows > ULP_TUNE_UNIT_ROWS_MAX ? ULP_TUNE_UNIT_ROWS_MAX : rows;
-    rows = rows > fair ? fair : rows;
-    rows = rows > work->rows.count ? work->rows.count : rows;
-    return rows > 0 ? rows : 1;
-}
-
 size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
                          size_t row_count, char *memory)
 {

@@ -74,7 +74,6 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
     struct ulp_unit_work work = {.arithmetic = arithmetic,
-                                 .unit = unit,
                                  .problem = problem,
                                  .instance = ulp_unit_choose(cpu)};
     enum ulp_status status = make_output(&work, error);

@@ -14,7 +14,6 @@ struct ulp_unit_side {
 
 struct ulp_unit_work {
     const struct ulp_arithmetic *arithmetic;
-    const struct ulp_unit *unit;
     const struct ulp_contraction *problem;
     struct ulp_output output;
     struct ulp_unit_layout layout;
@@ -31,10 +30,6 @@ static inline size_t ulp_unit_align(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;
 }
-
-/* Rows of an item, when so many rows or batches of them are to keep the threads busy; at least
- * 1. */
-size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count);
 
 /* Cut memory into parts; NULL memory: only the size in bytes. */
 size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
