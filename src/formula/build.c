@@ -58,10 +58,8 @@ int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, 
             return -1;
         }
         builder->constants[instruction.index] = ulp_arena_text(builder->arena, text, length);
-        if (!builder->constants[instruction.index]) {
-            builder->out_of_memory = true;
+        if (!builder->constants[instruction.index])
             return -1;
-        }
         builder->constant_count++;
     }
     return ulp_tape_build(builder, &instruction);

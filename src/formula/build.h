@@ -15,11 +15,11 @@ struct ulp_tape_builder {
     int instruction_count, most; /* of instructions, and of constants */
     char **constants;
     int constant_count;
-    bool out_of_memory, too_long;
+    bool too_long; /* beyond them */
 };
 
-/* The number of the instruction equal to *wanted, added when there is none; -1 with out_of_memory
- * or too_long set. Fills phase and per_row. */
+/* The number of the instruction equal to *wanted, added when there is none; -1 where memory
+ * ends, or with too_long set. Fills phase and per_row. */
 int ulp_tape_build(struct ulp_tape_builder *builder, const struct ulp_instruction *wanted);
 /* The instruction that gives a constant spelled by length bytes of text. */
 int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, size_t length,

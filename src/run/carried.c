@@ -233,17 +233,15 @@ bool ulp_carried_find(struct ulp_carried *kept, size_t place, struct ulp_tensor 
     return found;
 }
 
-bool ulp_carried_add(struct ulp_carried *kept, size_t place, struct ulp_tensor *value)
+void ulp_carried_add(struct ulp_carried *kept, size_t place, struct ulp_tensor *value)
 {
     struct entry *entry = &kept->entries[place];
     pthread_mutex_lock(&kept->mutex);
-    const bool added = entry->tensor.type == ULP_TYPE_UNDEFINED;
-    if (added) {
+    if (entry->tensor.type == ULP_TYPE_UNDEFINED) {
         *entry = (struct entry){*value, 1};
         *value = ulp_tensor_view(&entry->tensor);
     }
     pthread_mutex_unlock(&kept->mutex);
-    return added;
 }
 
 void ulp_carried_release(struct ulp_carried *kept, size_t place)

@@ -47,9 +47,9 @@ size_t ulp_carried_place(const struct ulp_program *program, const struct ulp_blo
 struct ulp_budget *ulp_carried_room(struct ulp_carried *kept, size_t bytes);
 /* A view of the constant at that place, used until it is released; false: none. */
 bool ulp_carried_find(struct ulp_carried *kept, size_t place, struct ulp_tensor *view);
-/* The caller's constant becomes a used one and *value a view of it; false: there is one already,
- * and *value stays the caller's. */
-bool ulp_carried_add(struct ulp_carried *kept, size_t place, struct ulp_tensor *value);
+/* The caller's constant becomes a used one and *value a view of it; where there is one already,
+ * *value stays the caller's. */
+void ulp_carried_add(struct ulp_carried *kept, size_t place, struct ulp_tensor *value);
 void ulp_carried_release(struct ulp_carried *kept, size_t place);
 
 /* What lowering a constant in a mapped file to the arithmetic's storage changes

@@ -8,12 +8,11 @@
 #include "kernels/operand/output.h"
 
 void ulp_pair_side_make(struct ulp_pair_side *side, const struct ulp_factor *factor,
-                        size_t line_count, size_t k_count, size_t width)
+                        size_t line_count, size_t width)
 {
     *side = (struct ulp_pair_side){
         .factor = factor,
         .line_count = line_count,
-        .k_count = k_count,
         .width = width,
         .parts = ulp_size_divide_up(factor->tensor->element_bytes, sizeof(double)),
     };

@@ -15,7 +15,7 @@ struct ulp_pair_range {
 /* One factor of a call. */
 struct ulp_pair_side {
     const struct ulp_factor *factor;
-    size_t line_count, k_count, width;
+    size_t line_count, width;
     size_t parts; /* doubles of an element */
 };
 
@@ -26,7 +26,7 @@ static inline size_t ulp_pair_step(const struct ulp_pair_side *side)
 }
 
 void ulp_pair_side_make(struct ulp_pair_side *side, const struct ulp_factor *factor,
-                        size_t line_count, size_t k_count, size_t width);
+                        size_t line_count, size_t width);
 /* The panel that begins with `line`, from k on, of k_count. ranges[0 .. width) take in what is
  * seen. */
 void ulp_pair_panel(double *out, struct ulp_pair_range *ranges, const struct ulp_pair_side *side,

@@ -183,10 +183,9 @@ static void set_sides(struct job *job, const struct tiles *tiles)
     const size_t m = job->swapped ? problem->n : problem->m,
                  n = job->swapped ? problem->m : problem->n;
     const int logarithm = m > 2 ? 2 : m > 1;
-    ulp_pair_side_make(&job->rows, job->swapped ? &problem->b : &problem->a, m, problem->k,
+    ulp_pair_side_make(&job->rows, job->swapped ? &problem->b : &problem->a, m,
                        (size_t)1 << logarithm);
-    ulp_pair_side_make(&job->columns, job->swapped ? &problem->a : &problem->b, n, problem->k,
-                       tiles->columns);
+    ulp_pair_side_make(&job->columns, job->swapped ? &problem->a : &problem->b, n, tiles->columns);
     job->out_row = job->swapped ? problem->out_column_offset : problem->out_row_offset;
     job->out_column = job->swapped ? problem->out_row_offset : problem->out_column_offset;
     job->sum = tiles->sum[job->parts - 2][logarithm][job->rows.parts > 1][job->columns.parts > 1];
