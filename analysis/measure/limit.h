@@ -9,7 +9,7 @@ struct ulp_limit {
 /* "METRIC=VALUE" or "OUTPUT:METRIC=VALUE". */
 enum ulp_status ulp_limit_read(const char *text, const struct ulp_model *model,
                                struct ulp_limit *out, struct ulp_error *error);
-/* NaN is beyond any limit. */
 /* May it be a plan's --tolerance, too? */
 bool ulp_limit_is_tolerance(const char *text);
+/* NaN is beyond any limit. */
 bool ulp_limit_is_beyond(int figure, double value, double limit);

@@ -1,5 +1,5 @@
-/* What runs of a program leave to the next ones: whatever the memory limit every bit is the same, and
- * a limit never fails for its sake. */
+/* What runs of a program leave to the next ones: whatever the memory limit every bit is the same,
+ * and a limit never fails for its sake. */
 #include "tests/support/test.h"
 
 #include "base/machine/cpu.h"
@@ -64,8 +64,8 @@ static struct ulp_program *plan_named(const struct ulp_model *model,
 
 /* The first run of a program leaves nothing, the second leaves converted weights, which the third
  * uses, with the first one's bits: in chains (several blocks of k, in pairs, in slices), on units
- * and in pairs, for matrices, batches of them, transposed ones, convolutions with padding. With less
- * memory than they take, too. */
+ * and in pairs, for matrices, batches of them, transposed ones, convolutions with padding. With
+ * less memory than they take, too. */
 TEST(runs_leave_weights)
 {
     static const char *const names[] = {
@@ -193,8 +193,8 @@ TEST_LOOP(padding_meets_what_was_left, 0, 2)
     ulp_tensor_set_free(&inputs);
 }
 
-/* A convolution's weights are packed block by block: half of what they take is enough besides its output, as blocks take 256 terms of 512 and 280 lines, and the bits are the
- * same. */
+/* A convolution's weights are packed block by block: half of what they take is enough besides its
+ * output, as blocks take 256 terms of 512 and 280 lines, and the bits are the same. */
 TEST(convolutions_need_no_whole_weights)
 {
     enum { FROM = 512, TO = 2048, SIDE = 7 };
