@@ -112,6 +112,9 @@ def cases():
     yield "the next", placed, {**out, "table": drawn(16, 16, scale=4)}, {**tokens, "place": place}, None, {}, {"place": place + 1}, "positions", "1 more"
     apart = [node("MatMul", "x k0", "s"), node("Sub", "s one", "d", "less"), node("Tanh", "d", "t"), node("MatMul", "t v0", "y")]
     yield "operands", apart, {**scores, "one": np.float32(0.7)}, tokens, [apart[0], node("Sub", "one s", "d"), *apart[2:]], {}, {}, "less", "exchanged"
+    kept, dropped = ([node("MatMul", "x k0", "s"), node("ReduceMax", "s", "m", "most", axes=[1], keepdims=k), node("Sub", "s m", "d"), node("MatMul", "d v0", "y")] for k in (1, 0))
+    square = {"k0": drawn(12, 12), "v0": scores["v0"]}, {"x": drawn(12, 12, 12)}
+    yield "dropped axes", dropped, *square, kept, {}, {}, "most", "with its keepdims ignored"
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
     # all of one operator, before each of which a reading puts several nodes
     yield "a chain", [node("Erf", f"c{i}" if i else "x", f"c{i + 1}" if i < 399 else "y", f"e{i}") for i in range(400)], {}, {"x": drawn(1, 64)}, [node("Neg", "x", "y")], {}, {}, None, None

@@ -1,6 +1,7 @@
 /* Models whose nodes are read otherwise. */
 #include "analysis/compare/cause/reread.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,33 +160,60 @@ static const char *find_attribute(const struct ulp_reread *reread, const struct 
     return NULL;
 }
 
-/* `more`: so much more than it has. */
+/* A value as a change, or an operator's row, writes it, up to a ';'; of none the kind OTHER. */
+static enum ulp_status read_value(struct ulp_arena *arena, const char *text,
+                                  struct ulp_attribute *out, struct ulp_error *error)
+{
+    char *value = ulp_arena_text(arena, text, strcspn(text, ";"));
+    ULP_TRY(ulp_taken(value, error));
+    out->kind = *value ? ULP_ATTRIBUTE_STRING : ULP_ATTRIBUTE_OTHER;
+    out->s = value;
+    if (*value && strspn(value, "-0123456789") == strlen(value)) {
+        out->kind = ULP_ATTRIBUTE_INT;
+        out->i = strtoll(value, NULL, 10);
+    } else if (*value && strspn(value, "-.e0123456789") == strlen(value)) {
+        out->kind = ULP_ATTRIBUTE_FLOAT;
+        out->f = strtof(value, NULL);
+    }
+    return ULP_OK;
+}
+
+/* Rows write a float's 1 as an integer's; NaN: it is no number. */
+static double number_of(const struct ulp_attribute *attribute)
+{
+    return attribute->kind == ULP_ATTRIBUTE_INT     ? (double)attribute->i
+           : attribute->kind == ULP_ATTRIBUTE_FLOAT ? (double)attribute->f
+                                                    : NAN;
+}
+
+static bool is_same(const struct ulp_attribute *one, const struct ulp_attribute *other)
+{
+    return number_of(one) == number_of(other) ||
+           (one->kind == ULP_ATTRIBUTE_STRING && other->kind == ULP_ATTRIBUTE_STRING &&
+            strcmp(one->s, other->s) == 0);
+}
+
+/* `more`: so much more than it has. One that is ignored has what the row says for where it is not
+ * given. */
 static enum ulp_status give_attribute(struct ulp_reread_change *change, bool more,
                                       struct ulp_error *error)
 {
     struct ulp_node *node = ulp_reread_at(change);
     const char *name = change->word, *text = change->text;
-    struct ulp_attribute attribute = {.name = name, .kind = ULP_ATTRIBUTE_STRING, .s = text};
+    struct ulp_attribute made = {.name = name}, otherwise = made;
     const struct ulp_attribute *old = ulp_node_attribute(node, name);
     const char *row = find_attribute(change->reread, node, name);
-    if (!row || (!old && !*text))
+    if (!row || (!old && !*text) || (more && (!old || old->i <= 0)))
         return ULP_OK;
-    if (strspn(text, "-0123456789") == strlen(text)) {
-        attribute.kind = ULP_ATTRIBUTE_INT;
-        attribute.i = strtoll(text, NULL, 10) + (more && old ? old->i : 0);
-    } else if (strspn(text, "-.0123456789") == strlen(text)) {
-        attribute.kind = ULP_ATTRIBUTE_FLOAT;
-        attribute.f = strtof(text, NULL);
-    }
-    if (!old && (row = strchr(row, '=')) && strncmp(row + 1, text, strlen(text)) == 0 &&
-        strcspn(row + 1, ";") == strlen(text))
-        return ULP_OK;
-    if ((more && (!old || old->i <= 0)) ||
-        (old && old->kind == attribute.kind && old->i == attribute.i && old->f == attribute.f &&
-         (!old->s || strcmp(old->s, text) == 0)))
+    row += strcspn(row, "=;");
+    row += *row == '=';
+    ULP_TRY(read_value(change->reread->arena, row, &otherwise, error));
+    ULP_TRY(read_value(change->reread->arena, *text ? text : row, &made, error));
+    made.i += more ? old->i : 0;
+    if (is_same(old ? old : &otherwise, &made))
         return ULP_OK;
     change->changed = true;
-    ULP_TRY(ulp_reread_set_attribute(change->reread, node, &attribute, error));
+    ULP_TRY(ulp_reread_set_attribute(change->reread, node, &made, error));
     node->attribute_count -= !*text; /* it is the last one now */
     return ULP_OK;
 }
