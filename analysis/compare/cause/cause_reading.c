@@ -168,7 +168,8 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
         trial->changed = 1;
         trial->first = trial->only;
         trying->read[trial->only] = true;
-        ULP_TRY(ulp_reread_wire(out, trial->only, trial->wired, trial->value, error));
+        ULP_TRY(
+            ulp_reread_set_input(out, &out->nodes[trial->only], trial->wired, trial->value, error));
     }
     for (size_t n = graph->node_count; n-- > 0 && trial->reading;) {
         bool changed = false;
@@ -402,8 +403,6 @@ static void say_reading(const struct trying *trying, const struct trial *trial,
              strncmp(reading->change, "@skipped", 8) == 0)
         ulp_text_add(text, "by handing on its input %s, as if it were left out",
                      strchr(reading->change, '=') + 1);
-    else if (strncmp(reading->change, "@op=", 4) == 0)
-        ulp_text_add(text, "as %s", reading->change + 4);
     else
         ulp_text_add(text, "with %s", reading->change);
 }

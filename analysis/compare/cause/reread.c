@@ -284,13 +284,7 @@ static enum ulp_status exchange_inputs(struct ulp_reread_change *change, struct 
 static enum ulp_status omit_input(struct ulp_reread_change *change, struct ulp_error *error)
 {
     change->changed = true;
-    return ulp_reread_wire(change->reread, change->n, change->input, -1, error);
-}
-
-enum ulp_status ulp_reread_wire(struct ulp_reread *reread, size_t n, size_t input, int value,
-                                struct ulp_error *error)
-{
-    return ulp_reread_set_input(reread, &reread->nodes[n], input, value, error);
+    return ulp_reread_set_input(change->reread, ulp_reread_at(change), change->input, -1, error);
 }
 
 /* Integers by 1: constant ones, or by a node before. */

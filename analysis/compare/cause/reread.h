@@ -24,9 +24,6 @@ enum ulp_status ulp_reread_open(const struct ulp_program *program, size_t most,
  * several nodes the last first, since a change may put a node in front. */
 enum ulp_status ulp_reread_node(struct ulp_reread *reread, size_t n, const char *change,
                                 bool *changed, struct ulp_error *error);
-/* Node n reads that value as its input. */
-enum ulp_status ulp_reread_wire(struct ulp_reread *reread, size_t n, size_t input, int value,
-                                struct ulp_error *error);
 
 /* One word of a change, at a node. */
 struct ulp_reread_change {
