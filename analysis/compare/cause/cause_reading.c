@@ -44,6 +44,7 @@ struct trial {
     size_t wired;                  /* of a node alone: which of its inputs is another value */
     int value;                     /* which; reading NULL and only a node */
     size_t changed, first;         /* nodes, and the first of them */
+    unsigned long long given;      /* see reread.h */
     size_t order;                  /* in which it was tried */
     double distance;
 };
@@ -180,6 +181,7 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
         trying->read[n] = changed;
         trial->first = changed ? n : trial->first;
     }
+    trial->given = out->given;
     out->model.graph = &out->graph;
     return ULP_OK;
 }
@@ -274,9 +276,19 @@ static bool is_left(const struct trying *trying)
     return trying->runs < trying->runs_max;
 }
 
+/* The same attributes of the same nodes, as where an axis is counted from the other end. */
+static bool is_same(const struct trial *one, const struct trial *other)
+{
+    return one->given && one->given == other->given && one->first == other->first &&
+           one->changed == other->changed && one->distance == other->distance;
+}
+
 static void keep(struct trying *trying, const struct trial *trial)
 {
     size_t at = trying->best_count;
+    for (size_t b = 0; b < trying->best_count; b++)
+        if (is_same(&trying->best[b], trial))
+            return;
     while (at && trial->distance < trying->best[at - 1].distance)
         at--;
     if (at == BEST_MAX)
@@ -305,7 +317,7 @@ enum extent { ALL, PLACES, NODES, EXTENTS };
 static bool stands(const struct trying *trying, enum extent extent, size_t n)
 {
     return extent == ALL      ? trying->kinds[n] > 0
-           : extent == PLACES ? trying->leads[n] > 1
+           : extent == PLACES ? trying->leads[n] > 1 && trying->leads[n] != trying->kinds[n]
                               : trying->kinds[n] != 1;
 }
 

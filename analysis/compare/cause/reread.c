@@ -193,6 +193,18 @@ static bool is_same(const struct ulp_attribute *one, const struct ulp_attribute 
             strcmp(one->s, other->s) == 0);
 }
 
+/* The same of values that say the same, and of an axis counted from either end. */
+static unsigned long long hash_of(const struct ulp_reread_change *change,
+                                  const struct ulp_attribute *made)
+{
+    const struct ulp_tensor *in = ulp_reread_shape(change->reread, ulp_reread_at(change), 0);
+    const bool behind = strcmp(made->name, "axis") == 0 && made->i < 0 && in;
+    const double number = number_of(made) + (behind ? in->rank : 0);
+    return 31 * ulp_hash(made->name, strlen(made->name)) + (made->kind == ULP_ATTRIBUTE_STRING
+                                                                ? ulp_hash(made->s, strlen(made->s))
+                                                                : ulp_hash(&number, sizeof number));
+}
+
 /* `more`: so much more than it has. One that is ignored has what the row says for where it is not
  * given. */
 static enum ulp_status give_attribute(struct ulp_reread_change *change, bool more,
@@ -213,6 +225,7 @@ static enum ulp_status give_attribute(struct ulp_reread_change *change, bool mor
     if (is_same(old ? old : &otherwise, &made))
         return ULP_OK;
     change->changed = true;
+    change->reread->given += hash_of(change, &made);
     ULP_TRY(ulp_reread_set_attribute(change->reread, node, &made, error));
     node->attribute_count -= !*text; /* it is the last one now */
     return ULP_OK;

@@ -16,6 +16,7 @@ struct ulp_reread {
     const char *target;
     const double *ahead;
     size_t ahead_count;
+    unsigned long long given; /* a hash of the attributes that changes gave; 0: none did */
 };
 /* At most `most` nodes will be read otherwise. Free out->arena in any case. */
 enum ulp_status ulp_reread_open(const struct ulp_program *program, size_t most,
