@@ -155,9 +155,8 @@ static const struct ulp_attributed_value *find_targets(const struct ulp_course *
                                                        size_t *count)
 {
     const struct ulp_attributor *attributor = course->attributor;
-    const bool one = attributor->each && !course->projection;
-    *count = one ? 1 : attributor->target_count;
-    return attributor->targets + (one ? course->group : 0);
+    *count = attributor->each ? 1 : attributor->target_count;
+    return attributor->targets + (attributor->each ? course->group : 0);
 }
 
 /* How large the error is that the course explains. */
@@ -229,7 +228,7 @@ static size_t choose_courses(struct ulp_course *courses, size_t count)
     return worst;
 }
 
-/* The cotangents of what the course explains. */
+/* The cotangents of the errors that the course explains. */
 static enum ulp_status seed_targets(const struct ulp_course *course,
                                     const struct ulp_reverse *sweep, struct ulp_error *error)
 {
@@ -237,10 +236,7 @@ static enum ulp_status seed_targets(const struct ulp_course *course,
     const bool difference = course->attributor->difference;
     size_t count;
     const struct ulp_attributed_value *targets = find_targets(course, &count);
-    enum ulp_status status = course->projection ? ulp_alone_seed(course, sweep, error) : ULP_OK;
-    for (size_t t = 0;
-         t < count && course->any && !course->decides && !course->projection && status == ULP_OK;
-         t++) {
+    for (size_t t = 0; t < count; t++) {
         const struct ulp_attributed_value *target = &targets[t];
         const double size = measure_target(lane, target), *e = lane->errors[target->slot];
         const size_t elements = lane->values[target->slot].count;
@@ -248,9 +244,7 @@ static enum ulp_status seed_targets(const struct ulp_course *course,
         double *seeds;
         if (!e || (size == 0 && !difference && !weights))
             continue;
-        status = ulp_reverse_cotangents(sweep, target->slot, elements, &seeds, error);
-        if (status != ULP_OK)
-            break;
+        ULP_TRY(ulp_reverse_cotangents(sweep, target->slot, elements, &seeds, error));
         for (size_t i = 0; weights && i < elements; i++)
             seeds[i] += weights[i];
         if (weights)
@@ -260,7 +254,7 @@ static enum ulp_status seed_targets(const struct ulp_course *course,
         for (size_t i = 0; !target->one && i < elements; i++)
             seeds[i] += e[i] / (size * (double)course->erring);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* What is rounded where values leave the graph: the seeds alone owe it, no node reads it. */
@@ -413,12 +407,14 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   .open = open_step,
                                   .close = close_step,
                                   .context = course};
-    ULP_TRY(sweep->cotangents && sweep->remainders ? seed_targets(course, sweep, error)
-                                                   : ulp_out_of_memory(error));
-    if (course->decides)
+    ULP_TRY(ulp_taken(sweep->cotangents && sweep->remainders, error));
+    if (course->decides) {
         course->nodes[course->root].decision = 1;
-    else
-        add_borders(course, sweep->cotangents);
+        return ULP_OK;
+    }
+    ULP_TRY(course->projection ? ulp_alone_seed(course, sweep, error)
+                               : seed_targets(course, sweep, error));
+    add_borders(course, sweep->cotangents);
     return ULP_OK;
 }
 
