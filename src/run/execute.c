@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/memory/reserve.h"
-#include "base/tuning.h"
 #include "run/departure.h"
 #include "run/carried.h"
 

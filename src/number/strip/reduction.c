@@ -2,7 +2,6 @@
  * rounds as a step does; the order of combinations depends only on the elements' positions, never
  * on how they were cut into strips. */
 #include "number/strip.h"
-#include "number/round/round.h"
 
 #include <stdalign.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/tuning.h"
 
 enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_program *program,
                                  int thread_count, struct ulp_error *error)
