@@ -152,7 +152,7 @@ struct ulp_attributor {
     struct ulp_attributed *lanes;
     size_t lane_count;
     size_t kept_max, room; /* bytes in memory: at most, and what is left in this sample */
-    char *folder;          /* of the file; NULL: none is to be made */
+    const char *folder;    /* of the file; NULL: none is to be made */
     int file;              /* -1: none yet */
     uint64_t file_end;
     const struct ulp_tensor_set *inputs; /* of the sample */
