@@ -56,21 +56,26 @@ const struct ulp_operator *ulp_operator_find(const char *domain, const char *nam
 
 const struct ulp_operator *ulp_operator_of(const struct ulp_node *node, int64_t opset)
 {
-    const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
-    for (size_t i = 0; newest && (op = ulp_operator_row(i)); i++)
-        if (matches(op, node->domain, node->op_type, opset) && op->since == newest->since &&
-            holds(op, node))
-            return op;
-    return NULL;
+    const struct ulp_operator *found = NULL, *op;
+    int64_t newest = 0;
+    for (size_t i = 0; (op = ulp_operator_row(i)); i++) {
+        if (op->since < newest || !matches(op, node->domain, node->op_type, opset))
+            continue;
+        found = op->since > newest ? NULL : found;
+        newest = op->since;
+        if (!found && holds(op, node))
+            found = op;
+    }
+    return found;
 }
 
 static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
 {
     const struct ulp_node *node = b->bound->node;
-    const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
     const char *domain = node->domain && *node->domain ? node->domain : "ai.onnx";
     if ((b->bound->op = ulp_operator_of(node, opset)))
         return ULP_OK;
+    const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
     if (!newest)
         return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
                         "operator %s of domain %s, opset %lld, is not supported", node->op_type,
