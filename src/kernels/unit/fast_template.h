@@ -4,11 +4,12 @@
 #define INLINE ATTRIBUTES static inline __attribute__((always_inline))
 #define floats NAMED(floats)
 #define ints NAMED(ints)
+#define words NAMED(words)
 #define shorts NAMED(shorts)
 
 typedef float floats __attribute__((vector_size(4 * W)));
 typedef int32_t ints __attribute__((vector_size(4 * W)));
-typedef uint32_t NAMED(words) __attribute__((vector_size(4 * W)));
+typedef uint32_t words __attribute__((vector_size(4 * W))); /* sums may leave int32 */
 typedef int16_t shorts __attribute__((vector_size(4 * W)));
 typedef int16_t NAMED(half_shorts) __attribute__((vector_size(2 * W)));
 
@@ -50,9 +51,8 @@ INLINE ints NAMED(truncate)(floats x)
  * truncate; the leading bit, when it is bit 24 or above, is what finds the half bit. */
 INLINE floats NAMED(truncate_sum)(ints sum)
 {
-    const ints sign = sum >> 31, magnitude = (sum ^ sign) - sign,
-               cut = magnitude & ~(ints)((NAMED(words))magnitude >> 24);
-    const floats x = __builtin_convertvector(cut, floats);
+    const words sign = (words)(sum >> 31), magnitude = ((words)sum ^ sign) - sign;
+    const floats x = __builtin_convertvector((ints)(magnitude & ~(magnitude >> 24)), floats);
     return (floats)(((ints)x & INT32_MAX) | (sum & INT32_MIN));
 }
 
@@ -129,20 +129,21 @@ INLINE void NAMED(add_terms)(struct NAMED(lanes) * lanes, ints *bad,
 {
     for (size_t first = 0; first < length; first += TERMS) {
         const size_t last = length < first + TERMS ? length : first + TERMS;
-        ints part[ROWS] = {{0}};
+        words part[ROWS] = {{0}};
 #pragma GCC unroll 16
         for (size_t s = first; s < last; s++) {
             floats y;
             memcpy(&y, strip->b + s * COLUMNS + half * W, sizeof y);
 #pragma GCC unroll 2
             for (size_t r = 0; r < rows; r++)
-                part[r] += NAMED(truncate)(strip->a[r * strip->stride + s] * y * lanes[r].up);
+                part[r] +=
+                    (words)NAMED(truncate)(strip->a[r * strip->stride + s] * y * lanes[r].up);
         }
 #pragma GCC unroll 2
         for (size_t r = 0; r < rows; r++) {
-            const ints all = lanes[r].sum + part[r];
-            *bad |= (lanes[r].sum ^ all) & (part[r] ^ all);
-            lanes[r].sum = all;
+            const words sum = (words)lanes[r].sum, all = sum + part[r];
+            *bad |= (ints)((sum ^ all) & (part[r] ^ all));
+            lanes[r].sum = (ints)all;
         }
     }
 }
@@ -284,4 +285,5 @@ static const struct ulp_unit_instance NAMED(instance) = {NAMED(run_tile), NAMED(
 #undef INLINE
 #undef floats
 #undef ints
+#undef words
 #undef shorts
