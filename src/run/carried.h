@@ -1,9 +1,8 @@
 /* What the runs of a program carry over to the next ones: constants as the lanes hold them (FP32
- * weights rounded to FP16, say), freed memory and threads. The first run carries
- * its threads over alone, so that one run pays neither time nor memory for the rest; from the
- * second on there is an upper limit (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now
- * is given up before an allocation fails. Results never depend on it. Several threads may run a
- * program at once. */
+ * weights rounded to FP16, say), freed memory and threads. The first run carries its threads over
+ * alone, so that one run pays neither time nor memory for the rest; from the second on there is an
+ * upper limit (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now is given up before an
+ * allocation fails. Results never depend on it. Several threads may run a program at once. */
 #pragma once
 
 #include "run/program/program.h"

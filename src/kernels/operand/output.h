@@ -29,8 +29,8 @@ bool ulp_output_is_run(const int64_t *offset, size_t n);
 /* Sums 0 .. n - 1 go to elements first, first + 1, ...; the strip may be rounded where it lies. Not
  * for stochastic rounding. */
 void ulp_output_run(const struct ulp_output *output, int64_t first, void *strip, size_t n);
-/* Sum (i, j) of floats, at sums[i * width + j], goes to element first + j * pitch + i, for
- * i < rows <= 16 and j < columns: runs of rows. Nothing is rounded. */
+/* Sum (i, j) of floats, at sums[i * width + j], goes to element first + j * pitch + i, for i < rows
+ * and j < columns: runs of rows. Nothing is rounded. */
 struct ulp_output_block {
     size_t rows, columns, width;
     int64_t pitch;
