@@ -287,6 +287,15 @@ extern const struct ulp_operator ulp_operator_written_attention;
 const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset);
 /* Of those with the newest `since`, the one whose `when` holds for the node; NULL: none. */
 const struct ulp_operator *ulp_operator_of(const struct ulp_node *node, int64_t opset);
+/* Where one entry of a row's attribute text lies: name, kind and default. */
+struct ulp_attribute_text {
+    const char *name, *kind, *fallback; /* fallback NULL: none */
+    size_t name_length, kind_length, fallback_length;
+    bool required;
+};
+/* What a row says of the attribute of that name; false: it has none. */
+bool ulp_attribute_find(const struct ulp_operator *op, const char *name, size_t length,
+                        struct ulp_attribute_text *out);
 /* All rows, by index, until NULL: for `ulpscope list operators` and the harness. */
 const struct ulp_operator *ulp_operator_row(size_t index);
 

@@ -144,20 +144,14 @@ static enum ulp_status give_activation(struct ulp_reread_change *change, struct 
     return ULP_OK;
 }
 
-/* What the operator's row says of an attribute behind its name; NULL: it has none so named. */
-static const char *find_attribute(const struct ulp_reread *reread, const struct ulp_node *node,
-                                  const char *name)
+/* What the operator's row says of an attribute; false: it has none so named. */
+static bool find_attribute(const struct ulp_reread *reread, const struct ulp_node *node,
+                           const char *name, struct ulp_attribute_text *out)
 {
     const struct ulp_operator *op =
         ulp_operator_of(node, ulp_opset_find(reread->model.opsets, reread->model.opset_count,
                                              node->domain));
-    const size_t length = strlen(name);
-    for (const char *at = op ? op->attributes : NULL; at && *at; at = strchr(at, ';')) {
-        at += strspn(at, "; ");
-        if (strncmp(at, name, length) == 0 && at[length] == ':')
-            return at + length;
-    }
-    return NULL;
+    return op && ulp_attribute_find(op, name, strlen(name), out);
 }
 
 /* A value as a change, or an operator's row, writes it, up to a ';'; of none the kind OTHER. */
@@ -214,13 +208,13 @@ static enum ulp_status give_attribute(struct ulp_reread_change *change, bool mor
     const char *name = change->word, *text = change->text;
     struct ulp_attribute made = {.name = name}, otherwise = made;
     const struct ulp_attribute *old = ulp_node_attribute(node, name);
-    const char *row = find_attribute(change->reread, node, name);
-    if (!row || (!old && !*text) || (more && (!old || old->i <= 0)))
+    struct ulp_attribute_text entry;
+    if (!find_attribute(change->reread, node, name, &entry) || (!old && !*text) ||
+        (more && (!old || old->i <= 0)))
         return ULP_OK;
-    row += strcspn(row, "=;");
-    row += *row == '=';
-    ULP_TRY(read_value(change->reread->arena, row, &otherwise, error));
-    ULP_TRY(read_value(change->reread->arena, *text ? text : row, &made, error));
+    const char *fallback = entry.fallback ? entry.fallback : "";
+    ULP_TRY(read_value(change->reread->arena, fallback, &otherwise, error));
+    ULP_TRY(read_value(change->reread->arena, *text ? text : fallback, &made, error));
     made.i += more ? old->i : 0;
     if (is_same(old ? old : &otherwise, &made))
         return ULP_OK;
@@ -242,6 +236,7 @@ static enum ulp_status give_operator(struct ulp_reread_change *change, struct ul
     const char *op = dot ? dot + 1 : change->text, *domain = dot ? change->text : "";
     struct ulp_attribute *kept;
     size_t kept_count = 0;
+    struct ulp_attribute_text entry;
     if (dot)
         *dot = 0;
     if (colon)
@@ -254,7 +249,7 @@ static enum ulp_status give_operator(struct ulp_reread_change *change, struct ul
     change->changed = true;
     ULP_TAKE(kept, reread->arena, node->attribute_count + 1, error);
     for (size_t a = 0; a < node->attribute_count; a++)
-        if (find_attribute(reread, node, node->attributes[a].name))
+        if (find_attribute(reread, node, node->attributes[a].name, &entry))
             kept[kept_count++] = node->attributes[a];
     node->attributes = kept;
     node->attribute_count = kept_count;

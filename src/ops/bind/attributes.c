@@ -38,6 +38,15 @@ bool ulp_attribute_next(const char **text, struct ulp_attribute_text *out)
     return true;
 }
 
+bool ulp_attribute_find(const struct ulp_operator *op, const char *name, size_t length,
+                        struct ulp_attribute_text *out)
+{
+    for (const char *text = op->attributes; ulp_attribute_next(&text, out);)
+        if (out->name_length == length && strncmp(out->name, name, length) == 0)
+            return true;
+    return false;
+}
+
 static const struct attribute_kind *find_kind(const struct ulp_attribute_text *text)
 {
     for (size_t i = 0; i < sizeof attribute_kinds / sizeof *attribute_kinds; i++)

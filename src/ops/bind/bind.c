@@ -30,11 +30,9 @@ static bool holds(const struct ulp_operator *op, const struct ulp_node *node)
     if (given)
         return given->kind == ULP_ATTRIBUTE_INT && given->i == atoll(value);
     struct ulp_attribute_text entry;
-    for (const char *text = op->attributes; ulp_attribute_next(&text, &entry);)
-        if (entry.name_length == length && strncmp(entry.name, op->when, length) == 0)
-            return entry.fallback && strlen(value) == entry.fallback_length &&
-                   strncmp(entry.fallback, value, entry.fallback_length) == 0;
-    return false;
+    return ulp_attribute_find(op, op->when, length, &entry) && entry.fallback &&
+           strlen(value) == entry.fallback_length &&
+           strncmp(entry.fallback, value, entry.fallback_length) == 0;
 }
 
 static bool matches(const struct ulp_operator *op, const char *domain, const char *name,

@@ -18,13 +18,6 @@ static inline enum ulp_status ulp_bind_fail_memory(const struct ulp_binding *b)
     return ulp_out_of_memory(b->error);
 }
 
-/* Where one entry of a row's attribute text lies: name, kind and default. */
-struct ulp_attribute_text {
-    const char *name, *kind, *fallback; /* fallback NULL: none */
-    size_t name_length, kind_length, fallback_length;
-    bool required;
-};
-
 /* The next entry of an attribute text, or false at its end. */
 bool ulp_attribute_next(const char **text, struct ulp_attribute_text *out);
 /* The node's attribute of that name; NULL: it has none. */
