@@ -293,6 +293,8 @@ struct ulp_attribute_text {
     size_t name_length, kind_length, fallback_length;
     bool required;
 };
+/* The next entry of an attribute text, or false at its end. */
+bool ulp_attribute_next(const char **text, struct ulp_attribute_text *out);
 /* What a row says of the attribute of that name; false: it has none. */
 bool ulp_attribute_find(const struct ulp_operator *op, const char *name, size_t length,
                         struct ulp_attribute_text *out);

@@ -16,34 +16,23 @@ enum form {
     FORM_NONE
 };
 
-/* Is the first of "name:kind=default; ..." in the newer list, too? One that need not be there any
- * more ('!') means the same where it is. */
-static bool is_among(const char *older, const char *newer)
+/* Has the newer row that attribute, too, of the same kind and default? One that need not be there
+ * any more ('!') means the same where it is. */
+static bool is_among(const struct ulp_attribute_text *older, const struct ulp_operator *newer)
 {
-    const size_t length = strcspn(older, ";"), kind = strcspn(older, ":");
-    const char *found = newer;
-    const bool marked = kind < length && older[kind + 1] == '!';
-    while (found && strncmp(found, older, kind + 1) != 0)
-        found = (found = strchr(found, ';')) ? found + strspn(found, "; ") : NULL;
-    if (!found)
-        return false;
-    const char *own = older + kind + 1 + marked, *other = found + kind + 1;
-    other += *other == '!';
-    const size_t rest = length - kind - 1 - marked;
-    return strcspn(other, ";") == rest && strncmp(own, other, rest) == 0;
+    struct ulp_attribute_text other;
+    const size_t length = strcspn(older->kind, ";");
+    return ulp_attribute_find(newer, older->name, older->name_length, &other) &&
+           strcspn(other.kind, ";") == length && strncmp(older->kind, other.kind, length) == 0;
 }
 
-static const char *skip_entry(const char *entry)
+static bool are_among(const struct ulp_operator *older, const struct ulp_operator *newer)
 {
-    entry += strcspn(entry, ";");
-    return entry + strspn(entry, "; ");
-}
-
-static bool are_among(const char *older, const char *newer)
-{
-    while (older && *older && is_among(older, newer))
-        older = skip_entry(older);
-    return !older || !*older;
+    struct ulp_attribute_text own;
+    for (const char *text = older->attributes; ulp_attribute_next(&text, &own);)
+        if (!is_among(&own, newer))
+            return false;
+    return true;
 }
 
 /* Do the rows compute the same, whatever they call attributes and inputs, and whichever attribute
@@ -66,7 +55,7 @@ static bool is_wider(const struct ulp_operator *older, const struct ulp_operator
     if (older == newer || !older || !newer)
         return older == newer;
     const size_t inputs = older->inputs ? strlen(older->inputs) : 0;
-    return compute_alike(older, newer) && are_among(older->attributes, newer->attributes) &&
+    return compute_alike(older, newer) && are_among(older, newer) &&
            (!inputs || (strncmp(newer->inputs, older->inputs, inputs) == 0 &&
                         (!newer->inputs[inputs] || newer->inputs[inputs] == '?')));
 }
@@ -119,15 +108,15 @@ static bool moves_attributes(const struct ulp_operator *older, const struct ulp_
 {
     if (!compute_alike(older, newer) || !newer->inputs)
         return false;
-    for (const char *at = older->attributes; at && *at; at = skip_entry(at)) {
+    struct ulp_attribute_text own;
+    for (const char *text = older->attributes; ulp_attribute_next(&text, &own);) {
         char name[64];
-        const size_t length = strcspn(at, ":");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        snprintf(name, sizeof name, "%.*s", (int)own.name_length, own.name);
         const struct ulp_attribute *given = ulp_node_attribute(node, name);
-        if (!is_among(at, newer->attributes) && !is_choice(older, name) &&
+        if (!is_among(&own, newer) && !is_choice(older, name) &&
             (given ? !becomes_input(newer, graph, node, given)
                    : find_input(newer, find_input_word(node->op_type, name)) < 0 ||
-                         strncmp(at + length, ":int=", 5) == 0))
+                         strncmp(own.kind, "int=", 4) == 0))
             return false;
     }
     return true;

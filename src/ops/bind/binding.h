@@ -18,8 +18,6 @@ static inline enum ulp_status ulp_bind_fail_memory(const struct ulp_binding *b)
     return ulp_out_of_memory(b->error);
 }
 
-/* The next entry of an attribute text, or false at its end. */
-bool ulp_attribute_next(const char **text, struct ulp_attribute_text *out);
 /* The node's attribute of that name; NULL: it has none. */
 const struct ulp_attribute *ulp_attribute_given(const struct ulp_node *node, const char *name,
                                                 size_t length);
