@@ -115,9 +115,9 @@ def cases():
     kept, dropped = ([node("MatMul", "x k0", "s"), node("ReduceMax", "s", "m", "most", axes=[1], keepdims=k), node("Sub", "s m", "d"), node("MatMul", "d v0", "y")] for k in (1, 0))
     square = {"k0": drawn(12, 12), "v0": scores["v0"]}, {"x": drawn(12, 12, 12)}
     yield "dropped axes", dropped, *square, kept, {}, {}, "most", "with its keepdims ignored"
-    # said once, and not beside what gives the same: axis=-1 and axis=2, or the default
+    # said once, and not beside what gives the same: axis=2, or the default
     down, across = ([node("MatMul", "x k0", "s"), node("Softmax", "s", "p", "attend", axis=a), node("MatMul", "p v0", "y")] for a in (1, -1))
-    yield "an axis", down, *square, across, {}, {}, "attend", "attend (Softmax) was computed with its axis ignored"
+    yield "an axis", down, *square, across, {}, {}, "attend", "attend (Softmax) was computed with axis=-1"
     wide, narrow = ([node("MatMul", "x k0", "s"), node("InstanceNormalization", "s one none", "n", "norm", epsilon=e), node("MatMul", "n v0", "y")] for e in (0.1, 1e-5))
     ones = {**square[0], "one": np.ones(12, "f4"), "none": np.zeros(12, "f4")}
     yield "an epsilon", wide, ones, square[1], narrow, {}, {}, "norm", "norm (InstanceNormalization) was computed with epsilon=0.00001"
