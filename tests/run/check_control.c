@@ -290,6 +290,9 @@ static void try(const struct edge *e)
     for (size_t i = 0; i < out.count; i++)
         for (size_t k = 0; k < out.items[i].tensor.count; k++)
             ck_expect(ulp_tensor_get(&out.items[i].tensor, k) != 0x1.5p1000, "an unlikely value");
+    ulp_tensor_set_free(&out);
+    ck_expect(!ulp_budget_used(budget), "%s: %zu bytes are still held", write_edge(e),
+              ulp_budget_used(budget));
 }
 
 /* Every model with one or two of its fields changed. */

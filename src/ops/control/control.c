@@ -126,8 +126,11 @@ static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error 
     bool batch = control->kind == ULP_CONTROL_SCAN_BATCH;
     for (size_t i = 0; i < control->carried_count && control->kind != ULP_CONTROL_IF; i++) {
         const struct ulp_tensor *in = call->in[control->first_input + i];
-        if (in)
-            control->carried[i] = batch ? ulp_part_item(in, control->item) : ulp_tensor_view(in);
+        if (!in)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input %zu is left out: a carried value needs a first one",
+                            control->first_input + i);
+        control->carried[i] = batch ? ulp_part_item(in, control->item) : ulp_tensor_view(in);
     }
     control->iteration = 0;
     if (!is_scan(control))

@@ -142,15 +142,16 @@ static void unpack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t 
     }
 }
 
-/* A last high nibble of none is 0 plus 8. */
+/* A last high nibble of none is 0 plus 8. A pass over bounds leaves codes unset: any of them. */
 static void pack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t size)
 {
     const int64_t bytes = ulp_cache_size(ULP_TYPE_UINT8, size);
     const int8_t *from = in->data;
     for (int64_t i = 0; i < (int64_t)out->count; i++) {
         const int64_t at = i / bytes * size + i % bytes * 2;
-        const int low = from[at] + 8, high = i % bytes * 2 + 1 < size ? from[at + 1] + 8 : 8;
-        ((uint8_t *)out->data)[i] = (uint8_t)(low | high << 4);
+        const unsigned low = from[at] + 8U,
+                       high = i % bytes * 2 + 1 < size ? from[at + 1] + 8U : 8U;
+        ((uint8_t *)out->data)[i] = (uint8_t)((low & 15) | high << 4);
     }
 }
 
