@@ -25,6 +25,7 @@ struct ulp_judgement {
     double ratio;
     const char *output, *metric;
     double value;
+    bool loses; /* the task's own figure is less by more than may be, or is none */
 };
 
 /* What is emulated. */
@@ -96,6 +97,8 @@ struct ulp_emulation {
     bool *decided, *left;
     bool follows;
     size_t first_problem;      /* the one that failed last is tried first */
+    double deadline;           /* by ulp_seconds_now; 0: none */
+    bool late;                 /* it was over before all problems of a run were */
     size_t runs;               /* each of one problem */
     struct ulp_judged *judged; /* by output: what runs of samples give is added; NULL: nothing */
 };
@@ -193,7 +196,7 @@ enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t
 void ulp_emulation_close_trials(struct ulp_emulation *emulation, size_t except);
 
 /* try.c. Every problem with the nodes kept as ulp_trial_run says: each sample's judgement (may be
- * NULL) and the worst ratio. */
+ * NULL) and the worst ratio, infinite where the deadline leaves some out. */
 enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const uint16_t *kept,
                                         struct ulp_judgement *judgements, double *ratio,
                                         struct ulp_error *error);

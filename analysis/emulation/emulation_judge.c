@@ -286,7 +286,7 @@ static enum ulp_status judge_score(const struct ulp_emulation *emulation,
 {
     const struct ulp_scorer *scorer = emulation->given.scorer;
     double own, reference;
-    if (!scorer || isinf(out->ratio))
+    if (!scorer)
         return ULP_OK;
     ULP_TRY(scorer->score(scorer->context, outputs, &own, error));
     ULP_TRY(score_truth(emulation, truth, &reference, error));
@@ -300,6 +300,7 @@ static enum ulp_status judge_score(const struct ulp_emulation *emulation,
                              ? lost / ulp_math_max(scorer->loss, 1e-300)
                              : 1 + lost / ulp_math_max(fabs(reference), lost),
                          out->output, "score", own);
+    out->loses = lost > scorer->loss;
     return ULP_OK;
 }
 

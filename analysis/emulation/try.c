@@ -6,6 +6,7 @@
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "base/error.h"
+#include "base/machine/clock.h"
 #include "number/function/math.h"
 
 static enum ulp_status check_cancelled(const struct ulp_emulation *emulation,
@@ -41,6 +42,13 @@ enum ulp_status ulp_emulation_problem(struct ulp_emulation *emulation, size_t pr
     return try_problem(emulation, kept, problem, out, &trial, error);
 }
 
+static bool is_late(struct ulp_emulation *emulation, double *ratio)
+{
+    emulation->late = emulation->deadline > 0 && ulp_seconds_now() > emulation->deadline;
+    *ratio = emulation->late ? INFINITY : *ratio;
+    return emulation->late;
+}
+
 /* What fails is left at its first problem that does; the one that failed last is the likeliest to
  * fail again. */
 enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
@@ -49,10 +57,13 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
     const size_t problems = emulation->problem_count;
     size_t tried = 0;
     *ratio = 0;
+    emulation->late = false;
     for (; tried < problems && *ratio <= 1; tried++) {
         const size_t problem = (emulation->first_problem + tried) % problems;
         struct ulp_judgement judgement;
         struct ulp_trial *trial;
+        if (is_late(emulation, ratio))
+            break;
         ULP_TRY(try_problem(emulation, kept, problem, &judgement, &trial, error));
         if (judgement.ratio <= 1)
             ulp_trial_accept(trial);
@@ -70,11 +81,14 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
 {
     enum ulp_status status = ULP_OK;
     *ratio = 0;
+    emulation->late = false;
     ulp_emulation_forget_decided(emulation);
     for (size_t p = 0; p < emulation->problem_count && status == ULP_OK; p++) {
         struct ulp_judgement judgement;
         struct ulp_trial *trial;
         struct ulp_judged *judged = emulation->judged;
+        if (is_late(emulation, ratio))
+            return ULP_OK;
         if (p >= emulation->given.sample_count)
             emulation->judged = NULL;
         status = try_problem(emulation, kept, p, &judgement, &trial, error);

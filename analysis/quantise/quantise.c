@@ -8,6 +8,7 @@
 
 #include "analysis/scales/scales.h"
 #include "base/error.h"
+#include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/options.h"
 #include "number/format/scaling.h"
@@ -56,12 +57,13 @@ enum { RULES = sizeof rules / sizeof *rules };
 
 /* Noise over signal of the worst output with each of the lists, as decibels of the mean over
  * samples: one sample's worst output is as much chance as merit. judges: of those alone that chose
- * no weights. */
+ * no weights. Of the samples those that the deadline leaves, of which one is the first. */
 static enum ulp_status judge_lists(const struct ulp_model *model,
                                    const struct ulp_calibration_options *options,
                                    const struct ulp_factor_ranges *lists, size_t count,
                                    const struct ulp_sample *samples, size_t sample_count,
-                                   bool judges, double *db, struct ulp_error *error)
+                                   bool judges, double deadline, double *db,
+                                   struct ulp_error *error)
 {
     const struct ulp_scales_options run = {.thread_count = options->thread_count,
                                            .progress = options->progress};
@@ -72,7 +74,8 @@ static enum ulp_status judge_lists(const struct ulp_model *model,
         lanes[l].ranges = &lists[l];
     }
     for (size_t s = 0; s < sample_count; s++) {
-        if (judges && !ulp_calibrate_judges(s, sample_count))
+        if ((judges && !ulp_calibrate_judges(s, sample_count)) ||
+            (judged > 0 && ulp_seconds_now() > deadline))
             continue;
         ULP_TRY(ulp_scales_judge(model, samples[s].inputs, &run, lanes, count, now, error));
         for (size_t l = 0; l < count; l++)
@@ -106,6 +109,7 @@ struct prepared {
     struct ulp_factor_ranges ranges;
     struct ulp_stretched_list stretched;
     struct ulp_search_remedy weights; /* what: NULL: not tried */
+    double deadline;                  /* by ulp_seconds_now; INFINITY: none */
 };
 
 /* Weights rounded by what the samples multiply them with stay where samples that did not choose
@@ -119,10 +123,10 @@ static enum ulp_status try_weights(const struct ulp_model *model,
     static char what[] = "weights rounded by the errors of their sums";
     struct ulp_factor_ranges both[2] = {out->ranges, out->ranges};
     double db[2];
-    if (!weights->count)
+    if (!weights->count || ulp_seconds_now() > out->deadline)
         return ULP_OK;
     ULP_TRY(join_lists(&out->ranges, weights, out->memory, &both[1], error));
-    ULP_TRY(judge_lists(model, options, both, 2, samples, count, !apart, db, error));
+    ULP_TRY(judge_lists(model, options, both, 2, samples, count, !apart, out->deadline, db, error));
     out->weights = (struct ulp_search_remedy){what, db[0], db[1], db[1] > db[0]};
     out->ranges = both[out->weights.kept];
     return ULP_OK;
@@ -154,8 +158,8 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
                                  options->best_calibrator ? rules : &asked, list_count, lists,
                                  out->memory, &out->stretched, &weights, error));
     if (list_count > 1)
-        ULP_TRY(
-            judge_lists(model, &calibration, lists, list_count, samples, count, false, db, error));
+        ULP_TRY(judge_lists(model, &calibration, lists, list_count, samples, count, false,
+                            out->deadline, db, error));
     for (size_t l = 1; l < list_count; l++)
         best = db[l] > db[best] ? l : best;
     out->ranges = lists[best];
@@ -202,13 +206,16 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     struct formats found;
     struct ulp_target_name target;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
-    struct prepared prepared = {0};
+    struct prepared prepared = {.deadline = INFINITY};
+    const double started = ulp_seconds_now();
     if (search.target_count && !ulp_target_read(search.targets[0], &target))
         return ulp_target_refuse(search.targets[0], error);
     if (!(options->share >= 0 && options->share <= 1))
         return ulp_fail(error, ULP_ERROR_USAGE, "share: %g: expected 0 to 1", options->share);
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     prepared.memory = memory;
+    if (search.seconds > 0)
+        prepared.deadline = started + search.seconds;
     const struct ulp_target_integers *integers =
         search.target_count ? ulp_target_integers(target.target) : NULL;
     const char *formats[] = {integers ? integers->format : "int8", "fp32"};
@@ -221,6 +228,8 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     if (found.calibrated)
         ULP_TRY(prepare_ranges(model, &wanted, &found, integers ? integers->results : "", samples,
                                sample_count, &prepared, error));
+    if (search.seconds > 0) /* what is left of them */
+        search.seconds = ulp_math_max(prepared.deadline - ulp_seconds_now(), 1e-3);
     search.ranges = found.calibrated ? &prepared.ranges : search.ranges;
     search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;

@@ -93,6 +93,20 @@ static bool is_over(struct ulp_searcher *search)
     return search->over;
 }
 
+/* Around a run, which the time ends at the sample that it has come to. */
+static void begin_run(struct ulp_searcher *search)
+{
+    search->emulation.deadline =
+        search->seen_count > 0 && search->deadline < INFINITY ? search->deadline : 0;
+}
+
+static bool ends_late(struct ulp_searcher *search)
+{
+    search->emulation.deadline = 0;
+    search->over |= search->emulation.late;
+    return search->emulation.late;
+}
+
 enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of,
                                  struct ulp_judgement *judgements, double *ratio,
                                  struct ulp_error *error)
@@ -100,8 +114,11 @@ enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of
     *ratio = INFINITY;
     if (is_over(search))
         return ULP_OK;
+    begin_run(search);
     ULP_TRY(ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, of), judgements,
                                     ratio, error));
+    if (ends_late(search))
+        return ULP_OK;
     const double emulated = search->emulated = *ratio;
     *ratio = find_ratio(search, of, emulated);
     remember(search, of, emulated, *ratio);
@@ -126,9 +143,10 @@ enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, 
         *ratio = expected;
         return ULP_OK;
     }
+    begin_run(search);
     ULP_TRY(
         ulp_emulation_try(&search->emulation, ulp_search_as_run(search, of), ratio, &all, error));
-    if (all)
+    if (!ends_late(search) && all)
         remember(search, of, *ratio, *ratio);
     return ULP_OK;
 }

@@ -469,15 +469,18 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
         status = report_verdict(search, out, error);
     search->emulation.judged = NULL;
     out->ratio = 0;
-    for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++)
+    bool loses = false;
+    for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++) {
         out->ratio = ulp_math_max(out->ratio, judgements[s].ratio);
+        loses |= judgements[s].loses;
+    }
     if (status == ULP_OK)
         status =
             report_judgements(search, judgements, &out->samples, &out->sample_count, out, error);
     if (status == ULP_OK && !isnan(search->before))
         status = report_judgements(search, search->judged, &out->before_samples, &out->before_count,
                                    out, error);
-    out->met = (out->ratio <= 1 || !search->options->tolerance_count) &&
+    out->met = (search->options->tolerance_count ? out->ratio <= 1 : !loses) &&
                (search->holds || !search->verified);
     out->minimal &= out->met;
     return status;

@@ -58,7 +58,8 @@ static enum ulp_status validate(struct ulp_searcher *search, const struct ulp_sa
         ULP_TRY(ulp_search_sample_set(&out->validated[s], held_out[s].name, &judgement, out->memory,
                                       error));
         out->validated_count++;
-        out->validated_met += judgement.ratio <= 1;
+        out->validated_met +=
+            search->options->tolerance_count ? judgement.ratio <= 1 : !judgement.loses;
     }
     return ULP_OK;
 }

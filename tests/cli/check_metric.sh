@@ -82,6 +82,18 @@ expect 6 "its time" env TMPDIR="a space" "$program" audit m.onnx -i 0.npz -a bf1
 expect 6 "what it started" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 0.5 --metric '(sleep 2; touch late) & wait # {outputs}'
 sleep 2.5; [ ! -e late ] || fail "what the metric started went on"
 # numbers without an end are not waited for, and a closed terminal ends what was started, too
+rm -f begun
+expect 6 "its session" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 1 --metric 'setsid sh -c "touch begun; (sleep 2; touch late) & wait" & sleep 9 # {outputs}'
+[ -e begun ] || fail "the metric's session did not begin"
+sleep 2.5; [ ! -e late ] || fail "what the metric started in a session of its own went on"
+# no figure, and a loss that is not allowed, of a search that has no tolerance
+cat >none.sh <<'END2'
+"$2" -S -E near.py "$1" | awk '{ print ($1 > -1e-3 ? 1 : "nan") }'
+END2
+expect 1 "quantise: no figure" "$program" quantise m.onnx -i 0.npz --for ort -q --metric "sh none.sh {outputs} $python" --json none.json
+fields none.json 'not r.get("met") and r["verdict"].startswith("No allocation meets --metric")' "quantise: no figure"
+expect 1 "quantise: too much lost" "$program" quantise m.onnx -i 0.npz --for ort -q --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3
+expect 0 "quantise: a loss that is allowed" "$program" quantise m.onnx -i 0.npz --for ort -q --metric "$python -S -E near.py {outputs}" --metric-loss 1000
 expect 3 "no end" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 20 --metric 'yes {outputs}'
 expect 1 "no figure" "$program" audit m.onnx -i 0.npz -a bf16,fp32 --no-attribute --metric "case \$(cat seen) in 1) echo nan; echo 2 >seen;; *) echo 1; echo 1\$(cat seen) >seen;; esac; : {outputs}" --json nan.json
 fields nan.json '[l["score"]["mean"] for l in r["lanes"]] == [None, 1] and r["lanes"][0]["score"]["lost"] is None' "no figure of one"

@@ -167,6 +167,22 @@ static void say_formats(struct ulp_text *out, const struct ulp_search *found)
                      found->formats[shown[i]].name);
 }
 
+/* What the outputs are then, and in which samples: those that chose the formats tell least. */
+static void add_verdict(struct ulp_text *out, const struct ulp_search *found)
+{
+    const struct ulp_search_sample *held =
+        ulp_search_worst(found->validated, found->validated_count);
+    if (!found->grade_text)
+        return;
+    ulp_text_show(out, ": %s in %zu sample%s, which chose it", found->grade_text,
+                  found->sample_count, plural(found->sample_count));
+    if (!held || !*held->metric)
+        return;
+    ulp_text_add(out, "; in %zu that chose nothing ", found->validated_count);
+    ulp_search_say_figure(out, held);
+    ulp_text_add(out, "%s", found->validated_count > 1 ? " at worst" : "");
+}
+
 static void say_found(struct ulp_headline *head, struct ulp_text *notes,
                       const struct ulp_search *found)
 {
@@ -175,10 +191,12 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
     const bool weighted = strcmp(found->cost, "bits") != 0; /* the mean is, by costs */
     say_formats(&head->what, found);
     add_share(&head->what, found);
-    ulp_text_show(&head->what, ": %.4g bits for a factor's value on average, scales included%s%s",
+    add_verdict(&head->what, found);
+    ulp_text_show(notes, "A factor's value has %.4g bits on average, scales included%s%s",
                   found->bits, weighted ? ", weighted by " : "", weighted ? found->cost : "");
     if (found->budget > 0)
-        ulp_text_add(&head->what, " (%.4g allowed)", found->budget);
+        ulp_text_add(notes, " (%.4g allowed)", found->budget);
+    ulp_text_add(notes, ".\n");
     if (worst && *worst->metric) { /* an output that is judged */
         ulp_search_say_figure(&head->why, worst);
         if (found->tolerance_count && isfinite(worst->ratio))
@@ -201,8 +219,8 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
     add_file(notes, found);
 }
 
-/* The same search again, with its files. */
-static void add_search_command(struct ulp_text *out, const struct ulp_search *found)
+/* The same search again, with its files; share: not as many products as it has, but 90 %. */
+static void add_search_command(struct ulp_text *out, const struct ulp_search *found, bool share)
 {
     ulp_command_add(out, "quantise", found->arguments);
     ulp_text_show_whole(out, found->asked);
@@ -215,7 +233,9 @@ static void add_search_command(struct ulp_text *out, const struct ulp_search *fo
     for (size_t t = 0; t < found->tolerance_count && !found->by_default; t++) {
         ulp_option_add(out, " --tolerance", found->tolerances[t]);
     }
-    if (found->budget > 0)
+    if (share)
+        ulp_text_add(out, " --share 90");
+    else if (found->budget > 0)
         ulp_text_add(out, " --budget bits=%.17g", found->budget);
     ulp_text_add(out, " --out quantised/");
 }
@@ -232,17 +252,29 @@ static void add_run(struct ulp_text *out, const struct ulp_search *found)
     ulp_option_add(out, " -a", found->declared_in);
 }
 
+/* Nothing was asked, and with every product in a format with scales outputs are not fine. */
+static bool is_too_much(const struct ulp_search *found)
+{
+    bool all = !found->tolerance_count && !found->scored && found->grade_text &&
+               found->grade > ULP_GRADE_FINE && found->layer_count > 1;
+    for (size_t l = 0; l < found->layer_count; l++)
+        all &= strcmp(found->formats[found->layers[l].format].arithmetic, found->base) != 0;
+    return all;
+}
+
 /* What is to be done where the plan meets what was asked. */
 static void add_todo(struct ulp_text *out, const struct ulp_search *found)
 {
     if (!found->layer_count)
         ulp_text_add(out, "nothing");
+    else if (is_too_much(found))
+        add_search_command(out, found, true);
     else if (found->quantised)
         add_run(out, found);
     else if (found->quantised_reason)
         ulp_text_show(out, "mend why there is no quantised.onnx: %s", found->quantised_reason);
     else
-        add_search_command(out, found);
+        add_search_command(out, found, false);
 }
 
 /* Up to three. */

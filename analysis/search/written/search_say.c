@@ -10,8 +10,9 @@ void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *fo
 {
     for (size_t t = 0; t < found->tolerance_count; t++)
         ulp_text_show(out, "%s%s", t ? " and " : "", found->tolerances[t]);
-    ulp_text_add(out, "%s%s", found->by_default ? " (the default)" : "",
-                 found->scored ? " and --metric" : "");
+    ulp_text_add(out, "%s%s%s", found->by_default ? " (the default)" : "",
+                 found->scored && found->tolerance_count ? " and " : "",
+                 found->scored ? "--metric" : "");
 }
 
 const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,

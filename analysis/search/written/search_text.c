@@ -314,7 +314,7 @@ void ulp_search_say_basis(struct ulp_text *out, const struct ulp_search *found)
     if (found->sample_count) /* none where nothing meets the tolerance */
         ulp_text_add(out, "%zu sample%s and ", found->sample_count, plural(found->sample_count));
     ulp_text_add(out, "%zu emulations", found->runs);
-    if (found->validated_count)
+    if (found->validated_count && (found->tolerance_count || found->scored))
         ulp_text_add(out, "; %zu of %zu held-out samples meet the tolerance", found->validated_met,
                      found->validated_count);
     for (size_t t = 0; t < found->target_count; t++)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +170,8 @@ static enum ulp_status score_outputs(void *context, const struct ulp_tensor_set 
 struct ulp_scorer make_scorer(const struct score_options *options)
 {
     check_metric(options);
+    if (options->metric) /* so that watch.c finds what the command leaves behind */
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     return (struct ulp_scorer){.score = score_outputs,
                                .context = (void *)(uintptr_t)options,
                                .loss = options->loss};

@@ -2,12 +2,14 @@
  * has become shorter. All are signals, and may come while any function is in its middle: one line
  * is written, of text made before, and the process ends. Files are written beside and renamed, so
  * none is left half. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text/shown.h"
@@ -21,6 +23,7 @@ static const char *_Atomic passing; /* a file that is removed */
 static _Atomic pid_t reading;       /* the group of the command that reads it; 0: none */
 static char limit[32];
 static char time_is_over[96];
+static char children[64];               /* the file that lists them */
 static const char erase[] = "\r\033[K"; /* of the progress line */
 static bool terminal;
 
@@ -31,6 +34,29 @@ static char *append(char *at, const char *text)
     return at;
 }
 
+/* What the command started in sessions of its own, too: whoever's parent has ended is a child of
+ * this process (PR_SET_CHILD_SUBREAPER), one generation after the other. */
+static void end_children(void)
+{
+    enum { GENERATIONS = 100 };
+    char list[4096];
+    for (int g = 0; g < GENERATIONS; g++) {
+        const int file = open(children, O_RDONLY | O_CLOEXEC);
+        const ssize_t length = file < 0 ? 0 : read(file, list, sizeof list - 1);
+        if (file >= 0)
+            close(file);
+        if (length <= 0)
+            return;
+        list[length] = '\0';
+        for (char *at = list; *at;) {
+            const pid_t child = (pid_t)strtol(at, &at, 10);
+            kill(child, SIGKILL);
+            waitpid(child, NULL, 0);
+            at += strspn(at, " \n");
+        }
+    }
+}
+
 static void write_line(const char *what, const char *rest)
 {
     char line[sizeof erase + sizeof time_is_over + sizeof texts[0] + 200];
@@ -39,6 +65,8 @@ static void write_line(const char *what, const char *rest)
     const pid_t group = reading;
     if (group > 0)
         kill(-group, SIGKILL);
+    if (group > 0)
+        end_children();
     if (file)
         unlink(file);
     end = append(append(append(append(end, "ulpscope: "), what), rest), "\n");
@@ -62,6 +90,7 @@ static void end_by_signal(int number)
 
 void watch_passing(const char *path, pid_t group)
 {
+    snprintf(children, sizeof children, "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
     reading = group;
     passing = path;
 }
