@@ -335,13 +335,12 @@ enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
                                         const struct ulp_tensor_set *given,
                                         const struct ulp_observer *observer, bool *refused,
                                         struct ulp_error *error);
-/* How far the tensor of that name is from what was recorded, in such a run; infinite: it is not
- * computed. */
-enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_program *program,
-                                   const struct ulp_tensor_set *inputs,
-                                   const struct ulp_tensor_set *given, const char *name,
-                                   const struct ulp_tensor *recorded, double *distance,
-                                   struct ulp_error *error);
+/* cause/guess.c: how far a value of the tensor is from what was recorded: rms, or the distance of
+ * rows that match; infinite: it has no number, or another shape. */
+enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size_t tensor,
+                                     const struct ulp_tensor *recorded,
+                                     const struct ulp_tensor *value, double *out,
+                                     struct ulp_error *error);
 /* cause/guess.c: may the best of so many that were tried leave this part of the tensor's error by
  * chance? */
 bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t tried, double left);

@@ -1,77 +1,34 @@
 /* Cause "node", where what a runtime makes of an operator is known: each reading of reading.def is
- * given to all nodes of an operator, to those at like places, as in all layers, then to each, and
- * the model so read is run and judged as the model itself would be. */
+ * tried on each node alone (reading_alone.c), then, the likeliest first, on nodes of an operator,
+ * on those at like places, as in all layers, and on each, in as much of the graph as lies between
+ * it and the tensor. What explains that is judged as the model itself would be. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/compare/cause/reread.h"
-#include "analysis/compare/comparing.h"
+#include "analysis/compare/cause/readings.h"
 #include "base/error.h"
+#include "base/machine/clock.h"
 #include "base/text/text.h"
 #include "tensor/tensor.h"
 
-/* Runs: as many as such a cost of all allows, estimated as a step's is, within these: a minute of a
- * core. */
+/* So much is computed, as a step's cost is: a minute of a core; of it so much for nodes alone. */
 #define COST_MAX 3e11
-/* ... and of making a node ready and running it, however little it computes: 3,000 small ones take
- * 60 ms. */
-#define NODE_COST 1.2e5
-#define TRIED_MIN 48
-#define TRIED_MAX 4000
-/* Of several that leave about as little, so many times at most, the plainest is told: the one that
- * was tried first. */
+#define ALONE_COST (COST_MAX / 2)
+/* Of several that leave about as little, so many times at most, the plainest is told. */
 #define ALIKE 1.5
 #define BEST_MAX 4
+/* One that leaves less is told after so many more have been tried. */
+#define FOUND 0.1
+#define FURTHER 16
 /* A bias is fitted to so many elements of each channel at least. */
 #define EACH_MIN 4
 
-struct reading {
-    const char *ops, *change, *words;
-};
-static const struct reading readings[] = {
+const struct ulp_known_reading ulp_readings[] = {
 #define READING(operators, change, words) {operators, change, words},
 #include "analysis/compare/cause/reading.def"
 };
-#define READINGS (sizeof readings / sizeof *readings)
-
-/* One trial: a reading of all its nodes, or of one. */
-struct trial {
-    const struct reading *reading; /* NULL: an input of a node is another value, or nothing */
-    size_t only;                   /* a node; SIZE_MAX: several */
-    const char *op;                /* of those the ones of this operator */
-    unsigned long long place;      /* those of them that have this place; 0: all */
-    size_t wired;                  /* of a node alone: which of its inputs is another value */
-    int value;                     /* which; reading NULL and only a node */
-    size_t changed, first;         /* nodes, and the first of them */
-    unsigned long long given;      /* see reread.h */
-    size_t order;                  /* in which it was tried */
-    double distance;
-};
-
-struct trying {
-    struct ulp_comparing *comparing;
-    size_t file, tensor, runs, runs_max;
-    size_t tried;         /* of the runs, those that gave something else than the model as it is, */
-    double unchanged;     /* which is so far from what was recorded */
-    const bool *suspects; /* by node */
-    bool *read;           /* those that the last model reads otherwise */
-    const unsigned long long *places; /* by node */
-    /* by node: how many suspects have its operator, or place, where it is the first of them; else
-     * 0 */
-    const size_t *kinds, *leads;
-    const struct ulp_suspects *all;
-    struct ulp_arithmetic arithmetic;
-    const double *ahead; /* see reread.h */
-    size_t ahead_count;
-    struct trial best[BEST_MAX]; /* the nearest first */
-    size_t best_count;
-};
-
-static const struct ulp_graph *graph_of(const struct trying *trying)
-{
-    return trying->comparing->model->graph;
-}
+const size_t ulp_reading_count = sizeof ulp_readings / sizeof *ulp_readings;
 
 /* By node what stands around it: nodes at the same place of each layer have the same. */
 static enum ulp_status find_places(const struct ulp_graph *graph, struct ulp_arena *arena,
@@ -100,42 +57,9 @@ static enum ulp_status find_places(const struct ulp_graph *graph, struct ulp_are
     return ULP_OK;
 }
 
-struct place {
-    unsigned long long place;
-    size_t node;
-};
-
-static int by_place(const void *a, const void *b)
+static void find_suspects(const struct ulp_trying *trying, bool *suspects)
 {
-    const struct place *one = a, *other = b;
-    if (one->place != other->place)
-        return one->place < other->place ? -1 : 1;
-    return one->node < other->node ? -1 : one->node > other->node;
-}
-
-static enum ulp_status find_leads(const struct trying *trying, bool of_places, size_t *leads,
-                                  struct ulp_error *error)
-{
-    struct place *sorted;
-    size_t count = 0, first = 0;
-    ULP_TAKE(sorted, trying->comparing->arena, graph_of(trying)->node_count + 1, error);
-    for (size_t n = 0; n < graph_of(trying)->node_count; n++) {
-        const char *op = graph_of(trying)->nodes[n].op_type;
-        if (trying->suspects[n])
-            sorted[count++] =
-                (struct place){of_places ? trying->places[n] : ulp_hash(op, strlen(op)), n};
-    }
-    qsort(sorted, count, sizeof *sorted, by_place);
-    for (size_t i = 0; i < count; i++) {
-        first = i && sorted[i - 1].place == sorted[i].place ? first : i;
-        leads[sorted[first].node]++;
-    }
-    return ULP_OK;
-}
-
-static void find_suspects(const struct trying *trying, bool *suspects)
-{
-    const struct ulp_graph *graph = graph_of(trying);
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
     for (size_t s = 0; s < trying->all->count; s++) {
         const size_t n = trying->all->steps[s]->node->index;
         if (n < graph->node_count && &graph->nodes[n] == trying->all->steps[s]->node)
@@ -143,22 +67,23 @@ static void find_suspects(const struct trying *trying, bool *suspects)
     }
 }
 
-static bool is_read(const struct trying *trying, const struct trial *trial, size_t n)
+bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                     size_t n)
 {
     return trying->suspects[n] && (trial->only == SIZE_MAX || trial->only == n) &&
-           (!trial->op || strcmp(trial->op, graph_of(trying)->nodes[n].op_type) == 0) &&
+           (!trial->op || strcmp(trial->op, ulp_trying_graph(trying)->nodes[n].op_type) == 0) &&
            (!trial->place || trial->place == trying->places[n]) &&
            (*trial->reading->ops == '*' ||
-            ulp_is_word(graph_of(trying)->nodes[n].op_type, trial->reading->ops));
+            ulp_is_word(ulp_trying_graph(trying)->nodes[n].op_type, trial->reading->ops));
 }
 
-static enum ulp_status reread(const struct trying *trying, struct trial *trial,
-                              struct ulp_reread *out, struct ulp_error *error)
+enum ulp_status ulp_tried_reread(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                                 struct ulp_reread *out, struct ulp_error *error)
 {
-    const struct ulp_graph *graph = graph_of(trying);
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
     size_t most = 1;
     for (size_t n = 0; n < graph->node_count && trial->reading; n++)
-        most += is_read(trying, trial, n);
+        most += ulp_tried_reads(trying, trial, n);
     ULP_TRY(ulp_reread_open(trying->comparing->program, most, out, error));
     out->target = trying->comparing->out->tensors[trying->tensor].node;
     out->ahead = trying->ahead;
@@ -174,7 +99,7 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
     }
     for (size_t n = graph->node_count; n-- > 0 && trial->reading;) {
         bool changed = false;
-        if (!is_read(trying, trial, n))
+        if (!ulp_tried_reads(trying, trial, n))
             continue;
         ULP_TRY(ulp_reread_node(out, n, trial->reading->change, &changed, error));
         trial->changed += changed;
@@ -186,39 +111,32 @@ static enum ulp_status reread(const struct trying *trying, struct trial *trial,
     return ULP_OK;
 }
 
-static bool is_ours(enum ulp_status status)
-{
-    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
-}
-
 /* How far the tensor is from what was recorded then. */
-static enum ulp_status measure(struct trying *trying, struct trial *trial, struct ulp_error *error)
+static enum ulp_status measure(struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                               struct ulp_error *error)
 {
-    struct ulp_program *program = NULL;
     struct ulp_comparing *comparing = trying->comparing;
-    const struct ulp_program_options options = {.inputs = comparing->inputs};
+    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set set = {0};
     struct ulp_reread read = {0};
+    struct ulp_cut part = {0};
     trial->distance = INFINITY;
-    enum ulp_status status = reread(trying, trial, &read, error);
-    if (status == ULP_OK && (trial->changed || !trial->reading)) {
-        trying->runs++;
-        status = ulp_program_create(&read.model, &trying->arithmetic, 1, &options, &program, error);
-        if (status == ULP_OK)
-            status =
-                ulp_guess_distance(comparing, program, comparing->inputs, NULL,
-                                   comparing->out->tensors[trying->tensor].name,
-                                   ulp_recorded(&comparing->work[trying->tensor], trying->file),
-                                   &trial->distance, error);
-        if (!is_ours(status))
-            status = ULP_OK; /* nobody can have read it so */
-    }
-    ulp_program_free(program);
+    ulp_comparing_begins(comparing);
+    enum ulp_status status = ulp_tried_reread(trying, trial, &read, error);
+    if (status == ULP_OK)
+        status = ulp_cut_find(&read, trying->target, &part, error);
+    if (status == ULP_OK && part.count)
+        status = ulp_cut_run(&trying->held, &read, &part, &trying->target, 1, &run, &set, error);
+    if (status == ULP_OK && set.count)
+        status = ulp_compare_distance(comparing, trying->tensor,
+                                      ulp_recorded(&comparing->work[trying->tensor], trying->file),
+                                      &set.items[0].tensor, &trial->distance, error);
     ulp_arena_free(read.arena);
-    return status;
+    return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
 }
 
 /* By channel, of which there must be many elements each, or any error would be one of the bias. */
-static enum ulp_status find_ahead(struct trying *trying, struct ulp_error *error)
+static enum ulp_status find_ahead(struct ulp_trying *trying, struct ulp_error *error)
 {
     const struct ulp_compared_tensor *target = &trying->comparing->out->tensors[trying->tensor];
     const struct ulp_compared_work *work = &trying->comparing->work[trying->tensor];
@@ -240,154 +158,257 @@ static enum ulp_status find_ahead(struct trying *trying, struct ulp_error *error
     return ULP_OK;
 }
 
-static enum ulp_status prepare(struct trying *trying, struct ulp_error *error)
+/* By value: its shape; NULL: it is a constant, or its shape is not known. */
+static enum ulp_status list_shapes(struct ulp_trying *trying, struct ulp_error *error)
 {
-    const size_t nodes = graph_of(trying)->node_count + 1;
-    struct ulp_arena *arena = trying->comparing->arena;
-    unsigned long long *places;
-    size_t *kinds, *leads;
-    bool *suspects;
-    struct trial none = {.only = SIZE_MAX};
-    ULP_TAKE(places, arena, nodes, error);
-    ULP_TAKE(suspects, arena, nodes, error);
-    ULP_TAKE(kinds, arena, nodes, error);
-    ULP_TAKE(leads, arena, nodes, error);
-    ULP_TAKE(trying->read, arena, nodes, error);
-    trying->places = places;
-    trying->suspects = suspects;
-    trying->kinds = kinds;
-    trying->leads = leads;
-    find_suspects(trying, suspects);
-    ULP_TRY(find_places(graph_of(trying), arena, places, error));
-    ULP_TRY(find_leads(trying, false, kinds, error));
-    ULP_TRY(find_leads(trying, true, leads, error));
-    const double runs =
-        COST_MAX / (trying->comparing->program->main->cost + NODE_COST * (double)nodes);
-    trying->runs_max = runs < TRIED_MIN ? TRIED_MIN : runs > TRIED_MAX ? TRIED_MAX : (size_t)runs;
-    trying->comparing->part_count += trying->runs_max;
-    ULP_TRY(find_ahead(trying, error));
-    ULP_TRY(measure(trying, &none, error));
-    trying->unchanged = none.distance;
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
+    const struct ulp_program *program = trying->comparing->program;
+    ULP_TAKE(trying->shapes, trying->comparing->arena, graph->value_count + 1, error);
+    for (size_t v = 0; v < graph->value_count; v++) {
+        const int at = ulp_program_find_slot(program, graph->values[v].name);
+        const struct ulp_program_slot *slot = at < 0 ? NULL : &program->main->slots[at];
+        if (slot && !slot->constant && slot->shape.type != ULP_TYPE_UNDEFINED)
+            trying->shapes[v] = &slot->shape;
+    }
     return ULP_OK;
 }
 
-static bool is_left(const struct trying *trying)
+static int find_target(const struct ulp_trying *trying)
 {
-    return trying->runs < trying->runs_max;
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
+    const char *name = trying->comparing->out->tensors[trying->tensor].name;
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].producer >= 0 && strcmp(graph->values[v].name, name) == 0)
+            return (int)v;
+    return -1;
 }
 
+static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *error)
+{
+    struct ulp_comparing *comparing = trying->comparing;
+    const size_t nodes = ulp_trying_graph(trying)->node_count + 1;
+    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
+    unsigned long long *places;
+    bool *suspects;
+    ULP_TAKE(places, comparing->arena, nodes, error);
+    ULP_TAKE(suspects, comparing->arena, nodes, error);
+    ULP_TAKE(trying->read, comparing->arena, nodes, error);
+    trying->places = places;
+    trying->suspects = suspects;
+    trying->target = find_target(trying);
+    find_suspects(trying, suspects);
+    for (size_t n = 0; n + 1 < nodes; n++)
+        trying->node_count += suspects[n];
+    ULP_TRY(find_places(ulp_trying_graph(trying), comparing->arena, places, error));
+    ULP_TRY(find_ahead(trying, error));
+    ULP_TRY(list_shapes(trying, error));
+    ULP_TRY(ulp_cut_open(&trying->held, comparing->program, comparing->options->arithmetics,
+                         comparing->inputs, suspects, &run, error));
+    const struct ulp_tensor *value =
+        trying->target < 0 ? NULL
+                           : ulp_cut_value(&trying->held, ulp_trying_graph(trying), trying->target);
+    trying->unchanged = INFINITY;
+    return value
+               ? ulp_compare_distance(comparing, trying->tensor,
+                                      ulp_recorded(&comparing->work[trying->tensor], trying->file),
+                                      value, &trying->unchanged, error)
+               : ULP_OK;
+}
+
+/* ---- which are tried, and when ---- */
+
+struct candidates {
+    struct ulp_tried_reading *items;
+    size_t count;
+};
+
+/* By reading, operator and place. */
+static int by_kind(const void *a, const void *b)
+{
+    const struct ulp_tried_reading *one = a, *other = b;
+    const int op = strcmp(one->op, other->op);
+    return one->reading != other->reading ? (one->reading < other->reading ? -1 : 1)
+           : op                           ? op
+           : one->place != other->place   ? (one->place < other->place ? -1 : 1)
+           : one->only != other->only     ? (one->only < other->only ? -1 : 1)
+           : one->wired != other->wired   ? (one->wired < other->wired ? -1 : 1)
+                                          : one->value - other->value;
+}
+
+enum extent { ALL, PLACES, NODES };
+
+/* To first order, what changes of several nodes make is their sum. */
+static void add_candidate(struct candidates *candidates, const struct ulp_tried_reading *items,
+                          size_t count, enum extent extent)
+{
+    struct ulp_tried_reading *to = &candidates->items[candidates->count++];
+    const size_t reading = items->reading ? (size_t)(items->reading - ulp_readings) : items->wired;
+    *to = *items;
+    to->order = (extent * ulp_reading_count + reading) * 100000 + items->only;
+    if (extent == NODES)
+        return;
+    to->only = SIZE_MAX;
+    to->place = extent == PLACES ? items->place : 0;
+    for (size_t i = 1; i < count; i++) {
+        to->result = 31 * to->result + items[i].result;
+        to->told &= items[i].told;
+        for (size_t p = 0; p < ULP_PROBES; p++)
+            to->moved[p] += items[i].moved[p];
+    }
+}
+
+/* Ends of what begins at `first` and is of one operator, or of one place of it. */
+static size_t end_of(const struct ulp_trying *trying, size_t first, bool place)
+{
+    size_t end = first + 1;
+    while (end < trying->alone_count &&
+           trying->alone[end].reading == trying->alone[first].reading &&
+           strcmp(trying->alone[end].op, trying->alone[first].op) == 0 &&
+           (!place || trying->alone[end].place == trying->alone[first].place))
+        end++;
+    return end;
+}
+
+static enum ulp_status list_candidates(const struct ulp_trying *trying, struct candidates *out,
+                                       struct ulp_error *error)
+{
+    struct ulp_tried_reading *alone = trying->alone;
+    for (size_t i = 0; i < trying->alone_count; i++) {
+        alone[i].op = ulp_trying_graph(trying)->nodes[alone[i].only].op_type;
+        alone[i].place = trying->places[alone[i].only];
+    }
+    if (trying->alone_count)
+        qsort(alone, trying->alone_count, sizeof *alone, by_kind);
+    ULP_TAKE(out->items, trying->comparing->arena, 3 * trying->alone_count + 1, error);
+    for (size_t i = 0, all = 0, place = 0, first = 0; i < trying->alone_count; i++) {
+        if (i == all) {
+            first = i;
+            all = end_of(trying, i, false);
+            if (all > i + 1 && alone[i].reading)
+                add_candidate(out, &alone[i], all - i, ALL);
+        }
+        if (i == place) {
+            place = end_of(trying, i, true);
+            if (place > i + 1 && alone[i].reading && (i != first || place != all))
+                add_candidate(out, &alone[i], place - i, PLACES);
+        }
+        add_candidate(out, &alone[i], 1, NODES);
+    }
+    return ULP_OK;
+}
+
+/* What a change is to make of the tensor, and what it makes by the probes: how much of the error it
+ * leaves, and how far its direction is from the error's. */
+static void find_nearness(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                          double *left, double *aside)
+{
+    const double part = trial->moved[0] / trying->square;
+    double across = 0;
+    for (size_t p = 1; p < ULP_PROBES; p++) {
+        const double d = trial->moved[p] - part * trying->seeds[p];
+        across += d * d / (ULP_PROBES - 1) / trying->square;
+    }
+    *left = sqrt((1 - part) * (1 - part) + across);
+    *aside = part > 0 ? sqrt(across / (part * part + across)) : 1;
+}
+
+struct rank {
+    double by;
+    size_t order, item;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct rank *one = a, *other = b;
+    return one->by != other->by         ? (one->by < other->by ? -1 : 1)
+           : one->order != other->order ? (one->order < other->order ? -1 : 1)
+                                        : (one->item > other->item) - (one->item < other->item);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct ulp_tried_reading *one = a, *other = b;
+    return one->key != other->key       ? (one->key < other->key ? -1 : 1)
+           : one->order != other->order ? (one->order < other->order ? -1 : 1)
+                                        : by_kind(a, b);
+}
+
+/* In turns those that leave least, those whose direction is nearest, and the plainest of the
+ * others. */
+static enum ulp_status order_candidates(const struct ulp_trying *trying, struct candidates *all,
+                                        struct ulp_error *error)
+{
+    struct rank *ranks;
+    ULP_TAKE(ranks, trying->comparing->arena, all->count + 1, error);
+    for (size_t i = 0; i < all->count; i++)
+        all->items[i].key = INFINITY;
+    for (int turn = 0; turn < 3; turn++) {
+        size_t count = 0;
+        for (size_t i = 0; i < all->count; i++) {
+            double by[3] = {0};
+            if (all->items[i].told == (turn == 2))
+                continue;
+            if (turn < 2)
+                find_nearness(trying, &all->items[i], &by[0], &by[1]);
+            ranks[count++] = (struct rank){by[turn], all->items[i].order, i};
+        }
+        if (count)
+            qsort(ranks, count, sizeof *ranks, by_rank);
+        for (size_t r = 0; r < count; r++) {
+            struct ulp_tried_reading *item = &all->items[ranks[r].item];
+            item->key = fmin(item->key, (double)(3 * r) + turn);
+        }
+    }
+    if (all->count)
+        qsort(all->items, all->count, sizeof *all->items, by_key);
+    return ULP_OK;
+}
+
+/* ---- the best ---- */
+
+struct best {
+    struct ulp_tried_reading items[BEST_MAX]; /* the nearest first */
+    size_t count, tried;
+    double whole; /* the tensor's error */
+};
+
 /* The same attributes of the same nodes, as where an axis is counted from the other end. */
-static bool is_same(const struct trial *one, const struct trial *other)
+static bool is_same(const struct ulp_tried_reading *one, const struct ulp_tried_reading *other)
 {
     return one->given && one->given == other->given && one->first == other->first &&
            one->changed == other->changed && one->distance == other->distance;
 }
 
-static void keep(struct trying *trying, const struct trial *trial)
+static void keep(struct best *best, const struct ulp_tried_reading *trial)
 {
-    size_t at = trying->best_count;
-    for (size_t b = 0; b < trying->best_count; b++)
-        if (is_same(&trying->best[b], trial))
+    size_t at = best->count;
+    for (size_t b = 0; b < best->count; b++)
+        if (is_same(&best->items[b], trial))
             return;
-    while (at && trial->distance < trying->best[at - 1].distance)
+    while (at && (trial->distance < best->items[at - 1].distance ||
+                  (trial->distance == best->items[at - 1].distance &&
+                   trial->order < best->items[at - 1].order)))
         at--;
     if (at == BEST_MAX)
         return;
-    trying->best_count += trying->best_count < BEST_MAX;
-    memmove(&trying->best[at + 1], &trying->best[at],
-            (trying->best_count - 1 - at) * sizeof *trial);
-    trying->best[at] = *trial;
+    best->count += best->count < BEST_MAX;
+    memmove(&best->items[at + 1], &best->items[at], (best->count - 1 - at) * sizeof *trial);
+    best->items[at] = *trial;
 }
 
-static enum ulp_status try_one(struct trying *trying, struct trial trial, struct ulp_error *error)
+static bool is_over(const struct ulp_trying *trying, double cost_max)
 {
-    if (!is_left(trying))
-        return ULP_OK;
-    ULP_TRY(measure(trying, &trial, error));
-    if (!(trial.distance < INFINITY) || trial.distance == trying->unchanged)
-        return ULP_OK;
-    trial.order = trying->tried++;
-    keep(trying, &trial);
-    return ULP_OK;
-}
-
-enum extent { ALL, PLACES, NODES, EXTENTS };
-
-/* Does it stand for others of that extent, or for itself, that no wider extent was tried with? */
-static bool stands(const struct trying *trying, enum extent extent, size_t n)
-{
-    return extent == ALL      ? trying->kinds[n] > 0
-           : extent == PLACES ? trying->leads[n] > 1 && trying->leads[n] != trying->kinds[n]
-                              : trying->kinds[n] != 1;
-}
-
-static enum ulp_status try_reading(struct trying *trying, const struct reading *reading,
-                                   enum extent extent, struct ulp_error *error)
-{
-    for (size_t n = 0; n < graph_of(trying)->node_count && is_left(trying); n++) {
-        struct trial trial = {.reading = reading,
-                              .only = extent == NODES ? n : SIZE_MAX,
-                              .op = graph_of(trying)->nodes[n].op_type,
-                              .place = extent == PLACES ? trying->places[n] : 0};
-        if (is_read(trying, &trial, n) && stands(trying, extent, n))
-            ULP_TRY(try_one(trying, trial, error));
-    }
-    return ULP_OK;
-}
-
-static enum ulp_status try_readings(struct trying *trying, enum extent extent,
-                                    struct ulp_error *error)
-{
-    for (size_t r = 0; r < READINGS; r++)
-        ULP_TRY(try_reading(trying, &readings[r], extent, error));
-    return ULP_OK;
-}
-
-/* By value: its shape; NULL: it is a constant, or its shape is not known. */
-static enum ulp_status list_shapes(const struct trying *trying, const struct ulp_tensor ***out,
-                                   struct ulp_error *error)
-{
-    const struct ulp_graph *graph = graph_of(trying);
-    const struct ulp_program *program = trying->comparing->program;
-    ULP_TAKE(*out, trying->comparing->arena, graph->value_count + 1, error);
-    for (size_t v = 0; v < graph->value_count; v++) {
-        const int at = ulp_program_find_slot(program, graph->values[v].name);
-        const struct ulp_program_slot *slot = at < 0 ? NULL : &program->main->slots[at];
-        if (slot && !slot->constant && slot->shape.type != ULP_TYPE_UNDEFINED)
-            (*out)[v] = &slot->shape;
-    }
-    return ULP_OK;
-}
-
-/* A node with several inputs that reads another value of the same shape, as of a buffer that is not
- * what it is taken for. */
-static enum ulp_status try_wires(struct trying *trying, struct ulp_error *error)
-{
-    const struct ulp_graph *graph = graph_of(trying);
-    const struct ulp_tensor **shapes;
-    ULP_TRY(list_shapes(trying, &shapes, error));
-    for (size_t n = 0; n < graph->node_count && is_left(trying); n++)
-        for (size_t i = 0; i < graph->nodes[n].input_count; i++) {
-            const int own = graph->nodes[n].inputs[i];
-            const size_t values = graph->value_count;
-            for (size_t v = 0; v < values && trying->suspects[n] && own >= 0 && shapes[own]; v++)
-                if (graph->nodes[n].input_count > 1 && (int)v != own && shapes[v] &&
-                    graph->values[v].producer < (int)n && shapes[v]->type == shapes[own]->type &&
-                    ulp_tensor_same_shape(shapes[v], shapes[own]))
-                    ULP_TRY(try_one(trying, (struct trial){.only = n, .wired = i, .value = (int)v},
-                                    error));
-        }
-    return ULP_OK;
+    return trying->held.cost > cost_max || (trying->ends != 0 && ulp_seconds_now() > trying->ends);
 }
 
 /* Is everything that was recorded explained by the model read so? */
-static enum ulp_status verify(struct trying *trying, struct trial *trial, bool *sure,
-                              struct ulp_error *error)
+static enum ulp_status verify(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                              bool *sure, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
     struct ulp_comparing changed = *trying->comparing;
     struct ulp_reread read = {0};
-    enum ulp_status status = reread(trying, trial, &read, error);
+    enum ulp_status status = ulp_tried_reread(trying, trial, &read, error);
     changed.model = &read.model;
     if (status == ULP_OK)
         status = ulp_compare_again(&changed, trying->comparing->inputs, trying->file,
@@ -395,14 +416,14 @@ static enum ulp_status verify(struct trying *trying, struct trial *trial, bool *
                                    trying->comparing->asked, &again, error);
     *sure = status == ULP_OK && again.files[0].explained;
     ulp_arena_free(read.arena);
-    return is_ours(status) ? status : ULP_OK;
+    return ulp_is_ours(status) ? status : ULP_OK;
 }
 
-static void say_reading(const struct trying *trying, const struct trial *trial,
+static void say_reading(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                         struct ulp_text *text)
 {
-    const struct reading *reading = trial->reading;
-    const struct ulp_graph *graph = graph_of(trying);
+    const struct ulp_known_reading *reading = trial->reading;
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
     if (!reading) {
         ulp_text_show(text, "with '%s' in place of its input '%s'",
                       graph->values[trial->value].name,
@@ -419,10 +440,10 @@ static void say_reading(const struct trying *trying, const struct trial *trial,
         ulp_text_add(text, "with %s", reading->change);
 }
 
-static void say_trial(const struct trying *trying, const struct trial *trial, bool only,
-                      struct ulp_text *text)
+static void say_trial(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                      bool only, struct ulp_text *text)
 {
-    const struct ulp_node *node = &graph_of(trying)->nodes[trial->first];
+    const struct ulp_node *node = &ulp_trying_graph(trying)->nodes[trial->first];
     ulp_text_show(text, "node %s (%s)", node->name, node->op_type);
     if (trial->changed > 1)
         ulp_text_add(text, " and %zu more %s", trial->changed - 1,
@@ -435,34 +456,36 @@ static void say_trial(const struct trying *trying, const struct trial *trial, bo
 }
 
 /* Does it leave as little as what is told, so that what was recorded does not tell them apart? */
-static bool is_alike(const struct trial *told, const struct trial *other)
+static bool is_alike(const struct ulp_tried_reading *told, const struct ulp_tried_reading *other)
 {
     return other->order != told->order && other->distance <= told->distance * ALIKE;
 }
 
-static void say_trials(const struct trying *trying, const struct trial *told, struct ulp_text *text)
+static void say_trials(const struct ulp_trying *trying, const struct best *best,
+                       const struct ulp_tried_reading *told, struct ulp_text *text)
 {
     bool only = true;
-    for (size_t b = 0; b < trying->best_count; b++)
-        only &= !is_alike(told, &trying->best[b]);
+    for (size_t b = 0; b < best->count; b++)
+        only &= !is_alike(told, &best->items[b]);
     say_trial(trying, told, only, text);
     ulp_text_add(text, ": with that everything that was recorded is explained.");
-    for (size_t b = 0; b < trying->best_count; b++)
-        if (is_alike(told, &trying->best[b])) {
+    for (size_t b = 0; b < best->count; b++)
+        if (is_alike(told, &best->items[b])) {
             ulp_text_show(text, " It cannot be told from this: ");
-            say_trial(trying, &trying->best[b], false, text);
+            say_trial(trying, &best->items[b], false, text);
             ulp_text_add(text, ".");
         }
 }
 
-static enum ulp_status tell(const struct trying *trying, const struct trial *trial,
-                            struct ulp_cause *cause, struct ulp_error *error)
+static enum ulp_status tell(const struct ulp_trying *trying, const struct best *best,
+                            const struct ulp_tried_reading *trial, struct ulp_cause *cause,
+                            struct ulp_error *error)
 {
     struct ulp_text text = {0}, todo = {0};
-    const struct ulp_node *node = &graph_of(trying)->nodes[trial->first];
+    const struct ulp_node *node = &ulp_trying_graph(trying)->nodes[trial->first];
     const bool attribute =
         trial->reading && *trial->reading->change != '@' && !trial->reading->words;
-    say_trials(trying, trial, &text);
+    say_trials(trying, best, trial, &text);
     ulp_text_show(&todo,
                   "where the recording is right, %s %s; where the graph is, mend it in the "
                   "runtime or write the node in other operators there",
@@ -473,9 +496,10 @@ static enum ulp_status tell(const struct trying *trying, const struct trial *tri
     ulp_text_free(&todo);
     ULP_TAKE(cause->nodes, trying->comparing->out->memory, trial->changed, error);
     bool whole = cause->todo;
-    for (size_t n = 0; n < graph_of(trying)->node_count; n++)
+    for (size_t n = 0; n < ulp_trying_graph(trying)->node_count; n++)
         if (trying->read[n]) {
-            char *name = ulp_comparing_text(trying->comparing, graph_of(trying)->nodes[n].name);
+            char *name =
+                ulp_comparing_text(trying->comparing, ulp_trying_graph(trying)->nodes[n].name);
             cause->nodes[cause->node_count++] = name;
             whole = whole && name;
         }
@@ -483,35 +507,61 @@ static enum ulp_status tell(const struct trying *trying, const struct trial *tri
 }
 
 /* The plainest of the best; that one is no longer among them where it does not explain all. */
-static enum ulp_status tell_plainest(struct trying *trying, struct ulp_cause *cause,
-                                     struct ulp_error *error)
+static enum ulp_status tell_plainest(struct ulp_trying *trying, struct best *best,
+                                     struct ulp_cause *cause, struct ulp_error *error)
 {
-    struct trial *const best = trying->best;
+    struct ulp_tried_reading *const items = best->items;
     size_t at = 0;
     bool sure;
-    for (size_t b = 1; b < trying->best_count; b++)
-        if (best[b].distance <= best[0].distance * ALIKE && best[b].order < best[at].order)
+    for (size_t b = 1; b < best->count; b++)
+        if (items[b].distance <= items[0].distance * ALIKE && items[b].order < items[at].order)
             at = b;
-    struct trial trial = best[at];
+    struct ulp_tried_reading trial = items[at];
     ULP_TRY(verify(trying, &trial, &sure, error));
     if (sure)
-        return tell(trying, &trial, cause, error);
-    memmove(&best[at], &best[at + 1], (--trying->best_count - at) * sizeof *best);
+        return tell(trying, best, &trial, cause, error);
+    memmove(&items[at], &items[at + 1], (--best->count - at) * sizeof *items);
     return ULP_OK;
 }
 
-/* Is one so good that it can be told? */
-static enum ulp_status tell_best(struct trying *trying, struct ulp_cause *cause,
-                                 struct ulp_error *error)
+static bool is_good(const struct ulp_trying *trying, const struct best *best, size_t tried)
+{
+    return best->count && !ulp_is_chance(trying->comparing, trying->tensor, tried,
+                                         best->items[0].distance / best->whole);
+}
+
+/* The candidates in their order, until one is told or all that may be computed has been. */
+static enum ulp_status search(struct ulp_trying *trying, const struct candidates *all,
+                              struct ulp_cause *cause, struct ulp_error *error)
 {
     const struct ulp_compared_value *value =
         &trying->comparing->out->tensors[trying->tensor].values[trying->file];
-    const double whole =
-        trying->comparing->work[trying->tensor].chosen ? value->matched : value->truth.rms;
-    while (trying->best_count && !cause->text &&
-           !ulp_is_chance(trying->comparing, trying->tensor, trying->tried,
-                          trying->best[0].distance / whole))
-        ULP_TRY(tell_plainest(trying, cause, error));
+    struct best best = {.whole = trying->comparing->work[trying->tensor].chosen ? value->matched
+                                                                                : value->truth.rms};
+    size_t since = 0;
+    for (size_t c = 0; c < all->count && !cause->text && !is_over(trying, COST_MAX); c++) {
+        struct ulp_tried_reading *trial = &all->items[c];
+        const double nearest = best.count ? best.items[0].distance : INFINITY;
+        bool known = false;
+        for (size_t before = 0; before < c && trial->result && !known; before++)
+            if (all->items[before].result == trial->result &&
+                all->items[before].first == trial->first) {
+                trial->distance = all->items[before].distance;
+                known = true;
+            }
+        if (!known)
+            ULP_TRY(measure(trying, trial, error));
+        best.tried = c + 1;
+        if (!(trial->distance < INFINITY) || trial->distance == trying->unchanged)
+            continue;
+        keep(&best, trial);
+        since = best.items[0].distance < nearest ? 0 : since + 1;
+        if (best.items[0].distance < FOUND * best.whole && since >= FURTHER)
+            while (is_good(trying, &best, all->count) && !cause->text)
+                ULP_TRY(tell_plainest(trying, &best, cause, error));
+    }
+    while (is_good(trying, &best, all->count) && !cause->text)
+        ULP_TRY(tell_plainest(trying, &best, cause, error));
     return ULP_OK;
 }
 
@@ -519,16 +569,23 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
                                     const struct ulp_suspects *suspects, struct ulp_cause *cause,
                                     struct ulp_error *error)
 {
-    struct trying trying = {.comparing = comparing,
-                            .file = file,
-                            .tensor = tensor,
-                            .all = suspects,
-                            .arithmetic = comparing->options->arithmetics[0]};
-    ULP_TRY(prepare(&trying, error));
-    for (int extent = 0; extent <= EXTENTS && !cause->text; extent++) {
-        ULP_TRY(extent < EXTENTS ? try_readings(&trying, (enum extent)extent, error)
-                                 : try_wires(&trying, error));
-        ULP_TRY(tell_best(&trying, cause, error));
+    struct ulp_trying trying = {.comparing = comparing,
+                                .file = file,
+                                .tensor = tensor,
+                                .all = suspects};
+    enum ulp_status status = prepare(&trying, error);
+    for (int wires = 0; wires < 2 && status == ULP_OK && !cause->text && trying.target >= 0;
+         wires++) {
+        struct candidates all = {0};
+        trying.wires = wires;
+        status = ulp_try_alone(&trying, ALONE_COST, error);
+        if (status == ULP_OK)
+            status = list_candidates(&trying, &all, error);
+        if (status == ULP_OK)
+            status = order_candidates(&trying, &all, error);
+        if (status == ULP_OK)
+            status = search(&trying, &all, cause, error);
     }
-    return ULP_OK;
+    ulp_cut_close(&trying.held);
+    return status;
 }

@@ -106,46 +106,45 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
     add_places(out);
 }
 
+enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size_t tensor,
+                                     const struct ulp_tensor *recorded,
+                                     const struct ulp_tensor *value, double *out,
+                                     struct ulp_error *error)
+{
+    double sum = 0;
+    *out = INFINITY;
+    if (comparing->work[tensor].chosen)
+        return ulp_matched_distance(comparing, tensor, recorded, value, out, error);
+    for (size_t i = 0; i < value->count && value->count == recorded->count; i++) {
+        const double d = ulp_tensor_get(value, i) - ulp_tensor_get(recorded, i);
+        sum += d * d;
+    }
+    if (isfinite(sum) && value->count == recorded->count)
+        *out = sqrt(sum / (double)(value->count ? value->count : 1));
+    return ULP_OK;
+}
+
 /* Looks at one tensor of a run and ends it there. */
 struct looking {
-    const char *name;
-    const struct ulp_tensor *recorded;
-    double distance; /* rms; infinite until it is known */
-    bool done;
-    /* behind a choice: rows are matched */
     const struct ulp_comparing *comparing;
+    const char *name;
     size_t tensor;
-    bool chosen;
+    const struct ulp_tensor *recorded;
+    double distance; /* rms, or of rows that match; infinite until it is known */
+    bool done;
 };
-
-static enum ulp_status measure_rows(struct looking *looking, const struct ulp_tensor *value,
-                                    struct ulp_error *error)
-{
-    return ulp_matched_distance(looking->comparing, looking->tensor, looking->recorded, value,
-                                &looking->distance, error);
-}
 
 static enum ulp_status measure_distance(void *context, const struct ulp_event *event,
                                         struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct looking *looking = context;
-    for (size_t o = 0; o < event->output_count; o++) {
-        const struct ulp_tensor *value = event->values[o].entire;
-        if (event->execution != 0 || strcmp(event->output_names[o], looking->name) != 0 ||
-            (!looking->chosen && value->count != looking->recorded->count))
-            continue;
-        looking->done = true;
-        if (looking->chosen)
-            return measure_rows(looking, value, error);
-        double sum = 0;
-        for (size_t i = 0; i < value->count; i++) {
-            const double d = ulp_tensor_get(value, i) - ulp_tensor_get(looking->recorded, i);
-            sum += d * d;
+    for (size_t o = 0; o < event->output_count; o++)
+        if (event->execution == 0 && strcmp(event->output_names[o], looking->name) == 0) {
+            looking->done = true;
+            ULP_TRY(ulp_compare_distance(looking->comparing, looking->tensor, looking->recorded,
+                                         event->values[o].entire, &looking->distance, error));
         }
-        looking->distance =
-            isfinite(sum) ? sqrt(sum / (double)(value->count ? value->count : 1)) : INFINITY;
-    }
     return ULP_OK;
 }
 
@@ -171,29 +170,6 @@ enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
     return ours ? status : ULP_OK;
 }
 
-enum ulp_status ulp_guess_distance(struct ulp_comparing *comparing, struct ulp_program *program,
-                                   const struct ulp_tensor_set *inputs,
-                                   const struct ulp_tensor_set *given, const char *name,
-                                   const struct ulp_tensor *recorded, double *distance,
-                                   struct ulp_error *error)
-{
-    const ptrdiff_t number = ulp_compared_find(comparing, name, 0);
-    struct looking looking = {.name = name,
-                              .recorded = recorded,
-                              .distance = INFINITY,
-                              .comparing = comparing,
-                              .tensor = number < 0 ? 0 : (size_t)number,
-                              .chosen = number >= 0 && comparing->work[number].chosen};
-    const struct ulp_observer observer = {.context = &looking,
-                                          .node_done = measure_distance,
-                                          .cancelled = is_done};
-    bool refused;
-    const enum ulp_status status =
-        ulp_compare_run_changed(comparing, program, inputs, given, &observer, &refused, error);
-    *distance = refused ? INFINITY : looking.distance;
-    return status == ULP_ERROR_CANCELLED && looking.done ? ULP_OK : status;
-}
-
 struct guessing {
     struct ulp_comparing *comparing;
     size_t file, tensor;
@@ -207,12 +183,22 @@ static enum ulp_status try_change(struct guessing *guessing, const struct ulp_in
 {
     struct ulp_comparing *comparing = guessing->comparing;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    struct looking looking = {.comparing = comparing,
+                              .name = comparing->out->tensors[guessing->tensor].name,
+                              .tensor = guessing->tensor,
+                              .recorded =
+                                  ulp_recorded(&comparing->work[guessing->tensor], guessing->file),
+                              .distance = INFINITY};
+    const struct ulp_observer observer = {.context = &looking,
+                                          .node_done = measure_distance,
+                                          .cancelled = is_done};
+    bool refused;
     ULP_TRY(ulp_change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, 1,
                               &inputs, error));
-    return ulp_guess_distance(comparing, guessing->program, &inputs, NULL,
-                              comparing->out->tensors[guessing->tensor].name,
-                              ulp_recorded(&comparing->work[guessing->tensor], guessing->file),
-                              distance, error);
+    const enum ulp_status status = ulp_compare_run_changed(comparing, guessing->program, &inputs,
+                                                           NULL, &observer, &refused, error);
+    *distance = refused ? INFINITY : looking.distance;
+    return status == ULP_ERROR_CANCELLED && looking.done ? ULP_OK : status;
 }
 
 /* With the change, is everything that was recorded explained? */

@@ -1,0 +1,314 @@
+/* Readings of single nodes, each judged alone on what the model as it is gives: most change
+ * nothing, and of those that do derivatives say what they make of the tensor that was recorded. One
+ * sweep goes back from it (run/pass/backward.h) with several cotangents, its error and random
+ * signs: the product of those at a node's result with what a reading changes there is, to first
+ * order, that of the tensor's change with the seeds. A reading that explains the error gives the
+ * error's own. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/compare/cause/readings.h"
+#include "base/error.h"
+#include "base/machine/clock.h"
+#include "base/memory/alloc.h"
+#include "base/random.h"
+#include "run/pass/backward.h"
+#include "tensor/tensor.h"
+
+/* Sweeps go back over each node in FP64: so many times what a run takes, together. */
+#define SWEEPS_COST 20
+
+struct sweeping {
+    struct ulp_trying *trying;
+    struct ulp_reverse *sweeps; /* NULL: nothing tells what a change makes of the tensor */
+    double cost_max;
+    bool *seen; /* by node */
+};
+
+static const struct ulp_tensor *value_of(const struct ulp_trying *trying, int value)
+{
+    return ulp_cut_value(&trying->held, ulp_trying_graph(trying), value);
+}
+
+static const double *cotangents_of(const struct sweeping *sweeping, size_t probe, int value)
+{
+    const struct ulp_trying *trying = sweeping->trying;
+    const int slot =
+        ulp_program_find_slot(trying->held.program, ulp_trying_graph(trying)->values[value].name);
+    return sweeping->sweeps && slot >= 0 ? sweeping->sweeps[probe].cotangents[slot] : NULL;
+}
+
+/* What the node's results, which are in `set`, are beside those of the model as it is. */
+static bool weigh_results(const struct sweeping *sweeping, const struct ulp_reread *read,
+                          const int *wanted, size_t count, const struct ulp_tensor_set *set,
+                          struct ulp_tried_reading *trial)
+{
+    bool differs = false;
+    trial->told = sweeping->sweeps != NULL;
+    for (size_t o = 0; o < count; o++) {
+        const char *name = read->graph.values[wanted[o]].name;
+        const struct ulp_tensor *now = ulp_tensor_set_find(set, name),
+                                *before = value_of(sweeping->trying, wanted[o]);
+        if (!now || !before)
+            continue;
+        trial->result = 31 * trial->result + ulp_hash(now->data, now->count * now->element_bytes);
+        if (!ulp_tensor_same_shape(now, before) || now->element != before->element) {
+            differs = true;
+            trial->told = false;
+            continue;
+        }
+        if (memcmp(now->data, before->data, now->count * now->element_bytes) == 0)
+            continue;
+        differs = true;
+        trial->told = trial->told && cotangents_of(sweeping, 0, wanted[o]);
+        for (size_t p = 0; p < ULP_PROBES && trial->told; p++) {
+            const double *weights = cotangents_of(sweeping, p, wanted[o]);
+            for (size_t i = 0; weights && i < now->count; i++)
+                if (weights[i] != 0)
+                    trial->moved[p] +=
+                        weights[i] * (ulp_tensor_get(now, i) - ulp_tensor_get(before, i));
+            trial->told = trial->told && isfinite(trial->moved[p]);
+        }
+    }
+    return differs;
+}
+
+static size_t list_results(const struct ulp_reread *read, const struct ulp_cut *part, int *wanted)
+{
+    size_t last = read->graph.node_count, count = 0;
+    while (last > 0 && !part->in[last - 1])
+        last--;
+    for (size_t o = 0; last && o < read->nodes[last - 1].output_count; o++)
+        if (read->nodes[last - 1].outputs[o] >= 0)
+            wanted[count++] = read->nodes[last - 1].outputs[o];
+    return count;
+}
+
+static enum ulp_status add_trial(struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                                 struct ulp_error *error)
+{
+    struct ulp_tried_reading *room;
+    if (trying->alone_count == trying->alone_capacity) {
+        trying->alone_capacity = 2 * trying->alone_capacity + 64;
+        ULP_TAKE(room, trying->comparing->arena, trying->alone_capacity, error);
+        memcpy(room, trying->alone, trying->alone_count * sizeof *room);
+        trying->alone = room;
+    }
+    trying->alone[trying->alone_count++] = *trial;
+    return ULP_OK;
+}
+
+static enum ulp_status run_alone(const struct sweeping *sweeping, const struct ulp_reread *read,
+                                 struct ulp_tried_reading *trial, bool *differs,
+                                 struct ulp_error *error)
+{
+    struct ulp_trying *trying = sweeping->trying;
+    const struct ulp_run_options run = {.thread_count = 1};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set set = {0};
+    struct ulp_cut part;
+    int *wanted;
+    ULP_TRY(ulp_cut_find(read, -1, &part, error));
+    ULP_TAKE(wanted, read->arena, read->graph.value_count + 1, error);
+    const size_t count = list_results(read, &part, wanted);
+    const enum ulp_status status =
+        count ? ulp_cut_run(&trying->held, read, &part, wanted, count, &run, &set, error) : ULP_OK;
+    *differs = status == ULP_OK && weigh_results(sweeping, read, wanted, count, &set, trial);
+    return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
+}
+
+static enum ulp_status try_trial(const struct sweeping *sweeping, struct ulp_tried_reading trial,
+                                 struct ulp_error *error)
+{
+    struct ulp_trying *trying = sweeping->trying;
+    struct ulp_reread read = {0};
+    bool differs = true;
+    enum ulp_status status = ulp_tried_reread(trying, &trial, &read, error);
+    if (status == ULP_OK && trial.changed && trying->held.cuts)
+        status = run_alone(sweeping, &read, &trial, &differs, error);
+    if (status == ULP_OK && trial.changed && differs)
+        status = add_trial(trying, &trial, error);
+    ulp_arena_free(read.arena);
+    return ulp_is_ours(status) ? status : ULP_OK;
+}
+
+/* A node with several inputs that reads another value of the same shape, as of a buffer that is not
+ * what it is taken for. */
+static enum ulp_status try_wires(const struct sweeping *sweeping, size_t n, struct ulp_error *error)
+{
+    const struct ulp_trying *trying = sweeping->trying;
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
+    const struct ulp_node *node = &graph->nodes[n];
+    for (size_t i = 0; i < node->input_count && node->input_count > 1; i++) {
+        const int own = node->inputs[i];
+        for (size_t v = 0; v < graph->value_count && own >= 0 && trying->shapes[own]; v++)
+            if ((int)v != own && trying->shapes[v] && graph->values[v].producer < (int)n &&
+                trying->shapes[v]->type == trying->shapes[own]->type &&
+                ulp_tensor_same_shape(trying->shapes[v], trying->shapes[own]))
+                ULP_TRY(
+                    try_trial(sweeping,
+                              (struct ulp_tried_reading){.only = n, .wired = i, .value = (int)v},
+                              error));
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status try_readings(const struct sweeping *sweeping, size_t n,
+                                    struct ulp_error *error)
+{
+    for (size_t r = 0; r < ulp_reading_count; r++) {
+        const struct ulp_tried_reading trial = {.reading = &ulp_readings[r], .only = n};
+        if (ulp_tried_reads(sweeping->trying, &trial, n))
+            ULP_TRY(try_trial(sweeping, trial, error));
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status try_node(const struct sweeping *sweeping, size_t n, struct ulp_error *error)
+{
+    struct ulp_trying *trying = sweeping->trying;
+    if (!trying->suspects[n] || sweeping->seen[n])
+        return ULP_OK;
+    if (trying->held.cost > sweeping->cost_max ||
+        (trying->ends != 0 && ulp_seconds_now() > trying->ends)) {
+        trying->nodes_left++;
+        return ULP_OK;
+    }
+    sweeping->seen[n] = true;
+    return trying->wires ? try_wires(sweeping, n, error) : try_readings(sweeping, n, error);
+}
+
+/* ---- the sweep ---- */
+
+static enum ulp_status see_cotangents(void *context, size_t node, size_t execution, int position,
+                                      const double *cotangents, size_t count, double *introduced,
+                                      struct ulp_error *error)
+{
+    (void)context, (void)node, (void)execution, (void)position;
+    (void)cotangents, (void)count, (void)introduced, (void)error;
+    return ULP_OK;
+}
+
+static enum ulp_status open_step(void *context, const struct ulp_step *step,
+                                 struct ulp_error *error)
+{
+    (void)context, (void)step, (void)error;
+    return ULP_OK;
+}
+
+static void close_step(void *context, const struct ulp_step *step)
+{
+    (void)context, (void)step;
+}
+
+/* Not of nodes in bodies and functions. */
+static bool is_suspect(const struct ulp_trying *trying, const struct ulp_step *step)
+{
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
+    const size_t n = (size_t)step->node->index;
+    return n < graph->node_count && step->node == &graph->nodes[n] && trying->suspects[n];
+}
+
+static enum ulp_status see_step(void *context, const struct ulp_step *step, struct ulp_error *error)
+{
+    const struct sweeping *sweeping = context;
+    return is_suspect(sweeping->trying, step) ? try_node(sweeping, (size_t)step->node->index, error)
+                                              : ULP_OK;
+}
+
+/* The sweep ends at what was recorded and is explained: nothing there is held. */
+static enum ulp_status end_step(const struct ulp_reverse *sweep, const struct ulp_step *step,
+                                struct ulp_error *error)
+{
+    const struct sweeping *sweeping = sweep->context;
+    (void)error;
+    for (size_t i = 0; i < step->input_count; i++) {
+        const int slot = step->inputs[i];
+        const struct ulp_step *from = ulp_block_producer(sweep->program->main, slot);
+        if (!from || is_suspect(sweeping->trying, from))
+            continue;
+        ulp_free(sweep->cotangents[slot]);
+        sweep->cotangents[slot] = NULL;
+    }
+    return ULP_OK;
+}
+
+/* The tensor's error, and signs where it has one. */
+static enum ulp_status seed(struct ulp_trying *trying, const struct ulp_reverse *sweeps,
+                            struct ulp_error *error)
+{
+    const struct ulp_comparing *comparing = trying->comparing;
+    const struct ulp_tensor *recorded =
+                                ulp_recorded(&comparing->work[trying->tensor], trying->file),
+                            *value = value_of(trying, trying->target);
+    const int slot = ulp_program_find_slot(trying->held.program,
+                                           ulp_trying_graph(trying)->values[trying->target].name);
+    trying->square = 0;
+    for (size_t p = 0; p < ULP_PROBES; p++) {
+        double *seeds;
+        trying->seeds[p] = 0;
+        ULP_TRY(ulp_reverse_cotangents(&sweeps[p], slot, value->count, &seeds, error));
+        for (size_t i = 0; i < value->count; i++) {
+            const double off = ulp_tensor_get(recorded, i) - ulp_tensor_get(value, i);
+            if (!isfinite(off))
+                continue;
+            seeds[i] = !p ? off : ulp_random_uniform(p, i) < 0.5 ? -1 : 1;
+            trying->seeds[p] += seeds[i] * off;
+        }
+    }
+    trying->square = trying->seeds[0];
+    return ULP_OK;
+}
+
+static enum ulp_status sweep(struct sweeping *sweeping, struct ulp_error *error)
+{
+    struct ulp_trying *trying = sweeping->trying;
+    const struct ulp_program *program = trying->held.program;
+    struct ulp_arena *const arena = trying->comparing->arena;
+    struct ulp_reverse *sweeps;
+    ULP_TAKE(sweeps, arena, ULP_PROBES, error);
+    for (size_t p = 0; p < ULP_PROBES; p++) {
+        sweeps[p] = (struct ulp_reverse){.program = program,
+                                         .values = trying->held.values,
+                                         .plain = true,
+                                         .budget = ulp_model_budget(program->model),
+                                         .pool = trying->comparing->pool,
+                                         .node = see_cotangents,
+                                         .told = see_step,
+                                         .decided = end_step,
+                                         .open = open_step,
+                                         .close = close_step,
+                                         .context = sweeping};
+        ULP_TAKE(sweeps[p].cotangents, arena, program->main->slot_count + 1, error);
+        ULP_TAKE(sweeps[p].stopped, arena, program->node_count + 1, error);
+        ULP_TAKE(sweeps[p].passed, arena, program->node_count + 1, error);
+    }
+    sweeping->sweeps = sweeps;
+    trying->held.cost += SWEEPS_COST * program->main->cost;
+    enum ulp_status status = seed(trying, sweeps, error);
+    if (status == ULP_OK && trying->square > 0)
+        status = ulp_reverse_run(sweeps, ULP_PROBES, error);
+    for (size_t p = 0; p < ULP_PROBES; p++)
+        for (size_t s = 0; s < program->main->slot_count; s++)
+            ulp_free(sweeps[p].cotangents[s]);
+    sweeping->sweeps = NULL;
+    return ulp_is_ours(status) ? status : ULP_OK; /* without derivatives in what is left */
+}
+
+enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error)
+{
+    const struct ulp_comparing *comparing = trying->comparing;
+    const size_t nodes = ulp_trying_graph(trying)->node_count;
+    struct sweeping sweeping = {.trying = trying, .cost_max = cost_max};
+    const struct ulp_tensor *recorded =
+        ulp_recorded(&comparing->work[trying->tensor], trying->file);
+    const struct ulp_tensor *value = trying->target < 0 ? NULL : value_of(trying, trying->target);
+    trying->alone_count = trying->nodes_left = 0;
+    ULP_TAKE(sweeping.seen, comparing->arena, nodes + 1, error);
+    if (trying->held.cuts && value && value->data && !comparing->work[trying->tensor].chosen &&
+        ulp_element_is_float(value->element) && value->count == recorded->count)
+        ULP_TRY(sweep(&sweeping, error));
+    trying->nodes_left = 0;
+    for (size_t n = nodes; n-- > 0;)
+        ULP_TRY(try_node(&sweeping, n, error));
+    return ULP_OK;
+}

@@ -1,0 +1,72 @@
+/* Readings that are tried (cause_reading.c), each on its node alone first (reading_alone.c). */
+#pragma once
+
+#include "analysis/compare/cause/cut.h"
+#include "analysis/compare/comparing.h"
+
+struct ulp_known_reading {
+    const char *ops, *change, *words;
+};
+extern const struct ulp_known_reading ulp_readings[];
+extern const size_t ulp_reading_count;
+
+/* What a node's change makes of the tensor is seen, to first order, in so many numbers: its product
+ * with the tensor's error, and with signs that are drawn. */
+#define ULP_PROBES 4
+
+/* A reading of nodes: of one, of those of an operator, of those of them at one place. */
+struct ulp_tried_reading {
+    const struct ulp_known_reading *reading; /* NULL: an input of the node is another value */
+    size_t only;                             /* a node; SIZE_MAX: several */
+    const char *op;                          /* of those the ones of this operator */
+    unsigned long long place;                /* those of them that have this place; 0: all */
+    size_t wired;              /* of a node alone: which of its inputs is another value */
+    int value;                 /* which; reading NULL */
+    size_t changed, first;     /* nodes, and the first of them */
+    unsigned long long given;  /* see reread.h */
+    unsigned long long result; /* of what the nodes give alone: a hash; 0: not known */
+    bool told;                 /* moved[] says what it makes of the tensor */
+    double moved[ULP_PROBES];
+    double key;   /* the smaller, the sooner it is tried */
+    size_t order; /* the smaller, the plainer */
+    double distance;
+};
+
+struct ulp_trying {
+    struct ulp_comparing *comparing;
+    size_t file, tensor;
+    struct ulp_cut_base held;
+    int target;           /* the tensor's value in the graph; -1: it has none there */
+    double unchanged;     /* how far what the model as it is gives is from what was recorded */
+    const bool *suspects; /* by node */
+    bool *read;           /* those that the last model reads otherwise */
+    const unsigned long long *places; /* by node */
+    const struct ulp_suspects *all;
+    const double *ahead; /* see reread.h */
+    size_t ahead_count;
+    bool wires;                       /* other values are tried as inputs, and not readings */
+    const struct ulp_tensor **shapes; /* by value: its shape; NULL: a constant, or not known */
+    double seeds[ULP_PROBES];         /* what a change that explains all of the error would give */
+    double square;                    /* of the error */
+    struct ulp_tried_reading *alone;  /* of single nodes, that give something else so */
+    size_t alone_count, alone_capacity;
+    size_t node_count, nodes_left; /* suspects; those of which not all that could be was tried */
+    double ends;                   /* in seconds, as ulp_seconds_now; 0: at no time */
+};
+static inline const struct ulp_graph *ulp_trying_graph(const struct ulp_trying *trying)
+{
+    return trying->comparing->model->graph;
+}
+bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                     size_t n);
+/* The model so read; free out->arena in any case. */
+enum ulp_status ulp_tried_reread(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                                 struct ulp_reread *out, struct ulp_error *error);
+/* Nothing that is known of the model: memory is short, or the run was ended. */
+static inline bool ulp_is_ours(enum ulp_status status)
+{
+    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
+}
+/* reading_alone.c: all that can be tried of single nodes, into trying->alone, until so much has
+ * been computed. */
+enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error);
