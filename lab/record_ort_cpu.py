@@ -34,7 +34,7 @@ def main():
         outputs.append(op)
         nodes.append(h.make_node(op, inputs.split(), [op], **attributes))
 
-    for op in "Sigmoid Tanh Exp".split():
+    for op in "Sigmoid Tanh Exp Erf Gelu Softmax".split():
         add(op, "x")
     for op in "ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare".split():
         add(op, "r axis")
@@ -60,9 +60,25 @@ def main():
         outputs.append(name)
         nodes.append(h.make_node(op, operands.split(), [name], **attributes))
     nodes[:0] = [h.make_node("Slice", ["i", "zero", "five", "one"], ["five_channels"]), h.make_node("Concat", ["i"] * 8, ["wider"], axis=1)]
-    add("LayerNormalization", "far g o")
-    inputs["far"] = (30 + random.standard_normal((16, 128))).astype(f32)
-    constants |= {"g": random.standard_normal(128), "o": random.standard_normal(128)}
+    # rows of lengths that are no whole vectors, of which not all begin where vectors do; a kernel's, and short ones
+    for length in (5, 15, 77, 128):
+        far, skip, scale, shift = (name + str(length) for name in ("far", "skip", "g", "o"))
+        inputs |= {far: (30 + random.standard_normal((1, 16, length))).astype(f32), skip: random.standard_normal((1, 16, length)).astype(f32)}
+        constants |= {scale: random.standard_normal(length), shift: random.standard_normal(length)}
+        for op, operands, attributes in [("LayerNormalization", f"{far} {scale} {shift}", {}), ("SimplifiedLayerNormalization", f"{far} {scale}", {}),
+                                         ("SkipLayerNormalization", f"{far} {skip} {scale} {shift}", {"domain": "com.microsoft"}),
+                                         ("SkipSimplifiedLayerNormalization", f"{far} {skip} {scale}", {"domain": "com.microsoft"}),
+                                         ("ReduceSum", f"{far} axis", {}), ("Softmax", skip, {}), ("LogSoftmax", skip, {})]:
+            outputs.append(op + str(length))
+            nodes.append(h.make_node(op, operands.split(), [outputs[-1]], **attributes))
+    # images in blocks of channels, and not; sums onto a bias and onto an image
+    inputs |= {"blocks": random.standard_normal((1, 32, 5, 7)).astype(f32), "odd": random.standard_normal((1, 5, 3, 3)).astype(f32)}
+    constants |= {"long": random.standard_normal((6, 600)), "lb": random.standard_normal(6)}
+    inputs["k"] = random.standard_normal((3, 600)).astype(f32)
+    for name, op, operands, attributes in [
+            ("GlobalAveragePool_blocks", "GlobalAveragePool", "blocks", {}), ("GlobalAveragePool_odd", "GlobalAveragePool", "odd", {}), ("Gemm_onto", "Gemm", "k long lb", {"transB": 1, "beta": .5})]:
+        outputs.append(name)
+        nodes.append(h.make_node(op, operands.split(), [name], **attributes))
     # attention in FP16: ai.onnx's, and com.microsoft's
     half = [random.standard_normal(shape).astype(np.float16) for shape in [(1, 2, 6, 32)] + [(1, 2, 20, 32)] * 2 + [(1, 6, 64)] * 3 + [(1, 2, 0, 32)] * 2]
     inputs |= dict(zip("aq ak av gq gk gv pk pv".split(), half))

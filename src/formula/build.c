@@ -6,7 +6,8 @@
 static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)
 {
     return a->kind == b->kind && a->index == b->index && a->primitive == b->primitive &&
-           a->reduction == b->reduction && !memcmp(a->arguments, b->arguments, sizeof a->arguments);
+           a->reduction == b->reduction && a->kernel == b->kernel &&
+           !memcmp(a->arguments, b->arguments, sizeof a->arguments);
 }
 
 /* A reduction is ready one phase after the strips it was fed in. */

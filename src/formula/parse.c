@@ -156,6 +156,7 @@ static const struct row_function {
     int arity;
     enum ulp_reduction reduction;
     bool mean, running;
+    enum ulp_row_kernel kernel;
 } row_functions[] = {
     {.name = "row_sum", .arity = 1, .reduction = ULP_REDUCTION_SUM},
     {.name = "row_mean", .arity = 1, .reduction = ULP_REDUCTION_SUM, .mean = true},
@@ -165,6 +166,11 @@ static const struct row_function {
     {.name = "running_sum", .arity = 1, .reduction = ULP_REDUCTION_SUM, .running = true},
     {.name = "running_product", .arity = 1, .reduction = ULP_REDUCTION_PRODUCT, .running = true},
     {.name = "row_size", .arity = 0},
+    /* ONNX Runtime's, of floats alone */
+    {.name = "mlas_mean", .arity = 1, .kernel = ULP_ROW_MEAN},
+    {.name = "mlas_squares", .arity = 1, .kernel = ULP_ROW_SQUARES},
+    {.name = "welford_mean", .arity = 1, .kernel = ULP_ROW_WELFORD_MEAN},
+    {.name = "welford_squares", .arity = 1, .kernel = ULP_ROW_WELFORD_SQUARES},
 };
 
 static int emit_row_function(struct parser *parser, const struct row_function *function,
@@ -176,6 +182,7 @@ static int emit_row_function(struct parser *parser, const struct row_function *f
     const struct ulp_instruction reduction = {.kind = function->running ? ULP_TAPE_SCAN
                                                                         : ULP_TAPE_REDUCTION,
                                               .reduction = function->reduction,
+                                              .kernel = function->kernel,
                                               .arguments = {argument, -1, -1}};
     const int reduced = emit(parser, reduction, place);
     if (!function->mean || reduced < 0)

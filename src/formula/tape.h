@@ -38,7 +38,8 @@ struct ulp_instruction {
     int index; /* operand or constant number */
     enum ulp_primitive primitive;
     enum ulp_reduction reduction;
-    int arguments[3]; /* earlier instructions; -1: none */
+    enum ulp_row_kernel kernel; /* of a reduction that is a runtime's alone */
+    int arguments[3];           /* earlier instructions; -1: none */
     /* reductions of phase p need every strip of the row before phase p + 1 can start */
     int phase;
     /* one value a row: constants, reductions and what depends on such only */

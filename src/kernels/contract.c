@@ -64,7 +64,7 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
                                        struct ulp_error *error)
 {
-    if (problem->onto)
+    if (problem->onto && arithmetic->order != ULP_ORDER_BLOCKED)
         return ulp_contract_unit(arithmetic, problem, pool, error);
     if (arithmetic->accumulator.pairs)
         return ulp_contract_by_pairs(arithmetic, problem, pool, error);

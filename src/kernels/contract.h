@@ -56,8 +56,8 @@ struct ulp_contraction {
     /* true: out is rounded once to arithmetic->storage as it is written (no epilogue follows);
      * false: out holds accumulators, exact in ulp_accumulator_element(arithmetic). */
     bool store;
-    /* out holds accumulators, which the sums begin with (a matrix unit's one chain, FP32; else
-     * ULP_ERROR_UNSUPPORTED) */
+    /* out holds accumulators, which the sums begin with (a matrix unit's one chain, or blocks of
+     * k, each of which is added to it; FP32; else ULP_ERROR_UNSUPPORTED) */
     bool onto;
     /* NULL, or integers whose neighbours in k (2 i and 2 i + 1) saturate: out is not set, but gains
      * what saturation takes from the sums */

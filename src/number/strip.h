@@ -9,6 +9,8 @@
 
 #include <ulpscope/tensor.h>
 
+#include "number/function/mlas_rows.h"
+
 #define ULP_STRIP 512
 
 enum ulp_primitive {
@@ -117,6 +119,10 @@ struct ulp_reduction_order {
     /* the sums of groups are rounded by it, and added by it, one after the other; NULL: as others.
      * Of the rule's carrier, and of one row at a time; group need not divide a power of two */
     const struct ulp_strip_rule *stored;
+    /* sums of floats by a kernel, which is given the whole row: of `length` elements, of which
+     * `head` lie before the first aligned one */
+    enum ulp_row_kernel kernel;
+    size_t length, head;
 };
 /* What ULP_ORDER_WARP is for rows of that many elements, neighbours in memory or not (README.md,
  * 5.1). */

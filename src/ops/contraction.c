@@ -39,6 +39,27 @@ enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool w
     return ULP_OK;
 }
 
+enum ulp_status ulp_sums_begin_with(struct ulp_call *call, size_t input, float factor,
+                                    struct ulp_sums *sums, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *arithmetic = call->arithmetic;
+    char number[40];
+    struct ulp_rows rows = {0};
+    struct ulp_operand operands[] = {{.tensor = ulp_call_in(call, input)}, {.constant = number}},
+                       output = {.tensor = &sums->acc, .storage = &arithmetic->accumulator};
+    if (arithmetic->steps != ULP_STEPS_ORT_CPU || arithmetic->order != ULP_ORDER_BLOCKED ||
+        !operands[0].tensor || sums->out != &sums->acc || sums->acc.element != ULP_ELEMENT_F32 ||
+        call->trace || call->probe)
+        return ULP_OK;
+    snprintf(number, sizeof number, "%a", (double)factor);
+    const struct ulp_layout layout = {&rows, operands, &output, 2, 1, call->scratch};
+    ULP_TRY(ulp_layout_elementwise(&layout, error));
+    const struct ulp_named_operand named[] = {{"x", operands[0]}, {"factor", operands[1]}};
+    sums->begun = input;
+    return ulp_call_text(call, "x * factor", arithmetic, &rows, 2, named, 1,
+                         &(struct ulp_named_operand){"", output}, error);
+}
+
 enum ulp_status ulp_product_lay(const struct ulp_call *call, struct ulp_contraction *problem,
                                 struct ulp_product_steps steps, struct ulp_error *error)
 {
@@ -70,6 +91,7 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums,
     problem->out = sums->out;
     problem->store = sums->store;
     problem->pairs = sums->pairs;
+    problem->onto = sums->begun;
     if (sums->pairs) /* what gates see is the exact sum */
         return ulp_contract(call->arithmetic, problem, call->pool, error);
     if (sums->out == &call->out[0] || !sums->store)
@@ -156,6 +178,8 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
     outputs[0].tensor = &call->out[0];
     operands[0] = (struct ulp_operand){.tensor = &sums->acc};
     ulp_call_operands(call, operands + 1);
+    if (sums->begun)
+        operands[1 + sums->begun] = (struct ulp_operand){.constant = "-0"};
     for (size_t i = 0; i < bound->input_slot_count; i++)
         ULP_TRY(place_operand(call, &operands[1 + i], places[i], error));
     ULP_TRY(ulp_call_set_range(call, operands + 1, call->out[0].type, error));

@@ -9,6 +9,7 @@ struct ulp_sums {
     struct ulp_tensor acc;  /* with an epilogue */
     struct ulp_tensor *out; /* output 0, or acc */
     bool store;             /* as values in storage: output 0's, and acc's with epilogue=rounded */
+    size_t begun; /* the input that they begin with, and the epilogue adds no more; 0: none */
     const struct ulp_pairs *pairs; /* NULL, or of bytes, whose saturation is added to the sums */
 };
 
@@ -16,6 +17,10 @@ struct ulp_sums {
  * with_epilogue false: it would change nothing, the sums are the result. */
 enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue,
                                struct ulp_sums *sums, struct ulp_error *error);
+/* Where blocks of products are added to an input of the call, as ONNX Runtime's CPU provider does,
+ * sums begin with it, times `factor`. */
+enum ulp_status ulp_sums_begin_with(struct ulp_call *call, size_t input, float factor,
+                                    struct ulp_sums *sums, struct ulp_error *error);
 /* How far apart neighbours lie in the tensors of a product: lines and k of each factor, rows and
  * columns of the sums. */
 struct ulp_product_steps {
@@ -55,8 +60,8 @@ extern const struct ulp_formula ulp_quantized_dynamic;
 enum ulp_status ulp_quantize_dynamic(struct ulp_call *call, const struct ulp_tensor *in,
                                      struct ulp_tensor *values, struct ulp_tensor *scale,
                                      struct ulp_tensor *zero, struct ulp_error *error);
-/* "x - zero" or "x + zero" as INT32 (of INT64: as that), a temporary; zero (NULL: 0) has one element, or one for each
- * index of axis. */
+/* "x - zero" or "x + zero" as INT32 (of INT64: as that), a temporary; zero (NULL: 0) has one
+ * element, or one for each index of axis. */
 enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
                                     const struct ulp_tensor *in, const struct ulp_tensor *zero,
                                     int axis, struct ulp_error *error);

@@ -25,10 +25,11 @@ enum ulp_steps_rule {
     IMAGES, /* the same of a Conv, of images in blocks of channels */
     ELSEWHERE,      /* in another provider's kernel, in FP32 between two Casts */
     ELSEWHERE_FP32, /* the same in a graph of FP32; else as elsewhere */
-    WIDE,           /* rows are added in FP64, the formula may be another */
     APART,        /* every step and row is FP32, sums of products aside, where a kernel's are not */
-    IN_FOURS,     /* rows are added in four partial sums */
-    IN_ORDER,     /* and in increasing index */
+    IN_FOURS,     /* rows are added in four partial sums, of images in blocks of channels in turn */
+    IN_SIXTEENS,  /* rows are added in sixteen partial sums, the formula may be another */
+    ONE_BY_ONE,   /* in increasing index */
+    IN_ORDER,     /* the same, by functions of one rounding */
     WRITTEN,      /* the formula alone is another */
     IN_LONG_ROWS, /* the same of long rows, others are as elsewhere by it */
     IN_BATCHES,   /* the same of several images, one alone is as elsewhere */
@@ -225,13 +226,25 @@ static void find_conv_panel(const struct ulp_call *call, struct ulp_arithmetic *
     }
 }
 
+/* Is it an image whose channels fill blocks? */
+static bool is_blocked(const struct ulp_call *call)
+{
+    enum { CHANNELS = 16 };
+    const struct ulp_tensor *x = ulp_call_in(call, 0);
+    return x->rank == 4 && x->dims[1] % CHANNELS == 0;
+}
+
 static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct ulp_arithmetic *out)
 {
     static const int threads[] = {[THREADS] = 64, [VECTORS] = 256, [POOLED] = -128};
     if (rule == FUSED)
         out->schedule.epilogue_rounded = false;
     if (rule == IN_FOURS)
-        out->reduce_block = 4;
+        out->reduce_block = is_blocked(call) ? ULP_ROW_IN_TURN : ULP_ROW_FOURS;
+    if (rule == ONE_BY_ONE)
+        out->reduce_block = ULP_ROW_IN_TURN;
+    if (rule == IN_SIXTEENS)
+        out->reduce_block = ULP_ROW_SIXTEENS;
     if ((rule == MATRIX && !is_matrix(call)) ||
         (rule == SUMMED_FP16 && out->storage.precision != 11) ||
         (rule == SUMMED_BF16 && out->storage.precision != 8) ||
@@ -243,8 +256,6 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         out->steps = ULP_STEPS_ALIKE;
     if (rule == SLICED)
         out->schedule.split_k = ULP_SPLIT_RKNN;
-    if (rule == WIDE)
-        ulp_format_find("fp64", &out->rows, NULL);
     if (rule == APART) {
         ulp_format_find("fp32", &out->compute, NULL);
         out->rows = out->compute;

@@ -50,6 +50,7 @@ struct ulp_tape_step {
     bool kept;         /* in tiles: later phases use the values of all positions again */
     int direct_output; /* the output whose memory the result is computed into; -1: none */
     enum ulp_reduction reduction_kind;
+    enum ulp_row_kernel kernel; /* of the instruction */
     ulp_strip_fn *function;
     int operand;       /* number; -1: none, or a constant */
     const void *value; /* of a constant; NULL: none */
@@ -199,6 +200,9 @@ void ulp_evaluate_store_rows(struct ulp_tape_worker *worker);
 void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
                        void *out, const void *values, size_t row_count, size_t first, size_t count,
                        struct ulp_strip_place place);
+/* The order of one reduction of the plan. */
+struct ulp_reduction_order ulp_evaluate_order(const struct ulp_tape_plan *plan,
+                                              const struct ulp_tape_step *step);
 /* n results of a reduction (values of the accumulator's carrier, overwritten) as values to compute
  * with. */
 void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *sums, size_t n,

@@ -64,7 +64,8 @@ static void choose_rules(struct ulp_tape_plan *plan)
     plan->order = (struct ulp_reduction_order){.order = arithmetic->reduce,
                                                .block = arithmetic->reduce_block,
                                                .parts = 1,
-                                               .group = 1};
+                                               .group = 1,
+                                               .length = plan->made_for.row_length};
     if (!choose_integers(plan)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
         plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->rows);
@@ -211,6 +212,7 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
                                    .operand = -1,
                                    .direct_output = -1,
                                    .reduction_kind = instruction->reduction,
+                                   .kernel = instruction->kernel,
                                    .reach = find_reach(plan, instruction)};
     memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
     if (step->kind == ULP_TAPE_OPERAND) {
@@ -233,6 +235,9 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
                             ulp_primitive_rows[instruction->primitive].name);
     } else if (step->kind == ULP_TAPE_REDUCTION || step->kind == ULP_TAPE_SCAN) {
         plan->has_reductions = true;
+        if (step->kernel && plan->sum_rule.carrier != ULP_STRIP_FLOAT)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "formula:%d: a kernel of FP32 rows alone",
+                            instruction->column);
         step->function = plan->table->primitive[ulp_reduction_rows[step->reduction_kind].combine];
     }
     if (step->phase >= plan->phase_count)
@@ -293,18 +298,30 @@ static bool is_contiguous(const struct ulp_tape_plan *plan)
     return false;
 }
 
-/* Partial sums of rows on a processor, of which two vectors of four or one of eight are added at
- * once; an operator of the provider may have others. */
-static bool choose_lanes(struct ulp_tape_plan *plan)
+struct ulp_reduction_order ulp_evaluate_order(const struct ulp_tape_plan *plan,
+                                              const struct ulp_tape_step *step)
 {
-    enum { LANES = 8 };
+    struct ulp_reduction_order order = plan->order;
+    if (step->kernel || step->reduction_kind != ULP_REDUCTION_SUM)
+        order.kernel = step->kernel;
+    return order;
+}
+
+/* Rows on a processor: a kernel's, which the operator's row may name. Others, and what is too long
+ * to be held, are added in turn. */
+static bool choose_kernel(struct ulp_tape_plan *plan)
+{
+    enum { LONGEST = 1 << 22 };
     const struct ulp_tape_case *made_for = &plan->made_for;
+    const int own = plan->order.block;
     if (made_for->arithmetic->steps != ULP_STEPS_ORT_CPU ||
-        plan->sum_rule.carrier != ULP_STRIP_FLOAT || made_for->windows ||
-        made_for->window_classes || made_for->row_length < LANES || !is_contiguous(plan))
+        plan->sum_rule.carrier != ULP_STRIP_FLOAT || plan->sum_rule.each_step)
         return false;
-    plan->order.order = ULP_ORDER_WARP;
-    plan->order.parts = plan->order.block ? plan->order.block : LANES;
+    plan->order =
+        (struct ulp_reduction_order){.parts = 1, .group = 1, .length = plan->order.length};
+    if (!made_for->windows && !made_for->window_classes && made_for->row_length <= LONGEST &&
+        is_contiguous(plan))
+        plan->order.kernel = own ? (enum ulp_row_kernel)own : ULP_ROW_EIGEN;
     return true;
 }
 
@@ -328,7 +345,7 @@ static void choose_order(struct ulp_tape_plan *plan)
     const struct ulp_tape *tape = plan->made_for.tape;
     const bool integers =
         plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
-    if (choose_lanes(plan) || choose_parts(plan) || plan->order.order != ULP_ORDER_WARP)
+    if (choose_kernel(plan) || choose_parts(plan) || plan->order.order != ULP_ORDER_WARP)
         return;
     const int threads = plan->order.block < 0 ? -plan->order.block : plan->order.block;
     if (plan->order.block < 0 &&
@@ -382,7 +399,8 @@ static bool can_tile(const struct ulp_tape_plan *plan)
         const bool ordered = step->reduction_kind == ULP_REDUCTION_SUM ||
                              step->reduction_kind == ULP_REDUCTION_PRODUCT;
         if (step->needed && step->kind == ULP_TAPE_REDUCTION &&
-            (wide || (ordered && order != ULP_ORDER_SEQUENTIAL && order != ULP_ORDER_WARP)))
+            (wide || ulp_evaluate_order(plan, step).kernel ||
+             (ordered && order != ULP_ORDER_SEQUENTIAL && order != ULP_ORDER_WARP)))
             return false;
     }
     return true;

@@ -90,7 +90,8 @@ static void lay_worker(struct ulp_tape_plan *plan)
         if (step->kind == ULP_TAPE_REDUCTION)
             step->reduction =
                 take_slot(plan, plan->tiles ? rows * (size_t)plan->order.parts * plan->sum_bytes
-                                            : ulp_reduction_bytes(&plan->sum_rule, plan->order));
+                                            : ulp_reduction_bytes(&plan->sum_rule,
+                                                                  ulp_evaluate_order(plan, step)));
     }
     plan->partial_slot = take_slot(plan, rows * plan->partial.element_bytes);
     plan->size_slot = take_slot(plan, plan->element_bytes);

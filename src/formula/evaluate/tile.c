@@ -330,10 +330,14 @@ void ulp_evaluate_store_rows(struct ulp_tape_worker *worker)
 
 static void begin_reduction(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
 {
+    enum { ALIGNED = 4 };
     const struct ulp_tape_plan *plan = worker->plan;
-    if (!plan->tiles)
-        ulp_reduction_begin(ulp_slot_of(worker, step->reduction), &plan->sum_rule,
-                            step->reduction_kind, plan->order);
+    struct ulp_reduction_order order = ulp_evaluate_order(plan, step);
+    if (plan->tiles)
+        return;
+    order.head = (ALIGNED - worker->first_row * order.length % ALIGNED) % ALIGNED;
+    ulp_reduction_begin(ulp_slot_of(worker, step->reduction), &plan->sum_rule, step->reduction_kind,
+                        order);
 }
 
 static void add_reduction(const struct ulp_tape_worker *worker, int index, struct span span)

@@ -55,8 +55,8 @@ static bool may_sink(const struct ulp_tensor *tensor)
 static bool is_fused(const struct ulp_chains *chains, const struct ulp_arithmetic *arithmetic,
                      const struct ulp_contraction *problem)
 {
-    return chains->rule.step == ULP_STEP_FLOAT && chains->rule.fused && !chains->pairwise &&
-           !ulp_pack_make(arithmetic, problem, 0).round &&
+    return !problem->onto && chains->rule.step == ULP_STEP_FLOAT && chains->rule.fused &&
+           !chains->pairwise && !ulp_pack_make(arithmetic, problem, 0).round &&
            !ulp_pack_make(arithmetic, problem, 1).round;
 }
 

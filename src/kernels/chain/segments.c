@@ -16,12 +16,13 @@ static struct ulp_format partial_format(const struct ulp_format *sum)
                                                                                           : *sum;
 }
 
-/* Add a cut unless its segments would be the whole of what they lie in. */
-static void add_cut(struct ulp_chains *chains, size_t length, size_t enclosing,
+/* Add a cut unless its segments would be the whole of what they lie in, and that is not added to
+ * what is there. */
+static void add_cut(struct ulp_chains *chains, size_t length, size_t enclosing, bool onto,
                     const struct ulp_format *format)
 {
     struct ulp_cuts *cuts = &chains->cuts;
-    if (length == 0 || length >= enclosing)
+    if (length == 0 || (length >= enclosing && !onto))
         return;
     cuts->length[cuts->level_count] = length;
     cuts->partial[cuts->level_count++] = ulp_step_rule_partial(&chains->rule, format);
@@ -51,9 +52,9 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic,
         partial ? partial_format(&arithmetic->accumulator) : arithmetic->accumulator;
     bool each_step = arithmetic->place == ULP_ROUND_EACH_STEP;
     chains.stored = schedule->partials && slice < problem->k ? &arithmetic->storage : NULL;
-    add_cut(&chains, block, promoted, &arithmetic->accumulator);
-    add_cut(&chains, promoted, slice, &wide);
-    add_cut(&chains, slice, problem->k,
+    add_cut(&chains, block, promoted, problem->onto, &arithmetic->accumulator);
+    add_cut(&chains, promoted, slice, false, &wide);
+    add_cut(&chains, slice, problem->k, false,
             each_step                         ? &chains.result
             : chains.stored && problem->store ? chains.stored /* else a bias follows */
                                               : &wide);
@@ -128,6 +129,22 @@ static void store_partial(const struct ulp_chains_job *job, void *sums, size_t c
     }
 }
 
+/* The outputs of the tile as they are. */
+static void load_outputs(const struct ulp_chains_job *job, float *sums, size_t row_count,
+                         struct ulp_tile_place place)
+{
+    const struct ulp_contraction *problem = job->problem;
+    const size_t column = place.output % job->row_pitch, line = place.output / job->row_pitch,
+                 row = line % job->row_count, batch = line / job->row_count,
+                 columns = ulp_size_min(job->tile_columns, job->column_count - column);
+    const float *out = (const float *)problem->out->data +
+                       (problem->out_batch_offset ? problem->out_batch_offset[batch] : 0);
+    for (size_t i = 0; i < row_count; i++)
+        for (size_t j = 0; j < columns; j++)
+            sums[i * job->tile_columns + j] =
+                out[job->out_row[row + i] + job->out_column[column + j]];
+}
+
 /* Add the sums of the segments that end with the innermost one to those they lie in. */
 static void close_segments(const struct ulp_chains_job *job, char *sums, size_t row_count,
                            const struct segments *segments, struct ulp_tile_place place)
@@ -139,7 +156,11 @@ static void close_segments(const struct ulp_chains_job *job, char *sums, size_t 
         char *inner = sums + (size_t)level * job->tile_bytes, *outer = inner + job->tile_bytes;
         if (job->chains->stored && level == cuts->level_count - 1)
             store_partial(job, inner, row_count * job->tile_columns, segments->end[0], place);
-        if (segments->begin[level] == segments->begin[level + 1]) {
+        const bool first = segments->begin[level] == segments->begin[level + 1];
+        if (first && job->problem->onto) { /* of one level, of floats */
+            memset(outer, 0, row_count * strip);
+            load_outputs(job, (float *)outer, row_count, place);
+        } else if (first) {
             memcpy(outer, inner, row_count * strip);
             continue;
         }

@@ -91,10 +91,12 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_INSIDE "in FP16 the result alone is stored, all inside in FP32"
 #define SAYS_MASKED \
     "with a mask of keys or pairs scores are stored before they are scaled, and probabilities"
-#define SAYS_WIDE "rows are added in FP64"
-#define SAYS_IN_FOURS "rows are added in four partial sums"
+#define SAYS_IN_FOURS \
+    "rows are added in four partial sums, of images in blocks of 16 channels one after the other"
+#define SAYS_IN_SIXTEENS "rows are added in sixteen partial sums"
 #define SAYS_APART "steps and rows in FP32"
-#define SAYS_IN_ORDER "rows are added one after the other"
+#define SAYS_ONE_BY_ONE "rows are added one after the other"
+#define SAYS_IN_ORDER SAYS_ONE_BY_ONE
 static const struct {
     enum ulp_steps runtime;
     struct ulp_rule rule;

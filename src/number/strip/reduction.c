@@ -40,7 +40,9 @@ const struct ulp_reduction_row ulp_reduction_rows[ULP_REDUCTION_COUNT] = {
 
 size_t ulp_reduction_bytes(const struct ulp_strip_rule *rule, struct ulp_reduction_order order)
 {
-    const size_t parts = order.order == ULP_ORDER_WARP ? (size_t)order.parts : 0;
+    const size_t parts = order.kernel                    ? order.length
+                         : order.order == ULP_ORDER_WARP ? (size_t)order.parts
+                                                         : 0;
     return sizeof(struct ulp_reduction_state) +
            (parts > LEVELS ? parts : LEVELS) *
                ulp_strip_element_bytes(rule->carrier, rule->precision);
@@ -284,6 +286,11 @@ void ulp_reduction_add(struct ulp_reduction_state *state, const void *strip, siz
         add_extremum(state, strip, n);
         return;
     }
+    if (state->parts.kernel) {
+        memcpy(value_at(state, state->count), strip, n * state->element_bytes);
+        state->count += n;
+        return;
+    }
     switch (state->order) {
     case ULP_ORDER_SEQUENTIAL: add_sequential(state, strip, n, place.first); break;
     case ULP_ORDER_BLOCKED: add_blocked(state, strip, n, place.first); break;
@@ -322,6 +329,12 @@ void ulp_reduction_end(struct ulp_reduction_state *state, void *out)
 {
     if (state->count == 0) {
         set_empty(state, out);
+        return;
+    }
+    if (state->parts.kernel && !is_extremum(state)) {
+        const float sum = ulp_mlas_row(state->parts.kernel, (const float *)state->values,
+                                       state->count, state->parts.head);
+        copy_value(state, out, &sum);
         return;
     }
     if (state->order == ULP_ORDER_PAIRWISE && !is_extremum(state)) {

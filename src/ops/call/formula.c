@@ -1,4 +1,5 @@
 /* The gates: contractions and formulas, the row's own and those of its run function. */
+#include <float.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -301,7 +302,8 @@ static const struct ulp_tape *choose_tape(const struct ulp_call *call)
             arithmetic->steps == ULP_STEPS_ORT_CUDA && arithmetic->storage.precision == 8,
         [ULP_VARIANT_ORT_CUDA] = arithmetic->steps == ULP_STEPS_ORT_CUDA,
         [ULP_VARIANT_WEBGPU] = arithmetic->steps == ULP_STEPS_WEBGPU,
-        [ULP_VARIANT_ORT_CPU] = arithmetic->steps == ULP_STEPS_ORT_CPU,
+        [ULP_VARIANT_ORT_CPU] =
+            arithmetic->steps == ULP_STEPS_ORT_CPU && arithmetic->compute.precision == FLT_MANT_DIG,
         [ULP_VARIANT_HTP_FEW] = htp && call->behind >= ULP_BEHIND_FEW,
         [ULP_VARIANT_HTP_ODD] = htp && call->behind >= ULP_BEHIND_ODD,
         [ULP_VARIANT_HTP_MANY] = htp && call->behind >= ULP_BEHIND_MANY,

@@ -70,6 +70,8 @@ static enum ulp_status run_channels_first(struct ulp_call *call, const struct ul
                                 ULP_PRODUCT_CONV, "-b--c-bbc", error);
     ULP_TRY(ulp_sums_begin(call, call->in[0]->type, kind == FUSED || ulp_call_in(call, 2), &sums,
                            error));
+    if (kind == FUSED)
+        ULP_TRY(ulp_sums_begin_with(call, 3, 1, &sums, error));
     ULP_TRY(ulp_conv_sums(call, &factors[0], &factors[1], &sums, error));
     return ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c", error);
 }

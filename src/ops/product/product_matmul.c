@@ -194,6 +194,8 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     }
     bool plain = !ulp_call_in(call, 2) && ulp_call_attribute(call, "alpha")->f == 1;
     ULP_TRY(ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error));
+    if (ulp_call_attribute(call, "alpha")->f == 1)
+        ULP_TRY(ulp_sums_begin_with(call, 2, ulp_call_attribute(call, "beta")->f, &sums, error));
     ULP_TRY(ulp_gemm_sums(call, call->in[0], call->in[1], &sums, error));
     return ulp_sums_end(call, &sums, "--b", error);
 }
