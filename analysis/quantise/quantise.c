@@ -11,6 +11,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/options.h"
+#include "data/calibration_cache.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 
@@ -141,7 +142,7 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
 {
     const struct ulp_search_options *search = &options->search;
     const struct ulp_scales_rule asked = {options->calibrator, options->percentile};
-    const size_t list_count = options->best_calibrator ? RULES : 1;
+    const size_t list_count = options->best_calibrator && !options->calibration_cache ? RULES : 1;
     const struct ulp_samples all = {.count = count, .items = samples},
                              *calibrated = options->calibrated ? options->calibrated : &all;
     struct ulp_calibration_options calibration = {.allow_nonfinite_inputs =
@@ -165,6 +166,40 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
     out->ranges = lists[best];
     return try_weights(model, &calibration, &weights, samples, count, calibrated != &all, out,
                        error);
+}
+
+/* Scales of the cache in place of the samples'. Products of values without one, as TensorRT
+ * computes them, are added to those that stay. */
+static enum ulp_status take_cache(const struct ulp_quantise_options *options,
+                                  struct prepared *prepared, struct ulp_search_options *search,
+                                  struct ulp_error *error)
+{
+    const struct ulp_factor_ranges *ranges = &prepared->ranges;
+    struct ulp_calibration_cache cache;
+    struct ulp_factor_range *items;
+    const char **always;
+    ULP_TRY(
+        ulp_calibration_cache_read(options->calibration_cache, prepared->memory, &cache, error));
+    ULP_TAKE(items, prepared->memory, ranges->count + 1, error);
+    ULP_TAKE(always, prepared->memory, search->always_count + ranges->count + 1, error);
+    for (size_t a = 0; a < search->always_count; a++)
+        always[a] = search->always[a];
+    search->always = always;
+    for (size_t i = 0; i < ranges->count; i++) {
+        const float scale = ulp_calibration_cache_find(&cache, ranges->items[i].value);
+        items[i] = ranges->items[i];
+        if (items[i].elements)
+            continue;
+        if (scale > 0) {
+            items[i].largest = scale * 127;
+            items[i].least = -items[i].largest;
+        } else if (!search->always_count ||
+                   strcmp(always[search->always_count - 1], items[i].node) != 0) {
+            always[search->always_count++] = items[i].node;
+        }
+    }
+    prepared->ranges.items = items;
+    return ULP_OK;
 }
 
 static enum ulp_status report_prepared(const struct prepared *prepared, struct ulp_search *out,
@@ -225,11 +260,17 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     }
     ULP_TRY(look_at_formats(&search, &found, error));
     wanted.search = search;
+    if (options->calibration_cache && (!found.calibrated || strcmp(found.calibrated, "int8") != 0))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a calibration cache has scales of INT8: give int8 among the formats, as "
+                        "trt10 takes");
     if (found.calibrated)
         ULP_TRY(prepare_ranges(model, &wanted, &found, integers ? integers->results : "", samples,
                                sample_count, &prepared, error));
     if (search.seconds > 0) /* what is left of them */
         search.seconds = ulp_math_max(prepared.deadline - ulp_seconds_now(), 1e-3);
+    if (options->calibration_cache)
+        ULP_TRY(take_cache(options, &prepared, &search, error));
     search.ranges = found.calibrated ? &prepared.ranges : search.ranges;
     search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;

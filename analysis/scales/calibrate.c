@@ -102,12 +102,12 @@ static enum ulp_status list_ranges(const struct ulp_calibrating *c,
         ULP_TRY(ulp_calibrate_range(c, seen, rule, &ends, error));
         for (size_t i = 0; i < c->factor_count; i++)
             if (c->factors[i].of == seen)
-                items[i] =
-                    (struct ulp_factor_range){.node = ulp_arena_copy(memory, c->factors[i].node),
-                                              .factor = c->factors[i].factor,
-                                              .largest = ends.largest,
-                                              .least = seen->scaling.zero_point ? ends.least
-                                                                                : -ends.largest};
+                items[i] = (struct ulp_factor_range){
+                    .node = ulp_arena_copy(memory, c->factors[i].node),
+                    .factor = c->factors[i].factor,
+                    .value = seen->value ? ulp_arena_copy(memory, seen->value) : NULL,
+                    .largest = ends.largest,
+                    .least = seen->scaling.zero_point ? ends.least : -ends.largest};
     }
     for (size_t i = 0; i < c->factor_count; i++)
         ULP_TRY(ulp_taken(items[i].node, error));

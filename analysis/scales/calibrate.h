@@ -37,7 +37,6 @@ struct ulp_calibrating {
     struct ulp_fit *fits; /* calibrate_fit.c: weights */
     size_t fit_count, fit_capacity;
     bool fits_now; /* the sample's rows count */
-    double *fit_room;
 };
 
 static inline size_t ulp_bin_count(const struct ulp_seen *seen)

@@ -10,10 +10,9 @@
 #include "number/function/math.h"
 #include "run/program/program.h"
 
-/* Lines longer than a kernel of 3 x 3 has of 256 channels stay as they are: their pairs take
- * hundreds of megabytes. Of a product in one sample so many rows are looked at as take this many
- * multiply-adds, and of all samples about so many for each weight of a line, which settle it. */
-enum { K_MOST = 2304, ROWS_EACH = 512 };
+/* Of a product in one sample so many rows are looked at as take this many multiply-adds, and of all
+ * samples about so many for each weight of a line, which settle it. */
+enum { ROWS_EACH = 512 };
 #define PAIRS_MOST 0x1p27
 
 /* A weight of one node. */
@@ -28,6 +27,7 @@ struct ulp_fit {
         double *gram;
     } * groups;
     size_t group_count, group_capacity;
+    double *room; /* k */
     bool several; /* the node sums it in several ways, or several matrices of it */
 };
 
@@ -94,7 +94,7 @@ static enum ulp_status find_gram(struct ulp_calibrating *c, struct ulp_fit *fit,
                       error));
     struct ulp_fit_group *group = &fit->groups[fit->group_count];
     *group = (struct ulp_fit_group){.offset = offset};
-    ULP_TAKE(group->gram, c->memory, ulp_gram_count(fit->k), error);
+    ULP_TAKE(group->gram, c->memory, ulp_gram_room(fit->k), error);
     fit->group_count++;
     *out = group->gram;
     return ULP_OK;
@@ -106,7 +106,7 @@ static void add_rows(double *gram, const struct ulp_contraction *problem, int si
 {
     const struct ulp_factor *values = side_of(problem, !side);
     const size_t k = problem->k, rows = lines_of(problem, !side),
-                 most = (size_t)ulp_math_min(PAIRS_MOST / ((double)k * (double)k),
+                 most = (size_t)ulp_math_min(PAIRS_MOST / ((double)k * (double)ulp_gram_part(k)),
                                              ROWS_EACH * (double)k / (double)samples) +
                         1,
                  step = (rows + most - 1) / most;
@@ -119,7 +119,7 @@ static void add_rows(double *gram, const struct ulp_contraction *problem, int si
             finite &= isfinite(room[i]) != 0;
         }
         if (finite)
-            ulp_gram_add(gram, k, room);
+            ulp_gram_add_line(gram, k, room);
     }
 }
 
@@ -132,7 +132,7 @@ enum ulp_status ulp_calibrate_weight(void *calibrating, const char *node, const 
     const int64_t *offsets = side_of(problem, side)->batch_offset;
     struct ulp_fit *fit = NULL;
     double *room, *gram;
-    if (!c->fits_now || !ulp_scaled_fits(scaling) || problem->k > K_MOST || !problem->k)
+    if (!c->fits_now || !ulp_scaled_fits(scaling) || !problem->k)
         return ULP_OK;
     for (size_t i = 0; i < c->fit_count; i++)
         if (strcmp(c->fits[i].node, node) == 0)
@@ -142,9 +142,9 @@ enum ulp_status ulp_calibrate_weight(void *calibrating, const char *node, const 
     fit->several |= strcmp(fit->factor, name) != 0 || !is_same(fit, problem, side);
     if (fit->several)
         return ULP_OK;
-    if (!c->fit_room)
-        ULP_TAKE(c->fit_room, c->memory, K_MOST, error);
-    room = c->fit_room;
+    if (!fit->room)
+        ULP_TAKE(fit->room, c->memory, fit->k, error);
+    room = fit->room;
     /* of matrices side by side a file has one scale for a column of all */
     for (size_t batch = 1; offsets && !problem->is_cudnn && batch < problem->batch_count; batch++)
         fit->several |= offsets[batch] != offsets[0];

@@ -104,6 +104,8 @@ static enum ulp_status report_ranges(const struct ulp_searcher *search, struct u
         range->least = (double)ranges->items[r].least;
         ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].node, &range->node, error));
         ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].factor, &range->factor, error));
+        if (ranges->items[r].value)
+            ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].value, &range->value, error));
     }
     return ULP_OK;
 }

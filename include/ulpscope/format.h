@@ -279,6 +279,7 @@ struct ulp_factor_range {
     /* of a weight, which needs no range: what is rounded in its place, in its order; else NULL */
     const float *elements;
     size_t element_count;
+    const char *value; /* whose scale it is, by name; NULL: its own, or not known */
 };
 /* Those of a model. */
 struct ulp_factor_ranges {

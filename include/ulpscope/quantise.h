@@ -26,6 +26,9 @@ struct ulp_quantise_options {
     /* Whose ranges are taken, and by whom weights are rounded, one after another in fixed memory;
      * those whose inputs are there round none. NULL: the samples that search */
     const struct ulp_samples *calibrated;
+    /* a calibration cache of TensorRT's, a file, whose ranges are taken; products of values that it
+     * has no scale of stay as they are. NULL: the samples' */
+    const char *calibration_cache;
 };
 
 /* Samples, those held out, and *out as of ulp_search_run; errors of both. */

@@ -238,6 +238,7 @@ struct ulp_search {
     struct ulp_search_range {
         char *node, *factor;
         double largest, least;
+        char *value; /* whose scale it is, by name; NULL: its own */
     } * ranges;
     /* of ulp_quantise_run: ranges that few values stretch, as a mask's -65504, or one sample alone,
      * numbers first, then samples in the order of the graph: largest magnitudes, of all and of

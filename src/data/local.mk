@@ -1,5 +1,6 @@
 libulpscope_a_SOURCES += \
 	%D%/base64.c \
+	%D%/calibration_cache.c %D%/calibration_cache.h \
 	%D%/check_inputs.c \
 	%D%/data.h \
 	%D%/dim_value.c \

@@ -9,7 +9,7 @@
 #include "data/range_list.h"
 #include "number/format/scaling.h"
 
-static const char *const range_keys[] = {"node", "factor", "largest", "least"};
+static const char *const range_keys[] = {"node", "factor", "largest", "least", "value"};
 
 static enum ulp_status read_range(const json_t *object, struct ulp_arena *arena,
                                   struct ulp_factor_range *out, struct ulp_error *error)
@@ -18,7 +18,7 @@ static enum ulp_status read_range(const json_t *object, struct ulp_arena *arena,
                  *factor = json_object_get(object, "factor"),
                  *largest = json_object_get(object, "largest"),
                  *least = json_object_get(object, "least");
-    ULP_TRY(ulp_json_check_keys(object, range_keys, 4, error));
+    ULP_TRY(ulp_json_check_keys(object, range_keys, 5, error));
     if (!json_is_string(node) || !json_is_string(factor))
         return ulp_fail(error, ULP_ERROR_INPUT, "expected texts \"node\" and \"factor\"");
     out->largest = (float)json_number_value(largest);

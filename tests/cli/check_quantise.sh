@@ -379,6 +379,29 @@ shows out "floating-point factors of rank 2 or more" "factors of one dimension"
 expect 0 "rows of values" "$program" quantise m.onnx -i samples -q --formats uint8-row,fp32 -o rows --json rows.json
 fields rows.json '"one scale for a value" in r["quantised_reason"] and "quantised" not in r' "rows of values"
 
+# TensorRT's calibration cache: as its own tools read it, read again, and one that has no scale of a value
+expect 0 "a cache is written" "$program" quantise m.onnx -i samples -q --for trt10 --calibrator max -o trt --json trt.json
+"$python" - <<'END' || fail "calibration.cache"
+import json, struct
+lines = open("trt/calibration.cache").read().splitlines()
+scales = {n: struct.unpack(">f", bytes.fromhex(h.zfill(8)))[0] for n, h in (l.rsplit(": ", 1) for l in lines[1:])}
+ranges = {r["value"]: r["largest"] for r in json.load(open("trt.json"))["ranges"]}
+assert lines[0] == "TRT-101401-EntropyCalibration2" and list(sorted(scales)) == ["f", "g", "r0", "x"] == sorted(ranges), (lines, ranges)
+assert all(abs(scales[n] * 127 / ranges[n] - 1) < 1e-6 for n in scales)
+open("half.cache", "w").write("\r\n".join([lines[0], "(Unnamed Layer* 64): [Shuffle]_output: 0", "f: 0", *(f"{n}: {struct.unpack('>I', struct.pack('>f', 2 * s))[0]:X}" for n, s in scales.items() if n != "f")]))
+END
+expect 0 "a cache is read" "$program" quantise m.onnx -i samples -q --for trt10 --calibration-cache trt/calibration.cache -o again --json again.json
+cmp -s again/calibration.cache trt/calibration.cache || fail "a cache is not what was read: $(diff again/calibration.cache trt/calibration.cache)"
+fields again.json '[s["value"] for s in r["samples"]] == [s["value"] for s in json.load(open("trt.json"))["samples"]]' "a cache is read"
+expect 0 "no scale of a value" "$program" quantise m.onnx -i samples -q --for trt10 --calibration-cache half.cache -o half --json half.json
+fields half.json '{l["name"]: l["bits"] for l in r["layers"]} == {"conv": 8, "depthwise": 8, "matmul": 8} and all(abs(x["largest"] / next(y["largest"] for y in json.load(open("trt.json"))["ranges"] if y["node"] == x["node"]) - 2) < 1e-6 for x in r["ranges"] if x["node"] != "gemm")' "no scale of a value"
+expect 2 "a cache for codes from 0 on" "$program" quantise m.onnx -i samples --for ort --calibration-cache trt/calibration.cache
+expect 2 "a cache and a calibrator" "$program" quantise m.onnx -i samples --for trt10 --calibrator max --calibration-cache trt/calibration.cache
+for wrong in 'x: 3c010a14' 'TRT-8400-EntropyCalibration2\nx 3c010a14' 'TRT-8400-X\nx: 7f800000' 'TRT-8400-X\nx: bf800000' 'TRT-8400-X\nx: 1\nx: 2' 'TRT-8400-X\nx: 123456789'; do
+    printf "$wrong" >wrong.cache
+    expect 3 "$wrong" "$program" quantise m.onnx -i samples --for trt10 --calibration-cache wrong.cache
+done
+
 # refused
 expect 2 "both ways" "$program" quantise m.onnx -i samples -a fp32,factor=int8 --for ort
 expect 2 "share and budget" "$program" quantise m.onnx -i samples --share 50 --budget bits=9

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/text/shown.h"
+#include "data/calibration_cache.h"
 #include "data/data.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -37,6 +38,23 @@ const char *fuzz_groups(const uint8_t *bytes, size_t count)
         if (!list.groups.items[g].node_count)
             wrong = "a group without nodes";
     ulp_group_list_free(&list);
+    return wrong;
+}
+
+const char *fuzz_cache(const uint8_t *bytes, size_t count)
+{
+    struct ulp_calibration_cache cache;
+    struct ulp_error error = {0};
+    struct ulp_arena *memory = NULL;
+    enum ulp_status status = ulp_arena_create(&memory, fuzz_budget(), &error);
+    if (status == ULP_OK)
+        status = ulp_calibration_cache_read(fuzz_file(bytes, count), memory, &cache, &error);
+    const char *wrong = status == ULP_OK ? NULL : fuzz_failure(status, FUZZ_FILE, &error);
+    for (size_t i = 0; status == ULP_OK && i < cache.count && !wrong; i++)
+        if (ulp_calibration_cache_find(&cache, cache.items[i].name) != cache.items[i].scale ||
+            !(cache.items[i].scale >= 0))
+            wrong = "a scale that is not found, or is none";
+    ulp_arena_free(memory);
     return wrong;
 }
 

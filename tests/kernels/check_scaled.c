@@ -704,4 +704,49 @@ TEST(weights_are_rounded_by_their_sums)
     }
 }
 
+/* A line that is cut in parts: all values go together, so that only the sum of what weights were
+ * rounded off counts. In each part the weight that is rounded last takes it to half a step, and the
+ * noise, a hundredth of the squares of 600 places, to a few thousandths more; the nearest of 2400
+ * codes are off by the root of 2400 / 12, 14 steps. */
+TEST(parts_of_long_lines_make_their_sums_good)
+{
+    enum { K = 2400, LINES = 3 };
+    struct ulp_scaling scaling[2];
+    const size_t room = ulp_gram_room(K);
+    double *gram = calloc(room, sizeof *gram), row[K];
+    float *lines = calloc((size_t)LINES * K, sizeof *lines), *given;
+    uint64_t state = 7;
+    size_t parts = 0;
+    for (size_t first = 0; first < K; first = ulp_gram_end(K, first))
+        parts++;
+    ck_assert(gram && lines && parts > 1 && ulp_gram_part(2304) == 2304);
+    ck_assert(ulp_scaling_find_word("int8", scaling));
+    for (size_t i = 0; i < K; i++)
+        row[i] = 1;
+    for (size_t r = 0; r < 3; r++)
+        ulp_gram_add_line(gram, K, row);
+    for (size_t i = 0; i < (size_t)LINES * K; i++)
+        lines[i] = (float)(2 * ulp_random_uniform(5, state++) - 1);
+    given = malloc((size_t)LINES * K * sizeof *given);
+    ck_assert(given != NULL);
+    memcpy(given, lines, (size_t)LINES * K * sizeof *given);
+    ck_ok(ulp_scaled_fit(&scaling[1], gram, K, lines, LINES, NULL, NULL, &why));
+    for (size_t l = 0; l < LINES; l++) {
+        double largest = 0, off = 0;
+        for (size_t i = l * K; i < (l + 1) * K; i++)
+            largest = fmax(largest, fabs((double)given[i]));
+        const double step = largest / 127;
+        for (size_t i = l * K; i < (l + 1) * K; i++) {
+            const double code = (double)lines[i] / step;
+            off += (double)given[i] - (double)lines[i];
+            ck_expect(fabs(code - rint(code)) < 1e-4 && fabs(code) < 127.001,
+                      "line %zu: %g is no code", l, code);
+        }
+        ck_expect(fabs(off) <= (double)parts * step, "line %zu: off by %g steps", l, off / step);
+    }
+    free(gram);
+    free(lines);
+    free(given);
+}
+
 TEST_SUITE("scaled", 60)

@@ -14,6 +14,10 @@ const struct ulp_target *ulp_search_target(const char *arithmetic);
 bool ulp_trt_is_meant(const struct ulp_search *found);
 /* Are all formats types that TensorRT gives a layer? TF32 is a setting of the whole engine. */
 bool ulp_trt_has_formats(const struct ulp_search *found);
+/* TensorRT 10: scales of INT8 for trtexec --calib and IInt8EntropyCalibrator2. */
+bool ulp_trt_has_cache(const struct ulp_search *found);
+enum ulp_status ulp_trt_cache(const struct ulp_search *found, struct ulp_text *out,
+                              struct ulp_error *error);
 /* TensorRT up to 10: options of trtexec. */
 enum ulp_status ulp_trt_trtexec(const struct ulp_search *found, struct ulp_text *out,
                                 struct ulp_error *error);

@@ -190,6 +190,7 @@ static const struct {
     enum ulp_status (*write)(const struct ulp_search *, struct ulp_text *, struct ulp_error *);
 } files[] = {{"plan.json", is_any, write_json},
              {"exclude.txt", ulp_exclude_has_any, ulp_exclude_write},
+             {"calibration.cache", ulp_trt_has_cache, ulp_trt_cache},
              {"modelopt.yaml", ulp_modelopt_has_modules, ulp_modelopt_write},
              {"trtexec.txt", ulp_trt_has_formats, ulp_trt_trtexec},
              {"npps.py", ulp_trt_has_formats, ulp_trt_polygraphy},

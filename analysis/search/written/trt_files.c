@@ -2,11 +2,13 @@
 #include "analysis/search/written/search_files.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/search/search_tf32.h"
 #include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/text/shown.h"
 #include "data/layer_options.h"
@@ -267,5 +269,47 @@ enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ul
         found->mixed.path ? "mixed.onnx" : "GRAPH.onnx");
     add_shapes(out, found);
     ulp_text_add(out, "\n");
+    return ULP_OK;
+}
+
+/* ---- the calibration cache ---- */
+
+/* TensorRT 10 is the last to calibrate; it takes a cache of its own version alone, as its first
+ * line says. */
+#define CACHE_FIRST "TRT-101401-EntropyCalibration2\n"
+
+/* Of a product in INT8: its values have scales of 127ths. */
+static bool is_cached(const struct ulp_search *found, const struct ulp_search_range *range)
+{
+    bool is = false;
+    for (size_t l = 0; l < found->layer_count && range->value; l++)
+        is |= strcmp(found->layers[l].name, range->node) == 0 &&
+              strcmp(found->formats[found->layers[l].format].name, "int8") == 0;
+    return is;
+}
+
+bool ulp_trt_has_cache(const struct ulp_search *found)
+{
+    bool any = false;
+    for (size_t r = 0; r < found->range_count; r++)
+        any |= is_cached(found, &found->ranges[r]);
+    return any && found->target && strncmp(found->target, "trt10", 5) == 0;
+}
+
+enum ulp_status ulp_trt_cache(const struct ulp_search *found, struct ulp_text *out,
+                              struct ulp_error *error)
+{
+    (void)error;
+    ulp_text_add(out, CACHE_FIRST);
+    for (size_t r = 0; r < found->range_count; r++) {
+        const struct ulp_search_range *range = &found->ranges[r];
+        bool written = !is_cached(found, range) || strchr(range->value, '\n');
+        for (size_t i = 0; i < r && !written; i++)
+            written = is_cached(found, &found->ranges[i]) &&
+                      strcmp(found->ranges[i].value, range->value) == 0;
+        if (!written)
+            ulp_text_add(out, "%s: %" PRIx32 "\n", range->value,
+                         ulp_float_bits((float)(range->largest / 127)));
+    }
     return ULP_OK;
 }

@@ -11,7 +11,7 @@
 
 struct quantise_options {
     struct common_options common;
-    const char *arithmetic, *calibrate, *html, *out, *target;
+    const char *arithmetic, *cache, *calibrate, *html, *out, *target;
     struct ulp_scales_options scales;
     struct ulp_calibration_options calibration;
     struct ulp_quantise_options quantise;
@@ -193,6 +193,7 @@ static enum ulp_status search_formats(const struct quantise_options *options, st
     wanted.percentile = options->calibration.percentile;
     wanted.best_calibrator = !options->calibrator;
     wanted.share /= 100;
+    wanted.calibration_cache = options->cache;
     loaded = list_loaded(work, &loaded_count);
     ULP_TRY(taken(loaded, error));
     wanted.calibrated = loaded_count < all.count ? &all : NULL;

@@ -26,6 +26,25 @@ ULP_VECTORISE void ulp_gram_add(double *gram, size_t k, const double *row)
     }
 }
 
+size_t ulp_gram_room(size_t k)
+{
+    size_t room = 0;
+    for (size_t first = 0, end; first < k; first = end) {
+        end = ulp_gram_end(k, first);
+        room += ulp_gram_count(end - first);
+    }
+    return room;
+}
+
+void ulp_gram_add_line(double *gram, size_t k, const double *row)
+{
+    for (size_t first = 0, end; first < k; first = end) {
+        end = ulp_gram_end(k, first);
+        ulp_gram_add(gram, end - first, row + first);
+        gram += ulp_gram_count(end - first);
+    }
+}
+
 bool ulp_scaled_fits(const struct ulp_scaling *scaling)
 {
     return ulp_scaling_is_integer(scaling) && scaling->lines == 1 && !scaling->zero_point;
@@ -78,12 +97,24 @@ ULP_VECTORISE static void factorise(double *gram, size_t k)
     }
 }
 
+static void make_triangle(double *gram, size_t k, struct place *places, double *room)
+{
+    double mean = 0;
+    for (size_t i = 0; i < k; i++) {
+        places[i] = (struct place){ulp_gram_row(gram, k, i)[i], i};
+        mean += places[i].own / (double)k;
+    }
+    qsort(places, k, sizeof *places, by_square);
+    sort_gram(gram, k, places, NOISE * mean, room);
+    factorise(gram, k);
+}
+
 /* ---- lines ---- */
 
 struct fitting {
     const struct ulp_scaling *scaling;
-    const double *triangle;
-    const struct place *places;
+    const double *triangles;    /* of the parts */
+    const struct place *places; /* of each part, from its begin on */
     size_t k, count;
     float *lines;
     double *scratch; /* of each worker: of a tile, by place, what weights were rounded off */
@@ -130,17 +161,15 @@ ULP_VECTORISE static void sum_behind(const double *row, size_t i, size_t k, cons
             sums[l] += row[j] * off[j * TILE + l];
 }
 
-static void fit_tile(const struct fitting *f, size_t tile, double *off, float *scales,
-                     bool *largest)
+static void fit_part(const struct fitting *f, size_t tile, const double *triangle, size_t begin,
+                     size_t k, double *off, const float *scales, const bool *largest)
 {
     const size_t first = tile * TILE, count = ulp_size_min(f->count - first, TILE);
-    memset(off, 0, f->k * TILE * sizeof *off);
-    for (size_t l = 0; l < count; l++)
-        find_scales(f, f->lines + (first + l) * f->k, scales + l * f->k, largest + l * f->k);
-    for (size_t i = f->k; i-- > 0;) {
-        const size_t at = f->places[i].index;
+    memset(off, 0, k * TILE * sizeof *off);
+    for (size_t i = k; i-- > 0;) {
+        const size_t at = begin + f->places[begin + i].index;
         double sums[TILE];
-        sum_behind(ulp_gram_row((double *)(uintptr_t)f->triangle, f->k, i), i, f->k, off, sums);
+        sum_behind(ulp_gram_row((double *)(uintptr_t)triangle, k, i), i, k, off, sums);
         for (size_t l = 0; l < count; l++) {
             float *x = &f->lines[(first + l) * f->k + at];
             const size_t own = l * f->k + at;
@@ -149,6 +178,20 @@ static void fit_tile(const struct fitting *f, size_t tile, double *off, float *s
             off[i * TILE + l] = (double)*x - code;
             *x = (float)code;
         }
+    }
+}
+
+static void fit_tile(const struct fitting *f, size_t tile, double *off, float *scales,
+                     bool *largest)
+{
+    const size_t count = ulp_size_min(f->count - tile * TILE, TILE);
+    const double *triangle = f->triangles;
+    for (size_t l = 0; l < count; l++)
+        find_scales(f, f->lines + (tile * TILE + l) * f->k, scales + l * f->k, largest + l * f->k);
+    for (size_t begin = 0, end; begin < f->k; begin = end) {
+        end = ulp_gram_end(f->k, begin);
+        fit_part(f, tile, triangle, begin, end - begin, off, scales, largest);
+        triangle += ulp_gram_count(end - begin);
     }
 }
 
@@ -173,20 +216,18 @@ enum ulp_status ulp_scaled_fit(const struct ulp_scaling *scaling, double *gram, 
 {
     static const char what[] = "weights that are rounded by their sums";
     ULP_SCOPED(ulp_free_of) void *places_at = NULL, *room = NULL;
-    double mean = 0;
     ULP_TRY(ulp_allocate(&places_at, k, sizeof(struct place), budget, what, error));
     struct place *places = places_at;
-    for (size_t i = 0; i < k; i++) {
-        places[i] = (struct place){ulp_gram_row(gram, k, i)[i], i};
-        mean += places[i].own / (double)k;
-    }
-    qsort(places, k, sizeof *places, by_square);
     const size_t scratch = (size_t)ulp_pool_thread_count(pool) * scratch_doubles(k),
-                 pairs = ulp_gram_count(k);
+                 pairs = ulp_gram_count(ulp_gram_part(k));
     ULP_TRY(ulp_allocate(&room, scratch > pairs ? scratch : pairs, sizeof(double), budget, what,
                          error));
-    sort_gram(gram, k, places, NOISE * mean, room);
-    factorise(gram, k);
+    double *part = gram;
+    for (size_t begin = 0, end; begin < k; begin = end) {
+        end = ulp_gram_end(k, begin);
+        make_triangle(part, end - begin, places + begin, room);
+        part += ulp_gram_count(end - begin);
+    }
     struct fitting fitting = {scaling, gram, places, k, count, lines, room};
     return ulp_parallel_for(pool, (count + TILE - 1) / TILE, 1, fit_tiles, &fitting, error);
 }
