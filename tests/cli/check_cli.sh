@@ -227,15 +227,11 @@ shows err "there are: patches" "a range of no input"
 expect 2 "a bad range" "$program" run "$model" --val-range patches=1,0
 expect 0 "a shape" "$program" run "$model" --shape patches=5x16x4 --quiet
 shows out "logits FLOAT[5,10]" "a shape"
-expect 0 "several shapes" "$program" audit "$model" --shape patches=1x16x4 --shape patches=7x16x4 -a fp32,bf16 -q -o shapes
-shows out "fp32 by shape, worst output of each:" "several shapes"
-shows out "patches 7x16x4" "several shapes"
-grep -c "(the worst shape)" out | grep -qx 2 || fail "several shapes: no worst one"
-[ -s shapes/shape-1/report.json ] && [ -s shapes/shape-2/layers.csv ] || fail "several shapes: no reports"
 expect 2 "a shape of no input" "$program" run "$model" --shape patch=1x16x4
 expect 2 "a shape of another rank" "$program" run "$model" --shape patches=16x4
 expect 2 "no shape" "$program" run "$model" --shape patches=1x16xx4
-expect 2 "several shapes for run" "$program" run "$model" --shape patches=1x16x4 --shape patches=2x16x4
+expect 2 "two shapes of an input" "$program" audit "$model" --shape patches=1x16x4 --shape patches=2x16x4
+shows err "run the command for each of patches's" "two shapes of an input"
 expect 2 "a shape of given inputs" "$program" run "$model" -i "$inputs" --shape patches=1x16x4
 expect 3 "a shape that the graph does not take" "$program" run "$model" --shape patches=1x15x4 -q
 lines err 1 "a shape that the graph does not take"

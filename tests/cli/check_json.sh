@@ -95,7 +95,6 @@ cp out streamed.md
 expect 0 "Markdown in a file" "$program" lint model.onnx --markdown file.md
 cmp -s streamed.md file.md || fail "--markdown - writes other than --markdown FILE: $(diff streamed.md file.md)"
 expect 2 "both on standard output" "$program" lint model.onnx --markdown - --json -
-expect 2 "an audit of several shapes" "$program" audit model.onnx -q --shape patches=2x16x4 --shape patches=4x16x4 --json -
 expect 2 "--json of --apply" "$program" plan model.onnx --apply plan.json -o applied --json -
 expect 2 "--json of a shard" "$program" audit model.onnx -q --checkpoint new --shard 1/2 --json -
 [ ! -e ./- ] || fail "there is a file of the name -"

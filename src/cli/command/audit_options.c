@@ -117,7 +117,6 @@ const struct command command_audit = {
                HELP_GROUP},
     .size = sizeof(struct audit_options),
     .is_common = true,
-    .takes_shapes = true,
     .is_front = true,
     .other_words = "--merge FOLDER...",
     .check = check_audit,

@@ -132,6 +132,11 @@ static void add_shape(void *options, char *text)
     if (!good || !equals[1])
         refuse("--shape %s: expected NAME=SIZExSIZE..., such as tokens=1x77", text);
     shape.name = copy_argument(text, (size_t)(equals - text));
+    for (size_t s = 0; s < common->shape_count; s++)
+        if (strcmp(common->shapes[s].name, shape.name) == 0)
+            refuse(
+                "--shape %s: a run has one shape of each input; run the command for each of %s's",
+                text, shape.name);
     common->shapes = grow_arguments(common->shapes, common->shape_count, sizeof *common->shapes);
     common->shapes[common->shape_count++] = shape;
 }
@@ -160,8 +165,8 @@ OPTION("inputs", 'i', "PATH", TEXTS(inputs, input_count) READ ALSO(0, "input") F
 OPTION("dim", 0, "NAME=VALUE", OWN(add_dim) REPEATED EXCLUDES("inputs: its arrays have the dimensions"),
        "Size of a symbolic dimension in random inputs (default 1); may be repeated")
 OPTION("shape", 0, "NAME=1x77", OWN(add_shape) REPEATED EXCLUDES("inputs: its arrays have the dimensions"),
-       "Shape of input NAME in random inputs, even where the model declares another. Repeated for one "
-       "NAME, audit runs every shape separately and names the worst")
+       "Shape of input NAME in random inputs, even where the model declares another; may be repeated "
+       "for other inputs")
 OPTION("val-range", 0, "[NAME=]LOW,HIGH", OWN(add_range) REPEATED ALSO(0, "input-range"),
        "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
        "size of the table). May be repeated")
@@ -231,9 +236,9 @@ OPTION("allow-nonfinite-inputs", 0, 0, ALONE_IN(KIND_SET, bool, 1),
 {0}};
 
 const struct option_row json_rows[] = {
-OPTION("json", 0, "FILE", OWN(take_json) WRITTEN ONE_SHAPE FRONT,
+OPTION("json", 0, "FILE", OWN(take_json) WRITTEN FRONT,
        "Write the result as JSON; -: to standard output, which has nothing else then, the text being on stderr")
-OPTION("markdown", 0, "FILE", OWN(take_markdown) WRITTEN ONE_SHAPE,
+OPTION("markdown", 0, "FILE", OWN(take_markdown) WRITTEN,
        "Write what it says as Markdown, for a comment on a pull request; -: to standard output")
 {0}};
 

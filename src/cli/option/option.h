@@ -92,9 +92,6 @@ void visit_arguments(use_argument *use, void *context);
 int enter_paths(void);
 /* The folder without slashes at its end, which paths in it are made of. */
 char *as_folder(char *argument);
-/* Those that the command writes into a folder. */
-enum ulp_status claim_report(const char *what, const char *folder, const char *files,
-                             struct ulp_error *error);
 /* The names of those that the command line writes into the folder of that option, separated by
  * spaces; "": none. */
 const char *files_written(const char *option);
@@ -282,28 +279,10 @@ struct sample_list {
 };
 /* " --option word", in quotes where a shell would change it. */
 void add_option(struct ulp_text *out, const char *option, const char *word);
-/* The n-th shapes that --shape gives: the n-th of each input, or its last. How many there are, 1 at
- * least; *text says them ("x 1x77, y 1x77"; empty without --shape) and is freed. With them the
- * model gets what the command line says of its inputs (ulp_model_set_arguments). */
-size_t count_shapes(const struct common_options *options);
-enum ulp_status set_shapes(struct ulp_model *model, const struct common_options *options, size_t n,
-                           char **text, struct ulp_error *error);
-/* Prepare the folder of results (NULL: none), and load the model with the first shapes. */
+/* Prepare the folder of results (NULL: none), and load the model with the shapes of --shape. It
+ * gets what the command line says of its inputs, too (ulp_model_set_arguments). */
 enum ulp_status load_with_shapes(const struct common_options *options, const char *folder,
                                  struct ulp_model **model, struct ulp_error *error);
-/* What an audit of several shapes came to: of each, by arithmetic, its worst output. */
-struct shape_results {
-    size_t count;
-    struct shape_result {
-        char *shape, *lane, *output;
-        double sqnr_db;
-        size_t nonfinite;
-    } * items;
-};
-enum ulp_status add_shape_result(struct shape_results *results, char *shape,
-                                 const struct ulp_audit *audit, struct ulp_error *error);
-void print_shape_results(const struct shape_results *results, size_t lane_count);
-void free_shape_results(struct shape_results *results);
 /* The argument of an option, a number of [low, high]; anything else is refused. */
 double read_number(const char *option, const char *text, double low, double high);
 /* "; x[0] batch = 1" of the random sample: what a failure may come from; empty: nothing was open.

@@ -336,17 +336,11 @@ static void check_words(void)
 
 static void check_line(void *options)
 {
-    const bool shapes = line.command->is_common && count_shapes(options) > 1;
-    char name[80];
     check_words();
     for (size_t i = 0; i < line.count; i++) {
         const struct option_row *row = line.items[i].row;
         if (!line.items[i].is_given)
             continue;
-        if (shapes &&
-            (row->is_one_shape || (!line.command->takes_shapes && strcmp(row->name, "shape") == 0)))
-            refuse("%s takes one --shape of each input",
-                   row->is_one_shape ? say_option(row, name) : line.command->name);
         check_excluded(row);
         check_needed(row);
     }

@@ -361,8 +361,8 @@ static enum ulp_status claim_output(const char *what, const char *path, struct u
     return check_output(outputs.count - 1, error);
 }
 
-enum ulp_status claim_report(const char *what, const char *folder, const char *files,
-                             struct ulp_error *error)
+static enum ulp_status claim_report(const char *what, const char *folder, const char *files,
+                                    struct ulp_error *error)
 {
     enum ulp_status status = add_file(&folders, what, folder, error);
     for (const char *at = files; *at && status == ULP_OK; at += strspn(at, " ")) {

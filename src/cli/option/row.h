@@ -51,7 +51,6 @@ struct option_row {
     bool is_optional;   /* its value may be left out */
     bool is_alone;      /* with it no word is needed */
     bool is_front;      /* on the first screen of --help */
-    bool is_one_shape;  /* is of one shape of each input */
     bool is_repeated;   /* may be given more than once, each counting */
 };
 
@@ -72,7 +71,6 @@ struct command {
     size_t size; /* of its options, zeros at first */
     /* Its options begin with struct common_options: it runs a model. */
     bool is_common;
-    bool takes_shapes;            /* several of an input */
     bool leads;                   /* to another command line, which the sandbox waits for */
     bool is_front;                /* on the first screen of the program's --help */
     void (*check)(void *options); /* what rows do not say; NULL: nothing */
@@ -115,7 +113,6 @@ struct command {
 #define OPTIONAL , .is_optional = true
 #define FRONT , .is_front = true
 #define REPEATED , .is_repeated = true
-#define ONE_SHAPE , .is_one_shape = true
 #define MODEL_WORD                                       \
     WORD("model", "MODEL.onnx", TEXT(common.model) READ, \
          "which model? Give the path of an .onnx file", "The .onnx file")
