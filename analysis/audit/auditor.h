@@ -84,8 +84,7 @@ enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct 
                                       struct ulp_error *error);
 
 /* Whether something has diverged in the current sample. If so, run the sample again with
- * ulp_run_options.follow, without audit, and with this observer (from the audit's departure on, if
- * both runs were given one, unless ulp_auditor_truth was called): every output that diverged then
+ * ulp_run_options.follow, without audit, and with this observer: every output that diverged then
  * gets its figures with the reference's decisions (ulp_divergence.followed). */
 bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor);
 struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor);

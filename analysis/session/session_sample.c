@@ -7,7 +7,6 @@
 #include "analysis/session/twin.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
-#include "run/departure.h"
 
 enum { OBSERVERS_MAX = 4 };
 
@@ -18,7 +17,6 @@ struct one {
     const struct ulp_tensor_set *inputs;
     struct ulp_program *program;
     struct ulp_auditor *auditor;
-    struct ulp_departure *departure;   /* NULL: a reference model, whose decisions may be others */
     struct ulp_attributor *attributor; /* NULL: no shares */
     struct ulp_tensor_set weights;     /* of the original, for shares beside it */
     struct ulp_certificate certificate;
@@ -93,8 +91,6 @@ static enum ulp_status open_one(struct one *one, struct ulp_error *error)
     ULP_TRY(ulp_auditor_create(one->program, &one->auditor, error));
     ULP_TRY(ulp_auditor_threads(one->auditor, options->thread_count, error));
     one->auditor->task = options->task;
-    if (one->session->follows && !one->session->truth)
-        ULP_TRY(ulp_departure_create(one->program, &one->departure, error));
     if (options->shares)
         ULP_TRY(open_attributor(one, error));
     if (one->session->truth)
@@ -108,7 +104,6 @@ static void close_one(struct one *one)
     free(one->certificate.node);
     ulp_tensor_set_free(&one->weights);
     ulp_attributor_free(one->attributor);
-    ulp_departure_free(one->departure);
     ulp_auditor_free(one->auditor);
 }
 
@@ -146,8 +141,7 @@ static enum ulp_status follow(const struct one *one, struct ulp_error *error)
     const struct ulp_truth *truth = one->session->truth;
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .follow = true,
-                                        .given = truth ? &values : NULL,
-                                        .departure = one->departure};
+                                        .given = truth ? &values : NULL};
     if (!one->session->follows || !ulp_auditor_has_diverged(one->auditor))
         return ULP_OK;
     if (truth)
@@ -178,8 +172,7 @@ static enum ulp_status walk_lanes(struct one *one, struct ulp_error *error)
     const size_t count = list_observers(one, observers);
     const struct ulp_session *session = one->session;
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
-                                        .audit = !one->options->entire_only,
-                                        .departure = one->departure};
+                                        .audit = !one->options->entire_only};
     ULP_SCOPED(ulp_scoped_free)
     struct ulp_tensor_set *outputs =
         session->ends ? calloc(session->programs->lane_count, sizeof *outputs) : NULL;

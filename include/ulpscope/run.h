@@ -346,7 +346,6 @@ struct ulp_observer {
     bool modes_unused;
 };
 
-struct ulp_departure;
 struct ulp_run_options {
     size_t size;      /* ULP_OPTIONS */
     int thread_count; /* 0: all processors */
@@ -361,7 +360,6 @@ struct ulp_run_options {
      * comparisons, but not quantised numbers) are the reference's, TopK selects by them, and QMoE
      * sends rows to the reference's experts */
     bool follow;
-    struct ulp_departure *departure; /* private: NULL */
 };
 
 /* Time and memory of a run. */

@@ -65,7 +65,6 @@ static void part_lanes(struct bodies *b)
             continue;
         close_lane(&b->lanes[l]);
         b->absent[l] = true;
-        b->walk->departed = true;
         if (b->inner.block) {
             ulp_lane_free(&b->inner.lanes[l]);
             b->inner.absent[l] = true;

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/memory/reserve.h"
-#include "run/departure.h"
 #include "run/carried.h"
+#include "run/walk.h"
 
 /* An input in one lane: rounded once to its storage, unless it is a parameter alone (the scales of
  * Resize and QuantizeLinear, thresholds) or the lane's nodes differ: then each rounds what it
@@ -51,18 +51,6 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
     return ULP_OK;
 }
 
-/* A run that follows the reference begins where lanes left it. */
-static void go_to_departure(struct ulp_walk *walk, const struct ulp_frame *frame)
-{
-    struct ulp_departure *departure = walk->options->departure;
-    if (departure && !walk->options->follow)
-        ulp_departure_clear(departure);
-    else if (departure)
-        walk->first_step = ulp_departure_enter(departure, frame);
-    for (size_t s = 0; s < walk->first_step; s++)
-        walk->cost_done += frame->block->steps[s].cost;
-}
-
 /* What the observers want. */
 static void ask_observers(struct ulp_walk *walk)
 {
@@ -82,7 +70,7 @@ static bool may_carry(const struct ulp_walk *walk)
     const struct ulp_program *program = walk->program;
     const size_t limit = ulp_budget_limit(&walk->budget);
     return walk->carried && walk->unseen && !ulp_walk_compares(walk) && !options->given &&
-           !options->departure && program->carried_bytes > 0 &&
+           program->carried_bytes > 0 &&
            program->carried_bytes <= (double)ulp_carried_limit(&walk->budget) &&
            (!limit ||
             ulp_program_peak(program, false, NULL) + program->carried_bytes <= (double)limit);
@@ -134,8 +122,6 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = set_inputs(walk, &frame, inputs, fitted, error);
     ulp_stream_begin(walk);
     if (status == ULP_OK)
-        go_to_departure(walk, &frame);
-    if (status == ULP_OK)
         status = ulp_walk_block(walk, &frame, error);
     for (size_t l = 0; l < program->lane_count && outputs && status == ULP_OK; l++)
         for (size_t i = 0; i < program->main->output_count && status == ULP_OK; i++)
@@ -143,8 +129,6 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
                                      ulp_model_output(program->model, i).name,
                                      ulp_model_budget(program->model), &outputs[l], error);
     ulp_frame_free(&frame, walk);
-    if (walk->options->departure && walk->options->follow)
-        ulp_departure_release(walk->options->departure);
     for (size_t i = 0; fitted && i < input_count; i++)
         ulp_tensor_free(&fitted[i]);
     return status;
@@ -178,8 +162,6 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
         outputs[l] = (struct ulp_tensor_set){0};
     enum ulp_status status = ulp_model_check_inputs(program->model, inputs, error);
     if (status == ULP_OK)
-        status = ulp_departure_check(walk.options->departure, program, error);
-    if (status == ULP_OK)
         status = ulp_program_check_memory(program, walk.options->audit, error);
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
@@ -193,8 +175,7 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
                                       program->constants.used_bytes + walk.budget.peak_bytes +
-                                          (walk.carried ? ulp_carried_bytes(walk.carried) : 0) +
-                                          ulp_departure_bytes(walk.options->departure)};
+                                          (walk.carried ? ulp_carried_bytes(walk.carried) : 0)};
     for (size_t l = 0; outputs && status != ULP_OK && l < program->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;

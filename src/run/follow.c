@@ -1,5 +1,4 @@
 /* Decisions taken as the reference takes them. */
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -30,34 +29,6 @@ static void pick(const struct ulp_step *step, const struct ulp_tensor *values,
                               (size_t)ulp_tensor_get_int(indices, i) * inner + i % inner;
         memcpy((char *)out->data + i * bytes, (const char *)values->data + source * bytes, bytes);
     }
-}
-
-/* Whole numbers that are not the same: what observers call a decision of Round, Floor or Ceil. */
-static bool rounds_apart(const struct ulp_tensor *a, const struct ulp_tensor *b)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        const double x = ulp_tensor_get(a, i);
-        if (!(fabs(x - ulp_tensor_get(b, i)) < 0.5 && fabs(x) < 0x1p52))
-            return true;
-    }
-    return false;
-}
-
-bool ulp_departs(const struct ulp_step *step, bool reads_floats, const struct ulp_tensor *reference,
-                 const struct ulp_tensor *outputs)
-{
-    const bool decides = reads_floats && !step->quantizes, inside = ulp_decides_inside(step),
-               rounds = ulp_rounds_to_whole(step->bound.node->op_type);
-    for (size_t o = 0; o < step->output_count; o++) {
-        const struct ulp_tensor *own = &outputs[o], *other = &reference[o];
-        if (!own->data || !other->data)
-            continue;
-        if (inside || !ulp_tensor_same_shape(own, other) ||
-            (ulp_element_is_float(own->element) ? rounds && rounds_apart(own, other)
-                                                : decides && !is_same(own, other)))
-            return true;
-    }
-    return false;
 }
 
 enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *lane,

@@ -244,8 +244,6 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     const bool reads_floats = lane != reference && any_float_computed(step, own.at, frame->block);
     if (reads_floats && walk->options->follow)
         ULP_TRY(ulp_follow(step, lane, own.at, results, out->entire, error));
-    else if (lane != reference && walk->options->departure && !walk->departed)
-        walk->departed = ulp_departs(step, reads_floats, results, out->entire);
     return lane != reference && walk->options->audit
                ? evaluate_views(&views, walk->options, out, error)
                : ULP_OK;

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "number/function/math.h"
-#include "run/departure.h"
 #include "run/carried.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
@@ -172,11 +171,6 @@ static enum ulp_status take_given(struct ulp_walk *walk, struct ulp_lane *lane,
     return ULP_OK;
 }
 
-static bool leaves_departure(const struct ulp_run_options *options)
-{
-    return options->departure && !options->follow;
-}
-
 /* The observers are told of a step. */
 static enum ulp_status tell_step(struct ulp_walk *walk, const struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_evaluation *evaluations,
@@ -221,8 +215,6 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     ULP_TRY(ulp_taken(evaluations, error));
     enum ulp_status status = compute_step(walk, frame, step, evaluations, arena, error);
-    if (status == ULP_OK && walk->departed && !frame->outer && leaves_departure(walk->options))
-        ulp_departure_leave(walk->options->departure, frame, step);
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {
             keep_results(walk, &frame->lanes[l], step, &evaluations[l],
@@ -245,8 +237,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
     if (frame->outer)
         walk->clock = ulp_seconds_now();
     frame->settled = walk->carries && find_carried(walk, frame);
-    for (size_t s = frame->outer ? 0 : walk->first_step;
-         s < frame->block->step_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < frame->block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &frame->block->steps[s];
         if (is_cancelled(walk))
             status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name);

@@ -21,8 +21,6 @@ struct ulp_walk {
     struct ulp_pool *pool;
     struct ulp_carried *carried; /* of the program; NULL: its first run */
     size_t reserve_draws;        /* before the walk */
-    size_t first_step;           /* of the main graph: those before it have been run */
-    bool departed;               /* a lane has left the reference's decisions */
     bool listened;               /* an observer is told of nodes */
     bool pauses;                 /* ... in the caller's environment */
     bool unseen;                 /* no observer looks at values */
@@ -87,11 +85,7 @@ static inline bool ulp_decides_inside(const struct ulp_step *step)
 {
     return strcmp(step->bound.node->op_type, "QMoE") == 0;
 }
-/* follow.c: does a lane decide in this step otherwise than the reference, or might an observer say
- * so? */
-bool ulp_departs(const struct ulp_step *step, bool reads_floats, const struct ulp_tensor *reference,
-                 const struct ulp_tensor *outputs);
-/* Integers that the step made of floats (it reads some) become the reference's, and what
+/* follow.c. Integers that the step made of floats (it reads some) become the reference's, and what
  * TopK picks is picked by them. */
 enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *lane,
                            const struct ulp_tensor *const *inputs,
