@@ -19,53 +19,26 @@ static void close_step(void *context, const struct ulp_step *step)
     struct ulp_attributed *lane = course->lane;
     const bool leaves = lane->leaving && !ulp_causes_wait(lane, step->number);
     for (struct ulp_introduced *item = lane->introduced[step->number]; item; item = item->next) {
-        ulp_attribution_release(&item->kept);
         if (leaves)
             ulp_attribution_forget(&item->kept);
         ulp_free(item->beyond);
         item->beyond = NULL;
     }
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
-            const int slot = side ? step->outputs[i] : step->inputs[i];
-            if (slot < 0)
-                continue;
-            ulp_attribution_release(&lane->kept[slot]);
-            if (side && lane->leaving)
-                ulp_attribution_forget(&lane->kept[slot]);
-            ulp_attribution_show(lane, slot);
+    for (size_t o = 0; o < step->output_count && lane->leaving; o++)
+        if (step->outputs[o] >= 0) {
+            ulp_attribution_forget(&lane->kept[step->outputs[o]]);
+            ulp_attribution_show(lane, step->outputs[o]);
         }
-}
-
-/* The step's values into memory, for the sweep. */
-static enum ulp_status open_step(void *context, const struct ulp_step *step,
-                                 struct ulp_error *error)
-{
-    const struct ulp_course *course = context;
-    enum ulp_status status = ULP_OK;
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
-            const int slot = side ? step->outputs[i] : step->inputs[i];
-            if (slot < 0 || status != ULP_OK)
-                continue;
-            status = ulp_attribution_fetch(course->attributor, &course->lane->kept[slot], error);
-            ulp_attribution_show(course->lane, slot);
-        }
-    return status;
 }
 
 /* Of an amount, in the first execution. */
-static enum ulp_status show_introduced(void *context, const struct ulp_step *step,
-                                       const float **out, struct ulp_error *error)
+static const float *show_introduced(void *context, const struct ulp_step *step)
 {
     const struct ulp_course *course = context;
-    struct ulp_introduced *item = course->lane->introduced[step->number];
+    const struct ulp_introduced *item = course->lane->introduced[step->number];
     while (item && (item->execution || item->position))
         item = item->next;
-    const enum ulp_status status =
-        item ? ulp_attribution_fetch(course->attributor, &item->kept, error) : ULP_OK;
-    *out = item ? item->kept.data : NULL;
-    return status;
+    return item ? item->kept.data : NULL;
 }
 
 /* What the output errs by beyond the rounding of its result, until the step is closed. */
@@ -122,19 +95,14 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     }
     if (!item || item->count != count)
         return ULP_OK;
-    ULP_TRY(ulp_attribution_fetch(course->attributor, &item->kept, error));
     const float *introduced = item->kept.data;
     if (course->projection && item->single) /* as it errs where its inputs are right */
         introduced += (1 + item->both) * count;
     const double share = ulp_weigh_errors(pool, cotangents, introduced, count);
     course->nodes[node].share += share;
     *part += share;
-    const enum ulp_status status =
-        course->projection ? ULP_OK
-                           : look_inside(course, node, item, value, cotangents, share, error);
-    if (where->block != course->attributor->program->main) /* else close_step does */
-        ulp_attribution_release(&item->kept);
-    return status;
+    return course->projection ? ULP_OK
+                              : look_inside(course, node, item, value, cotangents, share, error);
 }
 
 /* <e, e> of a target; its own error of a single element. */
@@ -404,7 +372,6 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   .introduced = show_introduced,
                                   .told = course->projection ? NULL : ulp_causes_visit,
                                   .decided = ulp_attribution_decide,
-                                  .open = open_step,
                                   .close = close_step,
                                   .context = course};
     ULP_TRY(ulp_taken(sweep->cotangents && sweep->remainders, error));

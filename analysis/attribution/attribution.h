@@ -9,14 +9,12 @@
 #include "base/memory/alloc.h"
 #include "run/program/program.h"
 
-/* Bytes kept until the sweep; data NULL: they are (in_file) in the attributor's file. */
+/* Bytes kept until the sweep. */
 struct ulp_attributed_bytes {
     void *data;
     size_t bytes;
-    bool in_file;
-    uint64_t at;
-    struct ulp_attributed_bytes *of;        /* a view of those, with bytes 0; NULL: its own */
-    struct ulp_attributed_bytes *rectifies; /* made again of what a Relu reads; NULL: kept */
+    bool mapped; /* they are in the attributor's file */
+    bool shared; /* another's, who has them as long */
 };
 
 /* Values that events of one mark (ulp_event.settled) have in common, kept once. */
@@ -184,7 +182,7 @@ enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
                                        struct ulp_error *error);
 enum ulp_status ulp_attribution_collect(void *attributor, const struct ulp_event *event,
                                         struct ulp_error *error);
-/* Where values[slot] and differences[slot] lie, after kept[slot] has come or gone. */
+/* Where values[slot] and differences[slot] lie, after kept[slot] has gone. */
 void ulp_attribution_show(const struct ulp_attributed *lane, int slot);
 /* An error beyond FP32's largest number is kept as that. */
 static inline float ulp_kept_error(double error)
@@ -229,20 +227,7 @@ enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane,
                                        struct ulp_attributed_bytes *kept, size_t bytes,
                                        size_t *room, struct ulp_error *error);
-/* Back into memory until it is released; nothing to do for what stayed. */
-enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
-                                      struct ulp_attributed_bytes *kept, struct ulp_error *error);
-void ulp_attribution_release(struct ulp_attributed_bytes *kept);
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
-/* *kept becomes what a Relu makes of a value and its error, which are `from`; false: `own` is not
- * that of the value, bit for bit, or `from` is not settled, or a view. */
-enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributor,
-                                          struct ulp_attributed_bytes *kept,
-                                          struct ulp_attributed_bytes *from,
-                                          const struct ulp_tensor *own, bool *done,
-                                          struct ulp_error *error);
-/* Bytes that were settled, for another who has the same. */
-void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept);
 
 /* attributed_alone.c. How many projections the lane gets; has it scales? The cotangents of one; and
  * what they say, from the courses behind the groups'. */

@@ -13,36 +13,6 @@ struct course {
     double squares, bound;
 };
 
-/* The values of a step come into memory, and leave it. */
-static enum ulp_status open_step(void *context, const struct ulp_step *step,
-                                 struct ulp_error *error)
-{
-    const struct course *course = context;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count + step->output_count && status == ULP_OK; i++) {
-        const int slot =
-            i < step->input_count ? step->inputs[i] : step->outputs[i - step->input_count];
-        if (slot < 0)
-            continue;
-        status = ulp_attribution_fetch(course->attributor, &course->lane->kept[slot], error);
-        ulp_attribution_show(course->lane, slot);
-    }
-    return status;
-}
-
-static void close_step(void *context, const struct ulp_step *step)
-{
-    const struct course *course = context;
-    for (size_t i = 0; i < step->input_count + step->output_count; i++) {
-        const int slot =
-            i < step->input_count ? step->inputs[i] : step->outputs[i - step->input_count];
-        if (slot < 0)
-            continue;
-        ulp_attribution_release(&course->lane->kept[slot]);
-        ulp_attribution_show(course->lane, slot);
-    }
-}
-
 static void add_errors(struct course *course, size_t node, int position, const double *cotangents,
                        const float *introduced, size_t count)
 {
@@ -72,17 +42,13 @@ static enum ulp_status add_node_bound(void *context, size_t node, size_t executi
                                       struct ulp_error *error)
 {
     struct course *course = context;
-    (void)part;
+    (void)part, (void)error;
     struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
         item = item->next;
-    if (!item || item->count != count)
-        return ULP_OK;
-    const enum ulp_status status = ulp_attribution_fetch(course->attributor, &item->kept, error);
-    if (status == ULP_OK)
+    if (item && item->count == count)
         add_errors(course, node, position, cotangents, item->kept.data, count);
-    ulp_attribution_release(&item->kept);
-    return status;
+    return ULP_OK;
 }
 
 static void add_inputs(struct course *course, double *const *cotangents)
@@ -120,8 +86,6 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
         .budget = attributor->budget,
         .pool = attributor->pool,
         .node = add_node_bound,
-        .open = open_step,
-        .close = close_step,
         .context = &course};
     enum ulp_status status =
         sweep.cotangents && sweep.stopped && sweep.passed

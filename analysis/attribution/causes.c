@@ -224,13 +224,10 @@ static enum ulp_status open_output(struct visit *visit, struct ulp_owed *owed,
         item = item->next;
     ULP_TRY(ulp_tensor_describe(exact, result->type, ULP_ELEMENT_F64, 0, result->rank, result->dims,
                                 error));
-    ULP_TRY(ulp_attribution_fetch(attributor, &item->kept, error));
     exact->data = owed->before;
     struct exact job = {result, item->kept.data, owed->before};
-    enum ulp_status status = ulp_parallel_for(attributor->pool, owed->count, ulp_grain(4),
-                                              find_exact_range, &job, error);
-    ulp_attribution_release(&item->kept);
-    return status;
+    return ulp_parallel_for(attributor->pool, owed->count, ulp_grain(4), find_exact_range, &job,
+                            error);
 }
 
 static enum ulp_status open_visit(struct visit *visit, struct ulp_tensor *exact,
@@ -243,13 +240,11 @@ static enum ulp_status open_visit(struct visit *visit, struct ulp_tensor *exact,
         if (owed->visited || owed->execution != visit->execution || !result ||
             result->count != owed->count)
             continue;
-        if (!owed->borrowed)
-            status = ulp_attribution_fetch(visit->attributor, &owed->kept, error);
         struct ulp_owed *first = visit->owed;
         while (first != owed && (!first->first || first->position != owed->position))
             first = first->next;
         owed->first = first;
-        if (first == owed && status == ULP_OK)
+        if (first == owed)
             status = open_output(visit, owed, result, &exact[owed->position], arena, error);
     }
     return status;
@@ -269,8 +264,6 @@ static void close_visit(const struct visit *visit, bool results_first)
         double sum = 0;
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
             sum += owed->causes[c];
-        if (!owed->borrowed)
-            ulp_attribution_release(&owed->kept);
         if (!(fabs(sum - owed->share) <= AGREES * (1 + fabs(owed->share))))
             continue;
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)

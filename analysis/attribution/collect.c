@@ -177,29 +177,9 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
         status = ulp_attribution_settle(attributor, lane, kept, value->count * bytes,
                                         &attributor->room, error);
     if (settled)
-        ulp_attribution_share(&lane->kept[slot], kept);
+        lane->kept[slot] = (struct ulp_attributed_bytes){.data = kept->data, .shared = true};
     ulp_attribution_show(lane, slot);
     return status;
-}
-
-/* What a Relu gives is not kept beside what it reads. */
-static enum ulp_status keep_rectified(const struct ulp_attributor *attributor,
-                                      struct ulp_attributed *lane, const struct ulp_step *step,
-                                      int slot, const struct ulp_tensor *own,
-                                      const struct ulp_tensor *reference, bool *done,
-                                      struct ulp_error *error)
-{
-    const struct ulp_operator *op = step->bound.op;
-    *done = false;
-    if (op->domain || strcmp(op->name, "Relu") != 0 || attributor->beside || lane->nonfinite ||
-        attributor->wanted[slot] || own->element != ULP_ELEMENT_F32)
-        return ULP_OK;
-    ULP_TRY(ulp_attribution_rectified(attributor, &lane->kept[slot], &lane->kept[step->inputs[0]],
-                                      own, done, error));
-    lane->as_held[slot] = *done;
-    return *done ? ulp_tensor_describe(&lane->values[slot], reference->type, ULP_ELEMENT_F32, 0,
-                                       reference->rank, reference->dims, error)
-                 : ULP_OK;
 }
 
 /* The rounding of a value that leaves the graph, which nodes in its kernel do not read. */
@@ -344,7 +324,7 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
         status =
             ulp_attribution_settle(attributor, lane, kept, count * bytes, &attributor->room, error);
     if (settled)
-        ulp_attribution_share(&item->kept, kept);
+        item->kept = (struct ulp_attributed_bytes){.data = kept->data, .shared = true};
     return status;
 }
 
@@ -395,11 +375,7 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
         lane->decided[event->index] |= !same_integers(value->entire, reference);
     else
         ULP_TRY(keep_introduced(attributor, lane, event, l, o, settled, error));
-    bool rectified = false;
-    if (!lane->reason && main && !settled)
-        ULP_TRY(keep_rectified(attributor, lane, node->step, slot, value->held, reference,
-                               &rectified, error));
-    if (!lane->reason && main && !rectified)
+    if (!lane->reason && main)
         ULP_TRY(keep_value(attributor, lane, slot, value->held, reference, attributor->wanted[slot],
                            settled, error));
     if (!lane->reason && main && attributor->wanted[slot] && value->held != value->entire &&

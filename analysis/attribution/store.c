@@ -1,14 +1,12 @@
-/* Where an attribution keeps its values until the sweep: in memory up to a limit, then in a file.
- * What is kept and read back has the same bits wherever it was. */
+/* Where an attribution keeps its values until the sweep: in memory up to a limit, then in a file
+ * that is mapped. */
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "base/bits.h"
 #include "base/memory/budget.h"
 #include "base/error.h"
 #include "base/memory/scratch.h"
 #include "base/tuning.h"
-#include "base/vectorise.h"
 #include "number/function/math.h"
 
 /* Without a memory limit. */
@@ -43,12 +41,11 @@ static double count_lowered(const struct ulp_block *block, const struct ulp_step
     return bytes;
 }
 
-/* Of each value as floats itself, its error and what its node introduces, if it rounds; what a Relu
- * gives follows from what it reads. */
+/* Of each value as floats itself, its error and what its node introduces, if it rounds. */
 static double count_kept(const struct ulp_operator *op)
 {
-    const bool rectifies = !op->domain && strcmp(op->name, "Relu") == 0;
-    return (rectifies ? 0 : op->work == ULP_WORK_MOVE ? 2 : 3) * sizeof(float);
+    const bool rounds = op->work != ULP_WORK_MOVE && (op->domain || strcmp(op->name, "Relu") != 0);
+    return (rounds ? 3 : 2) * sizeof(float);
 }
 
 /* Of outputs and the model's inputs also the error in FP64. */
@@ -100,8 +97,6 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
     return status;
 }
 
-/* ---- in memory, or in the file ---- */
-
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane,
                                        struct ulp_attributed_bytes *kept, size_t bytes,
@@ -113,153 +108,25 @@ enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
         return ULP_OK;
     }
     enum ulp_status status = ULP_OK;
+    void *mapped = NULL;
     if (attributor->file < 0)
         status = ulp_scratch_open(&attributor->file, attributor->folder, error);
     if (status == ULP_OK)
-        status =
-            ulp_scratch_write(attributor->file, kept->data, bytes, attributor->file_end, error);
+        status = ulp_scratch_keep(attributor->file, kept->data, bytes, &attributor->file_end,
+                                  &mapped, error);
     ulp_free(kept->data);
-    kept->data = NULL;
-    if (status != ULP_OK) {
+    kept->data = mapped;
+    kept->mapped = mapped != NULL;
+    if (status != ULP_OK)
         lane->reason = not_written;
-        return ULP_OK;
-    }
-    kept->in_file = true;
-    kept->at = attributor->file_end;
-    attributor->file_end += bytes;
     return ULP_OK;
-}
-
-/* ---- what a Relu gives ---- */
-
-struct rectified {
-    const float *in, *errors; /* P and P - R */
-    float *out, *out_errors;  /* theirs behind the Relu; NULL: `own` is compared with P */
-    const float *own;
-    _Atomic bool differs;
-};
-
-/* An error between two numbers above 0 is handed on. Of an element that is above 0 in the reference
- * alone it is -R, off by 2^-25 of P - R. Without branches, which no processor foresees here: R is
- * above 0 where P is greater than P - R. */
-ULP_VECTORISE static void rectify_floats(const float *restrict in, const float *restrict errors,
-                                         float *restrict out, float *restrict out_errors,
-                                         size_t first, size_t last)
-{
-    for (size_t i = first; i < last; i++) {
-        const float p = in[i], e = errors[i], less = (float)((double)e - (double)p);
-        const uint32_t own = 0u - (uint32_t)(p > 0), true_one = 0u - (uint32_t)(p > e),
-                       above = (ulp_float_bits(e) & true_one) | (ulp_float_bits(p) & ~true_one);
-        out[i] = ulp_float_from(ulp_float_bits(p) & own);
-        out_errors[i] = ulp_float_from((above & own) | (ulp_float_bits(less) & true_one & ~own));
-    }
-}
-
-ULP_WORK(rectify_range)
-{
-    struct rectified *job = context;
-    if (job->out)
-        rectify_floats(job->in, job->errors, job->out, job->out_errors, first, last);
-    uint32_t differing = 0;
-    for (size_t i = first; i < last && job->own; i++)
-        differing |= ulp_float_bits(job->own[i]) ^
-                     (ulp_float_bits(job->in[i]) & (0u - (uint32_t)(job->in[i] > 0)));
-    if (differing)
-        job->differs = true;
-    return ULP_OK;
-}
-
-/* Over what a Relu reads, which comes into memory for that. */
-static enum ulp_status rectify(const struct ulp_attributor *attributor,
-                               struct ulp_attributed_bytes *from, struct rectified *job,
-                               size_t count, struct ulp_error *error)
-{
-    const bool there = from->data != NULL;
-    ULP_TRY(ulp_attribution_fetch(attributor, from, error));
-    job->in = from->data;
-    job->errors = job->in + count;
-    const enum ulp_status status =
-        ulp_parallel_for(attributor->pool, count, ulp_grain(2), rectify_range, job, error);
-    if (!there)
-        ulp_attribution_release(from);
-    return status;
-}
-
-static enum ulp_status fetch_rectified(const struct ulp_attributor *attributor,
-                                       struct ulp_attributed_bytes *kept, struct ulp_error *error)
-{
-    const size_t count = kept->bytes / (2 * sizeof(float));
-    ULP_TRY(ulp_allocate(&kept->data, kept->bytes, 1, attributor->budget,
-                         "values of an attribution", error));
-    struct rectified job = {.out = kept->data};
-    job.out_errors = job.out + count;
-    const enum ulp_status status = rectify(attributor, kept->rectifies, &job, count, error);
-    if (status != ULP_OK)
-        ulp_attribution_release(kept);
-    return status;
-}
-
-enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributor,
-                                          struct ulp_attributed_bytes *kept,
-                                          struct ulp_attributed_bytes *from,
-                                          const struct ulp_tensor *own, bool *done,
-                                          struct ulp_error *error)
-{
-    struct rectified job = {.own = own->data};
-    if (!own->count || from->bytes != own->count * 2 * sizeof(float))
-        return ULP_OK;
-    ULP_TRY(rectify(attributor, from, &job, own->count, error));
-    *done = !job.differs;
-    if (*done)
-        *kept =
-            (struct ulp_attributed_bytes){.bytes = from->bytes,
-                                          /* a second Relu changes nothing */
-                                          .rectifies = from->rectifies ? from->rectifies : from};
-    return ULP_OK;
-}
-
-enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
-                                      struct ulp_attributed_bytes *kept, struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    if (kept->of) {
-        status = ulp_attribution_fetch(attributor, kept->of, error);
-        kept->data = kept->of->data;
-        return status;
-    }
-    if ((!kept->in_file && !kept->rectifies) || kept->data)
-        return ULP_OK;
-    if (kept->rectifies)
-        return fetch_rectified(attributor, kept, error);
-    ULP_TRY(ulp_allocate(&kept->data, kept->bytes, 1, attributor->budget,
-                         "values of an attribution", error));
-    status = ulp_scratch_read(attributor->file, kept->data, kept->bytes, kept->at, error);
-    if (status != ULP_OK)
-        ulp_attribution_release(kept);
-    return status;
-}
-
-void ulp_attribution_release(struct ulp_attributed_bytes *kept)
-{
-    if (kept->of) {
-        ulp_attribution_release(kept->of);
-        kept->data = kept->of->data;
-        return;
-    }
-    if (kept->in_file || kept->rectifies) {
-        ulp_free(kept->data);
-        kept->data = NULL;
-    }
 }
 
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept)
 {
-    if (!kept->of)
+    if (kept->mapped)
+        ulp_scratch_drop(kept->data, kept->bytes);
+    else if (!kept->shared)
         ulp_free(kept->data);
     *kept = (struct ulp_attributed_bytes){0};
-}
-
-void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept)
-{
-    *out = (struct ulp_attributed_bytes){.data = kept->data, .of = kept};
 }

@@ -122,11 +122,9 @@ static void put_error(void *context, size_t node, int position, int slot, struct
     if (value->element != ULP_ELEMENT_F64)
         return;
     if (item && node != trial->without && trial->status == ULP_OK) {
-        trial->status = ulp_attribution_fetch(trial->attributor, &item->kept, trial->error);
         const float *introduced = item->kept.data;
         for (size_t i = 0; introduced && i < value->count; i++)
             values[i] += (double)introduced[i];
-        ulp_attribution_release(&item->kept);
     }
     if (!trial->attributor->wanted[slot] || trial->status != ULP_OK)
         return;

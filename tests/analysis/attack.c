@@ -298,17 +298,6 @@ static enum ulp_status see_cotangents(void *context, size_t node, size_t executi
     return ULP_OK;
 }
 
-static enum ulp_status open_step(void *context, const struct ulp_step *step,
-                                 struct ulp_error *error)
-{
-    (void)context, (void)step, (void)error;
-    return ULP_OK;
-}
-static void close_step(void *context, const struct ulp_step *step)
-{
-    (void)context, (void)step;
-}
-
 /* The corner of the box to which the gradient of |element| of the slot points. */
 static void step_to_corner(struct subject *subject, struct climb *climb,
                            struct ulp_tensor_set *inputs, int target, uint64_t seed)
@@ -333,9 +322,7 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
                                       .passed = passed,
                                       .pool = pool,
                                       .node = see_cotangents,
-                                      .context = climb,
-                                      .open = open_step,
-                                      .close = close_step};
+                                      .context = climb};
     const struct ulp_tensor *value = &climb->values[target];
     ck_ok(ulp_reverse_cotangents(&sweep, target, value->count, &seeded, &why));
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);

@@ -1,7 +1,6 @@
 /* analysis: shares where there are none, where nodes are kept, decide or overflow, and where values
  * were in a file. */
 #include "analysis/measure/difference.h"
-#include "base/memory/scratch.h"
 #include "tests/analysis/attribution_test.h"
 
 static const struct text_graph large = {
@@ -246,7 +245,6 @@ static void expect_equal(const struct ulp_audit *one, const struct ulp_audit *ot
     }
 }
 
-/* What the Relu gives is made again of what it reads, for each node that reads it. */
 static const struct text_graph rectifies = {"x", "y",
                                             "[first] a = MatMul(x, w) [cut] b = Relu(a) [second] c "
                                             "= MatMul(b, w) [again] d = Relu(c) [y] y = Mul(d, b)"};
@@ -289,67 +287,6 @@ TEST(a_file_changes_nothing)
     ck_assert_ptr_nonnull(strstr(memory.lanes[0].attribution.reason, "more memory"));
     ulp_audit_free(&memory);
     kept_max = SIZE_MAX;
-}
-
-/* P of element i; R lies beside it, so that all pairs of signs and zeros come. */
-static float rectified_value(size_t i)
-{
-    static const float near[] = {0, 0x1p-20F, -0x1p-20F, 1, -1, 3.1415927F, -2.7182817F, 0x1p-130F};
-    return near[i % 8];
-}
-static double rectified_reference(size_t i)
-{
-    static const double away[] = {0, 0x1p-30, -0x1p-30, 1 / 3.0, -1 / 3.0, 5, -5, 0x1p-140};
-    return (double)rectified_value(i) + away[i / 8 % 8];
-}
-
-/* A value and its error behind a Relu, of what it reads, against both Relus in doubles. Of one that
- * is above 0 in the reference alone, R is P less an error of 24 bits. */
-TEST_LOOP(relus_are_made_again, 0, 2)
-{
-    enum { COUNT = 4096 };
-    static float own[COUNT];
-    struct ulp_attributor attributor = {.file = -1, .folder = "."};
-    struct ulp_attributed lane = {0};
-    struct ulp_attributed_bytes from = {0}, kept = {0};
-    const struct ulp_tensor value = {.element = ULP_ELEMENT_F32, .count = COUNT, .data = own};
-    size_t room = _i ? 0 : SIZE_MAX; /* 0: it goes to a file */
-    bool done = true;
-    ck_ok(ulp_pool_create(&attributor.pool, 1, &why));
-    ck_ok(ulp_allocate(&from.data, COUNT, 2 * sizeof(float), NULL, "a value", &why));
-    float *p = from.data;
-    for (size_t i = 0; i < COUNT; i++) {
-        p[i] = rectified_value(i);
-        p[COUNT + i] = (float)((double)p[i] - rectified_reference(i));
-        own[i] = p[i] > 0 ? p[i] : 0;
-    }
-    ck_ok(
-        ulp_attribution_settle(&attributor, &lane, &from, COUNT * 2 * sizeof(float), &room, &why));
-    ck_assert(from.in_file == (_i != 0));
-    own[COUNT - 1] = 7;
-    ck_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &why));
-    ck_assert(!done && !kept.bytes);
-    own[COUNT - 1] = rectified_value(COUNT - 1);
-    ck_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &why));
-    ck_assert(done && !kept.data);
-    ck_ok(ulp_attribution_fetch(&attributor, &kept, &why));
-    ck_assert((from.data != NULL) == !_i);
-    const float *out = kept.data;
-    for (size_t i = 0; i < COUNT; i++) {
-        const double r = rectified_reference(i), above = r > 0 ? r : 0,
-                     expected = (double)own[i] - above;
-        const bool crosses = own[i] == 0 && r > 0;
-        ck_assert(memcmp(&out[i], &own[i], sizeof *own) == 0);
-        ck_assert_msg(fabs((double)out[COUNT + i] - (double)(float)expected) <=
-                          (crosses ? 0x1.8p-24 * fabs((double)rectified_value(i) - r) : 0),
-                      "element %zu: %a, expected %a", i, (double)out[COUNT + i], expected);
-    }
-    ulp_attribution_release(&kept);
-    ck_assert(!kept.data);
-    ulp_attribution_forget(&kept);
-    ulp_attribution_forget(&from);
-    ulp_scratch_close(attributor.file);
-    ulp_pool_free(attributor.pool);
 }
 
 static const struct text_graph rounds = {

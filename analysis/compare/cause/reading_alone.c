@@ -188,18 +188,6 @@ static enum ulp_status see_cotangents(void *context, size_t node, size_t executi
     return ULP_OK;
 }
 
-static enum ulp_status open_step(void *context, const struct ulp_step *step,
-                                 struct ulp_error *error)
-{
-    (void)context, (void)step, (void)error;
-    return ULP_OK;
-}
-
-static void close_step(void *context, const struct ulp_step *step)
-{
-    (void)context, (void)step;
-}
-
 /* Not of nodes in bodies and functions. */
 static bool is_suspect(const struct ulp_trying *trying, const struct ulp_step *step)
 {
@@ -275,8 +263,6 @@ static enum ulp_status sweep(struct sweeping *sweeping, struct ulp_error *error)
                                          .node = see_cotangents,
                                          .told = see_step,
                                          .decided = end_step,
-                                         .open = open_step,
-                                         .close = close_step,
                                          .context = sweeping};
         ULP_TAKE(sweeps[p].cotangents, arena, program->main->slot_count + 1, error);
         ULP_TAKE(sweeps[p].stopped, arena, program->node_count + 1, error);

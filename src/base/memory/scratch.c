@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -41,8 +42,8 @@ void ulp_scratch_close(int descriptor)
         close(descriptor);
 }
 
-enum ulp_status ulp_scratch_write(int descriptor, const void *bytes, size_t count, uint64_t at,
-                                  struct ulp_error *error)
+static enum ulp_status write_bytes(int descriptor, const void *bytes, size_t count, uint64_t at,
+                                   struct ulp_error *error)
 {
     for (size_t done = 0; done < count;) {
         const ssize_t put =
@@ -56,17 +57,20 @@ enum ulp_status ulp_scratch_write(int descriptor, const void *bytes, size_t coun
     return ULP_OK;
 }
 
-enum ulp_status ulp_scratch_read(int descriptor, void *bytes, size_t count, uint64_t at,
-                                 struct ulp_error *error)
+enum ulp_status ulp_scratch_keep(int descriptor, const void *bytes, size_t count, uint64_t *end,
+                                 void **out, struct ulp_error *error)
 {
-    for (size_t done = 0; done < count;) {
-        const ssize_t got =
-            pread(descriptor, (char *)bytes + done, count - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return fail_scratch("read", got < 0 ? errno : EIO, error);
-        done += (size_t)got;
-    }
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    ULP_TRY(write_bytes(descriptor, bytes, count, *end, error));
+    void *mapped = mmap(NULL, count, PROT_READ, MAP_SHARED, descriptor, (off_t)*end);
+    if (mapped == MAP_FAILED)
+        return fail_scratch("map", errno, error);
+    *end += (count + page - 1) / page * page;
+    *out = mapped;
     return ULP_OK;
+}
+
+void ulp_scratch_drop(void *bytes, size_t count)
+{
+    munmap(bytes, count);
 }

@@ -355,14 +355,14 @@ static enum ulp_status visit_step(struct course *course, const struct ulp_step *
     const size_t owing = find_owing(course, step);
     enum ulp_status status = ULP_OK;
     if (owing) {
-        status = sweep->open(sweep->context, step, error);
         for (size_t h = 0; h < owing && status == ULP_OK; h++)
             status = notify_outputs(handed[h].sweep, step, &handed[h].introduced, error);
         if (status == ULP_OK && sweep->told)
             status = sweep->told(sweep->context, step, error);
         if (status == ULP_OK && has_variable(sweep, step))
             status = reverse_step(course, step, handed, owing, error);
-        sweep->close(sweep->context, step);
+        if (sweep->close)
+            sweep->close(sweep->context, step);
     }
     for (size_t g = 0; g < course->count && status == ULP_OK && sweep->decided; g++)
         status = sweep->decided(&sweep[g], step, error);

@@ -32,10 +32,8 @@ struct ulp_reverse {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     ulp_reverse_fn *node;
-    /* what the step has introduced at output 0, valid until close; *out NULL: nothing. Where there
-     * are errors */
-    enum ulp_status (*introduced)(void *context, const struct ulp_step *step, const float **out,
-                                  struct ulp_error *error);
+    /* what the step has introduced at output 0; NULL: nothing. Where there are errors */
+    const float *(*introduced)(void *context, const struct ulp_step *step);
     /* `node` has been told all of the step's outputs, whose cotangents stay until this returns; of
      * bodies' nodes it is told later. NULL: no one asks */
     enum ulp_status (*told)(void *context, const struct ulp_step *step, struct ulp_error *error);
@@ -43,9 +41,8 @@ struct ulp_reverse {
      * more may be owed to what it reads (ulp_reverse_cotangents). NULL: no one asks */
     enum ulp_status (*decided)(const struct ulp_reverse *sweep, const struct ulp_step *step,
                                struct ulp_error *error);
-    /* Before a step is gone back over, and after: its values are brought into memory, and may leave
-     * it. Their shapes are always there. */
-    enum ulp_status (*open)(void *context, const struct ulp_step *step, struct ulp_error *error);
+    /* After a step has been gone back over: its values may leave memory. Their shapes are always
+     * there. NULL: they stay */
     void (*close)(void *context, const struct ulp_step *step);
     void *context;
 };
@@ -53,6 +50,6 @@ struct ulp_reverse {
 enum ulp_status ulp_reverse_cotangents(const struct ulp_reverse *sweep, int slot, size_t count,
                                        double **out, struct ulp_error *error);
 /* Sweeps of one program side by side, which differ in what they are seeded with: `values`,
- * `errors`, memory, `told`, `open` and `close` are the first one's. */
+ * `errors`, memory, `told` and `close` are the first one's. */
 enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
                                 struct ulp_error *error);

@@ -124,7 +124,7 @@ static enum ulp_status cross_steps(const struct ulp_reverse *sweep, const struct
     enum ulp_status status =
         find_limits(sweep->program->main->slots[out].shape.type, &low, &high, error);
     if (status == ULP_OK && way && crossed)
-        status = sweep->introduced(sweep->context, step, &introduced, error);
+        introduced = sweep->introduced(sweep->context, step);
     for (int pass = 0; pass < 2 && status == ULP_OK; pass++)
         for (size_t i = 0; i < count; i++) {
             const double steps = way ? (double)way[i] : 0,
