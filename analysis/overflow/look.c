@@ -120,14 +120,6 @@ static enum ulp_overflow_verdict judge_headroom(const struct ulp_overflow_output
                                                   : ULP_OVERFLOW_SAFE;
 }
 
-void ulp_overflow_add(const struct ulp_overflow_meter *meter, struct ulp_overflow_output *output,
-                      const struct ulp_tensor *value)
-{
-    add_range(output, NULL, value, meter->sample, !(output->overflowed > 0));
-    output->verdict = judge_headroom(output);
-    output->sample_count++;
-}
-
 /* ---- in bodies ---- */
 
 static enum ulp_status make_inner_outputs(struct ulp_overflow_meter *meter,

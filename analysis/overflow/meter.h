@@ -34,7 +34,6 @@ struct ulp_overflow_meter {
     struct ulp_arena *memory; /* of what only collecting needs */
     struct ulp_overflow_course *lanes;
     size_t sample, sample_capacity;
-    struct ulp_program *fast; /* FP32, of ulp_overflow_meter_scan; NULL until it is needed */
     int thread_count;
     /* of the reference in the sample that runs: a result is not finite; are its digits lost? */
     bool nonfinite;
@@ -108,12 +107,7 @@ void ulp_overflow_judge_hidden(struct ulp_overflow_node *node);
 /* overflow_sample.c: a sample's beginning and end. */
 enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char *name,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error);
-/* An output of the model in the reference: is there anything to judge? births: of the reference, in
- * the sample; NULL: none. */
-enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
-                                          const struct ulp_tensor *value,
-                                          const struct ulp_birth_watch *births,
-                                          struct ulp_error *error);
+/* Is there anything to judge in the outputs of the reference, and in the inputs? */
 enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
                                            const struct ulp_tensor_set *inputs,
                                            struct ulp_error *error);
@@ -123,10 +117,6 @@ enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
                                                const struct ulp_step *step, struct ulp_arena *arena,
                                                struct ulp_error *error);
 
-/* look.c: an output's range with that of one more sample, which fits the format unless one before
- * did not. */
-void ulp_overflow_add(const struct ulp_overflow_meter *meter, struct ulp_overflow_output *output,
-                      const struct ulp_tensor *value);
 /* look.c: does some value come so near the format's largest that rounding inside the node could
  * decide? */
 bool ulp_overflow_is_near(const struct ulp_tensor *exact, const struct ulp_format *format);

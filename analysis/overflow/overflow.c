@@ -113,7 +113,6 @@ void ulp_overflow_meter_free(struct ulp_overflow_meter *meter)
     if (!meter)
         return;
     forget_values(meter);
-    ulp_program_free(meter->fast);
     ulp_taint_clear(&meter->lost.values);
     ulp_forward_close(&meter->forward);
     ulp_arena_free(meter->memory);
@@ -129,8 +128,6 @@ enum ulp_status ulp_overflow_meter_reshape(struct ulp_overflow_meter *meter,
     if (!ulp_program_same_nodes(meter->forward.program, program))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "its shapes leave other nodes to compute than the first sample's");
-    ulp_program_free(meter->fast);
-    meter->fast = NULL;
     ulp_forward_close(&meter->forward);
     return ulp_forward_open(&meter->forward, program, meter->thread_count, error);
 }

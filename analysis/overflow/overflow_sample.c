@@ -116,14 +116,13 @@ static enum ulp_status judge_digits(struct ulp_overflow_meter *meter,
                      error);
 }
 
-enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
-                                          const struct ulp_tensor *value,
-                                          const struct ulp_birth_watch *births,
-                                          struct ulp_error *error)
+/* An output of the model. */
+static enum ulp_status judge_output(struct ulp_overflow_meter *meter, const char *name,
+                                    const struct ulp_tensor *value,
+                                    const struct ulp_birth_watch *births, struct ulp_error *error)
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
-    const struct ulp_birth *birth =
-        births ? ulp_birth_of(births->items, births->count, name) : NULL;
+    const struct ulp_birth *birth = ulp_birth_of(births->items, births->count, name);
     enum ulp_crossing_kind kind = ulp_judge_reference(value);
     if (kind == ULP_CROSSED_VALUE && birth)
         kind = ULP_CROSSED_REFERENCE;
@@ -147,9 +146,8 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
                                meter->thread_count, NULL, error));
     for (size_t o = 0; o < block->output_count; o++)
         if (ulp_block_computes(block, block->outputs[o]))
-            ULP_TRY(ulp_overflow_judge_output(meter, ulp_model_output(program->model, o).name,
-                                              find_slot_value(meter, block->outputs[o]), &births,
-                                              error));
+            ULP_TRY(judge_output(meter, ulp_model_output(program->model, o).name,
+                                 find_slot_value(meter, block->outputs[o]), &births, error));
     const struct ulp_birth *hidden = ulp_birth_of(births.items, births.count, NULL);
     return ulp_taken(!hidden || hidden->output_count ||
                          ulp_unjudged_add_birth(forecast->memory, &forecast->unjudged,

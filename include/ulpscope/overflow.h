@@ -80,7 +80,6 @@ struct ulp_overflow_output {
     /* private: integers, which come out otherwise because an input or a constant that the node
      * reads is too large; `largest` is of that one, `overflowed` how many do */
     bool decides;
-    double scanned; /* private: the largest of ulp_overflow_meter_scan */
 };
 
 /* A value inside a node, which no output shows: what an instruction of its formula computes, or the
@@ -161,9 +160,8 @@ struct ulp_overflow_lane {
 struct ulp_overflow_forecast {
     char *model_path, *arguments, *reference;
     size_t sample_count;
-    char **sample_names;  /* [count sample_count] */
-    bool drawn;           /* inputs of a sample are random (ulp_model_random_inputs), not given */
-    size_t scanned_count; /* samples of which only FP32's values were looked at */
+    char **sample_names; /* [count sample_count] */
+    bool drawn;          /* inputs of a sample are random (ulp_model_random_inputs), not given */
     size_t lane_count;
     struct ulp_overflow_lane *lanes;
     size_t place_count;
@@ -204,14 +202,6 @@ ULP_API enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *met
                                                   const struct ulp_tensor_set *inputs,
                                                   const struct ulp_observer *observer,
                                                   struct ulp_error *error);
-/* As ulp_overflow_meter_sample, at the speed of an FP32 run: the reference runs only for the first
- * sample, and where a value in FP32 is larger than in all samples before and within 3 bits of a
- * format's largest number, or not finite. Of other samples the outputs' ranges are FP32's, and
- * hidden values are not seen. */
-ULP_API enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const char *name,
-                                                const struct ulp_tensor_set *inputs,
-                                                const struct ulp_observer *observer,
-                                                struct ulp_error *error);
 /* The forecast over all samples. Free it with ulp_overflow_free; the meter takes no more
  * samples. */
 ULP_API enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,

@@ -23,14 +23,13 @@ static struct metered meter_open(const struct text_graph *graph, const char *lan
     return m;
 }
 
-/* One sample after another, by the reference's run or, `scanned`, only where it may matter. */
-static void meter_samples(struct metered *m, const double *x0, size_t samples, bool scanned,
+/* One sample after another. */
+static void meter_samples(struct metered *m, const double *x0, size_t samples,
                           struct ulp_overflow_forecast *out)
 {
     for (size_t s = 0; s < samples; s++) {
         scoped_tensor_set sample = text_inputs(m->model, 3, x0[s], true);
-        ck_ok((scanned ? ulp_overflow_meter_scan : ulp_overflow_meter_sample)(m->meter, "sample",
-                                                                              &sample, NULL, &why));
+        ck_ok(ulp_overflow_meter_sample(m->meter, "sample", &sample, NULL, &why));
     }
     ck_ok(ulp_overflow_meter_finish(m->meter, out, &why));
 }
@@ -47,7 +46,7 @@ static void forecast(const struct text_graph *graph, const char *lane, const dou
                      size_t samples, struct ulp_overflow_forecast *out)
 {
     struct metered m = meter_open(graph, lane, x0[0]);
-    meter_samples(&m, x0, samples, false, out);
+    meter_samples(&m, x0, samples, out);
     meter_close(&m);
 }
 
@@ -334,26 +333,6 @@ TEST(products_lose_terms)
     ck_assert(absorbed > 0 && absorbed < additions);
 }
 
-/* Squares in e4m20, whose largest is 256: up to 32 is more than three bits below. The reference
- * runs for the first sample, for 36 the first time, and for 400. */
-TEST(scanned_samples_count)
-{
-    static const double x[] = {1, 6, 5, 4, 6, 3, 2, 20};
-    const struct text_graph graph = {"x", "y", "[square] y = Mul(x, x)"};
-    struct ulp_overflow_forecast got;
-    struct metered m = meter_open(&graph, "e4m20", x[0]);
-    meter_samples(&m, x, sizeof x / sizeof *x, true, &got);
-    const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
-    ck_assert_uint_eq(got.sample_count, 8);
-    ck_assert_uint_eq(got.scanned_count, 5);
-    ck_assert(output->largest == 400 && output->smallest == 1 && output->count == 8 * 24);
-    ck_assert_uint_eq(output->sample, 7);
-    ck_assert_int_eq(output->verdict, ULP_OVERFLOW_HAPPENS);
-    ck_assert_uint_eq(output->sample_count, 8);
-    ulp_overflow_free(&got);
-    meter_close(&m);
-}
-
 static const struct ulp_overflow_remedy *find_remedy(const struct ulp_overflow_lane *lane,
                                                      const char *what)
 {
@@ -373,7 +352,7 @@ TEST(remedies_are_tried)
     struct ulp_overflow_forecast got;
     struct metered m = meter_open(&graph, "e4m20,result-only", x);
     const struct ulp_run_options run = {.thread_count = 1};
-    meter_samples(&m, &x, 1, false, &got);
+    meter_samples(&m, &x, 1, &got);
     ck_ok(ulp_overflow_remedies(&got, m.program, 0, &m.inputs, &run, NULL, &why));
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),
@@ -398,7 +377,7 @@ TEST(masks_are_tried)
     struct ulp_overflow_forecast got;
     struct metered m = meter_open(&graph, "e4m20,constants=ieee", x);
     const struct ulp_run_options run = {.thread_count = 1};
-    meter_samples(&m, &x, 1, false, &got);
+    meter_samples(&m, &x, 1, &got);
     ck_ok(ulp_overflow_remedies(&got, m.program, 0, &m.inputs, &run, NULL, &why));
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),

@@ -41,10 +41,10 @@ gate() {
     overflow) "$program" overflow "$model" -i "$inputs" -q --fail-on overflows "$@" ;;
     doctor) "$program" doctor "$model" -i "$inputs" -q "$@" ;;
     fix) "$program" fix "$model" -i "$inputs" -q -o gate.onnx "$@" ;;
-    scan) # the second sample is seen in FP32 alone
+    scan) # the second of two
         rm -rf folder
         mkdir folder && cp "${first:-good.npz}" folder/a.npz && cp "$inputs" folder/b.npz &&
-            "$program" overflow "$model" --samples-from folder -q --fail-on overflows "$@"
+            "$program" overflow "$model" -i folder -q --fail-on overflows "$@"
         ;;
     compare)
         rm -f recorded.npz

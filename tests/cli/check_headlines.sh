@@ -52,7 +52,7 @@ audit 1 MODEL.onnx -i MODEL.npz -a fp8-e4m3
 audit 1 MODEL.onnx -i MODEL.npz -a bf16 --fail-above sqnr_db=200
 audit 1 MODEL.onnx -i MODEL.npz -a e4m2
 overflow 1 MODEL.onnx -i MODEL.npz --keep #1=bf16 --keep #0=bf16
-overflow 1 MODEL.onnx --samples-from MODEL-samples --format fp16
+overflow 1 MODEL.onnx -i MODEL-samples --format fp16
 overflow 1 MODEL.onnx --seed 3 --val-range 0,1e30 --format e4m3
 doctor 1 MODEL.onnx -i MODEL.npz -a fp16 --no-plan
 fix 1 MODEL.onnx -i MODEL.npz -a tf32 --tolerance sqnr_db=90 -o fixed.onnx

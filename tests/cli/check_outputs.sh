@@ -136,13 +136,11 @@ cp in.npz samples/test_data_set_0/input_0.pb
 cp in.npz far.npz
 ln -s ../far.npz samples/link.npz
 printf '# two\nsamples/a.npz\nfar.npz\n' >list.txt
-for input in --inputs --samples-from; do
-    spared list.txt overflow model.onnx $input list.txt --html list.txt
-    spared samples/a.npz overflow model.onnx $input list.txt --html samples/a.npz
-    spared far.npz overflow model.onnx $input list.txt --html far.npz
-    spared far.npz overflow model.onnx $input samples --html far.npz
-    spared samples/test_data_set_0/input_0.pb overflow model.onnx $input samples --html samples/test_data_set_0/input_0.pb
-done
+spared list.txt overflow model.onnx -i list.txt --html list.txt
+spared samples/a.npz overflow model.onnx -i list.txt --html samples/a.npz
+spared far.npz overflow model.onnx -i list.txt --html far.npz
+spared far.npz overflow model.onnx -i samples --html far.npz
+spared samples/test_data_set_0/input_0.pb overflow model.onnx -i samples --html samples/test_data_set_0/input_0.pb
 spared far.npz plan model.onnx -i in.npz --validate list.txt --tolerance sqnr_db=20 --html far.npz
 mkdir recorded
 cp in.npz recorded/0000000000.json

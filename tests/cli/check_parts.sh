@@ -92,11 +92,10 @@ fields with/report.json 'all(lane["verdict"].startswith("not judged: ") and "ele
 for i in 0 1 2 3 4 6; do expect 0 "overflow of sample $i" "$program" overflow "$model" -i samples/s$i.npz -q -o "ahead$i"; done
 rm -rf finite && mkdir finite && cp samples/s[0-46].npz finite
 expect 0 "overflow of all" "$program" overflow "$model" -i finite -q -o ahead
-expect 0 "overflow, one after another" "$program" overflow "$model" --samples-from finite -q -o streamed
 python3 - <<'END' || fail "the forecast over samples of several shapes"
 import json
 names = [0, 1, 2, 3, 4, 6]
-whole, streamed = (json.load(open(f'{folder}/overflow.json'))['lanes'][0] for folder in ('ahead', 'streamed'))
+whole = json.load(open('ahead/overflow.json'))['lanes'][0]
 ones = [json.load(open(f'ahead{i}/overflow.json'))['lanes'][0] for i in names]
 checked = 0
 for n, node in enumerate(whole['nodes']):
@@ -108,8 +107,6 @@ for n, node in enumerate(whole['nodes']):
         first = next((i for i, e in enumerate(each) if e['overflowed']), None)
         if first is not None:
             assert output['sample'] == first and output['index'] == each[first]['index']
-        # where FP32 runs alone its largest is off by its own error, which is far below 1 % here
-        assert abs(streamed['nodes'][n]['outputs'][o]['largest'] - output['largest']) <= 0.01 * output['largest']
         checked += 1
 assert checked > 10 and any(n['born'] for n in whole['nodes']), checked
 END
@@ -284,7 +281,7 @@ for pair in "arrays.txt archives.txt" "arrays archives.txt" "arrays/x3.npy sampl
     for kind in given archive; do expect 0 "arrays: ${!kind}" "$program" audit "$model" -i "${!kind}" -a bf16 -q -o $kind; done
     cmp -s <(plain given) <(plain archive) || fail "$given is not audited as $archive"
 done
-expect 0 "a forecast of a list" "$program" overflow "$model" --samples-from arrays.txt -q
+expect 0 "a forecast of a list" "$program" overflow "$model" -i arrays.txt -q
 expect 2 "samples behind --inputs" "$program" audit "$model" -i samples/s0.npz samples/s1.npz
 shows err "'samples/s1.npz' is no model: give --inputs before each sample" "samples behind --inputs"
 mkdir empty

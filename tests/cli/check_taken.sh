@@ -130,7 +130,7 @@ expect 3 "three outputs" "$program" compare model.onnx three.npz -i named.npz -q
 shows err "no array has the name of a tensor that the graph computes" "three outputs"
 
 mkdir stream && cp turned.npz weights.npz stream
-expect 0 "streamed" "$program" overflow model.onnx --samples-from stream -q
+expect 0 "streamed" "$program" overflow model.onnx -i stream -q
 expect 0 "several of these" "$program" audit model.onnx -a fp16 -i stream -q
 for target in ort trt8 trt10@a100 trt torch torch-compile ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu ort-coreml qnn; do
     expect 0 "--for $target" "$program" overflow "$model" --for $target --no-remedies -q

@@ -73,7 +73,7 @@ def commands(arith, ranges):
         ([*audited, "--fail-above=nonfinite=0"], any_code),
         (["overflow", "model.onnx", *sample, "-a", settled, "-o", "overflow", "--html=overflow.html"], any_code),
         (["overflow", "model.onnx", *sample, "-a", settled, "--fail-on=overflows"], any_code),
-        (["overflow", "model.onnx", "--allow-nonfinite-inputs", "--samples-from=samples", "-a", settled], any_code),
+        (["overflow", "model.onnx", "--allow-nonfinite-inputs", "--inputs=samples", "-a", settled], any_code),
         (["prove", "model.onnx", "-i", "inputs.npz", "-a", single, *ranges, "-o", "proof"], any_code),
         (["plan", "model.onnx", *sample, "-a", single, "--tolerance=sqnr_db=40", "-o", "plan", "--html=plan.html"], any_code),
         (["quantise", "model.onnx", *sample, "--formats=nvfp4,mxfp8,bf16", "--tolerance=sqnr_db=40", "-o", "listed", "--html=listed.html"], any_code),

@@ -28,8 +28,6 @@ struct making {
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast *forecast;
     struct ulp_observer observer; /* progress */
-    const char *wanted;           /* the sample that remedies of `lane` are tried on */
-    size_t lane;
 };
 
 /* A plan of the sample's shapes, and the meter made for it. */
@@ -47,51 +45,21 @@ static enum ulp_status prepare_sample(struct making *making, const struct sample
     return ULP_OK;
 }
 
-static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
-{
-    struct making *making = context;
-    ULP_TRY(prepare_sample(making, sample, error));
-    return ulp_overflow_meter_scan(making->meter, sample->name, &sample->inputs, &making->observer,
-                                   error);
-}
-
-static bool is_wanted(const struct making *making, const struct sample *sample)
-{
-    return strcmp(sample->name, making->wanted) == 0 &&
-           !making->forecast->lanes[making->lane].remedy_count;
-}
-
-static enum ulp_status try_sample(void *context, const struct sample *sample,
-                                  struct ulp_error *error)
-{
-    struct making *making = context;
-    const struct ulp_run_options run = {.thread_count = making->options->common.threads};
-    struct ulp_program *program;
-    if (!is_wanted(making, sample))
-        return ULP_OK;
-    ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &program, error));
-    return ulp_overflow_remedies(making->forecast, program, making->lane, &sample->inputs, &run,
-                                 NULL, error);
-}
-
 /* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
 static enum ulp_status try_remedies(struct making *making, const struct sample_list *samples,
                                     struct ulp_error *error)
 {
+    const struct ulp_run_options run = {.thread_count = making->options->common.threads};
     for (size_t l = 0; l < making->forecast->lane_count; l++) {
         const struct ulp_overflow_lane *lane = &making->forecast->lanes[l];
-        making->lane = l;
-        making->wanted = making->forecast->sample_names[ulp_overflow_sample(lane)];
+        struct sample *sample = &samples->items[ulp_overflow_sample(lane)];
+        struct ulp_program *program;
         if (!lane->harmful_count)
             continue;
-        for (size_t s = 0; s < samples->count; s++)
-            if (is_wanted(making, &samples->items[s])) {
-                ULP_TRY(load_sample(making->programs.model, &samples->items[s], error));
-                ULP_TRY(try_sample(making, &samples->items[s], error));
-            }
-        if (making->options->common.samples_from)
-            ULP_TRY(stream_samples(making->programs.model, making->options->common.samples_from,
-                                   try_sample, making, error));
+        ULP_TRY(load_sample(making->programs.model, sample, error));
+        ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &program, error));
+        ULP_TRY(ulp_overflow_remedies(making->forecast, program, l, &sample->inputs, &run, NULL,
+                                      error));
     }
     return ULP_OK;
 }
@@ -111,7 +79,7 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     const struct overflow_options *options = making->options;
     struct progress progress;
     enum ulp_status status = ULP_OK;
-    progress_init(&progress, options->common.quiet, samples->count ? samples->count : 1);
+    progress_init(&progress, options->common.quiet, samples->count);
     progress.sample_count = samples->count;
     making->observer = progress_observer(&progress);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
@@ -126,10 +94,6 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
         ulp_fail_at(error, status, "%s", sample->name);
         drop_sample(sample);
     }
-    progress.part = 0;
-    if (status == ULP_OK && options->common.samples_from)
-        status = stream_samples(making->programs.model, options->common.samples_from, scan, making,
-                                error);
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_overflow_meter_finish(making->meter, making->forecast, error);
@@ -201,12 +165,11 @@ static enum ulp_status forecast(const struct overflow_options *options,
                        options->common.budget, &lanes, error));
     ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
                                 &lanes.arithmetics[0], error));
-    if (options->common.input_count || !options->common.samples_from)
-        ULP_TRY(open_samples(model, &options->common, true, &samples, error));
+    ULP_TRY(open_samples(model, &options->common, true, &samples, error));
     struct making making = {.options = options,
                             .programs = lane_plans(&lanes, model),
                             .forecast = forecast};
-    if (!options->common.quiet && samples.count)
+    if (!options->common.quiet)
         note_choices(model, &samples);
     ULP_TRY(run_samples(&making, &samples, error));
     if (is_again(options, forecast)) {
@@ -247,7 +210,7 @@ const struct command command_overflow = {
         "      as TensorRT 10 fuses and stores it\n"
         "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
         "      three formats from one walk, all figures in report/overflow.json\n"
-        "  ulpscope overflow model.onnx --samples-from calibration/ --format fp16\n"
+        "  ulpscope overflow model.onnx -i calibration/ --format fp16\n"
         "      many samples, one after another\n"
         "  ulpscope overflow model.onnx -i in.npz --format fp16 --keep '/norm/Pow=fp32'\n"
         "      what is left when a node is kept in FP32\n"

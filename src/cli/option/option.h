@@ -36,7 +36,6 @@ struct common_options {
     const char *model;
     char **inputs; /* --inputs, in order */
     size_t input_count;
-    const char *samples_from; /* a folder of more, of overflow; NULL: none */
     struct ulp_dim_value *dims;
     size_t dim_count;
     struct ulp_input_range *ranges; /* --val-range */
@@ -315,10 +314,5 @@ void drop_sample(struct sample *sample);
 typedef enum ulp_status use_path(void *context, const char *path, struct ulp_error *error);
 enum ulp_status visit_list(const char *list, use_path *use, void *context, struct ulp_error *error);
 void free_samples(struct sample_list *samples);
-/* The samples of a folder one after another, each freed before the next is read. */
-typedef enum ulp_status use_sample(void *context, const struct sample *sample,
-                                   struct ulp_error *error);
-enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
-                               void *context, struct ulp_error *error);
 /* As the library takes them: all are loaded. NULL: no memory. */
 struct ulp_sample *list_samples(const struct sample_list *samples);

@@ -198,7 +198,7 @@ enum ulp_status visit_list(const char *list, use_path *use, void *context, struc
     return status;
 }
 
-/* Reading all of a folder, or one after another. */
+/* Reading all of a folder. */
 struct reading {
     const struct ulp_model *model;
     struct sample_list *list;
@@ -211,8 +211,6 @@ struct reading {
      */
     enum { READ_NAMES, READ_CHECKED, READ_ALL } extent;
     bool any_shapes;
-    use_sample *use;
-    void *context;
 };
 
 static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
@@ -312,28 +310,6 @@ static enum ulp_status read_path(void *context, const char *path, struct ulp_err
     }
     ULP_TRY(read_one(reading->model, path, reading->list, error));
     return check_added(reading, before, error);
-}
-
-static enum ulp_status stream_path(void *context, const char *path, struct ulp_error *error)
-{
-    const struct reading *reading = context;
-    ULP_SCOPED(free_samples) struct sample_list list = {0};
-    enum ulp_status status = read_one(reading->model, path, &list, error);
-    for (size_t i = 0; i < list.count && status == ULP_OK; i++) {
-        status = take_sample(reading->model, &list.items[i], NULL, error);
-        if (status == ULP_OK)
-            status = reading->use(reading->context, &list.items[i], error);
-        ulp_fail_at(error, status, "%s", list.items[i].name);
-    }
-    return status;
-}
-
-enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
-                               void *context, struct ulp_error *error)
-{
-    struct reading reading = {.model = model, .use = use, .context = context};
-    return ulp_text_ends(folder, ".txt") ? visit_list(folder, stream_path, &reading, error)
-                                         : visit_folder(folder, stream_path, &reading, error);
 }
 
 /* A sample's file or folder, or a folder of these. */

@@ -23,8 +23,6 @@ static void list_arguments(struct ulp_text *out, const struct common_options *op
 {
     for (size_t i = 0; i < options->input_count; i++)
         add_option(out, "-i", options->inputs[i]);
-    if (options->samples_from)
-        add_option(out, "-i", options->samples_from);
     for (size_t d = 0; d < options->dim_count; d++) {
         struct ulp_text text = {0};
         ulp_text_add(&text, "%s=%lld", options->dims[d].name, (long long)options->dims[d].value);

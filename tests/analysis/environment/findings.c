@@ -19,7 +19,6 @@ void digest_forecast(struct digest *digest)
     CALL(ulp_program_create(model, lanes, LANE_COUNT, &options, &program, e));
     CALL(ulp_overflow_meter_create(program, 2, &meter, e));
     CALL(ulp_overflow_meter_sample(meter, "sample", &inputs, &observer, e));
-    CALL(ulp_overflow_meter_scan(meter, "again", &inputs, &observer, e));
     CALL(ulp_overflow_meter_finish(meter, &forecast, e));
     ck_assert_uint_ge(told, 5);
     const struct ulp_run_options run = {.thread_count = 1};
