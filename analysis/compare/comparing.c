@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "analysis/compare/comparing.h"
+#include "base/machine/clock.h"
 #include "base/machine/environment.h"
 
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text)
@@ -28,6 +29,12 @@ void ulp_comparing_begins(struct ulp_comparing *comparing)
         ulp_environment_resume(paused);
     }
     comparing->part++;
+}
+
+bool ulp_compare_is_late(const struct ulp_comparing *comparing, double part)
+{
+    const double seconds = comparing->options->seconds;
+    return seconds > 0 && ulp_seconds_now() - comparing->started > part * seconds;
 }
 
 void ulp_comparison_free(struct ulp_comparison *comparison)

@@ -138,7 +138,13 @@ struct ulp_comparing {
     size_t turning_count;
     size_t told; /* tensors that the run has come to */
     size_t part, part_count;
+    double started; /* as ulp_seconds_now */
+    /* nodes of which readings were tried, of so many, until the time was over; 0: all were */
+    size_t nodes_tried, node_count;
 };
+
+/* Is that part of the time over? */
+bool ulp_compare_is_late(const struct ulp_comparing *comparing, double part);
 
 static inline struct ulp_budget *ulp_comparing_budget(const struct ulp_comparing *comparing)
 {
@@ -325,6 +331,12 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
+
+/* ... of any input: in reverse along an axis, with axes or two inputs exchanged. text stays empty
+ * where that does not explain everything. */
+enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                const struct ulp_suspects *suspects, struct ulp_text *text,
+                                const char **input, struct ulp_error *error);
 
 /* A run with an input or values (NULL: none) that are not what was given. *refused: it ended in an
  * error of what they hold, as of an index outside of its axis, so nobody can have recorded it. */

@@ -78,8 +78,8 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                       .asked = options->arithmetic_count,
                                       .trials =
                                           options->trials ? options->trials : ULP_TRIALS_DEFAULT,
-                                      .out = out};
-    const double started = ulp_seconds_now();
+                                      .out = out,
+                                      .started = ulp_seconds_now()};
     if (!recording_count || !options->arithmetic_count)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a comparison needs a recording and an arithmetic at least");
@@ -113,7 +113,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
         ulp_comparing_free(&comparing);
     ulp_arena_free(near_memory);
     ulp_arena_free(found.memory);
-    out->seconds = ulp_seconds_now() - started;
+    out->seconds = ulp_seconds_now() - comparing.started;
     if (status != ULP_OK)
         ulp_comparison_free(out);
     return status;

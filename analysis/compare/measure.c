@@ -1,9 +1,13 @@
 /* The measuring part of a comparison: everything but the causes. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/compare/comparing.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
+
+/* Of the time in which an answer is wanted: neighbours are begun until then. */
+#define NEIGHBOURS_PART 0.5
 
 enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error)
 {
@@ -52,7 +56,7 @@ void ulp_comparing_free(struct ulp_comparing *comparing)
     for (size_t d = 0; d < comparing->decision_count; d++)
         ulp_tensor_free(&comparing->decisions[d]);
     ulp_free(comparing->decisions);
-    for (size_t a = 0; comparing->open && a < comparing->out->arithmetic_count; a++)
+    for (size_t a = 0; comparing->open && a < comparing->options->arithmetic_count; a++)
         ulp_names_free(&comparing->open[a]);
     ulp_names_free(&comparing->numbers);
     ulp_names_free(&comparing->decided);
@@ -110,6 +114,20 @@ static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp
     return ulp_taken(whole, error);
 }
 
+/* Those from the a-th on, of which too little is known to rank them. */
+static enum ulp_status leave_neighbours(const struct ulp_comparing *comparing, size_t a,
+                                        struct ulp_error *error)
+{
+    struct ulp_comparison *out = comparing->out;
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    ulp_text_add(&text, "there was no time for %zu of them; --max-time %.0f would do",
+                 out->arithmetic_count - a,
+                 ceil(comparing->options->seconds * (double)out->arithmetic_count / (double)a));
+    out->arithmetic_count = a;
+    out->unranked = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
+    return ulp_taken(out->unranked, error);
+}
+
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     *comparing->out = (struct ulp_comparison){0};
@@ -117,7 +135,10 @@ enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ul
     ULP_TRY(ulp_compare_collect(comparing, error));
     ULP_TRY(order_tensors(comparing, error));
     for (size_t a = 0; a < comparing->out->arithmetic_count; a++)
-        ULP_TRY(ulp_compare_try(comparing, a, error));
+        if (a < comparing->asked || !ulp_compare_is_late(comparing, NEIGHBOURS_PART))
+            ULP_TRY(ulp_compare_try(comparing, a, error));
+        else
+            ULP_TRY(leave_neighbours(comparing, a, error));
     ulp_compare_judge(comparing);
     for (size_t f = 0; f < comparing->recording_count; f++)
         ULP_TRY(ulp_compare_rank(comparing, f, error));

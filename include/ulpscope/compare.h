@@ -237,6 +237,9 @@ struct ulp_compare_options {
     const struct ulp_observer *progress;
     void (*begins)(void *progress_context, size_t part, size_t part_count); /* may be NULL */
     enum ulp_task task; /* of the graph's outputs; UNKNOWN: each is recognised */
+    /* in which an answer is wanted: neighbours and readings of nodes are left that are not begun
+     * when most of it is over, and the answer says which; 0: all are tried */
+    double seconds;
 };
 
 /* Compare recordings with what the model computes from `inputs`, in the arithmetics asked about and

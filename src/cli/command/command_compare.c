@@ -174,6 +174,13 @@ static enum ulp_status choose_compared(const struct compare_options *options, st
     return find_target(options->target, c->model, &c->arithmetics[0], error);
 }
 
+static void show_run(void *context, size_t part, size_t part_count)
+{
+    progress_part(context, part, part_count);
+    watch_done("%zu of %zu runs known by then had been done, too few for a verdict", part,
+               part_count);
+}
+
 static enum ulp_status compare_recordings(const struct compare_options *options,
                                           struct comparing *c, struct ulp_error *error)
 {
@@ -183,7 +190,8 @@ static enum ulp_status compare_recordings(const struct compare_options *options,
     struct ulp_compare_options wanted = options->compare;
     wanted.thread_count = options->common.threads;
     wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
-    wanted.begins = progress_part;
+    wanted.begins = show_run;
+    wanted.seconds = watch_seconds();
     if (!said.input_count && recorded) {
         said.inputs = &recorded;
         said.input_count = 1;
