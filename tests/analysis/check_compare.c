@@ -252,6 +252,24 @@ TEST_LOOP(bugs_are_named, 0, BUGS)
     ulp_tensor_set_free(&recording.tensors);
 }
 
+/* Without time for readings the answer says that none was tried, and what would be enough. */
+TEST(time_is_over)
+{
+    scoped_model *wrong = picture_model(&bugs[1].definition, NULL);
+    scoped_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(wrong, &inputs, "fp32", false);
+    picture_seconds = 1e-9;
+    scoped_comparison comparison = picture_compare_one(&recording, "fp32");
+    picture_seconds = 0;
+    const struct ulp_cause *cause = &comparison.files[0].cause;
+    ck_assert(!comparison.files[0].explained && !cause->todo);
+    ck_assert_uint_eq(comparison.arithmetic_count, 1);
+    ck_assert_ptr_nonnull(strstr(comparison.unranked, "there was no time for"));
+    ck_assert_msg(strstr(cause->text, "Of 0 of ") && strstr(cause->text, "--max-time "), "%s",
+                  cause->text);
+    ulp_tensor_set_free(&recording.tensors);
+}
+
 /* Recorded inputs beside outputs, and outputs alone. */
 TEST_LOOP(preprocessing_is_named, 0, 2 * MISTAKES)
 {

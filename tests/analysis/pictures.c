@@ -150,6 +150,8 @@ struct ulp_recording picture_record(const struct ulp_model *model,
     return recording;
 }
 
+double picture_seconds;
+
 enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                                 const struct ulp_recording *recordings, size_t count,
                                 const char *arithmetic, struct ulp_comparison *out,
@@ -159,7 +161,8 @@ enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_
     struct ulp_compare_options options = {.arithmetics = &lane,
                                           .arithmetic_count = 1,
                                           .trials = TRIALS,
-                                          .thread_count = 2};
+                                          .thread_count = 2,
+                                          .seconds = picture_seconds};
     options.reference = test_arithmetic("mpfr:128");
     lane = test_arithmetic(arithmetic);
     return ulp_comparison_run(model, inputs, recordings, count, &options, out, error);

@@ -34,6 +34,8 @@ enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_
                                 const struct ulp_recording *recordings, size_t count,
                                 const char *arithmetic, struct ulp_comparison *out,
                                 struct ulp_error *error);
+/* ulp_compare_options.seconds of the next comparisons. */
+extern double picture_seconds;
 /* The model as it is meant, on the right inputs, beside one recording. */
 struct ulp_comparison picture_compare_one(const struct ulp_recording *recording,
                                           const char *arithmetic);

@@ -121,6 +121,19 @@ def cases():
     wide, narrow = ([node("MatMul", "x k0", "s"), node("InstanceNormalization", "s one none", "n", "norm", epsilon=e), node("MatMul", "n v0", "y")] for e in (0.1, 1e-5))
     ones = {**square[0], "one": np.ones(12, "f4"), "none": np.zeros(12, "f4")}
     yield "an epsilon", wide, ones, square[1], narrow, {}, {}, "norm", "norm (InstanceNormalization) was computed with epsilon=0.00001"
+    # what is before the graph, and decisions
+    halved = [node("Greater", "s less", "c", "decides"), node("Where", "c s quarter", "b")]
+    opposed = [node("LessOrEqual", "s less", "c"), halved[1]]
+    limits = {**convs, "less": np.float32(0.3), "quarter": np.float32(0.25)}
+    yield "inverted", image(*halved), limits, picture, image(*opposed), {}, {}, "decides", "inverted"
+    same = [node("Equal", "t place", "c", "equal"), node("Where", "c x shift", "b", "chosen"), node("MatMul", "b k0", "y")]
+    shifted, otherwise = {**scores, "t": np.arange(16) % 2, "place": np.array(1), "shift": drawn(16)}, [same[0], node("Not", "c", "d"), node("Where", "d x shift", "b"), same[2]]
+    yield "a condition", same, shifted, tokens, otherwise, {}, {}, "chosen", "inverted"
+    two = [node("MatMul", "x k0", "s"), node("MatMul", "z k1", "t"), node("Sub", "s t", "d"), node("MatMul", "d v0", "y")]
+    rows = {"x": drawn(12, 16, scale=4)}
+    both = {"x": drawn(1, 12, 16, scale=4), "z": drawn(1, 12, 16, scale=4)}
+    yield "two inputs", two, scores, both, None, {}, {"x": both["z"], "z": both["x"]}, "x", "it was exchanged with 'z'"
+    yield "a reversed input", windowed, {**scores, **mask(4)}, rows, None, {}, {"x": rows["x"][:, ::-1]}, "x", "in reverse along axis 1"
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
     # all of one operator, before each of which a reading puts several nodes
     yield "a chain", [node("Erf", f"c{i}" if i else "x", f"c{i + 1}" if i < 399 else "y", f"e{i}") for i in range(400)], {}, {"x": drawn(1, 64)}, [node("Neg", "x", "y")], {}, {}, None, None

@@ -23,37 +23,44 @@ const char *ulp_cause_name(enum ulp_cause_kind kind)
 
 /* ---- inputs that were not recorded ---- */
 
+static enum ulp_status say_guess(const struct ulp_comparing *comparing, const char *input,
+                                 const struct ulp_text *words, bool sure, struct ulp_cause *cause,
+                                 struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_text_show(&text,
+                  sure ? "the input '%s' was prepared otherwise: %s. With an input like that "
+                         "everything that was recorded is explained."
+                       : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
+                         "an input like that the outputs are near, though not all explained; "
+                         "record the input to be sure.",
+                  input, words->data);
+    text.failed |= words->failed;
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_PREPROCESSING, &text, input, error);
+}
+
 static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_t tensor,
                              const struct ulp_suspects *suspects, bool *sure,
                              struct ulp_cause *cause, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_text_free) struct ulp_text order = {0};
+    const char *input;
     *sure = false;
-    for (size_t i = 0; i < suspects->input_count && status == ULP_OK && !cause->text; i++) {
+    for (size_t i = 0; i < suspects->input_count && !*sure; i++) {
         const struct ulp_tensor *given =
             ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
-        struct ulp_text words = {0}, text = {0};
+        ULP_SCOPED(ulp_text_free) struct ulp_text words = {0};
         if (!given || !ulp_picture_of(given).image)
             continue;
-        status = ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, sure, error);
-        if (status != ULP_OK || !words.length) {
-            ulp_text_free(&words);
-            continue;
-        }
-        ulp_text_show(&text,
-                      *sure
-                          ? "the input '%s' was prepared otherwise: %s. With an input like that "
-                            "everything that was recorded is explained."
-                          : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
-                            "an input like that the outputs are near, though not all explained; "
-                            "record the input to be sure.",
-                      suspects->inputs[i], words.data);
-        text.failed |= words.failed;
-        ulp_text_free(&words);
-        status = ulp_cause_set(comparing, cause, ULP_CAUSE_PREPROCESSING, &text,
-                               suspects->inputs[i], error);
+        ULP_TRY(ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, sure, error));
+        if (words.length && (*sure || !cause->text))
+            ULP_TRY(say_guess(comparing, suspects->inputs[i], &words, *sure, cause, error));
     }
-    return status;
+    if (*sure)
+        return ULP_OK;
+    ULP_TRY(ulp_guess_order(comparing, file, tensor, suspects, &order, &input, error));
+    *sure = order.length > 0;
+    return *sure ? say_guess(comparing, input, &order, true, cause, error) : ULP_OK;
 }
 
 /* ---- nodes ---- */
@@ -93,7 +100,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
         ulp_text_show(&text, "an input or a node differs, in which way cannot be told: '%s' is ",
                       target->name);
         if (isfinite(off))
-            ulp_text_add(&text, "%.2g %% off, and ", 100 * off);
+            ulp_text_add(&text, off < 0.995 ? "%.2g %% off, and " : "%.0f %% off, and ", 100 * off);
         else
             ulp_text_add(&text, "off where it or the reference is no finite number, and ");
         if (suspects->count > 1)
@@ -131,6 +138,18 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       " In being finite, infinite or NaN %zu of its values differ%s from the "
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
+    if (comparing->nodes_tried < comparing->node_count) {
+        ulp_text_add(&text,
+                     " Of %zu of %zu nodes usual misreadings were tried, and none explains it; of "
+                     "the others it cannot be told",
+                     comparing->nodes_tried, comparing->node_count);
+        if (comparing->options->seconds > 0)
+            ulp_text_add(&text, ": --max-time %.0f would do.",
+                         ceil(comparing->options->seconds * (1 + (double)comparing->node_count) /
+                              (1 + (double)comparing->nodes_tried)));
+        else
+            ulp_text_add(&text, ": inner tensors would, for fewer nodes lie between them.");
+    }
     ULP_TRY(ulp_cause_set(comparing, cause, input ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text, input,
                           error));
     return keep_nodes(comparing, cause, suspects, error);

@@ -74,6 +74,18 @@ void ulp_change_reverse(struct ulp_input_change *change)
     change->offset[2] = offset;
 }
 
+/* u is (x - mean) / deviation, and so is v, of the channels of x in reverse. */
+struct ulp_input_change ulp_change_swapped(const struct ulp_normalisation *n)
+{
+    struct ulp_input_change change = ulp_change_none();
+    ulp_change_reverse(&change);
+    for (int c = 0; c < 3; c++) {
+        change.factor[c] = n->deviation[2 - c] / n->deviation[c];
+        change.offset[c] = (n->mean[2 - c] - n->mean[c]) / n->deviation[c];
+    }
+    return change;
+}
+
 struct ulp_picture_steps ulp_picture_steps(const struct ulp_picture *p, enum ulp_axis_order layout)
 {
     const bool other = layout == ULP_LAYOUT_OTHER || layout == ULP_LAYOUT_OTHER_TRANSPOSED,
@@ -348,6 +360,16 @@ static void describe_scale(const struct ulp_picture *p, const struct ulp_input_c
         const double factor[3] = {scales[s].factor, scales[s].factor, scales[s].factor};
         if (matches(p, change, factor, zero, NAMED)) {
             add_change_words(out, scales[s].words);
+            return;
+        }
+    }
+    for (size_t n = 0; n < ulp_normalisation_count && p->channels >= 3; n++) {
+        const struct ulp_input_change swapped = ulp_change_swapped(&ulp_normalisations[n]);
+        const double factor[3] = {swapped.factor[2], swapped.factor[1], swapped.factor[0]},
+                     offset[3] = {swapped.offset[2], swapped.offset[1], swapped.offset[0]};
+        if (change->from[0] == 2 && matches(p, change, factor, offset, NAMED)) {
+            ulp_text_add(out, " before mean and standard deviation were applied (%s)",
+                         ulp_normalisations[n].name);
             return;
         }
     }

@@ -75,6 +75,8 @@ struct ulp_normalisation {
 };
 extern const struct ulp_normalisation ulp_normalisations[];
 extern const size_t ulp_normalisation_count;
+/* RGB and BGR swapped before it was applied. */
+struct ulp_input_change ulp_change_swapped(const struct ulp_normalisation *normalisation);
 
 /* cause_fit.c: the change that takes the given input to the recorded one, of as many elements. */
 struct ulp_input_fit {

@@ -147,6 +147,9 @@ static enum ulp_status say_format(const struct ulp_comparing *comparing, size_t 
     else if (ratio > 0)
         ulp_text_add(&text, ", and errors are as large as %s makes them (%.2g times)",
                      ties.length ? name : "it", ratio);
+    if (!bits && arithmetic->storage.precision < 24 &&
+        !ulp_is_stored_in(ulp_recorded(&comparing->work[tensor], file), &arithmetic->storage))
+        ulp_text_add(&text, ", though it was not stored so at the end");
     if (!bits)
         ulp_text_add(&text,
                      ": it may have been computed in that, or %swith other weights, by another "

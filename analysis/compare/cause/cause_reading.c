@@ -8,7 +8,6 @@
 
 #include "analysis/compare/cause/readings.h"
 #include "base/error.h"
-#include "base/machine/clock.h"
 #include "base/text/text.h"
 #include "tensor/tensor.h"
 
@@ -24,11 +23,58 @@
 /* A bias is fitted to so many elements of each channel at least. */
 #define EACH_MIN 4
 
-const struct ulp_known_reading ulp_readings[] = {
+/* Its words with what `from` stands for, and the next list's number one less. */
+static const char *fill(struct ulp_arena *arena, const char *words, const char *with, size_t length)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    for (; words && *words; words++)
+        if (words[0] == '$' && words[1] == '1')
+            ulp_text_add(&text, "%.*s", (int)length, with), words++;
+        else if (words[0] == '$' && words[1] == '2')
+            ulp_text_add(&text, "$1"), words++;
+        else
+            ulp_text_add(&text, "%c", *words);
+    return text.failed || !text.data ? NULL : ulp_arena_copy(arena, text.data);
+}
+
+/* One row, or one for each of what its lists hold. */
+static enum ulp_status add_readings(struct ulp_trying *trying, const char *ops, const char *change,
+                                    const char *words, struct ulp_error *error)
+{
+    struct ulp_arena *const arena = trying->comparing->arena;
+    const char *open = strchr(change, '('), *close = open ? strchr(open, ')') : NULL;
+    struct ulp_known_reading *reading;
+    if (!close) {
+        ULP_TAKE(reading, arena, 1, error);
+        *reading = (struct ulp_known_reading){ops, change, words, trying->reading_count++, NULL};
+        *trying->last = reading;
+        trying->last = &reading->next;
+        return ULP_OK;
+    }
+    for (const char *at = open + 1, *end; at < close; at = end + 1) {
+        ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+        end = at + strcspn(at, "|)");
+        ulp_text_add(&text, "%.*s%.*s%s", (int)(open - change), change, (int)(end - at), at,
+                     close + 1);
+        const char *one = text.failed ? NULL : ulp_arena_copy(arena, text.data),
+                   *said = fill(arena, words, at, (size_t)(end - at));
+        ULP_TRY(ulp_taken(one && (said || !words), error));
+        ULP_TRY(add_readings(trying, ops, one, said, error));
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status list_readings(struct ulp_trying *trying, struct ulp_error *error)
+{
+    static const char *const rows[][3] = {
 #define READING(operators, change, words) {operators, change, words},
 #include "analysis/compare/cause/reading.def"
-};
-const size_t ulp_reading_count = sizeof ulp_readings / sizeof *ulp_readings;
+    };
+    trying->last = &trying->readings;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        ULP_TRY(add_readings(trying, rows[r][0], rows[r][1], rows[r][2], error));
+    return ULP_OK;
+}
 
 /* By node what stands around it: nodes at the same place of each layer have the same. */
 static enum ulp_status find_places(const struct ulp_graph *graph, struct ulp_arena *arena,
@@ -126,7 +172,7 @@ static enum ulp_status measure(struct ulp_trying *trying, struct ulp_tried_readi
     if (status == ULP_OK)
         status = ulp_cut_find(&read, trying->target, &part, error);
     if (status == ULP_OK && part.count)
-        status = ulp_cut_run(&trying->held, &read, &part, &trying->target, 1, &run, &set, error);
+        status = ulp_cut_run(&trying->base, &read, &part, &trying->target, 1, &run, &set, error);
     if (status == ULP_OK && set.count)
         status = ulp_compare_distance(comparing, trying->tensor,
                                       ulp_recorded(&comparing->work[trying->tensor], trying->file),
@@ -197,16 +243,16 @@ static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *erro
     trying->suspects = suspects;
     trying->target = find_target(trying);
     find_suspects(trying, suspects);
-    for (size_t n = 0; n + 1 < nodes; n++)
-        trying->node_count += suspects[n];
+    ULP_TRY(list_readings(trying, error));
+    ULP_TAKE(trying->left, comparing->arena, nodes, error);
     ULP_TRY(find_places(ulp_trying_graph(trying), comparing->arena, places, error));
     ULP_TRY(find_ahead(trying, error));
     ULP_TRY(list_shapes(trying, error));
-    ULP_TRY(ulp_cut_open(&trying->held, comparing->program, comparing->options->arithmetics,
+    ULP_TRY(ulp_cut_open(&trying->base, comparing->program, comparing->options->arithmetics,
                          comparing->inputs, suspects, &run, error));
     const struct ulp_tensor *value =
         trying->target < 0 ? NULL
-                           : ulp_cut_value(&trying->held, ulp_trying_graph(trying), trying->target);
+                           : ulp_cut_value(&trying->base, ulp_trying_graph(trying), trying->target);
     trying->unchanged = INFINITY;
     return value
                ? ulp_compare_distance(comparing, trying->tensor,
@@ -227,24 +273,26 @@ static int by_kind(const void *a, const void *b)
 {
     const struct ulp_tried_reading *one = a, *other = b;
     const int op = strcmp(one->op, other->op);
-    return one->reading != other->reading ? (one->reading < other->reading ? -1 : 1)
-           : op                           ? op
-           : one->place != other->place   ? (one->place < other->place ? -1 : 1)
-           : one->only != other->only     ? (one->only < other->only ? -1 : 1)
-           : one->wired != other->wired   ? (one->wired < other->wired ? -1 : 1)
-                                          : one->value - other->value;
+    const size_t number = one->reading ? one->reading->number : 0,
+                 second = other->reading ? other->reading->number : 0;
+    return number != second             ? (number < second ? -1 : 1)
+           : op                         ? op
+           : one->place != other->place ? (one->place < other->place ? -1 : 1)
+           : one->only != other->only   ? (one->only < other->only ? -1 : 1)
+           : one->wired != other->wired ? (one->wired < other->wired ? -1 : 1)
+                                        : one->value - other->value;
 }
 
 enum extent { ALL, PLACES, NODES };
 
 /* To first order, what changes of several nodes make is their sum. */
-static void add_candidate(struct candidates *candidates, const struct ulp_tried_reading *items,
-                          size_t count, enum extent extent)
+static void add_candidate(const struct ulp_trying *trying, struct candidates *candidates,
+                          const struct ulp_tried_reading *items, size_t count, enum extent extent)
 {
     struct ulp_tried_reading *to = &candidates->items[candidates->count++];
-    const size_t reading = items->reading ? (size_t)(items->reading - ulp_readings) : items->wired;
+    const size_t reading = items->reading ? items->reading->number : items->wired;
     *to = *items;
-    to->order = (extent * ulp_reading_count + reading) * 100000 + items->only;
+    to->order = (extent * trying->reading_count + reading) * 100000 + items->only;
     if (extent == NODES)
         return;
     to->only = SIZE_MAX;
@@ -285,14 +333,14 @@ static enum ulp_status list_candidates(const struct ulp_trying *trying, struct c
             first = i;
             all = end_of(trying, i, false);
             if (all > i + 1 && alone[i].reading)
-                add_candidate(out, &alone[i], all - i, ALL);
+                add_candidate(trying, out, &alone[i], all - i, ALL);
         }
         if (i == place) {
             place = end_of(trying, i, true);
             if (place > i + 1 && alone[i].reading && (i != first || place != all))
-                add_candidate(out, &alone[i], place - i, PLACES);
+                add_candidate(trying, out, &alone[i], place - i, PLACES);
         }
-        add_candidate(out, &alone[i], 1, NODES);
+        add_candidate(trying, out, &alone[i], 1, NODES);
     }
     return ULP_OK;
 }
@@ -302,11 +350,11 @@ static enum ulp_status list_candidates(const struct ulp_trying *trying, struct c
 static void find_nearness(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                           double *left, double *aside)
 {
-    const double part = trial->moved[0] / trying->square;
+    const double part = trial->moved[0] / trying->seeds[0];
     double across = 0;
     for (size_t p = 1; p < ULP_PROBES; p++) {
         const double d = trial->moved[p] - part * trying->seeds[p];
-        across += d * d / (ULP_PROBES - 1) / trying->square;
+        across += d * d / (ULP_PROBES - 1) / trying->seeds[0];
     }
     *left = sqrt((1 - part) * (1 - part) + across);
     *aside = part > 0 ? sqrt(across / (part * part + across)) : 1;
@@ -368,7 +416,7 @@ static enum ulp_status order_candidates(const struct ulp_trying *trying, struct 
 
 struct best {
     struct ulp_tried_reading items[BEST_MAX]; /* the nearest first */
-    size_t count, tried;
+    size_t count;
     double whole; /* the tensor's error */
 };
 
@@ -394,11 +442,6 @@ static void keep(struct best *best, const struct ulp_tried_reading *trial)
     best->count += best->count < BEST_MAX;
     memmove(&best->items[at + 1], &best->items[at], (best->count - 1 - at) * sizeof *trial);
     best->items[at] = *trial;
-}
-
-static bool is_over(const struct ulp_trying *trying, double cost_max)
-{
-    return trying->held.cost > cost_max || (trying->ends != 0 && ulp_seconds_now() > trying->ends);
 }
 
 /* Is everything that was recorded explained by the model read so? */
@@ -539,10 +582,15 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
     struct best best = {.whole = trying->comparing->work[trying->tensor].chosen ? value->matched
                                                                                 : value->truth.rms};
     size_t since = 0;
-    for (size_t c = 0; c < all->count && !cause->text && !is_over(trying, COST_MAX); c++) {
+    for (size_t c = 0; c < all->count && !cause->text; c++) {
         struct ulp_tried_reading *trial = &all->items[c];
         const double nearest = best.count ? best.items[0].distance : INFINITY;
         bool known = false;
+        if (trying->base.cost > COST_MAX ||
+            ulp_compare_is_late(trying->comparing, ULP_READINGS_RUN)) {
+            trying->left[trial->first] = true;
+            continue;
+        }
         for (size_t before = 0; before < c && trial->result && !known; before++)
             if (all->items[before].result == trial->result &&
                 all->items[before].first == trial->first) {
@@ -551,7 +599,6 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
             }
         if (!known)
             ULP_TRY(measure(trying, trial, error));
-        best.tried = c + 1;
         if (!(trial->distance < INFINITY) || trial->distance == trying->unchanged)
             continue;
         keep(&best, trial);
@@ -574,6 +621,7 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
                                 .tensor = tensor,
                                 .all = suspects};
     enum ulp_status status = prepare(&trying, error);
+    comparing->node_count = comparing->nodes_tried = 0;
     for (int wires = 0; wires < 2 && status == ULP_OK && !cause->text && trying.target >= 0;
          wires++) {
         struct candidates all = {0};
@@ -586,6 +634,10 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
         if (status == ULP_OK)
             status = search(&trying, &all, cause, error);
     }
-    ulp_cut_close(&trying.held);
+    for (size_t n = 0; n < ulp_trying_graph(&trying)->node_count && status == ULP_OK; n++) {
+        comparing->node_count += trying.suspects[n];
+        comparing->nodes_tried += trying.suspects[n] && !trying.left[n];
+    }
+    ulp_cut_close(&trying.base);
     return status;
 }

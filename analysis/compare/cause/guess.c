@@ -16,6 +16,8 @@
 /* That one of those tried is named though the recording is of none of them. */
 #define CHANCE 0.01
 #define CHANGES_MAX 96
+/* Of the time in which an answer is wanted: ways are tried until then. */
+#define GUESSES_PART 0.6
 
 struct changes {
     struct ulp_input_change items[CHANGES_MAX];
@@ -102,6 +104,9 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
             ulp_change_reverse(&change);
             add_change(out, change);
         }
+        for (size_t n = 0; n < ulp_normalisation_count && low < -0.01; n++)
+            if (ulp_normalisations[n].mean[0] != ulp_normalisations[n].mean[2])
+                add_change(out, ulp_change_swapped(&ulp_normalisations[n]));
     }
     add_places(out);
 }
@@ -178,11 +183,10 @@ struct guessing {
     struct ulp_program *program; /* of the first arithmetic alone */
 };
 
-static enum ulp_status try_change(struct guessing *guessing, const struct ulp_input_change *change,
+static enum ulp_status try_inputs(struct guessing *guessing, const struct ulp_tensor_set *inputs,
                                   double *distance, struct ulp_error *error)
 {
     struct ulp_comparing *comparing = guessing->comparing;
-    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     struct looking looking = {.comparing = comparing,
                               .name = comparing->out->tensors[guessing->tensor].name,
                               .tensor = guessing->tensor,
@@ -193,27 +197,29 @@ static enum ulp_status try_change(struct guessing *guessing, const struct ulp_in
                                           .node_done = measure_distance,
                                           .cancelled = is_done};
     bool refused;
-    ULP_TRY(ulp_change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, 1,
-                              &inputs, error));
-    const enum ulp_status status = ulp_compare_run_changed(comparing, guessing->program, &inputs,
+    const enum ulp_status status = ulp_compare_run_changed(comparing, guessing->program, inputs,
                                                            NULL, &observer, &refused, error);
     *distance = refused ? INFINITY : looking.distance;
     return status == ULP_ERROR_CANCELLED && looking.done ? ULP_OK : status;
 }
 
-/* With the change, is everything that was recorded explained? */
-static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_change *change,
+/* With these, is everything that was recorded explained? */
+static enum ulp_status verify(struct guessing *guessing, const struct ulp_tensor_set *inputs,
                               bool *sure, struct ulp_error *error)
 {
     const struct ulp_comparing *comparing = guessing->comparing;
-    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
-    ULP_TRY(ulp_change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, 1,
-                              &inputs, error));
-    ULP_TRY(ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
+    ULP_TRY(ulp_compare_again(comparing, inputs, guessing->file, comparing->options->arithmetics,
                               comparing->asked, &again, error));
     *sure = again.files[0].explained;
     return ULP_OK;
+}
+
+static double error_of(const struct guessing *guessing)
+{
+    const struct ulp_compared_value *value =
+        &guessing->comparing->out->tensors[guessing->tensor].values[guessing->file];
+    return guessing->comparing->work[guessing->tensor].chosen ? value->matched : value->truth.rms;
 }
 
 /* What is of none of those tried differs from what they give by chance. Where they move the tensor
@@ -232,9 +238,12 @@ static enum ulp_status name_best(struct guessing *guessing, const struct ulp_inp
                                  size_t tried, double closer, struct ulp_text *text, bool *sure,
                                  struct ulp_error *error)
 {
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     if (ulp_is_chance(guessing->comparing, guessing->tensor, tried, closer))
         return ULP_OK;
-    ULP_TRY(verify(guessing, best, sure, error));
+    ULP_TRY(ulp_change_inputs(guessing->comparing->inputs, guessing->input, &guessing->picture,
+                              best, 1, &inputs, error));
+    ULP_TRY(verify(guessing, &inputs, sure, error));
     if (!*sure && closer > MUCH_CLOSER)
         return ULP_OK;
     ulp_change_describe(&guessing->picture, best, text);
@@ -250,44 +259,157 @@ static bool is_constant(const struct ulp_tensor *tensor)
     return true;
 }
 
+static enum ulp_status open_guessing(struct guessing *guessing, struct ulp_error *error)
+{
+    struct ulp_comparing *comparing = guessing->comparing;
+    const struct ulp_program_options options = {.inputs = comparing->inputs};
+    return is_constant(ulp_recorded(&comparing->work[guessing->tensor], guessing->file))
+               ? ULP_OK
+               : ulp_program_create(comparing->model, comparing->options->arithmetics, 1, &options,
+                                    &guessing->program, error);
+}
+
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error)
 {
-    const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, input);
-    struct changes *changes = ulp_arena_take(comparing->arena, 1, sizeof *changes);
+    struct changes *changes;
     struct guessing guessing = {.comparing = comparing,
                                 .file = file,
                                 .tensor = tensor,
                                 .input = input};
-    const struct ulp_program_options options = {.inputs = comparing->inputs};
     double least = INFINITY;
     size_t best = 0;
     *sure = false;
-    enum ulp_status status = ulp_taken(changes, error);
-    if (status == ULP_OK && !is_constant(ulp_recorded(&comparing->work[tensor], file)))
-        status = ulp_program_create(comparing->model, comparing->options->arithmetics, 1, &options,
-                                    &guessing.program, error);
+    ULP_TAKE(changes, comparing->arena, 1, error);
+    enum ulp_status status = open_guessing(&guessing, error);
     if (status == ULP_OK && guessing.program) {
         guessing.picture = ulp_picture_of(given);
         list_changes(given, &guessing.picture, changes);
         comparing->part_count += changes->count;
     }
-    for (size_t i = 0; status == ULP_OK && i < changes->count; i++) {
+    for (size_t i = 0;
+         status == ULP_OK && i < changes->count && !ulp_compare_is_late(comparing, GUESSES_PART);
+         i++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
         double distance = INFINITY; /* of a change that cannot be tried */
-        status = try_change(&guessing, &changes->items[i], &distance, error);
+        status = ulp_change_inputs(comparing->inputs, input, &guessing.picture, &changes->items[i],
+                                   1, &inputs, error);
+        if (status == ULP_OK)
+            status = try_inputs(&guessing, &inputs, &distance, error);
         if (distance < least) {
             least = distance;
             best = i;
         }
     }
     if (status == ULP_OK && isfinite(least))
-        status =
-            name_best(&guessing, &changes->items[best], changes->count,
-                      least / (comparing->work[tensor].chosen ? target->values[file].matched
-                                                              : target->values[file].truth.rms),
-                      text, sure, error);
+        status = name_best(&guessing, &changes->items[best], changes->count,
+                           least / error_of(&guessing), text, sure, error);
+    ulp_program_free(guessing.program);
+    return status;
+}
+
+/* ---- any input ---- */
+
+/* The places of an axis in reverse, two axes of as many places exchanged, or two inputs. */
+struct order {
+    const char *input, *with; /* with: the other input; NULL: none */
+    int a, b;                 /* axes; b < 0: a alone, in reverse */
+};
+
+static size_t place_in(const struct ulp_tensor *tensor, const struct order *order, size_t i)
+{
+    int64_t at[ULP_RANK_MAX];
+    size_t from = 0;
+    for (int d = tensor->rank; d-- > 0; i /= (size_t)tensor->dims[d])
+        at[d] = (int64_t)(i % (size_t)tensor->dims[d]);
+    const int64_t a = at[order->a];
+    at[order->a] = order->b < 0 ? tensor->dims[order->a] - 1 - a : at[order->b];
+    if (order->b >= 0)
+        at[order->b] = a;
+    for (int d = 0; d < tensor->rank; d++)
+        from = from * (size_t)tensor->dims[d] + (size_t)at[d];
+    return from;
+}
+
+static enum ulp_status order_inputs(const struct ulp_tensor_set *given, const struct order *order,
+                                    struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    for (size_t i = 0; i < given->count; i++) {
+        const char *name = given->items[i].name;
+        const bool is_one = strcmp(name, order->input) == 0,
+                   is_other = order->with && strcmp(name, order->with) == 0;
+        const struct ulp_tensor *from = is_one && order->with
+                                            ? ulp_tensor_set_find(given, order->with)
+                                        : is_other ? ulp_tensor_set_find(given, order->input)
+                                                   : &given->items[i].tensor;
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor to = ulp_tensor_view(from);
+        if (is_one && !order->with) {
+            ULP_TRY(ulp_tensor_copy(&to, from, NULL, error));
+            for (size_t e = 0; e < to.count; e++)
+                memcpy((char *)to.data + e * to.element_bytes,
+                       (const char *)from->data + place_in(from, order, e) * to.element_bytes,
+                       to.element_bytes);
+        }
+        ULP_TRY(ulp_tensor_set_add(out, name, &to, error));
+    }
+    return ULP_OK;
+}
+
+static size_t list_orders(const struct ulp_comparing *comparing,
+                          const struct ulp_suspects *suspects, struct order *out, size_t room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < suspects->input_count; i++) {
+        const struct ulp_tensor *one = ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
+        const bool image = one && ulp_picture_of(one).image; /* ulp_guess_input turns it */
+        for (int a = 0; one && a < one->rank && !image; a++)
+            for (int b = -1; b < a && count < room; b++)
+                if (one->dims[a] > 1 && (b < 0 || one->dims[b] == one->dims[a]))
+                    out[count++] = (struct order){suspects->inputs[i], NULL, a, b};
+        for (size_t j = i + 1; one && j < suspects->input_count && count < room; j++) {
+            const struct ulp_tensor *other =
+                ulp_tensor_set_find(comparing->inputs, suspects->inputs[j]);
+            if (other && other->type == one->type && ulp_tensor_same_shape(one, other))
+                out[count++] = (struct order){suspects->inputs[i], suspects->inputs[j], 0, -1};
+        }
+    }
+    return count;
+}
+
+enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                const struct ulp_suspects *suspects, struct ulp_text *text,
+                                const char **input, struct ulp_error *error)
+{
+    struct order *orders;
+    struct guessing guessing = {.comparing = comparing, .file = file, .tensor = tensor};
+    double least = INFINITY;
+    size_t best = 0;
+    bool sure = false;
+    ULP_TAKE(orders, comparing->arena, CHANGES_MAX, error);
+    const size_t count = list_orders(comparing, suspects, orders, CHANGES_MAX);
+    enum ulp_status status = count ? open_guessing(&guessing, error) : ULP_OK;
+    for (size_t i = 0; i <= count && guessing.program && status == ULP_OK; i++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+        double distance = INFINITY;
+        if (i == count && ulp_is_chance(comparing, tensor, count, least / error_of(&guessing)))
+            break;
+        status = order_inputs(comparing->inputs, &orders[i < count ? i : best], &inputs, error);
+        if (status == ULP_OK)
+            status = i < count ? try_inputs(&guessing, &inputs, &distance, error)
+                               : verify(&guessing, &inputs, &sure, error);
+        best = distance < least ? i : best;
+        least = ulp_math_min(least, distance);
+    }
+    const struct order *order = &orders[best];
+    if (sure && order->with)
+        ulp_text_show(text, "it was exchanged with '%s'", order->with);
+    else if (sure && order->b < 0)
+        ulp_text_add(text, "in reverse along axis %d", order->a);
+    else if (sure)
+        ulp_text_add(text, "axes %d and %d exchanged", order->b, order->a);
+    *input = order->input;
     ulp_program_free(guessing.program);
     return status;
 }

@@ -9,7 +9,6 @@
 
 #include "analysis/compare/cause/readings.h"
 #include "base/error.h"
-#include "base/machine/clock.h"
 #include "base/memory/alloc.h"
 #include "base/random.h"
 #include "run/pass/backward.h"
@@ -27,14 +26,14 @@ struct sweeping {
 
 static const struct ulp_tensor *value_of(const struct ulp_trying *trying, int value)
 {
-    return ulp_cut_value(&trying->held, ulp_trying_graph(trying), value);
+    return ulp_cut_value(&trying->base, ulp_trying_graph(trying), value);
 }
 
 static const double *cotangents_of(const struct sweeping *sweeping, size_t probe, int value)
 {
     const struct ulp_trying *trying = sweeping->trying;
     const int slot =
-        ulp_program_find_slot(trying->held.program, ulp_trying_graph(trying)->values[value].name);
+        ulp_program_find_slot(trying->base.program, ulp_trying_graph(trying)->values[value].name);
     return sweeping->sweeps && slot >= 0 ? sweeping->sweeps[probe].cotangents[slot] : NULL;
 }
 
@@ -111,7 +110,7 @@ static enum ulp_status run_alone(const struct sweeping *sweeping, const struct u
     ULP_TAKE(wanted, read->arena, read->graph.value_count + 1, error);
     const size_t count = list_results(read, &part, wanted);
     const enum ulp_status status =
-        count ? ulp_cut_run(&trying->held, read, &part, wanted, count, &run, &set, error) : ULP_OK;
+        count ? ulp_cut_run(&trying->base, read, &part, wanted, count, &run, &set, error) : ULP_OK;
     *differs = status == ULP_OK && weigh_results(sweeping, read, wanted, count, &set, trial);
     return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
 }
@@ -123,7 +122,7 @@ static enum ulp_status try_trial(const struct sweeping *sweeping, struct ulp_tri
     struct ulp_reread read = {0};
     bool differs = true;
     enum ulp_status status = ulp_tried_reread(trying, &trial, &read, error);
-    if (status == ULP_OK && trial.changed && trying->held.cuts)
+    if (status == ULP_OK && trial.changed && trying->base.cuts)
         status = run_alone(sweeping, &read, &trial, &differs, error);
     if (status == ULP_OK && trial.changed && differs)
         status = add_trial(trying, &trial, error);
@@ -155,8 +154,8 @@ static enum ulp_status try_wires(const struct sweeping *sweeping, size_t n, stru
 static enum ulp_status try_readings(const struct sweeping *sweeping, size_t n,
                                     struct ulp_error *error)
 {
-    for (size_t r = 0; r < ulp_reading_count; r++) {
-        const struct ulp_tried_reading trial = {.reading = &ulp_readings[r], .only = n};
+    for (const struct ulp_known_reading *r = sweeping->trying->readings; r; r = r->next) {
+        const struct ulp_tried_reading trial = {.reading = r, .only = n};
         if (ulp_tried_reads(sweeping->trying, &trial, n))
             ULP_TRY(try_trial(sweeping, trial, error));
     }
@@ -168,11 +167,12 @@ static enum ulp_status try_node(const struct sweeping *sweeping, size_t n, struc
     struct ulp_trying *trying = sweeping->trying;
     if (!trying->suspects[n] || sweeping->seen[n])
         return ULP_OK;
-    if (trying->held.cost > sweeping->cost_max ||
-        (trying->ends != 0 && ulp_seconds_now() > trying->ends)) {
-        trying->nodes_left++;
+    if (trying->base.cost > sweeping->cost_max ||
+        ulp_compare_is_late(trying->comparing, ULP_READINGS_ALONE)) {
+        trying->left[n] = true;
         return ULP_OK;
     }
+    trying->left[n] = false;
     sweeping->seen[n] = true;
     return trying->wires ? try_wires(sweeping, n, error) : try_readings(sweeping, n, error);
 }
@@ -220,43 +220,95 @@ static enum ulp_status end_step(const struct ulp_reverse *sweep, const struct ul
     return ULP_OK;
 }
 
+static int value_named(const struct ulp_graph *graph, const char *name)
+{
+    size_t v = 0;
+    while (v < graph->value_count && strcmp(graph->values[v].name, name) != 0)
+        v++;
+    return v < graph->value_count ? (int)v : -1;
+}
+
+/* The tensor, or the first behind it that is not explained either and has numbers that suspects
+ * give, as scores beside classes; SIZE_MAX: none is. */
+static size_t find_seeded(const struct ulp_trying *trying)
+{
+    const struct ulp_comparing *comparing = trying->comparing;
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
+    for (size_t t = trying->tensor; t < comparing->out->tensor_count && trying->base.cuts; t++) {
+        const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+        const int at =
+            tensor->values[trying->file].recorded ? value_named(graph, tensor->name) : -1;
+        const struct ulp_tensor *value = at < 0 ? NULL : value_of(trying, at);
+        if (value && value->data && graph->values[at].producer >= 0 &&
+            trying->suspects[graph->values[at].producer] &&
+            !tensor->values[trying->file].explained && ulp_element_is_float(value->element) &&
+            value->count == ulp_recorded(&comparing->work[t], trying->file)->count)
+            return t;
+    }
+    return SIZE_MAX;
+}
+
+/* Which recorded row the value's is nearest to, behind a choice of rows. */
+static size_t find_row(const struct ulp_tensor *value, const struct ulp_tensor *recorded,
+                       size_t width, size_t row)
+{
+    double least = INFINITY;
+    size_t nearest = row;
+    for (size_t r = 0; r < recorded->count / width; r++) {
+        double sum = 0;
+        for (size_t i = 0; i < width && sum < least; i++) {
+            const double d =
+                ulp_tensor_get(recorded, r * width + i) - ulp_tensor_get(value, row * width + i);
+            sum += d * d;
+        }
+        if (sum < least) {
+            least = sum;
+            nearest = r;
+        }
+    }
+    return nearest;
+}
+
 /* The tensor's error, and signs where it has one. */
-static enum ulp_status seed(struct ulp_trying *trying, const struct ulp_reverse *sweeps,
+static enum ulp_status seed(struct ulp_trying *trying, size_t t, const struct ulp_reverse *sweeps,
                             struct ulp_error *error)
 {
     const struct ulp_comparing *comparing = trying->comparing;
-    const struct ulp_tensor *recorded =
-                                ulp_recorded(&comparing->work[trying->tensor], trying->file),
-                            *value = value_of(trying, trying->target);
-    const int slot = ulp_program_find_slot(trying->held.program,
-                                           ulp_trying_graph(trying)->values[trying->target].name);
-    trying->square = 0;
+    const char *name = comparing->out->tensors[t].name;
+    const struct ulp_tensor *recorded = ulp_recorded(&comparing->work[t], trying->file),
+                            *value = value_of(trying, value_named(ulp_trying_graph(trying), name));
+    const size_t all = ulp_matched_width(&comparing->out->tensors[t]),
+                 width = all && comparing->work[t].chosen && value->count % all == 0 ? all : 1;
+    double *seeds[ULP_PROBES];
     for (size_t p = 0; p < ULP_PROBES; p++) {
-        double *seeds;
         trying->seeds[p] = 0;
-        ULP_TRY(ulp_reverse_cotangents(&sweeps[p], slot, value->count, &seeds, error));
-        for (size_t i = 0; i < value->count; i++) {
-            const double off = ulp_tensor_get(recorded, i) - ulp_tensor_get(value, i);
-            if (!isfinite(off))
-                continue;
-            seeds[i] = !p ? off : ulp_random_uniform(p, i) < 0.5 ? -1 : 1;
-            trying->seeds[p] += seeds[i] * off;
+        ULP_TRY(ulp_reverse_cotangents(&sweeps[p],
+                                       ulp_program_find_slot(trying->base.program, name),
+                                       value->count, &seeds[p], error));
+    }
+    for (size_t i = 0, row = 0; i < value->count; i++) {
+        if (i % width == 0)
+            row = width > 1 ? find_row(value, recorded, width, i / width) : i;
+        const double off =
+            ulp_tensor_get(recorded, row * width + i % width) - ulp_tensor_get(value, i);
+        for (size_t p = 0; p < ULP_PROBES && isfinite(off); p++) {
+            seeds[p][i] = !p ? off : ulp_random_uniform(p, i) < 0.5 ? -1 : 1;
+            trying->seeds[p] += seeds[p][i] * off;
         }
     }
-    trying->square = trying->seeds[0];
     return ULP_OK;
 }
 
-static enum ulp_status sweep(struct sweeping *sweeping, struct ulp_error *error)
+static enum ulp_status sweep(struct sweeping *sweeping, size_t seeded, struct ulp_error *error)
 {
     struct ulp_trying *trying = sweeping->trying;
-    const struct ulp_program *program = trying->held.program;
+    const struct ulp_program *program = trying->base.program;
     struct ulp_arena *const arena = trying->comparing->arena;
     struct ulp_reverse *sweeps;
     ULP_TAKE(sweeps, arena, ULP_PROBES, error);
     for (size_t p = 0; p < ULP_PROBES; p++) {
         sweeps[p] = (struct ulp_reverse){.program = program,
-                                         .values = trying->held.values,
+                                         .values = trying->base.values,
                                          .plain = true,
                                          .budget = ulp_model_budget(program->model),
                                          .pool = trying->comparing->pool,
@@ -269,9 +321,9 @@ static enum ulp_status sweep(struct sweeping *sweeping, struct ulp_error *error)
         ULP_TAKE(sweeps[p].passed, arena, program->node_count + 1, error);
     }
     sweeping->sweeps = sweeps;
-    trying->held.cost += SWEEPS_COST * program->main->cost;
-    enum ulp_status status = seed(trying, sweeps, error);
-    if (status == ULP_OK && trying->square > 0)
+    trying->base.cost += SWEEPS_COST * program->main->cost;
+    enum ulp_status status = seed(trying, seeded, sweeps, error);
+    if (status == ULP_OK && trying->seeds[0] > 0)
         status = ulp_reverse_run(sweeps, ULP_PROBES, error);
     for (size_t p = 0; p < ULP_PROBES; p++)
         for (size_t s = 0; s < program->main->slot_count; s++)
@@ -282,18 +334,12 @@ static enum ulp_status sweep(struct sweeping *sweeping, struct ulp_error *error)
 
 enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error)
 {
-    const struct ulp_comparing *comparing = trying->comparing;
-    const size_t nodes = ulp_trying_graph(trying)->node_count;
+    const size_t nodes = ulp_trying_graph(trying)->node_count, seeded = find_seeded(trying);
     struct sweeping sweeping = {.trying = trying, .cost_max = cost_max};
-    const struct ulp_tensor *recorded =
-        ulp_recorded(&comparing->work[trying->tensor], trying->file);
-    const struct ulp_tensor *value = trying->target < 0 ? NULL : value_of(trying, trying->target);
-    trying->alone_count = trying->nodes_left = 0;
-    ULP_TAKE(sweeping.seen, comparing->arena, nodes + 1, error);
-    if (trying->held.cuts && value && value->data && !comparing->work[trying->tensor].chosen &&
-        ulp_element_is_float(value->element) && value->count == recorded->count)
-        ULP_TRY(sweep(&sweeping, error));
-    trying->nodes_left = 0;
+    trying->alone_count = 0;
+    ULP_TAKE(sweeping.seen, trying->comparing->arena, nodes + 1, error);
+    if (seeded != SIZE_MAX)
+        ULP_TRY(sweep(&sweeping, seeded, error));
     for (size_t n = nodes; n-- > 0;)
         ULP_TRY(try_node(&sweeping, n, error));
     return ULP_OK;

@@ -4,15 +4,20 @@
 #include "analysis/compare/cause/cut.h"
 #include "analysis/compare/comparing.h"
 
-struct ulp_known_reading {
+struct ulp_known_reading { /* reading.def */
     const char *ops, *change, *words;
+    size_t number; /* the smaller, the plainer */
+    const struct ulp_known_reading *next;
 };
-extern const struct ulp_known_reading ulp_readings[];
-extern const size_t ulp_reading_count;
 
 /* What a node's change makes of the tensor is seen, to first order, in so many numbers: its product
  * with the tensor's error, and with signs that are drawn. */
 #define ULP_PROBES 4
+
+/* Of the time in which an answer is wanted: until then nodes are read alone, and until then what is
+ * likeliest is run. */
+#define ULP_READINGS_ALONE 0.7
+#define ULP_READINGS_RUN 0.8
 
 /* A reading of nodes: of one, of those of an operator, of those of them at one place. */
 struct ulp_tried_reading {
@@ -35,23 +40,24 @@ struct ulp_tried_reading {
 struct ulp_trying {
     struct ulp_comparing *comparing;
     size_t file, tensor;
-    struct ulp_cut_base held;
-    int target;           /* the tensor's value in the graph; -1: it has none there */
-    double unchanged;     /* how far what the model as it is gives is from what was recorded */
-    const bool *suspects; /* by node */
-    bool *read;           /* those that the last model reads otherwise */
+    struct ulp_cut_base base;
+    int target;       /* the tensor's value in the graph; -1: it has none there */
+    double unchanged; /* how far what the model as it is gives is from what was recorded */
+    const struct ulp_known_reading *readings, **last; /* the first; where the next one is put */
+    size_t reading_count;
+    const bool *suspects;             /* by node */
+    bool *read;                       /* those that the last model reads otherwise */
     const unsigned long long *places; /* by node */
     const struct ulp_suspects *all;
     const double *ahead; /* see reread.h */
     size_t ahead_count;
     bool wires;                       /* other values are tried as inputs, and not readings */
     const struct ulp_tensor **shapes; /* by value: its shape; NULL: a constant, or not known */
-    double seeds[ULP_PROBES];         /* what a change that explains all of the error would give */
-    double square;                    /* of the error */
-    struct ulp_tried_reading *alone;  /* of single nodes, that give something else so */
+    /* what a change that explains all of the error would give: first the error's square */
+    double seeds[ULP_PROBES];
+    struct ulp_tried_reading *alone; /* of single nodes, that give something else so */
     size_t alone_count, alone_capacity;
-    size_t node_count, nodes_left; /* suspects; those of which not all that could be was tried */
-    double ends;                   /* in seconds, as ulp_seconds_now; 0: at no time */
+    bool *left; /* by node: not all that could be was tried of it */
 };
 static inline const struct ulp_graph *ulp_trying_graph(const struct ulp_trying *trying)
 {

@@ -322,6 +322,7 @@ static const struct {
     {"@counted @same @lower @shifted @ahead @undilated", ulp_reread_pads},
     {"@layout", ulp_reread_layout},
     {"@reversed", ulp_reread_reverse},
+    {"@inverted", ulp_reread_invert},
     {"@turned", ulp_reread_exchange},
     {"@again", ulp_reread_repeat},
     {"@later", ulp_reread_hide},

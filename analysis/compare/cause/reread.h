@@ -77,5 +77,5 @@ ulp_reread_fn ulp_reread_pads;
 /* reread_map.c: constants, element by element. */
 ulp_reread_fn ulp_reread_map;
 /* reread_before.c: nodes that are put before an input. */
-ulp_reread_fn ulp_reread_layout, ulp_reread_reverse, ulp_reread_exchange, ulp_reread_repeat,
-    ulp_reread_hide, ulp_reread_scale, ulp_reread_offset;
+ulp_reread_fn ulp_reread_layout, ulp_reread_reverse, ulp_reread_invert, ulp_reread_exchange,
+    ulp_reread_repeat, ulp_reread_hide, ulp_reread_scale, ulp_reread_offset;

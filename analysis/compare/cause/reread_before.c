@@ -79,6 +79,13 @@ enum ulp_status ulp_reread_reverse(struct ulp_reread_change *change, struct ulp_
     return ULP_OK;
 }
 
+/* What is true or false, the other way round. */
+enum ulp_status ulp_reread_invert(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = input_of(change);
+    return in && in->type == ULP_TYPE_BOOL ? put_before(change, "Not", error) : ULP_OK;
+}
+
 /* Two axes of as many places exchanged. */
 enum ulp_status ulp_reread_exchange(struct ulp_reread_change *change, struct ulp_error *error)
 {
