@@ -86,6 +86,16 @@ def main():
     add("Attention", "aq ak av")
     outputs.append("GroupQueryAttention")
     nodes.append(h.make_node(outputs[-1], "gq gk gv pk pv last total".split(), [outputs[-1], "past", "values"], domain="com.microsoft", num_heads=2, kv_num_heads=2))
+    # what the optimiser makes one operator of: Conv with BatchNormalization, a product with a bias, Gelu written out, and LayerNormalization behind a sum
+    inputs["image"] = random.standard_normal((1, 16, 5, 6)).astype(f32)
+    constants |= {"fw": random.standard_normal((16, 16, 3, 3)), "half": np.array(.5), "root": np.array(2 ** .5), "unit": np.array(1.0)}
+    constants |= {"f" + name: .5 + random.random(16) for name in ("scale", "shift", "mean", "var")} | {"deep": random.standard_normal((600, 6))}
+    for op, operands, result in [
+            ("Conv", "image fw", "folded"), ("BatchNormalization", "folded fscale fshift fmean fvar", "Joined_conv"), ("MatMul", "k deep", "product"), ("Add", "product lb", "Joined_product"),
+            ("Div", "x root", "g1"), ("Erf", "g1", "g2"), ("Add", "g2 unit", "g3"), ("Mul", "x g3", "g4"), ("Mul", "g4 half", "Joined_gelu"),
+            ("Add", "far128 skip128", "sum"), ("LayerNormalization", "sum g128 o128", "Joined_skip")]:
+        nodes.append(h.make_node(op, operands.split(), [result], **({"epsilon": 1e-5} if op == "LayerNormalization" else {})))
+        outputs += [result] if result.startswith("Joined") else []
     types = {name: T.FLOAT16 if name.startswith(("MatMulNBits", "Attention", "Group")) else T.FLOAT for name in outputs}
     graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT16 if a.dtype == np.float16 else T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, t, None) for n, t in types.items()],
                          [numpy_helper.from_array(a.astype(f32) if a.dtype == np.float64 else a, n) for n, a in constants.items()])

@@ -45,6 +45,8 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
 enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a,
                                  const struct ulp_tensor *b, enum ulp_type type,
                                  struct ulp_error *error);
+/* MatMul whose sums begin with c, which is broadcast: no operator of a model. */
+extern const struct ulp_operator ulp_operator_biased_matmul;
 enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a,
                                 const struct ulp_tensor *b, struct ulp_sums *sums,
                                 struct ulp_error *error);

@@ -32,16 +32,19 @@ static const char *find_step_type(const struct ulp_bound *bound,
 
 /* Bit i: its input i is a constant of the model; folded: as a runtime knows them that computes what
  * follows from constants, unless a caller may give another value. */
-static uint32_t list_constants(const struct ulp_step *step, const struct ulp_lane *lane,
-                               bool folded)
+static uint32_t list_constants(const struct ulp_step *step, const struct ulp_integer_form *form,
+                               const struct ulp_lane *lane, bool folded)
 {
     const struct ulp_block *block = lane->block;
     uint32_t constants = 0;
-    for (size_t i = 0; i < step->own_input_count && i < 32; i++) {
-        if (step->inputs[i] < 0)
+    const size_t count = form ? form->input_count : step->own_input_count;
+    for (size_t i = 0; i < count && i < 32; i++) {
+        const int from_input = form ? form->from[i] : (int)i;
+        const int in = from_input < 0 ? -1 : step->inputs[from_input];
+        if (in < 0)
             continue;
-        const struct ulp_program_slot *slot = &block->slots[step->inputs[i]];
-        const struct ulp_step *from = ulp_block_producer(block, step->inputs[i]);
+        const struct ulp_program_slot *slot = &block->slots[in];
+        const struct ulp_step *from = ulp_block_producer(block, in);
         if (slot->constant ? !folded || !slot->overridable : folded && from && from->settled)
             constants |= (uint32_t)1 << i;
     }
@@ -82,16 +85,21 @@ static const struct ulp_arithmetic *find_own(const struct ulp_arithmetic *arithm
                                              const struct ulp_tensor *const *inputs,
                                              struct ulp_arithmetic *room)
 {
+    enum {
+        INPUTS = sizeof((struct ulp_step_call *)0)->integers /
+                 sizeof *((struct ulp_step_call *)0)->integers
+    };
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
-    const struct ulp_arithmetic *own =
-        ulp_steps_arithmetic(arithmetic,
-                             &(struct ulp_call){.bound = form && form->lanes & ULP_FORM_OPTIMISED
-                                                             ? &form->bound
-                                                             : &step->bound,
-                                                .input_count = step->own_input_count,
-                                                .in = inputs,
-                                                .constants = list_constants(step, lane, true)},
-                             room);
+    const struct ulp_tensor *in[INPUTS];
+    if (form && !(form->lanes & ULP_FORM_FLOATS))
+        form = NULL;
+    for (size_t i = 0; form && i < form->input_count; i++)
+        in[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
+    const struct ulp_call call = {.bound = form ? &form->bound : &step->bound,
+                                  .input_count = form ? form->input_count : step->own_input_count,
+                                  .in = form ? in : inputs,
+                                  .constants = list_constants(step, form, lane, true)};
+    const struct ulp_arithmetic *own = ulp_steps_arithmetic(arithmetic, &call, room);
     if (own == room)
         ulp_enclosing_carry(lane->trace, room);
     return own;
@@ -189,7 +197,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .followed = lane->followed,
                                   .host = &out->host,
                                   .scratch = lane->scratch,
-                                  .constants = form ? 0 : list_constants(step, lane, false),
+                                  .constants = form ? 0 : list_constants(step, NULL, lane, false),
                                   .lowering = find_as_model(lane, step)};
     out->host = (struct ulp_host){.run = run_body, .lane = lane};
     if (lane->probe) {

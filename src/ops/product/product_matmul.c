@@ -205,7 +205,19 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     .infer = infer_gemm, .run = run_gemm, .work = ULP_WORK_CONTRACTION, .weights = "b",      \
     .epilogue = "alpha * acc + beta * c"
 
+static enum ulp_status run_biased(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_sums sums;
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, true, &sums, error));
+    ULP_TRY(ulp_sums_begin_with(call, 2, 1, &sums, error));
+    ULP_TRY(ulp_matmul_sums(call, call->in[0], call->in[1], &sums, error));
+    return ulp_sums_end(call, &sums, "--b", error);
+}
+
 /* clang-format off */
+const struct ulp_operator ulp_operator_biased_matmul =
+    {.name = "MatMul", .since = 1, .inputs = "a:m b:k c:m", .outputs = "y", .infer = infer_matmul,
+     .run = run_biased, .work = ULP_WORK_CONTRACTION, .weights = "b", .epilogue = "acc + c"};
 const struct ulp_operator ulp_ops_matmul[] = {
     {.name = "Gemm", .since = 7, .inputs = "a:m b:k c:m", GEMM},
     {.name = "Gemm", .since = 11, .inputs = "a:m b:k c:m?=-0", GEMM},

@@ -96,6 +96,21 @@ static enum ulp_status add_slot(const struct fold *fold, const struct ulp_step *
     return ULP_OK;
 }
 
+/* ONNX Runtime's CPU provider has the one Conv: with a bias, in FP32. */
+static enum ulp_status add_form(const struct fold *fold, struct ulp_error *error)
+{
+    const struct ulp_own_operator own = {.op = "FusedConv", .keeps = true};
+    struct ulp_step *norm = fold->norm, *conv = fold->conv;
+    const int slots[] = {conv->inputs[0], conv->joined[fold->type][WEIGHTS],
+                         norm->joined[fold->type][SHIFT]};
+    if (conv->integer || fold->block->slots[norm->outputs[0]].shape.type != ULP_TYPE_FLOAT)
+        return ULP_OK;
+    ULP_TRY(ulp_step_add_form(fold->program, fold->block, norm, conv, NULL, &own, ULP_FORM_CPU,
+                              slots, 3, error));
+    norm->integer->taken[norm->integer->taken_count++] = (int)(conv - fold->block->steps);
+    return ULP_OK;
+}
+
 static enum ulp_status add_slots(const struct fold *fold, struct ulp_error *error)
 {
     static const char *const words[] = {"multiplier", "shift", "mean", "variance"};
@@ -113,7 +128,9 @@ static enum ulp_status add_slots(const struct fold *fold, struct ulp_error *erro
     ULP_TRY(add_slot(fold, fold->conv, "unscaled", scale, &slots[0][UNSCALE], error));
     fold->conv->joined[fold->type] = slots[0];
     fold->norm->joined[fold->type] = slots[1];
-    return ULP_OK;
+    return fold->type == ULP_FOLD_SINGLE && fold->conv->bound.op->name[4] != 'T'
+               ? add_form(fold, error)
+               : ULP_OK;
 }
 
 /* A folded slot's values, which are the lanes' constant from now on. */

@@ -140,7 +140,7 @@ static enum ulp_status rename_node(struct ulp_program *program, struct ulp_node 
     node->attributes = attributes;
     node->attribute_count = kept + own->count;
     node->op_type = own->op;
-    node->domain = "com.microsoft";
+    node->domain = own->opset ? "" : "com.microsoft";
     return ULP_OK;
 }
 
@@ -180,7 +180,11 @@ enum ulp_status ulp_step_add_form(struct ulp_program *program, const struct ulp_
                                       .next = step->integer,
                                       .input_count = count,
                                       .from = from};
-    ULP_TRY(ulp_bind_row(&form->bound, row, node, row ? product->opset : 1, arena, error));
+    ULP_TRY(ulp_bind_row(&form->bound, row, node,
+                         row          ? product->opset
+                         : own->opset ? own->opset
+                                      : 1,
+                         arena, error));
     ulp_program_charge_prepared(program, &form->bound);
     form->bound.key = step->bound.key;
     step->integer = form;

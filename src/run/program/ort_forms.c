@@ -1,8 +1,11 @@
-/* What ONNX Runtime's optimiser makes one operator of, for CUDA, whose kernel rounds elsewhere than
- * the nodes did: QuickGelu in steps of storage, FusedMatMul with a factor that its sums are
- * multiplied by instead of a value before it. By the graphs that it saved
- * (lab/record_ort_joins.py). */
+/* What ONNX Runtime's optimiser makes one operator of, whose kernel rounds elsewhere than the nodes
+ * did: QuickGelu in steps of storage, FusedMatMul with a factor that its sums are multiplied by
+ * instead of a value before it. By the graphs that it saved for CUDA (lab/record_ort_joins.py).
+ * For the CPU provider also normalisations and Gelu, written out, and a product with a bias, which
+ * its sums begin with. */
 #include "base/error.h"
+#include "ops/contraction.h"
+#include "run/idiom/idiom.h"
 #include "run/idiom/idiom_read.h"
 #include "run/program/program.h"
 
@@ -48,7 +51,7 @@ static enum ulp_status find_quick_gelu(struct ulp_program *program, struct ulp_b
         const struct ulp_own_operator own = {.op = "QuickGelu",
                                              .count = 1,
                                              .attributes = {float_attribute("alpha", alpha)}};
-        ULP_TRY(ulp_step_add_form(program, block, step, step, NULL, &own, ULP_FORM_OPTIMISED, &x, 1,
+        ULP_TRY(ulp_step_add_form(program, block, step, step, NULL, &own, ULP_FORM_FLOATS, &x, 1,
                                   error));
         step->integer->taken[step->integer->taken_count++] = find_index(block, sigmoid);
         if (scaled)
@@ -94,25 +97,181 @@ static enum ulp_status find_scaled_product(struct ulp_program *program, struct u
                                          .attributes = {float_attribute("alpha", alpha)}};
     if (!count)
         return ULP_OK;
-    ULP_TRY(ulp_step_add_form(program, block, step, step, NULL, &own, ULP_FORM_OPTIMISED, slots, 2,
+    ULP_TRY(ulp_step_add_form(program, block, step, step, NULL, &own, ULP_FORM_FLOATS, slots, 2,
                               error));
     for (size_t i = 0; i < count; i++)
         step->integer->taken[step->integer->taken_count++] = taken[i];
     return ULP_OK;
 }
 
+static int product_rank(const struct ulp_block *block, const struct ulp_step *product)
+{
+    return block->slots[product->outputs[0]].shape.rank;
+}
+
+/* A MatMul by weights of several blocks of k, and a constant that is added: a Gemm. */
+static enum ulp_status find_biased_product(struct ulp_program *program, struct ulp_block *block,
+                                           struct ulp_step *step, struct ulp_error *error)
+{
+    enum { BLOCK = 256 };
+    for (size_t i = 0; ulp_step_is(step, "Add") && i < 2; i++) {
+        const struct ulp_step *product = find_own(block, ulp_step_input(step, i), "MatMul");
+        const struct ulp_tensor *bias = ulp_slot_known(block, ulp_step_input(step, !i)),
+                                *weights =
+                                    product ? ulp_slot_known(block, product->inputs[1]) : NULL;
+        if (!weights || product->integer || !bias || weights->rank != 2 ||
+            weights->dims[0] <= BLOCK || bias->rank < 1 ||
+            bias->rank > product_rank(block, product) ||
+            bias->dims[bias->rank - 1] != weights->dims[1] ||
+            bias->count != (size_t)weights->dims[1])
+            continue;
+        const int slots[] = {product->inputs[0], product->inputs[1], step->inputs[!i]};
+        ULP_TRY(ulp_step_add_form(program, block, step, product, &ulp_operator_biased_matmul, NULL,
+                                  ULP_FORM_CPU, slots, 3, error));
+        step->integer->taken[step->integer->taken_count++] = find_index(block, product);
+        return ULP_OK;
+    }
+    return ULP_OK;
+}
+
+/* Do the model's inputs say every size but that of the batch? */
+static bool has_sizes(const struct ulp_program *program)
+{
+    bool has = true;
+    for (size_t i = 0; i < program->main->input_count; i++) {
+        const struct ulp_value_info *info = program->main->slots[program->main->inputs[i]].info;
+        for (int d = 1; info && d < info->rank; d++)
+            has &= info->dims[d] >= 0;
+    }
+    return has;
+}
+
+static bool is_alike(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return a->type == ULP_TYPE_FLOAT && a->rank == 3 && ulp_tensor_same_shape(a, b);
+}
+
+/* A LayerNormalization of a sum of two values of one size, which it alone reads; one of them may
+ * have a bias, which is added last (core/optimizer/skip_layer_norm_fusion.cc). */
+static enum ulp_status find_skipping(struct ulp_program *program, struct ulp_block *block,
+                                     struct ulp_step *step, const int norm[3], double epsilon,
+                                     struct ulp_error *error)
+{
+    const struct ulp_step *add = find_own(block, norm[0], "Add"), *biased = NULL;
+    const struct ulp_own_operator own = {.op = "SkipLayerNormalization",
+                                         .count = 1,
+                                         .attributes = {float_attribute("epsilon", epsilon)}};
+    if (!add || !has_sizes(program) ||
+        !is_alike(&block->slots[add->inputs[0]].shape, &block->slots[add->inputs[1]].shape))
+        return ULP_OK;
+    int slots[] = {add->inputs[0], add->inputs[1], norm[1], norm[2], -1};
+    for (int i = 0; i < 2 && !biased; i++) {
+        const struct ulp_step *before = find_own(block, add->inputs[i], "Add");
+        const struct ulp_tensor *bias = before ? ulp_slot_known(block, before->inputs[1]) : NULL;
+        if (!bias || bias->rank != 1 || find_own(block, before->inputs[0], "MatMul"))
+            continue; /* or a Gemm has it */
+        biased = before;
+        slots[i] = before->inputs[0];
+        slots[4] = before->inputs[1];
+    }
+    ULP_TRY(ulp_step_add_form(program, block, step, step, NULL, &own, ULP_FORM_CPU, slots,
+                              biased ? 5 : 4, error));
+    step->integer->taken[step->integer->taken_count++] = find_index(block, add);
+    if (biased)
+        step->integer->taken[step->integer->taken_count++] = find_index(block, biased);
+    return ULP_OK;
+}
+
+/* Does nobody else read what the idiom computes on its way? */
+static bool is_closed(const struct ulp_block *block, const struct ulp_idiom *idiom)
+{
+    bool closed = true;
+    for (size_t s = 0; s + 1 < idiom->step_count && closed; s++) {
+        const struct ulp_step *step = &block->steps[idiom->steps[s]];
+        const struct ulp_reading *all;
+        for (size_t r = ulp_block_readings(block, step->outputs[0], &all); r-- > 0 && closed;) {
+            closed = false;
+            for (size_t i = 0; i < idiom->step_count && !closed; i++)
+                closed = all[r].step == idiom->steps[i];
+        }
+    }
+    return closed;
+}
+
+static enum ulp_status add_idiom(struct ulp_program *program, struct ulp_block *block,
+                                 const struct ulp_idiom *idiom, struct ulp_error *error)
+{
+    struct ulp_step *root = &block->steps[idiom->root];
+    const int x = idiom->holes[ULP_IDIOM_X], gamma = idiom->holes[ULP_IDIOM_GAMMA],
+              beta = idiom->holes[ULP_IDIOM_BETA];
+    const bool norm = idiom->kind == ULP_IDIOM_LAYER_NORM, rms = idiom->kind == ULP_IDIOM_RMS_NORM,
+               gelu = idiom->kind == ULP_IDIOM_GELU_ERF;
+    const struct ulp_tensor *in = x < 0 ? NULL : &block->slots[x].shape,
+                            *scale = gamma < 0 ? NULL : ulp_slot_known(block, gamma);
+    struct ulp_own_operator own = {.op = gelu  ? "Gelu"
+                                         : rms ? "SimplifiedLayerNormalization"
+                                               : "LayerNormalization",
+                                   .opset = gelu ? 0 : 1,
+                                   .count = gelu ? 0 : 1,
+                                   .attributes = {float_attribute("epsilon", idiom->epsilon)}};
+    const int slots[] = {x, gamma, beta};
+    if (!in || in->type != ULP_TYPE_FLOAT || !(norm || rms || gelu) || !is_closed(block, idiom) ||
+        (!gelu && (!scale || scale->rank != 1 || idiom->axis != in->rank - 1)) ||
+        (norm && (beta < 0 || !ulp_slot_known(block, beta))))
+        return ULP_OK;
+    if (norm)
+        ULP_TRY(find_skipping(program, block, root, slots, idiom->epsilon, error));
+    if (!root->integer)
+        ULP_TRY(ulp_step_add_form(program, block, root, root, NULL, &own, ULP_FORM_CPU, slots,
+                                  gelu  ? 1
+                                  : rms ? 2
+                                        : 3,
+                                  error));
+    for (size_t s = 0; s + 1 < idiom->step_count; s++)
+        root->integer->taken[root->integer->taken_count++] = idiom->steps[s];
+    return ULP_OK;
+}
+
+/* Those of the CPU provider. */
+static enum ulp_status find_idioms(struct ulp_program *program, struct ulp_block *block,
+                                   struct ulp_error *error)
+{
+    struct ulp_arena *memory = NULL;
+    struct ulp_idiom *idioms = NULL;
+    size_t count = 0;
+    ULP_TRY(ulp_arena_create(&memory, &program->budget, error));
+    enum ulp_status status = ulp_idioms_find(block, memory, &idioms, &count, error);
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        if (!block->steps[idioms[i].root].integer)
+            status = add_idiom(program, block, &idioms[i], error);
+    ulp_arena_free(memory);
+    return status;
+}
+
 enum ulp_status ulp_program_ort_forms(struct ulp_program *program, struct ulp_block *block,
                                       struct ulp_error *error)
 {
-    bool wanted = false;
-    for (size_t l = 0; l < program->lane_count; l++)
+    bool wanted = false, on_cpu = false;
+    for (size_t l = 0; l < program->lane_count; l++) {
+        on_cpu |= program->lanes[l].half_as_float;
         wanted |= program->lanes[l].fuse == ULP_FUSE_ORT;
+    }
+    wanted |= on_cpu;
+    if (on_cpu)
+        ULP_TRY(find_idioms(program, block, error));
     for (size_t s = 0; wanted && s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         if (step->folded || step->integer || (step->bound.op->domain && *step->bound.op->domain))
             continue;
         ULP_TRY(find_quick_gelu(program, block, step, error));
         ULP_TRY(find_scaled_product(program, block, step, error));
+        if (on_cpu)
+            ULP_TRY(find_biased_product(program, block, step, error));
+        if (on_cpu && ulp_step_is(step, "LayerNormalization") && step->output_count == 1) {
+            const int norm[] = {step->inputs[0], step->inputs[1], ulp_step_input(step, 2)};
+            ULP_TRY(find_skipping(program, block, step, norm,
+                                  ulp_bound_attribute(&step->bound, "epsilon")->f, error));
+        }
     }
     return ULP_OK;
 }

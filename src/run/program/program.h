@@ -47,8 +47,9 @@ struct ulp_program_slot {
 
 /* ONNX Runtime's CPU provider; kernels with requant=; others. */
 enum { ULP_INTEGER_ORT = 1, ULP_INTEGER_FIXED = 2, ULP_INTEGER_PLAIN = 4, ULP_INTEGER_LANES = 7 };
-/* Those with fuse=ort: what ONNX Runtime's optimiser makes of several steps (ort_forms.c). */
-enum { ULP_FORM_OPTIMISED = 8, ULP_FORM_TAKEN = 2 };
+/* What ONNX Runtime's optimiser makes of several steps (ort_forms.c): for CUDA, with fuse=ort; for
+ * its CPU provider. */
+enum { ULP_FORM_OPTIMISED = 8, ULP_FORM_CPU = 16, ULP_FORM_FLOATS = 24, ULP_FORM_TAKEN = 40 };
 
 /* What a step computes in arithmetics with qdq=integer instead: a row of
  * ops/product/product_integer.c. */
@@ -63,10 +64,11 @@ struct ulp_integer_form {
     size_t taken_count;
 };
 
-/* What ONNX Runtime makes of a node: com.microsoft's `op`, with the node's attributes (`keeps`) and
+/* What ONNX Runtime makes of a node: `op`, with the node's attributes (`keeps`) and
  * these. */
 struct ulp_own_operator {
     const char *op;
+    int64_t opset; /* of ai.onnx; 0: it is com.microsoft's */
     bool keeps;
     size_t count;
     struct ulp_attribute attributes[3];
@@ -473,9 +475,13 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
                                                               const struct ulp_step *step)
 {
     const struct ulp_integer_form *form = step->integer;
-    for (; form && mix->items->fuse == ULP_FUSE_ORT; form = form->next) {
-        bool whole = form->lanes & ULP_FORM_OPTIMISED;
-        for (size_t i = 0; i < form->taken_count; i++)
+    const unsigned optimised = mix->items->fuse == ULP_FUSE_ORT ? ULP_FORM_OPTIMISED
+                               : mix->items->half_as_float      ? ULP_FORM_CPU
+                                                                : 0;
+    for (; form && optimised; form = form->next) {
+        bool whole = form->lanes & optimised;
+        /* which nodes have a kernel for FP16 matters to none in FP32, which those of the CPU are */
+        for (size_t i = 0; i < form->taken_count && optimised == ULP_FORM_OPTIMISED; i++)
             whole &= ulp_mix_index(mix, block->steps[form->taken[i]].number) ==
                      ulp_mix_index(mix, step->number);
         if (whole)

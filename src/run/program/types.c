@@ -35,7 +35,7 @@ void ulp_program_node_types(const struct ulp_program *program, size_t lane, size
     if (!out->product)
         return;
     const struct ulp_integer_form *form = ulp_step_integer(&program->mixes[lane], block, step);
-    out->integer = step->bound.op->integer_sums || (form && !(form->lanes & ULP_FORM_OPTIMISED));
+    out->integer = step->bound.op->integer_sums || (form && !(form->lanes & ULP_FORM_FLOATS));
     for (size_t i = step->own_input_count; i-- > 0;)
         if (ulp_is_weight(&step->bound, i))
             out->weight = find_stored(block, step->inputs[i]);
