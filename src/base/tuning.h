@@ -89,19 +89,8 @@
 #define ULP_TUNE_NC 512
 /* What it costs to write an output that does not lie in runs, in products. */
 #define ULP_TUNE_SCATTERED_OUTPUT_PRODUCTS 48
-/* Outputs from here on are asked for before a tile is stored: smaller ones are in the second-level
- * cache. */
-#define ULP_TUNE_OUTPUT_FETCHED_BYTES ((size_t)128 << 10)
-/* A product's blocks, for each thread at least; and its pieces when one side is packed once for
- * all threads, so that one that is held up leaves some to the others. */
+/* A product's blocks, for each thread at least. */
 #define ULP_TUNE_BLOCKS_PER_THREAD 4
-#define ULP_TUNE_PIECES_PER_THREAD 16
-/* A side is packed once for all threads when it fits the outer caches, and KC lines of it beside a
- * block of the other side the second-level cache. */
-#define ULP_TUNE_SHARED_SIDE_BYTES ((size_t)8 << 20)
-#define ULP_TUNE_SHARED_SLICE_BYTES ((size_t)1 << 20)
-/* Panels of it in a piece of work. */
-#define ULP_TUNE_SHARED_PANELS 4
 /* Elements of cells that are rounded with their scales at once, and at least so many cells, whose
  * neighbours in memory share cache lines. */
 #define ULP_TUNE_SCALED_ELEMENTS 4096

@@ -1,5 +1,5 @@
 /* A block of outputs, computed from beginning to end by one worker: the functions that chains.c,
- * segments.c, repair.c and share.c share. */
+ * segments.c and repair.c share. */
 #pragma once
 
 #include "kernels/chain/job.h"
@@ -18,9 +18,6 @@ void ulp_chains_run_tile(const struct ulp_chains_job *job, char *sums, size_t ro
                          struct ulp_tile_place place, void *stack);
 struct ulp_tile_place ulp_chains_place(const struct ulp_chains_job *job, size_t batch, size_t row,
                                        size_t column);
-/* The cache lines that the tile will be stored in; false: they are not worth asking for. */
-bool ulp_chains_output_ahead(struct ulp_tile_ahead *out, const struct ulp_chains_job *job,
-                             size_t batch, size_t row, size_t row_count, size_t column);
 void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row,
                            size_t row_count, size_t column, size_t column_count);
 /* Is any of the tile's sums NaN? Columns beyond the last are sums of zeros. */
@@ -36,12 +33,3 @@ struct ulp_chains_block {
 enum ulp_status ulp_chains_repair(const struct ulp_chains_job *job,
                                   const struct ulp_chains_scratch *worker,
                                   const struct ulp_chains_block *block, struct ulp_error *error);
-
-/* share.c. Block number `item` of the job's batches. */
-struct ulp_chains_block ulp_chains_find_block(const struct ulp_chains_job *job, size_t item);
-/* Items of a thread in a shared product: each thread gets the same number of whole blocks. The
- * blocks left over are cut along the shared side, at most one piece for a thread, since every piece
- * packs the other side again. */
-size_t ulp_chains_share_length(const struct ulp_chains_job *job);
-/* Item thread * share_length + number; without rows or columns when nothing is left for it. */
-struct ulp_chains_block ulp_chains_find_share(const struct ulp_chains_job *job, size_t item);

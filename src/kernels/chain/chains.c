@@ -34,23 +34,6 @@ static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
     return ULP_OK;
 }
 
-/* The side's panels for k in [first, last) from the block's first line on, packed now unless they
- * are shared. */
-static const char *pack_side(const struct ulp_chains_job *job,
-                             const struct ulp_chains_scratch *scratch,
-                             const struct ulp_chains_block *block, bool rows, size_t first,
-                             size_t last)
-{
-    size_t line = rows ? block->row : block->column;
-    if (job->shared && rows == job->share_rows)
-        return job->shared +
-               (first * job->shared_lines + line * (last - first)) * job->element_bytes;
-    char *out = rows ? scratch->rows : scratch->columns;
-    ulp_chains_pack_lines(job, out, rows, block->batch, line,
-                          rows ? block->row_count : block->column_count, first, last);
-    return out;
-}
-
 static void run_block(const struct ulp_chains_job *job, struct ulp_chains_scratch *scratch,
                       const struct ulp_chains_block *block)
 {
@@ -60,24 +43,21 @@ static void run_block(const struct ulp_chains_job *job, struct ulp_chains_scratc
         k_length = ulp_size_min(job->k_block, job->k_count - first);
         size_t last = first + k_length;
         char *sums = scratch->sums;
-        const char *packed_rows = pack_side(job, scratch, block, true, first, last);
-        const char *packed_columns = pack_side(job, scratch, block, false, first, last);
+        ulp_chains_pack_lines(job, scratch->rows, true, block->batch, block->row, block->row_count,
+                              first, last);
+        ulp_chains_pack_lines(job, scratch->columns, false, block->batch, block->column,
+                              block->column_count, first, last);
         if (job->k_count == 0)
             memset(sums, 0, tile_stride);
         for (size_t column = 0; column < block->column_count; column += job->tile_columns)
             for (size_t row = 0; row < block->row_count; row += job->tile_rows) {
                 size_t rows = ulp_size_min(job->tile_rows, block->row_count - row);
-                struct ulp_tile_place place =
+                const struct ulp_tile_place place =
                     ulp_chains_place(job, block->batch, block->row + row, block->column + column);
-                struct ulp_tile_ahead ahead;
-                if (last == job->k_count &&
-                    ulp_chains_output_ahead(&ahead, job, block->batch, block->row + row, rows,
-                                            block->column + column))
-                    place.ahead = &ahead;
                 ulp_chains_run_tile(job, sums, ulp_tile_rows(job->tile, rows),
-                                    packed_rows + row * k_length * job->element_bytes,
-                                    packed_columns + column * k_length * job->element_bytes, first,
-                                    last, place, scratch->stack);
+                                    scratch->rows + row * k_length * job->element_bytes,
+                                    scratch->columns + column * k_length * job->element_bytes,
+                                    first, last, place, scratch->stack);
                 if (last == job->k_count && job->meets_padding && job->nan_shows && !scratch->nan)
                     scratch->nan = ulp_chains_has_nan(job, sums, rows);
                 if (last == job->k_count)
@@ -93,6 +73,19 @@ static void run_block(const struct ulp_chains_job *job, struct ulp_chains_scratc
     }
 }
 
+static struct ulp_chains_block find_block(const struct ulp_chains_job *job, size_t item)
+{
+    size_t row = item % job->row_blocks * job->row_block, rest = item / job->row_blocks;
+    size_t column = rest % job->column_blocks * job->column_block;
+    return (
+        struct ulp_chains_block){.batch = rest / job->column_blocks,
+                                 .row = row,
+                                 .column = column,
+                                 .row_count = ulp_size_min(job->row_block, job->row_count - row),
+                                 .column_count =
+                                     ulp_size_min(job->column_block, job->column_count - column)};
+}
+
 ULP_WORK(work_on_blocks)
 {
     const struct ulp_chains_job *job = context;
@@ -100,34 +93,13 @@ ULP_WORK(work_on_blocks)
     ULP_TRY(create_scratch(&scratch, job, error));
     enum ulp_status status = ULP_OK;
     for (size_t item = first; item < last && status == ULP_OK; item++) {
-        struct ulp_chains_block block =
-            job->shared_lines ? ulp_chains_find_share(job, item) : ulp_chains_find_block(job, item);
-        if (block.row_count == 0 || block.column_count == 0)
-            continue; /* no piece is left, or it has fewer tiles than threads */
+        const struct ulp_chains_block block = find_block(job, item);
         scratch.nan = false;
         run_block(job, &scratch, &block);
         if (job->meets_padding && (scratch.nan || !job->nan_shows))
             status = ulp_chains_repair(job, &scratch, &block, error);
     }
     ulp_free(scratch.memory);
-    return status;
-}
-
-/* Batch after batch: the shared side first, then all blocks. */
-static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count,
-                                  struct ulp_error *error)
-{
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
-    enum ulp_status status =
-        ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
-                     ulp_pool_scratch(job->pool), "packed lines", error);
-    job->shared = memory;
-    for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
-        status = ulp_chains_pack_shared(job, error);
-        if (status == ULP_OK)
-            status = ulp_parallel_for(job->pool, job->thread_count * ulp_chains_share_length(job),
-                                      1, work_on_blocks, job, error);
-    }
     return status;
 }
 
@@ -169,23 +141,13 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     job.nan_shows = shows_nan(chains);
     job.column_run = ulp_output_is_run(job.out_column, job.column_count);
-    if (job.element == ULP_ELEMENT_F32 && problem->out->element == ULP_ELEMENT_F32 &&
-        !job.output.round) {
-        job.row_step = ulp_offset_step(job.out_row, job.row_count);
-        job.column_step = job.column_run ? 1 : ulp_offset_step(job.out_column, job.column_count);
-    }
     bool has_padding =
         ulp_element_is_float(job.element) && (problem->a.padding || problem->b.padding);
     job.meets_padding =
         has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
-    enum ulp_status status = ULP_OK;
     double nanoseconds =
         (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
     ulp_chains_choose_blocks(&job, problem->batch_count,
                              (size_t)ulp_pool_threads_for(pool, nanoseconds));
-    if (job.shared_lines)
-        status = run_shared(&job, problem->batch_count, error);
-    else
-        status = run_blocks(&job, problem->batch_count, error);
-    return status;
+    return run_blocks(&job, problem->batch_count, error);
 }

@@ -64,37 +64,6 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
            ((double)row_count + (double)column_count) * k_count * pack_nanoseconds;
 }
 
-/* The length of blocks of so many panels beside all `lines` of the shared side, of which blocks
- * that share nothing have `line_limit` at most: none longer than `limit`, nor with more sums than
- * those would have; of several threads so many that one that is held up can leave some to the
- * others. */
-static size_t find_length(size_t panels, size_t limit, size_t lines, size_t line_limit,
-                          size_t thread_count)
-{
-    const size_t pieces = thread_count > 1 ? ULP_TUNE_PIECES_PER_THREAD * thread_count : 1;
-    if (lines > line_limit)
-        limit = limit * line_limit / lines;
-    return ulp_size_min(limit ? limit : 1, ulp_size_divide_up(panels, pieces));
-}
-
-/* Several blocks of one product pack the smaller side once, together, when all of it fits in the
- * outer caches and a block of k of it beside a block of the other side in the second-level
- * cache. several: there are, or one thread would leave the others nothing. */
-static void choose_shared(struct ulp_chains_job *job, bool several, size_t batch_count,
-                          size_t thread_count)
-{
-    size_t rows = ulp_size_round_up(job->row_count, job->tile_rows),
-           columns = ulp_size_round_up(job->column_count, job->tile_columns);
-    size_t lines = ulp_size_min(rows, columns);
-    job->share_rows = rows <= columns;
-    job->shared_lines = 0;
-    if (several && batch_count < 2 * thread_count && !job->chains->pairwise && job->k_count &&
-        lines <= ULP_TUNE_SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
-        lines <= ULP_TUNE_SHARED_SIDE_BYTES / job->element_bytes / job->k_count &&
-        ulp_chains_estimate(job, rows, columns) > 8 * ULP_TUNE_GRAIN_NANOSECONDS)
-        job->shared_lines = lines;
-}
-
 /* Even blocks below the limits; more of them when there are too few for the threads. */
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
 {
@@ -119,18 +88,6 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
         else
             break;
     }
-    choose_shared(job, thread_count > 1 || row_blocks * column_blocks > 1, batch_count,
-                  thread_count);
-    if (job->shared_lines && job->share_rows) {
-        row_blocks = 1;
-        column_blocks = ulp_size_divide_up(columns, find_length(columns, column_limit, rows,
-                                                                row_limit, thread_count));
-    } else if (job->shared_lines) {
-        column_blocks = 1;
-        row_blocks = ulp_size_divide_up(rows, find_length(rows, row_limit, columns, column_limit,
-                                                          thread_count));
-    }
-    job->thread_count = thread_count;
     job->row_block = ulp_size_divide_up(rows, row_blocks) * job->tile_rows;
     job->column_block = ulp_size_divide_up(columns, column_blocks) * job->tile_columns;
     job->row_blocks = ulp_size_divide_up(job->row_count, job->row_block);
@@ -154,33 +111,4 @@ void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool row
     if (rest)
         ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows,
                         range, ulp_tile_rows(job->tile, rest));
-}
-
-ULP_WORK(pack_shared)
-{
-    const struct ulp_chains_job *job = context;
-    size_t width = ULP_TUNE_SHARED_PANELS * ulp_chains_shared_tile(job);
-    size_t line_count = job->share_rows ? job->row_count : job->column_count,
-           pieces = ulp_size_divide_up(line_count, width);
-    for (size_t item = first; item < last; item++) {
-        size_t line = item % pieces * width, k = item / pieces * job->k_block,
-               end = ulp_size_min(k + job->k_block, job->k_count);
-        ulp_chains_pack_lines(job,
-                              job->shared +
-                                  (k * job->shared_lines + line * (end - k)) * job->element_bytes,
-                              job->share_rows, job->batch, line,
-                              ulp_size_min(width, line_count - line), k, end);
-    }
-    return ULP_OK;
-}
-
-enum ulp_status ulp_chains_pack_shared(struct ulp_chains_job *job, struct ulp_error *error)
-{
-    const size_t panels = ulp_size_divide_up(job->shared_lines, ulp_chains_shared_tile(job)),
-                 pieces = ulp_size_divide_up(panels, ULP_TUNE_SHARED_PANELS) *
-                          ulp_size_divide_up(job->k_count, job->k_block);
-    return ulp_parallel_for(job->pool, pieces,
-                            ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count /
-                                      (double)pieces),
-                            pack_shared, job, error);
 }

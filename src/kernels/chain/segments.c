@@ -213,28 +213,6 @@ struct ulp_tile_place ulp_chains_place(const struct ulp_chains_job *job, size_t 
                                    .row_pitch = job->row_pitch};
 }
 
-bool ulp_chains_output_ahead(struct ulp_tile_ahead *out, const struct ulp_chains_job *job,
-                             size_t batch, size_t row, size_t row_count, size_t column)
-{
-    const struct ulp_tensor *tensor = job->problem->out;
-    const size_t bytes = tensor->element_bytes,
-                 column_count = ulp_size_min(job->tile_columns, job->column_count - column);
-    const int64_t base = job->problem->out_batch_offset ? job->problem->out_batch_offset[batch] : 0,
-                  *out_row = job->out_row + row, *out_column = job->out_column + column,
-                  row_step = row_count > 1 ? out_row[1] - out_row[0] : 0,
-                  column_step = column_count > 1 ? out_column[1] - out_column[0] : 0;
-    const char *at =
-        (const char *)tensor->data + (base + out_row[0] + out_column[0]) * (int64_t)bytes;
-    if (tensor->count * bytes < ULP_TUNE_OUTPUT_FETCHED_BYTES)
-        return false;
-    if (job->column_run)
-        *out = ulp_tile_ahead_make(at, row_step * (int64_t)bytes, column_count * bytes, row_count);
-    else
-        *out =
-            ulp_tile_ahead_make(at, column_step * (int64_t)bytes, row_count * bytes, column_count);
-    return job->column_run || ulp_output_is_run(out_row, row_count);
-}
-
 void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row,
                            size_t row_count, size_t column, size_t column_count)
 {
@@ -244,16 +222,6 @@ void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t 
     struct ulp_draw draw = {.first = ulp_chains_place(job, batch, row, column).output,
                             .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE};
     const int64_t *out_column = job->out_column + column;
-    if ((job->row_step && job->column_step == 1) || (job->row_step == 1 && job->column_step)) {
-        const bool turned = job->column_step != 1;
-        (turned ? ulp_output_turned : ulp_output_rows)(
-            &job->output, base + job->out_row[row] + out_column[0], (const float *)result,
-            &(struct ulp_output_block){.rows = row_count,
-                                       .columns = column_count,
-                                       .width = job->tile_columns,
-                                       .pitch = turned ? job->column_step : job->row_step});
-        return;
-    }
     bool run = job->output.rounding != ULP_ROUND_STOCHASTIC &&
                (job->column_run || ulp_output_is_run(out_column, column_count));
     for (size_t i = 0; i < row_count; i++, draw.first += job->row_pitch)

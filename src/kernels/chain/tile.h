@@ -8,32 +8,10 @@
 #define ULP_TILE_ROWS_MAX 16
 #define ULP_TILE_COLUMNS_MAX 64
 
-/* Cache lines to ask for while a tile is computed, one with each of the first `count` k: they come
- * from memory that no processor guesses in time, and all at once would wait for each other. They
- * are those of pieces `pitch` bytes apart, each of `last` + 1 bytes from its `at` on: 1 << shift k
- * ask for a piece's lines, or where it has more than 4 for the first of them. */
-struct ulp_tile_ahead {
-    const char *at;
-    int64_t pitch;
-    size_t last, count;
-    unsigned shift;
-};
-
-/* For `pieces` of so many bytes. */
-static inline struct ulp_tile_ahead ulp_tile_ahead_make(const void *at, int64_t pitch, size_t bytes,
-                                                        size_t pieces)
-{
-    enum { LINE = 64 };
-    const size_t lines = (((uintptr_t)at | (uintptr_t)pitch) % LINE + bytes + LINE - 1) / LINE;
-    const unsigned shift = lines > 2 ? 2 : lines > 1;
-    return (struct ulp_tile_ahead){at, pitch, bytes - 1, pieces << shift, shift};
-}
-
 /* Where a tile is in the problem, for stochastic rounding: output of its first sum, outputs between
- * rows, first k. And what is asked for meanwhile, or NULL. */
+ * rows, first k. */
 struct ulp_tile_place {
     uint64_t output, row_pitch, k;
-    const struct ulp_tile_ahead *ahead;
 };
 
 typedef void ulp_tile_fn(const struct ulp_step_rule *rule, void *sums, const void *rows,

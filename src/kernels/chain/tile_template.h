@@ -16,9 +16,8 @@
 
 ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
     const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *rows, const ELEMENT *columns,
-    size_t k_count, const struct ulp_tile_ahead *ahead, const int row_count)
+    size_t k_count, const int row_count)
 {
-    const size_t asked = ahead ? ahead->count : 0;
     VECTOR *const out = (VECTOR *)sums;
     (void)rule;
     SETUP
@@ -30,16 +29,6 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
             s[i][v] = out[i * VECTORS + v];
     for (size_t k = 0; k < k_count; k++) {
         const ELEMENT *row = rows + k * (size_t)row_count, *column = columns + k * VECTORS * LANES;
-        /* The next panel comes from memory that no processor guesses in time: weights that are
-         * used once. */
-        for (int v = 0; v < VECTORS; v++)
-            __builtin_prefetch(column + (k_count * VECTORS + (size_t)v) * LANES, 0, 2);
-        if (k < asked) {
-            const size_t byte = (k & (((size_t)1 << ahead->shift) - 1)) * 64;
-            __builtin_prefetch(ahead->at + (int64_t)(k >> ahead->shift) * ahead->pitch +
-                                   (byte < ahead->last ? byte : ahead->last),
-                               1);
-        }
         VECTOR b[VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++)
@@ -64,7 +53,8 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
                                             const void *rows, const void *columns, size_t k_count, \
                                             struct ulp_tile_place place)                           \
     {                                                                                              \
-        JOIN(TILE, run)(rule, sums, rows, columns, k_count, place.ahead, count);                   \
+        (void)place;                                                                               \
+        JOIN(TILE, run)(rule, sums, rows, columns, k_count, count);                                \
     }
 TILE_OF(1)
 TILE_OF(2)

@@ -63,23 +63,6 @@ bool ulp_output_has_nan(const float *x, size_t n)
     return found;
 }
 
-void ulp_output_turned(const struct ulp_output *output, int64_t first, const float *sums,
-                       const struct ulp_output_block *block)
-{
-    float *out = (float *)output->tensor->data + first;
-    for (size_t j = 0; j < block->columns; j++, out += block->pitch)
-        for (size_t i = 0; i < block->rows; i++)
-            out[i] = without_payload(sums[i * block->width + j]);
-}
-
-void ulp_output_rows(const struct ulp_output *output, int64_t first, const float *sums,
-                     const struct ulp_output_block *block)
-{
-    float *out = (float *)output->tensor->data + first;
-    for (size_t i = 0; i < block->rows; i++)
-        store_run(out + (int64_t)i * block->pitch, sums + i * block->width, block->columns);
-}
-
 static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset,
                          const float *x, size_t n, struct ulp_draw draw)
 {

@@ -29,27 +29,3 @@ bool ulp_output_is_run(const int64_t *offset, size_t n);
 /* Sums 0 .. n - 1 go to elements first, first + 1, ...; the strip may be rounded where it lies. Not
  * for stochastic rounding. */
 void ulp_output_run(const struct ulp_output *output, int64_t first, void *strip, size_t n);
-/* Sum (i, j) of floats, at sums[i * width + j], goes to element first + j * pitch + i, for i < rows
- * and j < columns: runs of rows. Nothing is rounded. */
-struct ulp_output_block {
-    size_t rows, columns, width;
-    int64_t pitch;
-};
-void ulp_output_turned(const struct ulp_output *output, int64_t first, const float *sums,
-                       const struct ulp_output_block *block);
-/* The same with runs of columns: to element first + i * pitch + j. */
-void ulp_output_rows(const struct ulp_output *output, int64_t first, const float *sums,
-                     const struct ulp_output_block *block);
-/* Ask for the cache lines of elements [first, first + count), count > 0, before they are stored:
- * rows of an output lie in pages of their own. Inlined always: gcc takes a function that only asks
- * ahead for one without effects. */
-static inline __attribute__((always_inline)) void ulp_output_fetch(const struct ulp_output *output,
-                                                                   int64_t first, size_t count)
-{
-    enum { LINE = 64 };
-    const size_t element = output->tensor->element_bytes, bytes = count * element;
-    const char *out = (const char *)output->tensor->data + (size_t)first * element;
-    for (size_t at = 0; at < bytes; at += LINE)
-        __builtin_prefetch(out + at, 1);
-    __builtin_prefetch(out + bytes - 1, 1);
-}

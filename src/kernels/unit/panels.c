@@ -94,7 +94,6 @@ ULP_WORK(contract_chunks)
             const size_t column = (panels->panel_first + i) * COLUMNS,
                          columns_left = work->columns.count - column,
                          count = columns_left < COLUMNS ? columns_left : COLUMNS;
-            ulp_unit_fetch_panel(work, batch, row, range.line_count, column, count);
             if (work->problem->onto)
                 ulp_unit_load_panel(work, scratch.sums.total, batch, row, range.line_count, column,
                                     count);

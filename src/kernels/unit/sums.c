@@ -125,17 +125,6 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
     }
 }
 
-void ulp_unit_fetch_panel(const struct ulp_unit_work *work, size_t batch, size_t row,
-                          size_t row_count, size_t column, size_t column_count)
-{
-    const struct ulp_contraction *p = work->problem;
-    const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
-    for (size_t i = 0; work->out_is_run && i < row_count; i++)
-        ulp_output_fetch(&work->output,
-                         base + work->rows.out_offset[row + i] + work->columns.out_offset[column],
-                         column_count);
-}
-
 void ulp_unit_load_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
                          size_t row_count, size_t column, size_t column_count)
 {

@@ -48,10 +48,7 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
                   struct ulp_unit_tile *tile);
 
 /* The sums of a panel, columns [column, column + column_count) of a batch and `row_count` rows, to
- * their places; fetch: ask for these places before the sums are formed; load: what they hold,
- * of a problem that is added onto it. */
-void ulp_unit_fetch_panel(const struct ulp_unit_work *work, size_t batch, size_t row,
-                          size_t row_count, size_t column, size_t column_count);
+ * their places; load: what they hold, of a problem that is added onto it. */
 void ulp_unit_load_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
                          size_t row_count, size_t column, size_t column_count);
 void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
