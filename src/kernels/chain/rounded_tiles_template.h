@@ -1,11 +1,16 @@
-/* The five kinds of ROUNDED tiles for one instruction set. Parameters, undefined again at the end:
- *   NAME(x)     joins x and the instruction set
- *   ATTRIBUTE   its target attribute
- *   VECTOR      of LANES doubles, BITS of as many uint64_t (vector_size attribute)
- *   MAX(x, y), MIN(x, y)       of vectors without NaN
- *   WHERE_LESS(x, y, u, v)     lanes of u where x < y, else (NaN too) of v
- *   WHERE_NONZERO(x, u, v)     lanes of u where x < 0 or x > 0, else (NaN too) of v
- * Instantiated by tile_rounded.c. */
+/* The five kinds of ROUNDED tiles for one instruction set. Included by
+ * base/machine/each_cpu_template.h. */
+
+typedef double NAMED(f64) __attribute__((vector_size(VECTOR_BITS / 8), may_alias));
+typedef uint64_t NAMED(u64) __attribute__((vector_size(VECTOR_BITS / 8), may_alias));
+
+#define ATTRIBUTE ATTRIBUTES
+#define VECTOR NAMED(f64)
+#define BITS NAMED(u64)
+#define LANES (VECTOR_BITS / 64)
+/* Lanes of u where the condition holds, else (NaN too) of v. */
+#define SELECT(condition, u, v) \
+    (VECTOR)(((BITS)(condition) & (BITS)(u)) | (~(BITS)(condition) & (BITS)(v)))
 
 #include "kernels/chain/rounded_template.h"
 
@@ -13,47 +18,44 @@
 #define VECTORS 2
 #define ROWS_MAX 4
 
-#define SETUP const struct NAME(rounder) r = NAME(make_rounder)(&rule->sum, rule->rounding);
+#define SETUP const struct NAMED(rounder) r = NAMED(make_rounder)(&rule->sum, rule->rounding);
 /* Two roundings to nearest in the same format of at most 25 bits: double rounding of its sums is
  * innocuous. */
-#define TILE NAME(same)
-#define STEP(s, a, b) NAME(round)(&r, (s) + NAME(round)(&r, (a) * (b), true), true)
+#define TILE NAMED(same)
+#define STEP(s, a, b) NAMED(round)(&r, (s) + NAMED(round)(&r, (a) * (b), true), true)
 #include "kernels/chain/tile_template.h"
 
 /* Nearest even, fused. */
-#define TILE NAME(fused)
-#define STEP(s, a, b) NAME(round)(&r, NAME(add_odd)((s), (a) * (b)), true)
+#define TILE NAMED(fused)
+#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), (a) * (b)), true)
 #include "kernels/chain/tile_template.h"
 
 /* The other modes, fused. */
-#define TILE NAME(any_fused)
-#define STEP(s, a, b) NAME(round)(&r, NAME(add_odd)((s), (a) * (b)), false)
+#define TILE NAMED(any_fused)
+#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), (a) * (b)), false)
 #include "kernels/chain/tile_template.h"
 #undef SETUP
 
-#define SETUP                                                                          \
-    const struct NAME(rounder) p = NAME(make_rounder)(&rule->product, rule->rounding), \
-                               r = NAME(make_rounder)(&rule->sum, rule->rounding);
+#define SETUP                                                                            \
+    const struct NAMED(rounder) p = NAMED(make_rounder)(&rule->product, rule->rounding), \
+                                r = NAMED(make_rounder)(&rule->sum, rule->rounding);
 /* Nearest even, the product in another format. */
-#define TILE NAME(mixed)
-#define STEP(s, a, b) NAME(round)(&r, NAME(add_odd)((s), NAME(round)(&p, (a) * (b), true)), true)
+#define TILE NAMED(mixed)
+#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), NAMED(round)(&p, (a) * (b), true)), true)
 #include "kernels/chain/tile_template.h"
 
 /* The other modes. */
-#define TILE NAME(any)
-#define STEP(s, a, b) NAME(round)(&r, NAME(add_odd)((s), NAME(round)(&p, (a) * (b), false)), false)
+#define TILE NAMED(any)
+#define STEP(s, a, b) \
+    NAMED(round)(&r, NAMED(add_odd)((s), NAMED(round)(&p, (a) * (b), false)), false)
 #include "kernels/chain/tile_template.h"
 #undef SETUP
 
-#undef NAME
 #undef ATTRIBUTE
 #undef VECTOR
 #undef BITS
 #undef LANES
-#undef WHERE_LESS
-#undef WHERE_NONZERO
-#undef MAX
-#undef MIN
+#undef SELECT
 #undef ELEMENT
 #undef VECTORS
 #undef ROWS_MAX

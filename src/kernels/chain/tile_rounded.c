@@ -48,57 +48,8 @@ static struct rounder_scalars make_scalars(const struct ulp_format *format,
     return scalars;
 }
 
-typedef double f64x2 __attribute__((vector_size(16), may_alias));
-typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
-
-#define NAME(x) x##_portable
-#define LANES 2
-#define ATTRIBUTE
-#define VECTOR f64x2
-#define BITS u64x2
-#define SELECT(condition, x, y) \
-    (f64x2)(((u64x2)(condition) & (u64x2)(x)) | (~(u64x2)(condition) & (u64x2)(y)))
-#define WHERE_LESS(x, y, u, v) SELECT((x) < (y), u, v)
-#define WHERE_NONZERO(x, u, v) SELECT(((x) < 0) | ((x) > 0), u, v)
-#define MAX(x, y) SELECT((x) > (y), x, y)
-#define MIN(x, y) SELECT((x) < (y), x, y)
-#include "kernels/chain/rounded_tiles_template.h"
-
-#if ULP_X86_VECTORS
-
-#include <immintrin.h>
-
-#define AVX2 __attribute__((target("avx2,fma")))
-#define AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
-
-typedef uint64_t u64x4 __attribute__((vector_size(32), may_alias));
-typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
-
-#define NAME(x) x##_avx2
-#define LANES 4
-#define ATTRIBUTE AVX2
-#define VECTOR __m256d
-#define BITS u64x4
-#define WHERE_LESS(x, y, u, v) _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, y, _CMP_LT_OQ))
-#define WHERE_NONZERO(x, u, v) \
-    _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_NEQ_OQ))
-#define MAX(x, y) _mm256_max_pd(x, y)
-#define MIN(x, y) _mm256_min_pd(x, y)
-#include "kernels/chain/rounded_tiles_template.h"
-
-#define NAME(x) x##_avx512
-#define LANES 8
-#define ATTRIBUTE AVX512
-#define VECTOR __m512d
-#define BITS u64x8
-#define WHERE_LESS(x, y, u, v) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), v, u)
-#define WHERE_NONZERO(x, u, v) \
-    _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_NEQ_OQ), v, u)
-#define MAX(x, y) _mm512_max_pd(x, y)
-#define MIN(x, y) _mm512_min_pd(x, y)
-#include "kernels/chain/rounded_tiles_template.h"
-
-#endif
+#define TEMPLATE "kernels/chain/rounded_tiles_template.h"
+#include "base/machine/each_cpu_template.h"
 
 static bool serves(const struct ulp_step_rule *rule, bool fused, bool nearest)
 {

@@ -21,14 +21,6 @@ static inline bool serves_muladd_f64(const struct ulp_step_rule *rule)
 {
     return rule->step == ULP_STEP_DOUBLE && !rule->fused;
 }
-static inline bool serves_u32(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_UINT32;
-}
-static inline bool serves_u64(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_UINT64;
-}
 
 static inline bool is_ieee(const struct ulp_format *format, int precision, int emax)
 {
@@ -81,5 +73,4 @@ static inline bool serves_bf16(const struct ulp_step_rule *rule)
         TILE_ROW(set, cpu, fma_f64, F64, (bytes) / 8, vectors, fma),      \
         TILE_ROW(set, cpu, muladd_f64, F64, (bytes) / 8, vectors, plain), \
         TILE_ROW(set, half_cpu, fp16, F32, (bytes) / 4, vectors, plain),  \
-        TILE_ROW(set, cpu, bf16, F32, (bytes) / 4, vectors, plain),       \
-        TILE_ROW(set, cpu, u32, U32, (bytes) / 4, vectors, plain)
+        TILE_ROW(set, cpu, bf16, F32, (bytes) / 4, vectors, plain)

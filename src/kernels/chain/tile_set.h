@@ -7,7 +7,6 @@
  *   FMA32, FMA64(a, b, s)           a * b + s, rounded once
  *   ROUND_HALF(x)                   floats rounded to FP16, to nearest even, subnormals kept
  *   KEEP_NAN(rounded, x)            x where it is NaN, else rounded
- *   HAS_64                          defined: integers of 64 bits are multiplied, too
  * Instantiated by tile_x86.c and tile_neon.c. */
 
 #define JOINED_(a, b) a##_##b
@@ -19,7 +18,6 @@
 VECTOR_OF(float, f32);
 VECTOR_OF(double, f64);
 VECTOR_OF(uint32_t, u32_vector);
-VECTOR_OF(uint64_t, u64_vector);
 
 /* BF16 with every step rounded, as FP16. A product has 16 bits; it is inexact in float only below
  * 2^-134, where BF16 has no value but zero and the nearest-even tie to it. NaN is kept from the
@@ -65,24 +63,6 @@ SET_ATTRIBUTE static inline __attribute__((always_inline)) SET_NAME(f32)
 #undef ELEMENT
 #undef VECTOR
 
-#define ELEMENT uint32_t
-#define VECTOR SET_NAME(u32_vector)
-#define TILE SET_NAME(u32)
-#define STEP(s, a, b) ((s) + (a) * (b))
-#include "kernels/chain/tile_template.h"
-#undef ELEMENT
-#undef VECTOR
-
-#ifdef HAS_64
-#define ELEMENT uint64_t
-#define VECTOR SET_NAME(u64_vector)
-#define TILE SET_NAME(u64)
-#define STEP(s, a, b) ((s) + (a) * (b))
-#include "kernels/chain/tile_template.h"
-#undef ELEMENT
-#undef VECTOR
-#endif
-
 #define ELEMENT double
 #define VECTOR SET_NAME(f64)
 #define TILE SET_NAME(muladd_f64)
@@ -109,7 +89,6 @@ SET_ATTRIBUTE static inline __attribute__((always_inline)) SET_NAME(f32)
 #undef FMA64
 #undef ROUND_HALF
 #undef KEEP_NAN
-#undef HAS_64
 #undef ATTRIBUTE
 #undef SETUP
 #undef LANES

@@ -27,7 +27,6 @@
 #define FMA64(a, b, s) _mm512_fmadd_pd(a, b, s)
 #define ROUND_HALF(x) _mm512_cvtph_ps(_mm512_cvtps_ph(x, NEAREST))
 #define KEEP_NAN(rounded, x) _mm512_mask_mov_ps(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x)
-#define HAS_64
 #include "kernels/chain/tile_set.h"
 
 #define SET avx2
@@ -45,7 +44,6 @@
 
 const struct ulp_tile ulp_tiles_x86[] = {
     TILE_ROWS(avx512, ULP_CPU_AVX512, ULP_CPU_AVX512, 64, 2, RUN_14, RUN_8),
-    TILE_ROW(avx512, ULP_CPU_AVX512, u64, U64, 8, 2, RUN_8),
     TILE_ROWS(avx2, ULP_CPU_AVX2, ULP_CPU_F16C, 32, 2, RUN_6, RUN_6),
     {.serves = NULL},
 };
