@@ -6,9 +6,7 @@
  * has at most 20 bits: exact in float. Aligned to the largest exponent e it is below 2^(F + 12),
  * and five of them add exactly in double's 53 bits; so truncation, sum and conversion are those of
  * unit.c's integers. A scale of NaN has a significand that is NaN.
- *
- * Depthwise convolutions, whose runs are one element, take no panels where nothing is cut off:
- * cells become numbers once, and sums are formed of these where they lie. */
+ */
 #include "kernels/unit/fp4.h"
 
 #include <math.h>
@@ -22,7 +20,6 @@
 #include "kernels/unit/fast.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS, GROUP = 16, GROUPS = 4, LANES = 8, PARTS = COLUMNS / LANES };
-enum { STRIP = 512 };                       /* columns without panels that are summed at a time */
 enum { PIECE = 4096 };                      /* elements that are doubled at a time */
 enum { SLACK = 64 };                        /* bytes of a panel, to align it */
 enum { FRACTION_BITS = 35, LOWEST = -139 }; /* of every such unit; the tests walk the table */
@@ -79,20 +76,10 @@ struct row {
     size_t group_count, width;
 };
 
-/* A row of runs of one element by columns whose cells lie `step` apart: numbers. */
-struct direct {
-    const double *row;   /* [run] */
-    const float *value;  /* of the first column's cell */
-    const int64_t *cell; /* [run] what is added to it */
-    int64_t step;
-    size_t run_count, per_block; /* runs, and of those a block adds */
-};
-
 /* The loops of one instruction set: a row times a panel, aligned and truncated as the unit does it,
  * or where nothing is cut off, which is false when a sum reached 2^top; what doubles elements,
  * where NaN is 0, as its scale is NaN; and what reads both: elements of one k lie `apart`, bounds
- * of each line beside another's. The last two are for runs of one element: numbers of cells, and
- * run_plain's sums of `count` columns. */
+ * of each line beside another's. */
 struct loops {
     void (*run)(const struct row *row, const struct panel *panel, double *total);
     bool (*run_plain)(const struct row *row, const struct panel *panel, int top, double *total);
@@ -101,9 +88,6 @@ struct loops {
                  int32_t *low, int32_t *high);
     void (*split)(struct parts out, struct line line, size_t apart, size_t used, int emin,
                   size_t count);
-    void (*value)(float *value, const float *x, const float *scale, size_t count,
-                  struct bounds *bounds);
-    bool (*run_direct)(const struct direct *direct, size_t count, int top, double *total);
 };
 
 #define TEMPLATE "kernels/unit/fp4_template.h"
@@ -128,13 +112,10 @@ struct work {
     struct line lines; /* of all rows */
     struct parts line_parts;
     struct bounds *line_bounds;
-    size_t per_run; /* groups of a run */
-    size_t *beside; /* [column] of it and those that follow, how many have cells `step` apart;
-                       NULL: there are panels alone */
-    int64_t step;
+    size_t per_run;  /* groups of a run */
     bool out_is_run; /* columns' results lie side by side */
-    char *memory;    /* a panel for each worker, and numbers: cells of a batch, and a row */
-    size_t panel_bytes, worker_bytes;
+    char *memory;    /* a panel for each worker */
+    size_t panel_bytes;
 };
 
 /* Where the groups' k are: those of a run are filled up to whole blocks. */
@@ -278,22 +259,21 @@ static bool is_plain(const struct work *work, struct bounds row, struct bounds p
     return high <= q + FRACTION_BITS && q >= -126 && *top <= 126;
 }
 
-/* Sums of a row become results; `total` holds `count` of them, STRIP at most. */
-ULP_VECTORISE static void store(const struct work *work, size_t batch, size_t row, size_t column,
-                                const double *total, size_t count)
+/* Sums of a row become results; `total` holds `count` of them. */
+static void store(const struct work *work, size_t batch, size_t row, size_t column,
+                  const double *total, size_t count)
 {
     const struct ulp_contraction *p = work->problem;
     const int64_t base =
                       (p->out_batch_offset ? p->out_batch_offset[batch] : 0) + work->row_out[row],
                   *const offset = work->column_out + column;
-    float strip[STRIP];
+    float strip[COLUMNS];
     for (size_t j = 0; j < count; j++)
         strip[j] = (float)total[j] * work->alpha;
     if (work->out_is_run)
         ulp_output_run(&work->output, base + offset[0], strip, count);
-    for (size_t j = 0; j < count && !work->out_is_run; j += COLUMNS)
-        ulp_output_strip(&work->output, base, offset + j, strip + j,
-                         ulp_size_min(COLUMNS, count - j), (struct ulp_draw){0});
+    else
+        ulp_output_strip(&work->output, base, offset, strip, count, (struct ulp_draw){0});
 }
 
 /* The line of the rows' factor that row i of a batch is. */
@@ -324,17 +304,15 @@ static void run_row(const struct work *work, struct panel *panel, struct bounds 
     store(work, batch, i, column, total, count);
 }
 
-/* A worker's panel, and numbers behind it. */
-static struct panel lay_panel(const struct work *work, int worker, float **numbers)
+static struct panel lay_panel(const struct work *work, int worker)
 {
-    char *memory = work->memory + (size_t)worker * work->worker_bytes;
+    char *memory = work->memory + (size_t)worker * work->panel_bytes;
     memory += (64 - (uintptr_t)memory % 64) % 64;
     struct panel panel = {.twice = (shorts *)(void *)memory};
     panel.nonzero = panel.twice + work->stride;
     panel.exponent = panel.nonzero + work->group_count;
     panel.scale = (floats(*)[2])(void *)(panel.exponent + work->group_count);
     panel.significand = panel.scale + work->group_count;
-    *numbers = (float *)(void *)(panel.significand + work->group_count);
     return panel;
 }
 
@@ -342,8 +320,7 @@ ULP_WORK(run_panels)
 {
     const struct work *work = context;
     const size_t panels = ulp_size_divide_up(work->columns->line_count, COLUMNS);
-    float *numbers;
-    struct panel panel = lay_panel(work, worker, &numbers);
+    struct panel panel = lay_panel(work, worker);
     struct bounds bounds = nowhere;
     for (size_t item = first; item < last; item++) {
         const size_t batch = item / panels, column = item % panels * COLUMNS,
@@ -356,86 +333,6 @@ ULP_WORK(run_panels)
     return ULP_OK;
 }
 
-/* ---- runs of one element ---- */
-
-/* Columns [column, column + count) of a row of a batch; false: something may be cut off. */
-static bool run_strip(const struct work *work, struct direct direct, const float *value, int top,
-                      size_t column, size_t count, double *total)
-{
-    for (size_t j = 0, n; j < count; j += n) {
-        n = ulp_size_min(work->beside[column + j], count - j);
-        direct.value = value + work->columns->line_cell[column + j];
-        if (!work->loops->run_direct(&direct, n, top, total + j))
-            return false;
-    }
-    return true;
-}
-
-ULP_WORK(run_batches)
-{
-    const struct work *work = context;
-    const struct ulp_scaled *columns = work->columns;
-    const size_t cells = columns->cell_count;
-    float *value;
-    struct panel panel = lay_panel(work, worker, &value);
-    double total[STRIP], *const row = (double *)(void *)value;
-    value += 2 * columns->run_count;
-    for (size_t batch = first; batch < last; batch++) {
-        const size_t from = columns->group_count > 1 ? batch * cells : 0;
-        struct bounds all = nowhere;
-        work->loops->value(value, (const float *)columns->elements.data + from,
-                           columns->scale + from, cells, &all);
-        for (size_t i = 0; i < work->rows->line_count; i++) {
-            const size_t line = find_line(work, batch, i);
-            const struct direct direct = {.row = row,
-                                          .cell = columns->run_cell,
-                                          .step = work->step,
-                                          .run_count = columns->run_count,
-                                          .per_block = GROUPS / work->per_run};
-            int top;
-            const bool plain = is_plain(work, work->line_bounds[line], all, &top);
-            for (size_t r = 0; r < columns->run_count; r++) {
-                const size_t g = r * work->per_run;
-                row[r] = 0.5 * work->lines.twice[line * work->stride + g] *
-                         (double)work->lines.scale[line * work->group_count + g];
-            }
-            for (size_t j = 0, n; j < columns->line_count; j += n) {
-                n = ulp_size_min(STRIP, columns->line_count - j);
-                if (plain && run_strip(work, direct, value, top, j, n, total)) {
-                    store(work, batch, i, j, total, n);
-                    continue;
-                }
-                for (size_t at = j, part; at < j + n; at += part) {
-                    part = ulp_size_min(COLUMNS, j + n - at);
-                    const struct bounds bounds = read_panel(work, &panel, batch, at, part);
-                    run_row(work, &panel, bounds, batch, i, at, part);
-                }
-            }
-        }
-    }
-    return ULP_OK;
-}
-
-/* Are there batches for all threads, of columns most of which lie one step apart? */
-static bool is_direct(struct work *work, size_t threads)
-{
-    const struct ulp_scaled *columns = work->columns;
-    return columns->shared && columns->run == 1 && columns->group_count >= threads &&
-           GROUPS % work->per_run == 0 &&
-           find_piece(columns, 0, ulp_size_min(LANES, columns->line_count), &work->step) >=
-               LANES / 2;
-}
-
-static void find_beside(const struct work *work)
-{
-    const struct ulp_scaled *columns = work->columns;
-    for (size_t j = columns->line_count, run = 0; j-- > 0;) {
-        const bool ends = j + 1 == columns->line_count ||
-                          columns->line_cell[j + 1] - columns->line_cell[j] != work->step;
-        work->beside[j] = run = ends ? 1 : run + 1;
-    }
-}
-
 static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
 {
     struct ulp_budget *budget = ulp_pool_scratch(pool);
@@ -443,11 +340,6 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
     const size_t threads = (size_t)ulp_pool_thread_count(pool),
                  lines = work->rows->group_count * work->rows->line_count,
                  panels = ulp_size_divide_up(columns->line_count, COLUMNS);
-    const bool direct = is_direct(work, threads);
-    if (direct)
-        work->worker_bytes = ulp_size_round_up(work->panel_bytes, 64) +
-                             columns->run_count * sizeof(double) +
-                             columns->cell_count * sizeof(float);
     /* zeros: places that a run does not fill stay so */
     const struct {
         void *to;
@@ -462,8 +354,7 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
                  {&work->group_used, work->group_count, sizeof *work->group_used},
                  {&work->twice[0], work->rows->elements.count, sizeof(int16_t)},
                  {&work->twice[1], columns->elements.count, sizeof(int16_t)},
-                 {&work->beside, direct ? columns->line_count : 0, sizeof *work->beside},
-                 {&work->memory, threads, work->worker_bytes}};
+                 {&work->memory, threads, work->panel_bytes}};
     void *memory[sizeof parts / sizeof *parts] = {NULL};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == ULP_OK; i++) {
@@ -474,8 +365,6 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
     }
     if (status == ULP_OK)
         lay_groups(work);
-    if (status == ULP_OK && direct)
-        find_beside(work);
     if (status == ULP_OK)
         status = ulp_parallel_for(pool,
                                   ulp_size_divide_up(work->rows->elements.count, PIECE) +
@@ -486,11 +375,8 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
             ulp_parallel_for(pool, lines, ulp_grain((double)work->stride), read_rows, work, error);
     const double cost = (double)(work->stride * work->rows->line_count);
     if (status == ULP_OK)
-        status = direct
-                     ? ulp_parallel_for(pool, work->problem->batch_count,
-                                        ulp_grain(cost * (double)panels), run_batches, work, error)
-                     : ulp_parallel_for(pool, work->problem->batch_count * panels, ulp_grain(cost),
-                                        run_panels, work, error);
+        status = ulp_parallel_for(pool, work->problem->batch_count * panels, ulp_grain(cost),
+                                  run_panels, work, error);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         ulp_free(memory[i]);
     return status;
@@ -523,7 +409,6 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                         .per_scale = (size_t)sides[0].scaling->k / GROUP,
                         .alpha = sides[0].tensor_scale * sides[1].tensor_scale};
     work.panel_bytes = (work.stride + 6 * work.group_count) * sizeof(shorts) + SLACK;
-    work.worker_bytes = work.panel_bytes;
     work.out_is_run = arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
                       ulp_output_is_run(work.column_out, work.columns->line_count);
     ULP_TRY(ulp_format_find("fp32", &fp32, error));

@@ -75,22 +75,6 @@ ATTRIBUTES ULP_VECTORISE static void NAMED(read)(struct line out, size_t apart,
     }
 }
 
-/* Elements times scales are exact, or infinite and then noticed (run_direct): they have 6 bits. */
-ATTRIBUTES ULP_VECTORISE static void NAMED(value)(float *restrict value, const float *restrict x,
-                                                  const float *restrict scale, size_t count,
-                                                  struct bounds *bounds)
-{
-    int32_t low = bounds->low, high = bounds->high;
-    for (size_t j = 0; j < count; j++) {
-        const int32_t bits = (int32_t)(ulp_float_bits(scale[j]) & 0x7FFFFFFF),
-                      least = x[j] != 0 ? bits : INT32_MAX;
-        value[j] = x[j] * scale[j];
-        low = least < low ? least : low;
-        high = bits > high ? bits : high;
-    }
-    *bounds = (struct bounds){low, high};
-}
-
 /* Exp and Sig of scales as the unit reads them, where NaN stays NaN, and which elements are not
  * zero. */
 ATTRIBUTES ULP_VECTORISE static void NAMED(split)(struct parts out, struct line line, size_t apart,
@@ -173,31 +157,6 @@ ATTRIBUTES static bool NAMED(run_plain)(const struct row *row, const struct pane
     return sign >= 0;
 }
 
-/* As run_plain, in loops over columns; NaN and infinity are above every limit. */
-ATTRIBUTES ULP_VECTORISE static bool NAMED(run_direct)(const struct direct *direct, size_t count,
-                                                       int top, double *restrict total)
-{
-    const int64_t limit = (int64_t)(top + 1023) << 52;
-    int64_t over = 0;
-    memset(total, 0, count * sizeof *total);
-    for (size_t r = 0; r < direct->run_count; r++) {
-        const float *const x = direct->value + direct->cell[r];
-        const double by = direct->row[r];
-        for (size_t j = 0; j < count && direct->step == 1; j++)
-            total[j] += (double)x[j] * by;
-        for (size_t j = 0; j < count && direct->step != 1; j++)
-            total[j] += (double)x[(int64_t)j * direct->step] * by;
-        if ((r + 1) % direct->per_block != 0 && r + 1 < direct->run_count)
-            continue;
-        for (size_t j = 0; j < count; j++) {
-            const int64_t bits = (int64_t)ulp_double_bits(total[j]) & ~(int64_t)0x1FFFFFFF;
-            total[j] = ulp_double_from((uint64_t)bits);
-            over |= limit - 1 - (bits & INT64_MAX);
-        }
-    }
-    return over >= 0;
-}
-
 ATTRIBUTES static void NAMED(run)(const struct row *row, const struct panel *panel, double *total)
 {
     doubles c[PARTS];
@@ -251,6 +210,5 @@ ATTRIBUTES static void NAMED(run)(const struct row *row, const struct panel *pan
     memcpy(total, c, sizeof c);
 }
 
-static const struct loops NAMED(loops) = {NAMED(run),       NAMED(run_plain), NAMED(twice),
-                                          NAMED(read),      NAMED(split),     NAMED(value),
-                                          NAMED(run_direct)};
+static const struct loops NAMED(loops) = {NAMED(run), NAMED(run_plain), NAMED(twice), NAMED(read),
+                                          NAMED(split)};
