@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 #include "base/vectorise.h"
 #include "number/format/scaling.h"
@@ -16,7 +15,7 @@
 enum { INFINITE = 0x7F800000 };
 
 /* The bits of the largest magnitude; those of finite numbers are ordered as they are. */
-static inline __attribute__((always_inline)) int32_t find_bits(const float *x, size_t count)
+ULP_VECTORISE static int32_t find_bits(const float *x, size_t count)
 {
     int32_t largest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -26,27 +25,26 @@ static inline __attribute__((always_inline)) int32_t find_bits(const float *x, s
     return largest;
 }
 
-/* Blocks' largest magnitudes as bits; elements over a scale; and what becomes of those whose scale
- * is zero or NaN. Blocks' lengths are constants after inlining, where they are the usual ones. */
-static inline __attribute__((always_inline)) void measure_blocks(float *out, const float *x,
-                                                                 size_t count, const size_t block)
+/* Of blocks that have a value each in `values`, and elements in x: their largest magnitudes; the
+ * elements over it; and what becomes of those whose scale is zero or NaN. */
+typedef void block_loop(float *values, float *x, size_t count, size_t block);
+
+ULP_VECTORISE static void measure_blocks(float *values, float *x, size_t count, size_t block)
 {
     for (size_t b = 0; b < count; b++)
-        out[b] = ulp_float_from((uint32_t)find_bits(x + b * block, block));
+        values[b] = ulp_float_from((uint32_t)find_bits(x + b * block, block));
 }
-static inline __attribute__((always_inline)) void divide_blocks(float *x, const float *by,
-                                                                size_t count, const size_t block)
+ULP_VECTORISE static void divide_blocks(float *values, float *x, size_t count, size_t block)
 {
     for (size_t b = 0; b < count; b++)
         for (size_t i = 0; i < block; i++)
-            x[b * block + i] /= by[b];
+            x[b * block + i] /= values[b];
 }
-static inline __attribute__((always_inline)) void mend_blocks(float *x, const float *by,
-                                                              size_t count, const size_t block)
+ULP_VECTORISE static void mend_blocks(float *values, float *x, size_t count, size_t block)
 {
     for (size_t b = 0; b < count; b++) {
-        const float other = by[b] == 0 ? 0 : NAN;
-        const bool kept = by[b] > 0;
+        const float other = values[b] == 0 ? 0 : NAN;
+        const bool kept = values[b] > 0;
         for (size_t i = 0; i < block; i++)
             x[b * block + i] = kept ? x[b * block + i] : other;
     }
@@ -56,8 +54,7 @@ static inline __attribute__((always_inline)) void mend_blocks(float *x, const fl
  * element's, emax, and one more where m's fraction is `more` or above. A scale is 2^-127 at least,
  * which is subnormal: so that of a subnormal m, whose fraction is another, while emax is above 0,
  * and then none is above 2^127. */
-static inline __attribute__((always_inline)) void choose_powers(float *m, size_t count, int emax,
-                                                                int more)
+ULP_VECTORISE static void choose_powers(float *m, size_t count, int emax, int more)
 {
     for (size_t i = 0; i < count; i++) {
         const int bits = (int)ulp_float_bits(m[i]),
@@ -67,9 +64,8 @@ static inline __attribute__((always_inline)) void choose_powers(float *m, size_t
     }
 }
 /* m over the largest element and the tensor's scale. */
-static inline __attribute__((always_inline)) void choose_quotients(float *out, const float *m,
-                                                                   size_t count, float top,
-                                                                   float tensor)
+ULP_VECTORISE static void choose_quotients(float *out, const float *m, size_t count, float top,
+                                           float tensor)
 {
     for (size_t i = 0; i < count; i++) {
         const float x = m[i] / top / tensor;
@@ -77,8 +73,7 @@ static inline __attribute__((always_inline)) void choose_quotients(float *out, c
     }
 }
 /* Scales with the tensor's. Is one of them zero or NaN? */
-static inline __attribute__((always_inline)) bool make_whole(float *scale, size_t count,
-                                                             float tensor)
+ULP_VECTORISE static bool make_whole(float *scale, size_t count, float tensor)
 {
     int special = 0;
     for (size_t i = 0; i < count; i++) {
@@ -88,69 +83,9 @@ static inline __attribute__((always_inline)) bool make_whole(float *scale, size_
     return special;
 }
 
-/* The loops of one instruction set. */
-struct loops {
-    void (*measure)(float *out, const float *x, size_t count, size_t block);
-    void (*divide)(float *x, const float *by, size_t count, size_t block);
-    void (*mend)(float *x, const float *by, size_t count, size_t block);
-    void (*powers)(float *m, size_t count, int emax, int more);
-    void (*quotients)(float *out, const float *m, size_t count, float top, float tensor);
-    bool (*whole)(float *scale, size_t count, float tensor);
-};
-#define OF_BLOCK(FUNCTION, TO, FROM)                     \
-    do {                                                 \
-        switch (block) {                                 \
-        case 1: FUNCTION(TO, FROM, count, 1); break;     \
-        case 16: FUNCTION(TO, FROM, count, 16); break;   \
-        case 32: FUNCTION(TO, FROM, count, 32); break;   \
-        case 128: FUNCTION(TO, FROM, count, 128); break; \
-        default: FUNCTION(TO, FROM, count, block);       \
-        }                                                \
-    } while (0)
-#define DEFINE(SUFFIX, ATTRIBUTES)                                                                 \
-    ATTRIBUTES static void measure_##SUFFIX(float *out, const float *x, size_t count,              \
-                                            size_t block)                                          \
-    {                                                                                              \
-        OF_BLOCK(measure_blocks, out, x);                                                          \
-    }                                                                                              \
-    ATTRIBUTES static void divide_##SUFFIX(float *x, const float *by, size_t count, size_t block)  \
-    {                                                                                              \
-        OF_BLOCK(divide_blocks, x, by);                                                            \
-    }                                                                                              \
-    ATTRIBUTES static void mend_##SUFFIX(float *x, const float *by, size_t count, size_t block)    \
-    {                                                                                              \
-        OF_BLOCK(mend_blocks, x, by);                                                              \
-    }                                                                                              \
-    ATTRIBUTES static void powers_##SUFFIX(float *m, size_t count, int emax, int more)             \
-    {                                                                                              \
-        choose_powers(m, count, emax, more);                                                       \
-    }                                                                                              \
-    ATTRIBUTES static void quotients_##SUFFIX(float *out, const float *m, size_t count, float top, \
-                                              float tensor)                                        \
-    {                                                                                              \
-        choose_quotients(out, m, count, top, tensor);                                              \
-    }                                                                                              \
-    ATTRIBUTES static bool whole_##SUFFIX(float *scale, size_t count, float tensor)                \
-    {                                                                                              \
-        return make_whole(scale, count, tensor);                                                   \
-    }                                                                                              \
-    static const struct loops loops_##SUFFIX = {measure_##SUFFIX,   divide_##SUFFIX,               \
-                                                mend_##SUFFIX,      powers_##SUFFIX,               \
-                                                quotients_##SUFFIX, whole_##SUFFIX};
-DEFINE(c, ULP_VECTORISE)
-#if ULP_X86_VECTORS
-DEFINE(avx2, ULP_VECTORISE __attribute__((target("avx2"))))
-#endif
-
-static const struct loops *choose_loops(void)
-{
-    return ULP_BY_CPU(&loops_avx2, &loops_avx2, &loops_c);
-}
-
 float ulp_scaled_largest(const float *x, size_t count)
 {
-    float all;
-    choose_loops()->measure(&all, x, 1, count);
+    const float all = ulp_float_from((uint32_t)find_bits(x, count));
     if (isfinite(all))
         return all;
     float largest = 0;
@@ -170,7 +105,6 @@ void ulp_scaled_ends(const float *x, size_t count, float *least, float *largest)
 /* A cell's blocks; the last one of a run may be shorter. */
 struct cells {
     const struct ulp_scaled_rule *rule;
-    const struct loops *loops;
     size_t count, blocks; /* of a cell */
     bool even;            /* every block is whole: they follow each other */
 };
@@ -181,38 +115,19 @@ static size_t block_length(const struct cells *cells, size_t block)
     return ulp_size_min(rule->block, rule->run - block * rule->block);
 }
 
-/* Of blocks that have a value each in `values`, and elements in x. */
-typedef void block_loop(const struct loops *loops, float *values, float *x, size_t count,
-                        size_t block);
-
 static void for_blocks(const struct cells *cells, block_loop *loop, float *values, float *x)
 {
     const struct ulp_scaled_rule *rule = cells->rule;
     if (cells->even) {
-        loop(cells->loops, values, x, cells->count * cells->blocks, rule->block);
+        loop(values, x, cells->count * cells->blocks, rule->block);
         return;
     }
     for (size_t cell = 0; cell < cells->count; cell++) {
         const size_t at = cell * cells->blocks, last = cells->blocks - 1;
-        loop(cells->loops, values + at, x + cell * rule->run, last, rule->block);
-        loop(cells->loops, values + at + last, x + cell * rule->run + last * rule->block, 1,
+        loop(values + at, x + cell * rule->run, last, rule->block);
+        loop(values + at + last, x + cell * rule->run + last * rule->block, 1,
              block_length(cells, last));
     }
-}
-
-static void measure_values(const struct loops *loops, float *values, float *x, size_t count,
-                           size_t block)
-{
-    loops->measure(values, x, count, block);
-}
-static void divide_values(const struct loops *loops, float *values, float *x, size_t count,
-                          size_t block)
-{
-    loops->divide(x, values, count, block);
-}
-static void mend(const struct loops *loops, float *values, float *x, size_t count, size_t block)
-{
-    loops->mend(x, values, count, block);
 }
 
 /* ---- scales ---- */
@@ -233,7 +148,7 @@ static void choose_small(const struct cells *cells, float *out, const float *m, 
 {
     struct ulp_format format = cells->rule->scaling->scale;
     format.overflow = ULP_OVERFLOW_SATURATE;
-    cells->loops->quotients(out, m, count, top, cells->rule->tensor_scale);
+    choose_quotients(out, m, count, top, cells->rule->tensor_scale);
     ulp_round_floats(&format, ULP_ROUND_NEAREST_EVEN, out, count, 0, 0, 0);
 }
 
@@ -259,7 +174,7 @@ static void choose_scales(const struct cells *cells, float *scale, size_t count)
     if (scaling->tensor_scale)
         choose_small(cells, scale, scale, count, (float)scaling->element.max_finite);
     else if (ulp_scaling_is_power(scaling))
-        cells->loops->powers(scale, count, scaling->element.emax, find_more(scaling));
+        choose_powers(scale, count, scaling->element.emax, find_more(scaling));
     else /* of FP32: at least the smallest normal number */
         for (size_t i = 0; i < count; i++)
             scale[i] = ulp_scaled_scale(scaling, 0, scale[i], &low);
@@ -303,17 +218,16 @@ ULP_VECTORISE static void round_elements(const struct cells *cells, float *x, fl
     const struct ulp_scaled_rule *rule = cells->rule;
     const size_t count = cells->count * rule->run;
     const bool of_fp32 = rule->scaling->scale.storage_bits == 32;
-    const bool special =
-        cells->loops->whole(whole, cells->count * cells->blocks, rule->tensor_scale);
+    const bool special = make_whole(whole, cells->count * cells->blocks, rule->tensor_scale);
     bool finite = true;
     for (size_t i = 0; of_fp32 && i < count; i++)
         finite &= (ulp_float_bits(x[i]) & INFINITE) != INFINITE;
     for (size_t i = 0; !finite && i < count; i++) /* FP8 has NaN for what is not finite */
         x[i] = isfinite(x[i]) ? x[i] : NAN;
-    for_blocks(cells, divide_values, whole, x);
+    for_blocks(cells, divide_blocks, whole, x);
     ulp_round_floats(&rule->scaling->element, rule->rounding, x, count, 0, 0, 0);
     if (special)
-        for_blocks(cells, mend, whole, x);
+        for_blocks(cells, mend_blocks, whole, x);
 }
 
 static double sum_errors(const float *element, double whole, const float *x, size_t count)
@@ -386,8 +300,7 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
                       size_t line_count, float *spare)
 {
     const struct ulp_scaling *scaling = rule->scaling;
-    const struct cells cells = {rule, choose_loops(), cell_count,
-                                ulp_size_divide_up(rule->run, rule->block),
+    const struct cells cells = {rule, cell_count, ulp_size_divide_up(rule->run, rule->block),
                                 rule->run % rule->block == 0};
     const size_t blocks = cell_count * cells.blocks;
     if (scaling->zero_point) {
@@ -401,7 +314,7 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
         for (size_t b = 0; b < blocks; b++)
             scale[b] = rule->largest;
     else
-        for_blocks(&cells, measure_values, scale, x);
+        for_blocks(&cells, measure_blocks, scale, x);
     if (scaling->scale.storage_bits == 32)
         measure_finite(&cells, scale, x);
     if (line_count > 0)
