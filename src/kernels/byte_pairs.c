@@ -4,8 +4,8 @@
  * which is 0 for most lines of weights. */
 #include "kernels/byte_pairs.h"
 
-#include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
+#include "base/vectorise.h"
 
 enum { ROWS = 64, COLUMNS = 32 }; /* of a block: lines of a, and of b, which are read again */
 
@@ -45,8 +45,7 @@ static bool may_saturate(const int16_t *line, size_t half)
     return 255 * high > INT16_MAX || 255 * low < INT16_MIN;
 }
 
-static inline __attribute__((always_inline)) int32_t find_excess_of(const int16_t *x,
-                                                                    const int16_t *y, size_t half)
+ULP_VECTORISE static int32_t find_excess(const int16_t *x, const int16_t *y, size_t half)
 {
     int32_t excess = 0;
     for (size_t i = 0; i < half; i++) {
@@ -56,19 +55,6 @@ static inline __attribute__((always_inline)) int32_t find_excess_of(const int16_
     }
     return excess;
 }
-
-static int32_t find_excess_plain(const int16_t *x, const int16_t *y, size_t half)
-{
-    return find_excess_of(x, y, half);
-}
-
-#if ULP_X86_VECTORS
-__attribute__((target("avx2"))) static int32_t find_excess_avx2(const int16_t *x, const int16_t *y,
-                                                                size_t half)
-{
-    return find_excess_of(x, y, half);
-}
-#endif
 
 /* One line of a by the block's lines of b. */
 static void add_line(const struct pairs *p, size_t batch, size_t row, const int16_t *line,
@@ -80,8 +66,7 @@ static void add_line(const struct pairs *p, size_t batch, size_t row, const int1
     for (size_t j = 0; j < count; j++)
         if (wanted[j])
             out[c->out_column_offset[first + j]] +=
-                ULP_BY_CPU(find_excess_avx2, find_excess_avx2,
-                           find_excess_plain)(line, columns + 2 * p->half * j, p->half);
+                find_excess(line, columns + 2 * p->half * j, p->half);
 }
 
 ULP_WORK(add_blocks)

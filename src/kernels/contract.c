@@ -9,6 +9,7 @@
 #include "kernels/chain/lift.h"
 #include "kernels/byte_pairs.h"
 #include "base/machine/cpu.h"
+#include "base/vectorise.h"
 #include "kernels/unit/unit.h"
 #include "kernels/pair/pair_contract.h"
 #include "kernels/reference.h"
@@ -155,7 +156,7 @@ static double larger(double x, double y)
 }
 
 /* Of INT32, as most factors are. */
-static inline __attribute__((always_inline)) double find_largest_of(const int32_t *x, size_t count)
+ULP_VECTORISE static double find_largest_of(const int32_t *x, size_t count)
 {
     int32_t low = 0, high = 0;
     for (size_t i = 0; i < count; i++) {
@@ -165,20 +166,12 @@ static inline __attribute__((always_inline)) double find_largest_of(const int32_
     return larger(-(double)low, (double)high);
 }
 
-#if ULP_X86_VECTORS
-__attribute__((target("avx2"))) static double find_largest_avx2(const int32_t *x, size_t count)
-{
-    return find_largest_of(x, count);
-}
-#endif
-
 /* The largest magnitude; 2^64 for any above 2^53. */
 static double find_largest_integer(const struct ulp_tensor *tensor)
 {
     uint64_t largest = 0;
     if (tensor->element == ULP_ELEMENT_I32)
-        return ULP_BY_CPU(find_largest_avx2, find_largest_avx2, find_largest_of)(tensor->data,
-                                                                                 tensor->count);
+        return find_largest_of(tensor->data, tensor->count);
     for (size_t i = 0; i < tensor->count; i++) {
         const uint64_t x = magnitude(integer_at(tensor, i));
         largest = x > largest ? x : largest;

@@ -29,16 +29,6 @@ static inline bool ulp_factor_is_padding(const struct ulp_factor *factor, int64_
     return factor->padding && factor->padding[period ? e % period : e];
 }
 
-/* The step between neighbours of a table; 0: there is no one step. Of one entry it is 1. */
-static inline int64_t ulp_offset_step(const int64_t *offset, size_t count)
-{
-    const int64_t step = count > 1 ? offset[1] - offset[0] : 1;
-    for (size_t i = 2; i < count; i++)
-        if (offset[i] - offset[i - 1] != step)
-            return 0;
-    return step;
-}
-
 /* Unsigned by signed bytes, as INT32: `zero` more than an element of the unsigned factor has
  * (b_is_unsigned: b) is the byte that is multiplied, which padding has, too. */
 struct ulp_pairs {

@@ -2,61 +2,20 @@
 #include "ops/bounds.h"
 
 #include "base/error.h"
-#include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
+#include "base/vectorise.h"
 
-#if ULP_X86_VECTORS
-#include <immintrin.h>
-#endif
-
-/* The ends of a table, in lanes of which compilers make vectors: a pool's table has an entry for
- * each output. */
-static inline __attribute__((always_inline)) void find_ends(const int64_t *table, size_t count,
-                                                            int64_t *low, int64_t *high)
+/* A pool's table has an entry for each output. */
+ULP_VECTORISE static void find_ends(const int64_t *table, size_t count, int64_t *low, int64_t *high)
 {
-    enum { LANES = 8 };
-    int64_t least[LANES], most[LANES];
-    size_t i = 0;
-    for (size_t j = 0; j < LANES; j++)
-        least[j] = most[j] = table[0];
-    for (; i + LANES <= count; i += LANES)
-        for (size_t j = 0; j < LANES; j++) {
-            least[j] = table[i + j] < least[j] ? table[i + j] : least[j];
-            most[j] = table[i + j] > most[j] ? table[i + j] : most[j];
-        }
-    *low = *high = table[0];
-    for (size_t j = 0; j < LANES; j++) {
-        *low = least[j] < *low ? least[j] : *low;
-        *high = most[j] > *high ? most[j] : *high;
+    int64_t least = table[0], most = table[0];
+    for (size_t i = 1; i < count; i++) {
+        least = table[i] < least ? table[i] : least;
+        most = table[i] > most ? table[i] : most;
     }
-    for (; i < count; i++) {
-        *low = table[i] < *low ? table[i] : *low;
-        *high = table[i] > *high ? table[i] : *high;
-    }
+    *low = least;
+    *high = most;
 }
-
-#if ULP_X86_VECTORS
-/* Most tables are of some tens of entries. */
-__attribute__((target("avx512f"))) static void find_ends_avx512(const int64_t *table, size_t count,
-                                                                int64_t *low, int64_t *high)
-{
-    __m512i least = _mm512_set1_epi64(table[0]), most = least;
-    for (size_t i = 0; i < count; i += 8) {
-        const __mmask8 there = count - i < 8 ? (__mmask8)((1U << (count - i)) - 1) : 0xff;
-        const __m512i x = _mm512_mask_loadu_epi64(least, there, table + i);
-        least = _mm512_min_epi64(least, x);
-        most = _mm512_max_epi64(most, x);
-    }
-    *low = _mm512_reduce_min_epi64(least);
-    *high = _mm512_reduce_max_epi64(most);
-}
-
-__attribute__((target("avx2"))) static void find_ends_avx2(const int64_t *table, size_t count,
-                                                           int64_t *low, int64_t *high)
-{
-    find_ends(table, count, low, high);
-}
-#endif
 
 void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64_t step,
                      size_t count)
@@ -65,7 +24,7 @@ void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64
     if (count == 0)
         return;
     if (table) {
-        ULP_BY_CPU(find_ends_avx512, find_ends_avx2, find_ends)(table, count, &low, &high);
+        find_ends(table, count, &low, &high);
     } else if (step) {
         int64_t last;
         range->fits = range->fits && !__builtin_mul_overflow(step, count - 1, &last);

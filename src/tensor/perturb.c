@@ -3,14 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/machine/cpu.h"
 #include "base/random.h"
 #include "base/text/text.h"
+#include "base/vectorise.h"
 #include "tensor/stored.h"
-
-#if ULP_X86_VECTORS
-#include <immintrin.h>
-#endif
 
 /* The largest relative change: two to four units in the last place of that many bits, so that how a
  * number is rounded is drawn anew; an eighth at most, so that numbers of few bits stay alike. */
@@ -52,43 +48,10 @@ static inline double change_of(const uint32_t words[4][ULP_PHILOX_BLOCK], size_t
     return most * (2 * ((double)(int64_t)(bits >> 11) * 0x1p-53) - 1);
 }
 
-#if ULP_X86_VECTORS
-/* The same operations, eight at a time. */
-__attribute__((target("avx512f,avx512dq,avx512vl"))) static void move_avx512(
-    float *out, const float *in, double most, const uint32_t words[4][ULP_PHILOX_BLOCK])
-{
-    enum { LANES = 8 };
-    const __m512d one = _mm512_set1_pd(1);
-    const __m256 infinity = _mm256_set1_ps(INFINITY), sign = _mm256_set1_ps(-0.0F);
-    for (int i = 0; i < ULP_PHILOX_BLOCK; i += LANES) {
-        const __m512i low = _mm512_cvtepu32_epi64(
-                          _mm256_loadu_si256((const __m256i *)(const void *)&words[0][i])),
-                      high = _mm512_cvtepu32_epi64(
-                          _mm256_loadu_si256((const __m256i *)(const void *)&words[1][i])),
-                      bits = _mm512_or_si512(_mm512_slli_epi64(high, 32), low);
-        const __m512d twice = _mm512_mul_pd(_mm512_cvtepi64_pd(_mm512_srli_epi64(bits, 11)),
-                                            _mm512_set1_pd(0x1p-52)), /* a power of two: exact */
-            change = _mm512_mul_pd(_mm512_set1_pd(most), _mm512_sub_pd(twice, one));
-        const __m256 x = _mm256_loadu_ps(&in[i]),
-                     moved = _mm512_cvtpd_ps(
-                         _mm512_mul_pd(_mm512_cvtps_pd(x), _mm512_add_pd(one, change)));
-        const __mmask8 finite =
-            _mm256_cmp_ps_mask(_mm256_andnot_ps(sign, moved), infinity, _CMP_LT_OQ);
-        _mm256_storeu_ps(&out[i], _mm256_mask_blend_ps(finite, x, moved));
-    }
-}
-#endif
-
 /* count is at most a block's. */
-static void move_floats(float *out, const float *in, size_t count, double most,
-                        const uint32_t words[4][ULP_PHILOX_BLOCK])
+ULP_VECTORISE static void move_floats(float *out, const float *in, size_t count, double most,
+                                      const uint32_t words[4][ULP_PHILOX_BLOCK])
 {
-#if ULP_X86_VECTORS
-    if (count == ULP_PHILOX_BLOCK && ulp_cpu_features() & ULP_CPU_AVX512) {
-        move_avx512(out, in, most, words);
-        return;
-    }
-#endif
     for (size_t i = 0; i < count; i++) {
         const float moved = (float)((double)in[i] * (1 + change_of(words, i, most)));
         out[i] = isfinite(moved) ? moved : in[i];

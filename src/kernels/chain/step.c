@@ -10,7 +10,7 @@
 #include <math.h>
 #include <mpfr.h>
 
-#include "base/machine/cpu.h"
+#include "base/vectorise.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"
 
@@ -130,23 +130,16 @@ static void multiply_rounded(const struct ulp_step_rule *rule, void *out, const 
         round_strip(rule, &rule->product, out, n, draw);
 }
 
-/* The same steps for every instruction set, none of them fused. */
-#define ADD_ODD(name, attributes)                                                        \
-    attributes static void name(double *out, const double *x, const double *y, size_t n) \
-    {                                                                                    \
-        for (size_t i = 0; i < n; i++)                                                   \
-            out[i] = ulp_odd_add(x[i], y[i]);                                            \
-    }
-ADD_ODD(add_odd, )
-#if ULP_X86_VECTORS
-ADD_ODD(add_odd_avx2, __attribute__((target("avx2"))))
-ADD_ODD(add_odd_avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
-#endif
+ULP_VECTORISE static void add_odd(double *out, const double *x, const double *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = ulp_odd_add(x[i], y[i]);
+}
 
 static void add_rounded(const struct ulp_step_rule *rule, void *out, const void *x, const void *y,
                         size_t n, struct ulp_draw draw)
 {
-    ULP_BY_CPU(add_odd_avx512, add_odd_avx2, add_odd)(out, x, y, n);
+    add_odd(out, x, y, n);
     round_strip(rule, &rule->sum, out, n, draw);
 }
 
