@@ -1,6 +1,6 @@
 /* Running a tape over rows. Without reductions the work is cut into strips, inside rows too; with
- * reductions into tiles of rows, each of which one worker reduces in order. Rows of a tile whose
- * windows have unlike positions are separated into classes. */
+ * reductions into tiles of rows, each of which one worker reduces in order. A tile's
+ * windows have the same positions. */
 #include "formula/evaluate/evaluate.h"
 
 #include <stdalign.h>
@@ -15,59 +15,28 @@
 
 /* ---- tiles ---- */
 
-/* Put each of `count` rows into the class of its window; returns the number of classes. members[i]
- * is the next row of row i's class. */
-static int classify_rows(struct ulp_tape_worker *worker, size_t first, size_t count,
-                         struct ulp_window_class *classes, int *members)
-{
-    const struct ulp_rows *rows = worker->run->rows;
-    uint64_t *ids = ulp_slot_of(worker, worker->plan->ids_slot);
-    int class_count = 0, found = 0;
-    rows->window_classes(rows->window_context, first, count, ids);
-    for (size_t i = 0; i < count; i++) {
-        if (class_count == 0 || classes[found].id != ids[i])
-            for (found = class_count - 1; found >= 0 && classes[found].id != ids[i];)
-                found--;
-        members[i] = -1;
-        if (found < 0) {
-            found = class_count++;
-            classes[found] =
-                (struct ulp_window_class){.id = ids[i], .first_row = (int)i, .last_row = (int)i};
-        } else {
-            members[classes[found].last_row] = (int)i;
-            classes[found].last_row = (int)i;
-        }
-    }
-    return class_count;
-}
-
-/* The rows of one window's positions: row `row` and those behind it, or those of indices. */
-static void run_window(struct ulp_tape_worker *worker, size_t row, size_t count,
-                       const size_t *indices)
+/* Rows of one window's positions: row `row` and those behind it. */
+static void run_window(struct ulp_tape_worker *worker, size_t row, size_t count)
 {
     const struct ulp_rows *rows = worker->run->rows;
     int32_t *positions = ulp_slot_of(worker, worker->plan->positions_slot);
     worker->first_row = row;
     worker->row_count = count;
-    worker->indices = indices;
     worker->position_count = rows->window(rows->window_context, row, positions);
     worker->positions = worker->position_count < rows->row_length ? positions : NULL;
     ulp_evaluate_tile(worker);
 }
 
-static void run_classes(struct ulp_tape_worker *worker, size_t first, size_t count)
+/* Neighbours among `count` rows whose windows are alike are a tile. */
+static void run_windows(struct ulp_tape_worker *worker, size_t first, size_t count)
 {
-    const struct ulp_tape_plan *plan = worker->plan;
-    struct ulp_window_class *classes = ulp_slot_of(worker, plan->classes_slot);
-    int *members = ulp_slot_of(worker, plan->members_slot);
-    size_t *indices = ulp_slot_of(worker, plan->indices_slot);
-    const int class_count = classify_rows(worker, first, count, classes, members);
-    for (int k = 0; k < class_count; k++) {
-        size_t found = 0;
-        for (int i = classes[k].first_row; i >= 0; i = members[i])
-            indices[found++] = first + (size_t)i;
-        const bool consecutive = indices[found - 1] - indices[0] + 1 == found;
-        run_window(worker, indices[0], found, consecutive ? NULL : indices);
+    const struct ulp_rows *rows = worker->run->rows;
+    uint64_t *ids = ulp_slot_of(worker, worker->plan->ids_slot);
+    rows->window_classes(rows->window_context, first, count, ids);
+    for (size_t row = 0, alike; row < count; row += alike) {
+        for (alike = 1; row + alike < count && ids[row + alike] == ids[row];)
+            alike++;
+        run_window(worker, first + row, alike);
     }
 }
 
@@ -100,9 +69,9 @@ ULP_WORK(run_tiles)
         if (is_settled(run->open, row, count))
             continue;
         if (run->rows->window && plan->tiles) {
-            run_classes(own, row, count);
-        } else if (run->rows->window && !plan->tiles) {
-            run_window(own, row, 1, NULL);
+            run_windows(own, row, count);
+        } else if (run->rows->window) {
+            run_window(own, row, 1);
         } else {
             own->first_row = row;
             own->row_count = count;

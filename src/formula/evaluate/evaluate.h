@@ -112,7 +112,7 @@ struct ulp_tape_plan {
     struct ulp_tape_steps *element_part;
     size_t values_slot, converted_slot, sum_slot, unit_slot, partial_slot, size_slot,
         positions_slot, offsets_slot;
-    size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
+    size_t ids_slot, addresses_slot, gathered_slot;
     size_t worker_bytes;
 };
 
@@ -150,9 +150,8 @@ struct ulp_tape_worker {
     const struct ulp_tape_run *run;
     const struct ulp_tape_plan *plan;
     const void **values; /* by instruction: what strips of elements read */
-    /* the tile: rows first_row .. first_row + row_count - 1, or those of indices */
+    /* the tile: rows first_row .. first_row + row_count - 1 */
     size_t first_row, row_count;
-    const size_t *indices; /* NULL: consecutive */
     size_t position_count;
     const int32_t *positions;          /* those that exist; NULL: all of them */
     size_t span_count;                 /* positions in a strip */
@@ -160,12 +159,6 @@ struct ulp_tape_worker {
     /* rows whose ULP_REACH_ROW values are there, in a tape without reductions */
     size_t prepared_row, prepared_count;
     size_t ahead; /* the tile's row among them */
-};
-
-/* Rows of a tile whose windows have the same positions. */
-struct ulp_window_class {
-    uint64_t id;
-    int first_row, last_row; /* a list through the tile's rows */
 };
 
 /* The case of a call, into memory for its accesses: one for each operand and output. */

@@ -58,17 +58,13 @@ static void lay_tiles(struct ulp_tape_plan *plan)
 {
     const size_t tensors = (size_t)plan->step_count + (size_t)plan->output_count;
     plan->addresses_slot = take_slot(plan, tensors * sizeof(struct ulp_row_address));
-    bool gathers = plan->made_for.windows;
+    bool gathers = false;
     for (int i = 0; i < plan->made_for.tape->operand_count; i++)
         gathers |= plan->made_for.operands[i].row_period;
     if (gathers)
         plan->gathered_slot = take_slot(plan, tensors * plan->tile_rows * sizeof(int64_t));
-    if (!plan->made_for.windows)
-        return;
-    plan->classes_slot = take_slot(plan, plan->tile_rows * sizeof(struct ulp_window_class));
-    plan->members_slot = take_slot(plan, plan->tile_rows * sizeof(int));
-    plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));
-    plan->indices_slot = take_slot(plan, plan->tile_rows * sizeof(size_t));
+    if (plan->made_for.windows)
+        plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));
 }
 
 static void lay_worker(struct ulp_tape_plan *plan)

@@ -35,17 +35,16 @@ static bool is_progression(const int64_t *offsets, size_t n)
     return different == 0;
 }
 
-/* Of n rows; gathered has room for the offsets of rows that are not consecutive. */
+/* Of n rows; gathered has room for the offsets of rows of a table that repeats. */
 static struct ulp_row_address address_rows(const struct ulp_tape_worker *worker,
                                            const struct ulp_operand *operand, size_t n,
                                            int64_t *gathered)
 {
     const bool in_table = operand->row_offset && !operand->row_period;
     const int64_t *offsets = in_table ? operand->row_offset + worker->first_row : NULL;
-    if (worker->indices || operand->row_period) {
+    if (operand->row_period) {
         for (size_t i = 0; i < n; i++)
-            gathered[i] =
-                ulp_row_base(operand, worker->indices ? worker->indices[i] : worker->first_row + i);
+            gathered[i] = ulp_row_base(operand, worker->first_row + i);
         offsets = gathered;
     }
     if (!offsets)
