@@ -60,9 +60,6 @@ struct axes_job {
     /* a row is one block, at [first, last), with places that do not exist before and behind it */
     bool contiguous;
     size_t first, last;
-    /* words whose neighbours among rows are neighbours in `in`, a row's being `turned` apart; 0:
-     * they are not */
-    int64_t turned;
 };
 
 /* out[i] = in[base + table[i]], i < count, specialised for the sizes that matter. */
@@ -87,56 +84,13 @@ static void move_row(char *out, const char *in, int64_t base, const int64_t *tab
 #undef MOVE
 }
 
-/* Rows [0, count) of words of a job that is turned: some together, so that a cache line of `in` is
- * read once; those of the next are asked for. */
-static void turn_rows(const struct axes_job *job, word32 *out, const word32 *in, size_t count)
+/* A row that is one block, and what does not exist around it. */
+static inline void move_block(const struct axes_job *job, size_t row, int64_t from)
 {
-    enum { TOGETHER = 16 };
-    for (size_t r = 0; r < count; r += TOGETHER, out += TOGETHER * job->row) {
-        const size_t rows = count - r < TOGETHER ? count - r : TOGETHER;
-        for (size_t i = 0; i < job->row; i++) {
-            const word32 *from = in + r + (int64_t)i * job->turned;
-            __builtin_prefetch(from + TOGETHER, 0, 2);
-            for (size_t j = 0; j < rows; j++)
-                out[j * job->row + i] = from[j];
-        }
-    }
-}
-
-/* As memcpy, which is slow to begin for the rows of a small image and for pairs of elements. */
-static inline void copy_row(char *restrict to, const char *restrict from, size_t bytes)
-{
-    enum { PAIR = 8, PIECE = 32, SHORT = 512 };
-    if (bytes >= PAIR && bytes <= 2 * PAIR) {
-        memcpy(to, from, PAIR);
-        memcpy(to + bytes - PAIR, from + bytes - PAIR, PAIR);
-        return;
-    }
-    if (bytes < PIECE || bytes > SHORT) {
-        memcpy(to, from, bytes);
-        return;
-    }
-    for (size_t i = 0; i + PIECE < bytes; i += PIECE)
-        memcpy(to + i, from + i, PIECE);
-    memcpy(to + bytes - PIECE, from + bytes - PIECE, PIECE);
-}
-
-/* A row that is one block, and what does not exist around it, which is mostly an element or two. */
-static inline void move_block(const struct axes_job *job, char *to, int64_t from)
-{
-    const size_t bytes = job->out->element_bytes;
-    if (bytes != sizeof(word32)) {
-        const size_t r = (size_t)(to - (char *)job->out->data) / bytes;
-        ulp_move_fill(job->out, r, job->first, job->fill);
-        ulp_move_fill(job->out, r + job->last, job->row - job->last, job->fill);
-    } else {
-        for (size_t i = 0; i < job->first; i++)
-            ((word32 *)to)[i] = *(const word32 *)job->fill;
-        for (size_t i = job->last; i < job->row; i++)
-            ((word32 *)to)[i] = *(const word32 *)job->fill;
-    }
-    copy_row(to + job->first * bytes, ulp_element_at(job->in, (size_t)from),
-             (job->last - job->first) * bytes);
+    const size_t r = row * job->row;
+    ulp_move_fill(job->out, r, job->first, job->fill);
+    ulp_move_fill(job->out, r + job->last, job->row - job->last, job->fill);
+    ulp_move_run(job->out, r + job->first, job->in, (size_t)from, job->last - job->first);
 }
 
 ULP_WORK(move_rows)
@@ -163,20 +117,13 @@ ULP_WORK(move_rows)
         }
         const size_t here = rows < 0 ? 1 : (size_t)(out->dims[rows] - index[rows]),
                      end = here < last - r ? r + here : last;
-        if (job->turned && exists) {
-            turn_rows(job, ulp_element_at(out, r * job->row),
-                      (const word32 *)job->in->data + outer + row_table[index[rows]] +
-                          last_table[0],
-                      end - r);
-            r = end;
-        }
         for (size_t i = rows < 0 ? 0 : (size_t)index[rows]; r < end; r++, i++) {
             const int64_t offset = row_table ? row_table[i] : 0, base = outer + offset;
             char *to = ulp_element_at(out, r * job->row);
             if (!exists || offset == ULP_NOWHERE)
                 ulp_move_fill(job->out, r * job->row, job->row, job->fill);
             else if (job->contiguous)
-                move_block(job, to, base + block);
+                move_block(job, r, base + block);
             else if (!last_table)
                 ulp_move_fill(job->out, r * job->row, job->row,
                               ulp_element_at(job->in, (size_t)base));
@@ -211,18 +158,6 @@ static bool find_block(struct axes_job *job, const int64_t *table)
     return job->first < job->last;
 }
 
-/* How far apart a row's elements lie, if it is turned. Without `fill` all places exist. */
-static int64_t find_turned(const struct axes_job *job)
-{
-    const int last = job->out->rank - 1;
-    const int64_t *const *tables = job->tables;
-    if (job->contiguous || job->fill || last < 1 || job->out->element_bytes != sizeof(word32) ||
-        !tables[last] || !tables[last - 1] ||
-        ulp_offset_step(tables[last - 1], (size_t)job->out->dims[last - 1]) != 1)
-        return 0;
-    return ulp_offset_step(tables[last], job->row);
-}
-
 enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in,
                               const int64_t *const *tables, const void *fill, struct ulp_pool *pool,
                               struct ulp_error *error)
@@ -232,7 +167,6 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
     size_t row = out->rank ? (size_t)out->dims[out->rank - 1] : 1;
     struct axes_job job = {.out = out, .in = in, .tables = tables, .fill = fill, .row = row};
     job.contiguous = find_block(&job, out->rank ? tables[out->rank - 1] : NULL);
-    job.turned = find_turned(&job);
     return ulp_parallel_for(pool, out->count / row, ULP_TUNE_MOVE_GRAIN / row + 1, move_rows, &job,
                             error);
 }
@@ -317,8 +251,8 @@ ULP_WORK(move_runs)
     for (size_t i = first; i < last; i++) {
         const size_t run = job->pieces > 1 ? i / job->pieces : i,
                      at = (i - run * job->pieces) * job->piece;
-        copy_row(job->to + run * job->to_step + at, job->from + run * job->from_step + at,
-                 ulp_size_min(job->run - at, job->piece));
+        memcpy(job->to + run * job->to_step + at, job->from + run * job->from_step + at,
+               ulp_size_min(job->run - at, job->piece));
     }
     return ULP_OK;
 }
