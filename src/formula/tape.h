@@ -130,23 +130,6 @@ struct ulp_tape_call {
     /* starts the stochastic stream: instruction i of node k at (row, position) draws number row *
      * row_length + position of the stream of (k, i) */
     uint64_t node_key;
-    struct ulp_pool *pool;        /* NULL: the caller's thread alone */
-    struct ulp_tape_plans *plans; /* keeps what the run prepares; NULL: it is for this run alone */
+    struct ulp_pool *pool; /* NULL: the caller's thread alone */
 };
 enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error);
-
-/* What runs prepare, kept for further ones: all that follows from the tape, the arithmetic, the
- * shape of the rows and how operands and outputs are addressed, not from where they lie. A plan
- * does not change and stays until the end, so several threads may share one list. Beyond a number
- * of plans, or of bytes of the budget, no more are kept. Zero-initialised it is empty. */
-#define ULP_TAPE_PLAN_LISTS 16
-struct ulp_tape_plans {
-    struct ulp_budget *budget;
-    size_t bytes_max; /* 0: no limit */
-    _Atomic size_t count;
-    _Atomic(struct ulp_tape_plan *) first[ULP_TAPE_PLAN_LISTS];
-};
-/* May more be kept? */
-bool ulp_tape_plans_have_room(const struct ulp_tape_plans *plans);
-/* Tapes that plans were made for must live until then. */
-void ulp_tape_plans_free(struct ulp_tape_plans *plans);

@@ -36,7 +36,7 @@ static enum ulp_status keep(struct ulp_prepared *prepared, struct ulp_tape *tape
     void *memory;
     for (size_t i = 0; i < count; i++)
         bytes += strlen(names[i]) + 1;
-    ULP_TRY(ulp_allocate(&memory, bytes, 1, prepared->plans.budget, "a formula's text", error));
+    ULP_TRY(ulp_allocate(&memory, bytes, 1, prepared->budget, "a formula's text", error));
     struct ulp_text_tape *kept = memory;
     char *p = kept->names;
     kept->tape = tape;
@@ -63,13 +63,14 @@ enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *tex
         found = found->next;
     *kept = *kept || found ||
             (atomic_load(&prepared->text_count) < ULP_TUNE_TEXTS_MAX &&
-             ulp_tape_plans_have_room(&prepared->plans));
+             (!prepared->budget || !prepared->bytes_max ||
+              ulp_budget_used(prepared->budget) < prepared->bytes_max));
     if (found) {
         *out = found->tape;
         return ULP_OK;
     }
     ULP_TRY(ulp_tape_create(out, text, names, (int)operand_count, names + operand_count,
-                            (int)output_count, *kept ? prepared->plans.budget : budget, error));
+                            (int)output_count, *kept ? prepared->budget : budget, error));
     if (!*kept)
         return ULP_OK;
     enum ulp_status status = keep(prepared, *out, text, names, operand_count + output_count, error);
@@ -80,13 +81,12 @@ enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *tex
 
 void ulp_prepared_charge(struct ulp_prepared *prepared, struct ulp_budget *budget, size_t bytes_max)
 {
-    prepared->plans.budget = budget;
-    prepared->plans.bytes_max = bytes_max;
+    prepared->budget = budget;
+    prepared->bytes_max = bytes_max;
 }
 
 void ulp_prepared_free(struct ulp_prepared *prepared)
 {
-    ulp_tape_plans_free(&prepared->plans);
     for (struct ulp_text_tape *kept = atomic_exchange(&prepared->texts, NULL), *next; kept;
          kept = next) {
         next = kept->next;

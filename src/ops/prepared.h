@@ -1,12 +1,13 @@
 /* What calls of a bound node prepare and keep for further ones: tapes of texts that depend on
- * shapes (ulp_call_text), and plans of tapes. Several threads may call a
- * node at once; nothing is removed before the end. Zero-initialised it is empty. */
+ * shapes (ulp_call_text). Several threads may call a node at once; nothing is removed before the
+ * end. Zero-initialised it is empty. */
 #pragma once
 
 #include "formula/tape.h"
 
 struct ulp_prepared {
-    struct ulp_tape_plans plans;
+    struct ulp_budget *budget;
+    size_t bytes_max; /* 0: no limit */
     _Atomic(struct ulp_text_tape *) texts;
     _Atomic size_t text_count;
 };

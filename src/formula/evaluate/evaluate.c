@@ -124,7 +124,7 @@ ULP_WORK(run_open_pieces)
         const size_t begin = item % pieces * ULP_OPEN_WIDTH,
                      end = ulp_size_min(begin + ULP_OPEN_WIDTH, length);
         own->first_row = item / pieces;
-        ulp_evaluate_prepare(own, own->first_row + 1);
+        ulp_evaluate_prepare(own);
         for (size_t at = begin; at < end; at += run->plan->width)
             ulp_evaluate_strip(own, at, ulp_size_min(run->plan->width, end - at));
         if (begin == 0)
@@ -152,12 +152,11 @@ ULP_WORK(run_strips)
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
     size_t row = first / strips, strip = first % strips, prepared = SIZE_MAX,
            noted = ulp_notes_take();
-    const size_t row_last = (last - 1) / strips + 1;
     for (size_t item = first; item < last; item++) {
         const size_t rest = length - strip * width;
         own->first_row = row;
         if (prepared != row)
-            ulp_evaluate_prepare(own, row_last);
+            ulp_evaluate_prepare(own);
         prepared = row;
         ulp_evaluate_strip(own, strip * width, rest < width ? rest : width);
         mark_pieces(own, strip * width, rest < width ? rest : width, &noted);
@@ -216,147 +215,44 @@ static uint64_t make_stream(uint64_t node_key, int number)
 }
 
 static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
-                                struct ulp_open_items *open, struct ulp_error *error)
+                                struct ulp_open_items *open, struct ulp_arena *arena,
+                                struct ulp_error *error)
 {
-    enum { FEW_STREAMS = 48, FEW_WORKERS = 8, NEAR_BYTES = 1 << 14 };
-    alignas(64) unsigned char near[NEAR_BYTES];
     const int stream_count = plan->step_count + call->tape->output_count;
-    const size_t stream_bytes = (size_t)stream_count * sizeof(uint64_t),
-                 worker_count = (size_t)plan->made_for.worker_count;
-    uint64_t few_streams[FEW_STREAMS];
-    struct ulp_tape_worker *few_workers[FEW_WORKERS];
+    const size_t worker_count = (size_t)plan->made_for.worker_count;
     struct ulp_tape_run run = {.open = open,
                                .plan = plan,
                                .rows = call->rows,
                                .operands = call->operands,
                                .outputs = call->outputs,
-                               .scratch = ulp_pool_scratch(call->pool),
-                               .near = plan->worker_bytes <= NEAR_BYTES ? near : NULL};
-    void *memory = NULL;
-    enum ulp_status status = ULP_OK;
+                               .scratch = ulp_pool_scratch(call->pool)};
     if (!open->again)
         ULP_TRY(take_marks(open, plan, call->rows, run.scratch, error));
-    run.streams = few_streams;
-    run.workers = few_workers;
-    if (stream_count > FEW_STREAMS || worker_count > FEW_WORKERS) {
-        status = ulp_allocate(&memory, 1, stream_bytes + worker_count * sizeof *run.workers,
-                              run.scratch, "a formula's run", error);
-        if (status != ULP_OK)
-            return status;
-        run.streams = memory;
-        run.workers = (struct ulp_tape_worker **)(run.streams + stream_count);
-    }
+    ULP_TAKE(run.streams, arena, (size_t)stream_count, error);
+    ULP_TAKE(run.workers, arena, worker_count, error);
     for (int i = 0; i < stream_count; i++)
         run.streams[i] = make_stream(call->node_key, i);
+    const enum ulp_status status = run_plan(&run, call->pool, error);
     for (size_t i = 0; i < worker_count; i++)
-        run.workers[i] = NULL;
-    status = run_plan(&run, call->pool, error);
-    for (size_t i = run.near ? 1 : 0; i < worker_count; i++)
         ulp_free(run.workers[i]);
-    ulp_free(memory);
     return status;
 }
-
-/* ---- plans that are kept ---- */
-
-/* A plan in an arena of its own. One that is kept has a copy of its case. */
-static enum ulp_status make_plan(struct ulp_tape_plan **out, const struct ulp_tape_case *found,
-                                 bool keeps, struct ulp_budget *budget, struct ulp_error *error)
-{
-    struct ulp_arena *arena;
-    struct ulp_tape_case made_for = *found;
-    ULP_TRY(ulp_arena_create(&arena, budget, error));
-    *out = ulp_arena_take(arena, 1, sizeof **out);
-    enum ulp_status status = *out && (!keeps || ulp_evaluate_copy_case(&made_for, found, arena))
-                                 ? ulp_evaluate_plan(*out, &made_for, arena, error)
-                                 : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        (*out)->arena = arena;
-    else
-        ulp_arena_free(arena);
-    return status;
-}
-
-/* The list that the case's plan is in. */
-static size_t find_list(const struct ulp_tape_case *wanted)
-{
-    const size_t mixed = (wanted->row_count * 31 + wanted->row_length) * 31 +
-                         (size_t)wanted->arithmetic->storage.precision;
-    return (mixed ^ mixed >> 8) % ULP_TAPE_PLAN_LISTS;
-}
-
-static const struct ulp_tape_plan *find_plan(const struct ulp_tape_plans *plans,
-                                             const struct ulp_tape_case *wanted)
-{
-    const struct ulp_tape_plan *plan = plans ? atomic_load(&plans->first[find_list(wanted)]) : NULL;
-    while (plan && !ulp_evaluate_is_case(&plan->made_for, wanted))
-        plan = plan->next;
-    return plan;
-}
-
-bool ulp_tape_plans_have_room(const struct ulp_tape_plans *plans)
-{
-    return plans && atomic_load(&plans->count) < ULP_TUNE_PLANS_MAX &&
-           (!plans->budget || !plans->bytes_max ||
-            ulp_budget_used(plans->budget) < plans->bytes_max);
-}
-
-static void keep_plan(struct ulp_tape_plans *plans, struct ulp_tape_plan *plan)
-{
-    _Atomic(struct ulp_tape_plan *) *first = &plans->first[find_list(&plan->made_for)];
-    plan->next = atomic_load(first);
-    while (!atomic_compare_exchange_weak(first, &plan->next, plan))
-        ;
-    atomic_fetch_add(&plans->count, 1);
-}
-
-void ulp_tape_plans_free(struct ulp_tape_plans *plans)
-{
-    for (size_t i = 0; i < ULP_TAPE_PLAN_LISTS; i++)
-        for (struct ulp_tape_plan *plan = atomic_exchange(&plans->first[i], NULL), *next; plan;
-             plan = next) {
-            next = plan->next;
-            ulp_arena_free(plan->arena);
-        }
-    atomic_store(&plans->count, 0);
-}
-
-/* Accesses of this many operands and outputs lie on the stack. */
-#define ACCESSES_MAX 48
 
 static enum ulp_status run_call(const struct ulp_tape_call *call, struct ulp_open_items *open,
                                 struct ulp_error *error)
 {
-    struct ulp_tape_access few[ACCESSES_MAX], *accesses = few;
-    struct ulp_tape_case wanted;
-    const size_t count = (size_t)call->tape->operand_count + (size_t)call->tape->output_count;
-    void *many = NULL;
-    enum ulp_status status = ULP_OK;
-    if (count > ACCESSES_MAX) {
-        status = ulp_allocate(&many, count, sizeof *accesses, ulp_pool_scratch(call->pool),
-                              "a formula's operands", error);
-        accesses = many;
-    }
-    if (status != ULP_OK)
-        return status;
-    ulp_evaluate_describe(&wanted, call, accesses);
-    const struct ulp_tape_plan *plan = find_plan(call->plans, &wanted);
-    struct ulp_tape_plan *made = NULL;
-    const bool keeps = !plan && ulp_tape_plans_have_room(call->plans);
-    if (!plan)
-        status = make_plan(&made, &wanted, keeps,
-                           keeps ? call->plans->budget : ulp_pool_scratch(call->pool), error);
-    if (status != ULP_OK)
-        made = NULL;
-    plan = plan ? plan : made;
-    if (made && keeps)
-        keep_plan(call->plans, made);
-    if (status == ULP_OK && call->rows->row_count > 0 && plan->output_count > 0)
-        status = run_with(plan, call, open, error);
-    if (made && !keeps)
-        ulp_arena_free(made->arena);
-    ulp_free(many);
-    return status;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    struct ulp_tape_access *accesses;
+    struct ulp_tape_case made_for;
+    struct ulp_tape_plan plan;
+    ULP_TRY(ulp_arena_create(&arena, ulp_pool_scratch(call->pool), error));
+    ULP_TAKE(accesses, arena, (size_t)call->tape->operand_count + (size_t)call->tape->output_count,
+             error);
+    ulp_evaluate_describe(&made_for, call, accesses);
+    ULP_TRY(ulp_evaluate_plan(&plan, &made_for, arena, error));
+    return call->rows->row_count > 0 && plan.output_count > 0
+               ? run_with(&plan, call, open, arena, error)
+               : ULP_OK;
 }
 
 /* The arithmetic in records whose values carry bounds. */
@@ -385,7 +281,6 @@ static enum ulp_status settle(const struct ulp_tape_call *call, struct ulp_open_
     const size_t length = open->pieces ? ULP_OPEN_WIDTH : call->rows->row_length;
     size_t items = 0;
     again.arithmetic = &records;
-    again.plans = NULL;
     open->again = true;
     for (size_t i = 0; i < open->count; i++)
         items += open->marks[i];

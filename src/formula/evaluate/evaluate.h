@@ -44,17 +44,15 @@ struct ulp_tape_step {
     enum ulp_reach reach;
     int phase, arguments[3];
     bool needed;
-    bool spread;       /* ULP_REACH_ROW, and strips of elements use it: it is spread over a strip */
-    bool native;       /* an operand whose elements are the carrier's, byte for byte */
-    bool direct;       /* and which is always used where it lies in the tensor */
-    bool kept;         /* in tiles: later phases use the values of all positions again */
-    int direct_output; /* the output whose memory the result is computed into; -1: none */
+    bool spread; /* ULP_REACH_ROW, and strips of elements use it: it is spread over a strip */
+    bool native; /* an operand whose elements are the carrier's, byte for byte */
+    bool kept;   /* in tiles: later phases use the values of all positions again */
     enum ulp_reduction reduction_kind;
     enum ulp_row_kernel kernel; /* of the instruction */
     ulp_strip_fn *function;
     int operand;       /* number; -1: none, or a constant */
     const void *value; /* of a constant; NULL: none */
-    /* ULP_REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
+    /* ULP_REACH_ROW: the value; in tiles one value for each row */
     size_t one;
     /* ULP_REACH_ELEMENT: a register, or all positions kept; spread and ULP_REACH_RUN: the value
      * spread */
@@ -79,8 +77,6 @@ struct ulp_tape_steps {
 
 struct ulp_tape_plan {
     struct ulp_tape_case made_for;
-    struct ulp_arena *arena; /* of all that the plan has; NULL: the caller's */
-    struct ulp_tape_plan *next;
     struct ulp_strip_rule rule, sum_rule; /* of the compute format and of sums of rows */
     struct ulp_strip_rule stored_rule;    /* of storage, where sums of groups are that */
     /* the accumulator's carrier, rounding to the compute format */
@@ -97,9 +93,7 @@ struct ulp_tape_plan {
     bool tiles;       /* reductions of several rows, tile_rows at most, are formed side by side */
     bool keep;        /* all positions of a tile fit in memory at once */
     size_t tile_rows; /* 1 without tiles */
-    /* without reductions ULP_REACH_ROW values are computed for so many rows at once */
-    size_t rows_ahead;
-    size_t width; /* values in a strip */
+    size_t width;     /* values in a strip */
     size_t grain; /* items that one worker takes at least: strips without reductions, else rows */
     int step_count, output_count, phase_count;
     struct ulp_tape_step *steps;
@@ -136,7 +130,6 @@ struct ulp_tape_run {
     uint64_t *streams;                /* by instruction, then by output of the tape */
     struct ulp_budget *scratch;       /* what workers' memory is charged to */
     struct ulp_tape_worker **workers; /* NULL until used */
-    void *near;                       /* the first worker's memory, where it is little; NULL */
 };
 
 /* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */
@@ -156,18 +149,11 @@ struct ulp_tape_worker {
     const int32_t *positions;          /* those that exist; NULL: all of them */
     size_t span_count;                 /* positions in a strip */
     struct ulp_row_address *addresses; /* of several rows, by instruction, then by output */
-    /* rows whose ULP_REACH_ROW values are there, in a tape without reductions */
-    size_t prepared_row, prepared_count;
-    size_t ahead; /* the tile's row among them */
 };
 
 /* The case of a call, into memory for its accesses: one for each operand and output. */
 void ulp_evaluate_describe(struct ulp_tape_case *out, const struct ulp_tape_call *call,
                            struct ulp_tape_access *accesses);
-/* A copy that depends on the tape alone. False: out of memory. */
-bool ulp_evaluate_copy_case(struct ulp_tape_case *out, const struct ulp_tape_case *in,
-                            struct ulp_arena *arena);
-bool ulp_evaluate_is_case(const struct ulp_tape_case *a, const struct ulp_tape_case *b);
 bool ulp_evaluate_same_format(const struct ulp_format *a, const struct ulp_format *b);
 
 /* Check and prepare; everything in the arena, *made_for there, too. */
@@ -183,9 +169,8 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
 void ulp_evaluate_tile(struct ulp_tape_worker *worker);
 /* Without reductions: `count` positions from `first` on of the worker's row, one strip at most. */
 void ulp_evaluate_strip(struct ulp_tape_worker *worker, size_t first, size_t count);
-/* Without reductions: the ULP_REACH_ROW values of the worker's row, computed for more rows, below
- * `last`, when they are not there. */
-void ulp_evaluate_prepare(struct ulp_tape_worker *worker, size_t last);
+/* Without reductions: the ULP_REACH_ROW values of the worker's row. */
+void ulp_evaluate_prepare(struct ulp_tape_worker *worker);
 /* The outputs with one value a row. */
 void ulp_evaluate_store_rows(struct ulp_tape_worker *worker);
 
@@ -212,11 +197,6 @@ void ulp_evaluate_row_size(const struct ulp_tape_worker *worker, void *out, size
 static inline void *ulp_slot_of(const struct ulp_tape_worker *worker, size_t slot)
 {
     return (char *)(uintptr_t)worker + slot;
-}
-static inline void *ulp_row_value(const struct ulp_tape_worker *worker,
-                                  const struct ulp_tape_step *step)
-{
-    return (char *)ulp_slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
 }
 static inline const struct ulp_operand *ulp_step_operand(const struct ulp_tape_worker *worker,
                                                          const struct ulp_tape_step *step)

@@ -210,7 +210,6 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
                                    .phase = instruction->phase,
                                    .needed = true,
                                    .operand = -1,
-                                   .direct_output = -1,
                                    .reduction_kind = instruction->reduction,
                                    .kernel = instruction->kernel,
                                    .reach = find_reach(plan, instruction)};
@@ -445,47 +444,16 @@ static void choose_width(struct ulp_tape_plan *plan)
     plan->width = length < 1                  ? 1
                   : length < ULP_STRIP / rows ? rows * length
                                               : ULP_STRIP / rows * rows;
-    /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
-    plan->rows_ahead = plan->has_reductions || plan->made_for.windows ||
-                               plan->rule.rounding == ULP_ROUND_STOCHASTIC
-                           ? 1
-                       : plan->width < ULP_TUNE_ROWS_AHEAD ? plan->width
-                                                           : ULP_TUNE_ROWS_AHEAD;
 }
 
-/* Operands that lie in memory as a strip does, and the one result that can be computed where it
- * belongs. */
-static void choose_direct(struct ulp_tape_plan *plan)
+/* Operands that lie in memory as a strip does. */
+static void find_native(struct ulp_tape_plan *plan)
 {
-    const bool whole = !plan->tiles && !plan->made_for.windows;
-    int last = -1;
     for (int i = 0; i < plan->step_count; i++) {
         struct ulp_tape_step *step = &plan->steps[i];
         const struct ulp_tape_access *access = access_of(plan, step);
-        if (!step->needed || step->reach != ULP_REACH_ELEMENT)
-            continue;
-        last = i;
-        step->native = access && is_native(plan, access);
-        step->direct =
-            step->native && whole && access->position_step == 1 && !access->position_table;
+        step->native = access && step->reach == ULP_REACH_ELEMENT && is_native(plan, access);
     }
-    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || !whole)
-        return;
-    for (int i = last + 1; i < plan->step_count; i++)
-        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_REDUCTION &&
-            plan->steps[i].arguments[0] == last)
-            return;
-    int found = -1, users = 0;
-    for (int i = 0; i < plan->output_count; i++)
-        if (plan->outputs[i].step == last) {
-            users++;
-            found = i;
-        }
-    if (users != 1 || plan->outputs[found].storage || !plan->outputs[found].native)
-        return;
-    const struct ulp_tape_access *access = &plan->made_for.outputs[plan->outputs[found].number];
-    if (access->position_step == 1 && !access->position_table)
-        plan->steps[last].direct_output = found;
 }
 
 /* Nanoseconds of all instructions on one element, roughly (doc/performance.md): only who works on
@@ -534,7 +502,7 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     choose_order(plan);
     choose_tiles(plan);
     choose_width(plan);
-    choose_direct(plan);
+    find_native(plan);
     choose_grain(plan);
     return ulp_evaluate_lay(plan, arena) ? ULP_OK : ulp_out_of_memory(error);
 }

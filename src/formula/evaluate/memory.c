@@ -48,7 +48,7 @@ static void assign_registers(struct ulp_tape_plan *plan, int *last_use, size_t *
         if (step->kept)
             step->strip =
                 take_slot(plan, plan->tile_rows * plan->made_for.row_length * plan->element_bytes);
-        else if (step->reach == ULP_REACH_ELEMENT && !step->direct && step->direct_output < 0)
+        else if (step->reach == ULP_REACH_ELEMENT)
             step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
     }
 }
@@ -69,8 +69,7 @@ static void lay_tiles(struct ulp_tape_plan *plan)
 
 static void lay_worker(struct ulp_tape_plan *plan)
 {
-    const size_t strip_bytes = plan->width * plan->element_bytes,
-                 rows = plan->tiles ? plan->tile_rows : plan->rows_ahead;
+    const size_t strip_bytes = plan->width * plan->element_bytes, rows = plan->tile_rows;
     for (int i = 0; i < plan->step_count; i++) {
         struct ulp_tape_step *step = &plan->steps[i];
         if (step->needed && step->kind == ULP_TAPE_SCAN)

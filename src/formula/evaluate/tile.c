@@ -157,10 +157,6 @@ static void load_span(struct ulp_tape_worker *worker, int index, void *out, stru
     const struct ulp_row_address rows = find_rows(worker, operand, index);
     const size_t together = count_together(worker, span), n = together * worker->row_count;
     worker->values[index] = out;
-    if (step->direct) {
-        worker->values[index] = ulp_tape_element(operand->tensor, rows.base + (int64_t)span.first);
-        return;
-    }
     if (step->native && turn_span(worker, operand, rows, span, out))
         return;
     for (size_t t = 0; t < span.count; t += together) {
@@ -233,12 +229,6 @@ static void run_element(struct ulp_tape_worker *worker, int index, struct span s
         load_span(worker, index, out, span);
         return;
     }
-    if (step->direct_output >= 0) {
-        const struct ulp_operand *output =
-            ulp_output_operand(worker, &plan->outputs[step->direct_output]);
-        out = ulp_tape_element(output->tensor,
-                               ulp_row_base(output, worker->first_row) + (int64_t)span.first);
-    }
     worker->values[index] = out;
     for (int k = 0; k < 3; k++)
         if (step->arguments[k] >= 0)
@@ -259,16 +249,17 @@ static void spread_rows(const struct ulp_tape_worker *worker, const struct ulp_t
     const struct ulp_tape_plan *plan = worker->plan;
     const size_t bytes = worker->row_count * plan->element_bytes;
     char *strip = ulp_slot_of(worker, step->strip);
-    const void *one = ulp_row_value(worker, step);
+    const void *one = ulp_slot_of(worker, step->one);
     if (step->spread && worker->row_count == 1)
         plan->table->spread(&plan->rule, strip, one, 0, worker->span_count);
     else if (step->spread)
         ulp_repeat_rows(strip, one, bytes, worker->span_count);
 }
 
-/* The values of n rows: the tile's, or without reductions more. */
-static void run_row_value(const struct ulp_tape_worker *worker, int index, size_t n)
+/* The values of the tile's rows. */
+static void run_row_value(const struct ulp_tape_worker *worker, int index)
 {
+    const size_t n = worker->row_count;
     const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_tape_step *step = &plan->steps[index];
     const struct ulp_strip_place place = place_of(worker, index, 0);
@@ -276,9 +267,7 @@ static void run_row_value(const struct ulp_tape_worker *worker, int index, size_
     void *out = ulp_slot_of(worker, step->one);
     if (step->kind == ULP_TAPE_OPERAND) {
         const struct ulp_operand *operand = ulp_step_operand(worker, step);
-        const struct ulp_row_address rows = n == worker->row_count
-                                                ? find_rows(worker, operand, index)
-                                                : address_rows(worker, operand, n, NULL);
+        const struct ulp_row_address rows = find_rows(worker, operand, index);
         plan->table->load(&plan->rule, out, operand->tensor, rows.base, rows.offsets, rows.stride,
                           n);
     } else if (step->kind == ULP_TAPE_ROW_SIZE) {
@@ -291,21 +280,15 @@ static void run_row_value(const struct ulp_tape_worker *worker, int index, size_
     }
 }
 
-void ulp_evaluate_prepare(struct ulp_tape_worker *worker, size_t last)
+void ulp_evaluate_prepare(struct ulp_tape_worker *worker)
 {
     const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_tape_steps *part = &plan->row_part[0];
-    const size_t row = worker->first_row;
-    if (row - worker->prepared_row >= worker->prepared_count) {
-        worker->prepared_row = row;
-        worker->prepared_count = last - row < plan->rows_ahead ? last - row : plan->rows_ahead;
-        for (int i = 0; i < part->count; i++)
-            run_row_value(worker, part->items[i], worker->prepared_count);
-    }
-    worker->ahead = row - worker->prepared_row;
     worker->span_count = plan->width;
-    for (int i = 0; i < part->count; i++)
+    for (int i = 0; i < part->count; i++) {
+        run_row_value(worker, part->items[i]);
         spread_rows(worker, &plan->steps[part->items[i]]);
+    }
 }
 
 void ulp_evaluate_store_rows(struct ulp_tape_worker *worker)
@@ -319,7 +302,7 @@ void ulp_evaluate_store_rows(struct ulp_tape_worker *worker)
         const struct ulp_row_address rows = find_rows(worker, operand, plan->step_count + i);
         plan->table->store(&plan->rule, output->storage,
                            (struct ulp_tensor *)(uintptr_t)operand->tensor, rows.base, rows.offsets,
-                           rows.stride, ulp_row_value(worker, &plan->steps[output->step]),
+                           rows.stride, ulp_slot_of(worker, plan->steps[output->step].one),
                            worker->row_count,
                            place_of(worker, plan->step_count + output->number, 0));
     }
@@ -400,7 +383,7 @@ static void run_elements(struct ulp_tape_worker *worker, const struct ulp_tape_s
         else
             run_element(worker, list->items[i], span);
     for (int i = 0; i < plan->output_count && stores; i++)
-        if (plan->outputs[i].per_position && plan->steps[plan->outputs[i].step].direct_output < 0)
+        if (plan->outputs[i].per_position)
             store_span(worker, i, span);
 }
 
@@ -424,7 +407,7 @@ static void run_program(struct ulp_tape_worker *worker)
                 add_reduction(worker, index, span);
             end_reduction(worker, index);
         } else if (step->reach == ULP_REACH_ROW) {
-            run_row_value(worker, index, 1);
+            run_row_value(worker, index);
             spread_rows(worker, step);
         } else if (span.count) {
             run_element(worker, index, span);
@@ -452,7 +435,7 @@ static void run_phase(struct ulp_tape_worker *worker, int phase)
     const struct ulp_tape_steps *elements = &plan->element_part[phase];
     const bool stores = phase == plan->phase_count - 1, walks = elements->count || stores;
     for (int i = 0; i < row->count; i++) {
-        run_row_value(worker, row->items[i], worker->row_count);
+        run_row_value(worker, row->items[i]);
         spread_rows(worker, &plan->steps[row->items[i]]);
     }
     for (int i = 0; i < reductions->count; i++)

@@ -151,10 +151,9 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
     struct ulp_tape_worker **slot =
         &run->workers[number < plan->made_for.worker_count ? number : 0];
     if (!*slot) {
-        void *memory = slot == run->workers ? run->near : NULL;
-        if (!memory)
-            ULP_TRY(ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
-                                 "scratch memory of a formula", error));
+        void *memory;
+        ULP_TRY(ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
+                             "scratch memory of a formula", error));
         struct ulp_tape_worker *worker = memory;
         *worker = (struct ulp_tape_worker){.run = run,
                                            .plan = plan,

@@ -173,9 +173,7 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
                                                                : contract(call, problem, error);
 }
 
-/* plans NULL: the tape is for this run alone. */
 static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *tape,
-                                struct ulp_tape_plans *plans,
                                 const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_rows *rows, const struct ulp_operand *operands,
                                 const struct ulp_operand *outputs, struct ulp_error *error)
@@ -188,8 +186,7 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                       .operands = operands,
                                       .outputs = outputs,
                                       .node_key = take_stream(call),
-                                      .pool = call->pool,
-                                      .plans = plans};
+                                      .pool = call->pool};
     if (call->probe)
         ULP_TRY(ulp_probe_tape(call, &run, error));
     return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
@@ -250,8 +247,7 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula
                         "the row does not list the formula \"%s\", or not with these operands",
                         formula->text);
     ULP_TRY(lay_named(call, tape, operands, output_count, outputs, &laid, error));
-    return run_tape(call, tape, &call->bound->prepared->plans, arithmetic, rows, laid,
-                    laid + operand_count, error);
+    return run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error);
 }
 
 enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
@@ -272,8 +268,7 @@ enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
                               &tape, &kept, error));
     enum ulp_status status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
     if (status == ULP_OK)
-        status = run_tape(call, tape, kept ? &prepared->plans : NULL, arithmetic, rows, laid,
-                          laid + operand_count, error);
+        status = run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error);
     if (!kept)
         ulp_tape_free(tape);
     return status;
@@ -328,8 +323,5 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
         ULP_TRY(ulp_call_storage(call, type, &other.storage, error));
         arithmetic = &other;
     }
-    const struct ulp_bound *bound = call->bound;
-    const struct ulp_tape *tape = choose_tape(call);
-    return run_tape(call, tape, &bound->prepared->plans, arithmetic, rows, operands, outputs,
-                    error);
+    return run_tape(call, choose_tape(call), arithmetic, rows, operands, outputs, error);
 }

@@ -255,7 +255,6 @@ static enum ulp_status look_at_chunk(struct looking *looking, struct ulp_error *
     run.rows = &rows;
     run.operands = looking->operands;
     run.outputs = looking->outputs;
-    run.plans = NULL; /* the tape is gone with this call */
     for (int o = 0; o < looking->tape.output_count; o++) {
         double *data = looking->tensors[o].data;
         for (size_t e = 0; all->window && e < looking->tensors[o].count; e++)

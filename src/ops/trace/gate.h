@@ -64,7 +64,6 @@ struct ulp_trace_gate {
     const struct ulp_arithmetic *arithmetic; /* of a gate that is pending */
     /* a formula: adjoint != NULL */
     const struct ulp_tape *adjoint, *tape;
-    struct ulp_tape_plans *plans;
     struct ulp_rows rows;
     int operand_count, output_count;
     struct ulp_operand *operands; /* whose tensors are the parts' */

@@ -225,7 +225,6 @@ static enum ulp_status name_outputs(struct ulp_trace *trace, struct ulp_trace_ga
         else if (is_named_float(&call->outputs[o]))
             ULP_TRY(name_results(trace, gate, is_by_row(call->tape, o), &call->outputs[o],
                                  &gate->results[o], error));
-    gate->plans = call->plans;
     return waits ? wait_for(trace, gate, call->arithmetic, error) : ULP_OK;
 }
 

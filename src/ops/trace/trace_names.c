@@ -1,4 +1,5 @@
 /* Naming the numbers of a trace. */
+#include "base/bits.h"
 #include "base/error.h"
 #include "ops/trace/gate.h"
 

@@ -46,8 +46,7 @@ static enum ulp_status settle_tape(struct ulp_trace *trace, struct ulp_trace_gat
                                                 .arithmetic = gate->arithmetic,
                                                 .rows = &gate->rows,
                                                 .outputs = outputs,
-                                                .pool = trace->pool,
-                                                .plans = gate->plans},
+                                                .pool = trace->pool},
                         error);
 }
 
