@@ -55,7 +55,6 @@ enum { ROUND_BLOCK = 64 };
 #define DRAWN_APART 8
 
 #if ULP_X86_VECTORS
-#include <immintrin.h>
 #define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512)
 #endif
 
@@ -154,66 +153,11 @@ static bool are_few(size_t n, enum ulp_rounding rounding)
     return n < 8 && rounding != ULP_ROUND_STOCHASTIC;
 }
 
-#if ULP_X86_VECTORS
-/* binary16 to nearest has instructions: the same bits, NaN kept with its payload as the loops
- * do. */
-static bool is_half(const struct ulp_format *format, enum ulp_rounding rounding)
-{
-    return format->precision == 11 && format->emin == -14 && format->max_finite == 65504 &&
-           format->subnormals && format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY &&
-           rounding == ULP_ROUND_NEAREST_EVEN;
-}
-
-__attribute__((target("avx2,f16c"))) static void round_half_avx2(float *x, size_t n)
-{
-    for (size_t i = 0; i + 8 <= n; i += 8) {
-        const __m256 y = _mm256_loadu_ps(x + i);
-        const __m256 r = _mm256_cvtph_ps(_mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
-        _mm256_storeu_ps(x + i, _mm256_blendv_ps(r, _mm256_add_ps(y, y),
-                                                 _mm256_cmp_ps(y, y, _CMP_UNORD_Q)));
-    }
-}
-
-__attribute__((target("avx512f"))) static void round_half_avx512(float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i += 16) {
-        const __mmask16 present = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xFFFF;
-        const __m512 y = _mm512_maskz_loadu_ps(present, x + i);
-        const __m512 r = _mm512_cvtph_ps(_mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
-        _mm512_mask_storeu_ps(x + i, present,
-                              _mm512_mask_add_ps(r, _mm512_cmp_ps_mask(y, y, _CMP_UNORD_Q), y, y));
-    }
-}
-
-/* Rounds the first elements; returns how many. */
-static size_t round_half(float *x, size_t n)
-{
-    const unsigned cpu = ulp_cpu_features();
-    if (cpu & ULP_CPU_AVX512) {
-        round_half_avx512(x, n);
-        return n;
-    }
-    if (!(cpu & ULP_CPU_AVX2) || !(cpu & ULP_CPU_F16C))
-        return 0;
-    round_half_avx2(x, n);
-    return n - n % 8;
-}
-#endif
-
 static void round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
                          size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     if (holds_carrier(format, 24, -126, 0x1.fffffep127))
         return;
-#if ULP_X86_VECTORS
-    if (is_half(format, rounding)) {
-        const size_t done = round_half(x, n);
-        x += done;
-        n -= done;
-        if (n == 0)
-            return;
-    }
-#endif
     if (format->carrier != ULP_CARRIER_FLOAT || format->precision == 1 || are_few(n, rounding)) {
         struct draw draw = {.seed = seed, .stream = stream, .index = first};
         for (size_t i = 0; i < n; i++)
