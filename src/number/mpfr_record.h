@@ -8,8 +8,6 @@
 #include <string.h>
 #include <mpfr.h>
 
-#include "base/bits.h"
-
 struct ulp_record {
     int64_t exponent;
     /* MPFR_NAN_KIND, MPFR_INF_KIND, MPFR_ZERO_KIND, MPFR_REGULAR_KIND, negative for negative
@@ -58,30 +56,6 @@ static inline int32_t ulp_record_error(const struct ulp_record *record)
 static inline void ulp_record_set_error(struct ulp_record *record, int32_t error)
 {
     record->kind = (int32_t)record->kind + (int64_t)error * ((int64_t)1 << 32);
-}
-/* The double as a record of 53 or more bits: exact. Limbs have 64 bits. */
-static inline void ulp_record_set_double(struct ulp_record *record, double x, int precision)
-{
-    const size_t top = ((size_t)precision + 63) / 64 - 1;
-    const uint64_t bits = ulp_double_bits(x);
-    const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
-    const int biased = (int)(bits >> 52 & 0x7FF);
-    int64_t kind = MPFR_REGULAR_KIND, exponent = biased - 1022;
-    uint64_t limb = fraction << 11 | (uint64_t)1 << 63;
-    if (biased == 0x7FF || (biased | fraction) == 0) {
-        kind = biased == 0 ? MPFR_ZERO_KIND : fraction ? MPFR_NAN_KIND : MPFR_INF_KIND;
-        exponent = 0;
-        limb = 0;
-    } else if (biased == 0) {
-        const int shift = __builtin_clzll(fraction);
-        limb = fraction << shift;
-        exponent = -1010 - shift;
-    }
-    record->exponent = exponent;
-    record->kind = bits >> 63 && kind != MPFR_NAN_KIND ? -kind : kind;
-    for (size_t i = 0; i < top; i++)
-        record->limbs[i] = 0;
-    record->limbs[top] = limb;
 }
 /* Record i of an array. */
 static inline struct ulp_record *ulp_record_at(void *records, size_t i, int precision)

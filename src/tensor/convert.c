@@ -88,27 +88,9 @@ static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
         mpfr_set_si(x->value, ulp_tensor_get_int(in, i), MPFR_RNDN);
 }
 
-static void widen_floats(const struct conversion *c, size_t first, size_t last)
-{
-    const int precision = c->out->precision;
-    for (size_t i = first; i < last; i++) {
-        const size_t at = i - c->shift;
-        const double x = c->in->element == ULP_ELEMENT_F32
-                             ? (double)((const float *)c->in->data)[at]
-                             : ((const double *)c->in->data)[at];
-        ulp_record_set_double(ulp_record_at(c->out->data, i, precision), x, precision);
-    }
-}
-
 static void convert_to_wide(const struct conversion *c, size_t first, size_t last)
 {
     int precision = c->out->precision;
-    if (precision >= 53 && GMP_NUMB_BITS == 64 &&
-        (c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64) &&
-        !(c->storage && c->storage->precision < precision)) {
-        widen_floats(c, first, last);
-        return;
-    }
     for (size_t i = first; i < last; i++) {
         struct ulp_record *record = ulp_record_at(c->out->data, i, precision);
         struct exact x;

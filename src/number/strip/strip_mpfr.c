@@ -52,24 +52,33 @@ static void set_error(struct ulp_record *record, int64_t error)
                                                      : (int32_t)error);
 }
 
-/* An element with the error that its operands' and its own rounding make of it. */
-static void run_bounded(compute_fn *compute, enum ulp_primitive primitive, int arity, int precision,
-                        struct ulp_record *out, const struct ulp_record *const operands[3])
+/* The result in memory of its own, as `out` may be an operand; of a bounded rule with the error
+ * that its operands' and its own rounding make of it. */
+static void run_element(compute_fn *compute, enum ulp_primitive primitive, int arity,
+                        const struct ulp_strip_rule *rule, struct ulp_record *out,
+                        const struct ulp_record *const operands[3], struct ulp_strip_place place)
 {
     mp_limb_t limbs[LIMBS_MAX];
-    mpfr_t variables[3], result;
+    mpfr_t variables[3], result, copy;
     const mpfr_srcptr x[3] = {variables[0], variables[1], variables[2]};
-    int64_t errors[3];
+    int64_t errors[3], error = ULP_BOUND_NONE;
     for (int k = 0; k < 3; k++) {
-        ulp_record_open_const(variables[k], operands[k], precision);
-        errors[k] = error_of(operands[k]);
+        ulp_record_open_const(variables[k], operands[k], rule->precision);
+        errors[k] = rule->bounded ? error_of(operands[k]) : ULP_BOUND_NONE;
     }
-    mpfr_custom_init_set(result, MPFR_NAN_KIND, 0, precision, limbs);
-    const int ternary = compute(result, x[0], x[1], x[2], MPFR_RNDN);
-    const int64_t error = ulp_bound_of(primitive, result, ternary, x, errors, arity);
-    mpfr_t copy;
-    ulp_record_begin(copy, out, precision);
-    mpfr_set(copy, result, MPFR_RNDN);
+    mpfr_custom_init_set(result, MPFR_NAN_KIND, 0,
+                         rule->precision + (rule->each_step ? GUARD_BITS : 0), limbs);
+    const int ternary = compute(result, x[0], x[1], x[2], rule->each_step ? MPFR_RNDZ : MPFR_RNDN);
+    if (rule->bounded)
+        error = ulp_bound_of(primitive, result, ternary, x, errors, arity);
+    ulp_record_begin(copy, out, rule->precision);
+    if (rule->each_step) {
+        make_odd(result, ternary);
+        ulp_round_mpfr(&rule->format, rule->rounding, copy, result, rule->seed, place.stream,
+                       place.first);
+    } else {
+        mpfr_set(copy, result, MPFR_RNDN);
+    }
     ulp_record_close(out, copy);
     set_error(out, error);
 }
@@ -78,55 +87,14 @@ static void run_primitive(compute_fn *compute, enum ulp_primitive primitive, int
                           const struct ulp_strip_rule *rule, void *out, const void *a,
                           const void *b, const void *c, size_t n, struct ulp_strip_place place)
 {
-    const int precision = rule->precision;
-    const size_t step = ulp_record_bytes(precision);
+    const size_t step = ulp_record_bytes(rule->precision);
     const char *const operands[3] = {a, arity > 1 ? b : a, arity > 2 ? c : a};
-    for (size_t i = 0; i < n; i++) {
-        struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
-        if (rule->bounded) {
-            const struct ulp_record *from[3];
-            for (int k = 0; k < 3; k++)
-                from[k] = (const struct ulp_record *)(const void *)(operands[k] + i * step);
-            run_bounded(compute, primitive, arity, precision, record, from);
-            continue;
-        }
-        mpfr_t variables[3], result;
-        /* MPFR's destination may be an operand's variable, but not another variable on the same
-         * limbs: one for each memory. */
-        mpfr_ptr x[3], y = NULL;
-        for (int k = 0; k < 3; k++) {
-            const char *operand = operands[k] + i * step;
-            if (k > 0 && operands[k] == operands[k - 1]) {
-                x[k] = x[k - 1];
-                continue;
-            }
-            if (k > 1 && operands[k] == operands[0]) {
-                x[k] = x[0];
-                continue;
-            }
-            x[k] = variables[k];
-            ulp_record_open_const(x[k], (const struct ulp_record *)(const void *)operand,
-                                  precision);
-            if (operand == (const char *)record)
-                y = x[k];
-        }
-        if (rule->each_step) {
-            mp_limb_t limbs[LIMBS_MAX];
-            mpfr_custom_init_set(result, MPFR_NAN_KIND, 0, precision + GUARD_BITS, limbs);
-            make_odd(result, compute(result, x[0], x[1], x[2], MPFR_RNDZ));
-            mpfr_t rounded;
-            ulp_record_begin(rounded, record, precision);
-            ulp_round_mpfr(&rule->format, rule->rounding, rounded, result, rule->seed, place.stream,
-                           place.first + i);
-            ulp_record_close(record, rounded);
-            continue;
-        }
-        if (!y) {
-            ulp_record_begin(result, record, precision);
-            y = result;
-        }
-        compute(y, x[0], x[1], x[2], MPFR_RNDN);
-        ulp_record_close(record, y);
+    for (size_t i = 0; i < n; i++, place.first++) {
+        const struct ulp_record *from[3];
+        for (int k = 0; k < 3; k++)
+            from[k] = (const struct ulp_record *)(const void *)(operands[k] + i * step);
+        run_element(compute, primitive, arity, rule,
+                    (struct ulp_record *)(void *)((char *)out + i * step), from, place);
     }
 }
 
@@ -279,26 +247,11 @@ static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *te
         mpfr_set_sj(x, ulp_strip_get_int(tensor, at), MPFR_RNDN);
 }
 
-/* Is every value of the element a double? */
-static bool is_double(enum ulp_element element)
-{
-    return element != ULP_ELEMENT_WIDE && element != ULP_ELEMENT_PAIR &&
-           element != ULP_ELEMENT_I64 && element != ULP_ELEMENT_U64;
-}
-
-static inline double double_at(const struct ulp_tensor *tensor, size_t at)
-{
-    return tensor->element == ULP_ELEMENT_F32   ? (double)((const float *)tensor->data)[at]
-           : tensor->element == ULP_ELEMENT_F64 ? ((const double *)tensor->data)[at]
-                                                : (double)ulp_strip_get_int(tensor, at);
-}
-
 static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor,
                  int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
     const size_t step = ulp_record_bytes(rule->precision);
     const bool same = tensor->element == ULP_ELEMENT_WIDE && tensor->precision == rule->precision;
-    const bool doubles = rule->precision >= 53 && is_double(tensor->element);
     if (same && !offset && stride == 1) {
         memcpy(out, (const char *)tensor->data + (size_t)base * step, n * step);
         return;
@@ -309,10 +262,6 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         if (same) {
             const char *from = (const char *)tensor->data + at * step;
             memcpy(record, from, step);
-            continue;
-        }
-        if (doubles) {
-            ulp_record_set_double(record, double_at(tensor, at), rule->precision);
             continue;
         }
         mp_limb_t limbs[ULP_STRIP_LIMBS(ULP_PAIR_RECORD_BITS_MAX)];

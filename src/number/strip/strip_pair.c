@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "number/function/pair.h"
 #include "number/strip/strip_bound.h"
