@@ -7,26 +7,13 @@
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 
-/* Pieces of a strip, of any alignment. Written out, since pairwise sums are made of these steps and
- * a compiler's loop of single elements takes up to half as long again where it crosses a cache
- * line of instructions. */
-enum { JOIN(LANES, SUFFIX) = 64 / sizeof(TYPE) };
-typedef TYPE JOIN(piece, SUFFIX) __attribute__((vector_size(64)));
-
 static void JOIN(multiply, SUFFIX)(const struct ulp_step_rule *rule, void *out, const void *a,
                                    const void *b, size_t n, struct ulp_draw draw)
 {
     (void)rule, (void)draw;
     const TYPE *factor = a, *strip = b;
     TYPE *result = out;
-    size_t i = 0;
-    for (; i + JOIN(LANES, SUFFIX) <= n; i += JOIN(LANES, SUFFIX)) {
-        JOIN(piece, SUFFIX) x;
-        memcpy(&x, strip + i, sizeof x);
-        x = *factor * x;
-        memcpy(result + i, &x, sizeof x);
-    }
-    for (; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         result[i] = *factor * strip[i];
 }
 
@@ -36,15 +23,7 @@ static void JOIN(add, SUFFIX)(const struct ulp_step_rule *rule, void *out, const
     (void)rule, (void)draw;
     const TYPE *left = x, *right = y;
     TYPE *result = out;
-    size_t i = 0;
-    for (; i + JOIN(LANES, SUFFIX) <= n; i += JOIN(LANES, SUFFIX)) {
-        JOIN(piece, SUFFIX) l, r;
-        memcpy(&l, left + i, sizeof l);
-        memcpy(&r, right + i, sizeof r);
-        l += r;
-        memcpy(result + i, &l, sizeof l);
-    }
-    for (; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         result[i] = left[i] + right[i];
 }
 
