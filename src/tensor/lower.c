@@ -51,34 +51,21 @@ static bool is_below(const struct bounds *bounds, double x)
     return fabs(x) < bounds->low && x != 0;
 }
 
-/* By the bits of magnitudes, whose order is theirs. Blocks of a known
- * length are what compilers make vectors of. */
-#define BLOCK 64
-#define FIND_MAGNITUDES(NAME, TYPE, BITS, SIGNED, LARGEST)                                    \
-    static void NAME(const TYPE *x, size_t count, double *least, double *largest)             \
-    {                                                                                         \
-        const TYPE end = LARGEST, infinity = INFINITY;                                        \
-        SIGNED bits[BLOCK] = {0}, most, high = 0, low;                                        \
-        memcpy(&most, &end, sizeof most);                                                     \
-        memcpy(&low, &infinity, sizeof low);                                                  \
-        for (size_t n; count; x += n, count -= n) {                                           \
-            n = count < BLOCK ? count : BLOCK;                                                \
-            memcpy(bits, x, n * sizeof *x);                                                   \
-            for (int i = 0; i < BLOCK; i++) {                                                 \
-                const SIGNED size = bits[i] & (SIGNED)((BITS)-1 >> 1);                        \
-                const SIGNED finite = size > most ? 0 : size, other = size ? size : most + 1; \
-                high = finite > high ? finite : high;                                         \
-                low = other < low ? other : low;                                              \
-            }                                                                                 \
-        }                                                                                     \
-        TYPE found[2];                                                                        \
-        memcpy(&found[0], &low, sizeof low);                                                  \
-        memcpy(&found[1], &high, sizeof high);                                                \
-        *least = found[0];                                                                    \
-        *largest = found[1];                                                                  \
+/* The least magnitude but zero, and the largest finite one. */
+#define FIND_MAGNITUDES(NAME, TYPE, MAGNITUDE, LARGEST)                           \
+    static void NAME(const TYPE *x, size_t count, double *least, double *largest) \
+    {                                                                             \
+        TYPE high = 0, low = INFINITY;                                            \
+        for (size_t i = 0; i < count; i++) {                                      \
+            const TYPE size = MAGNITUDE(x[i]);                                    \
+            high = size > high && size <= LARGEST ? size : high;                  \
+            low = size > 0 && size < low ? size : low;                            \
+        }                                                                         \
+        *least = low;                                                             \
+        *largest = high;                                                          \
     }
-FIND_MAGNITUDES(find_float_magnitudes, float, uint32_t, int32_t, FLT_MAX)
-FIND_MAGNITUDES(find_double_magnitudes, double, uint64_t, int64_t, DBL_MAX)
+FIND_MAGNITUDES(find_float_magnitudes, float, fabsf, FLT_MAX)
+FIND_MAGNITUDES(find_double_magnitudes, double, fabs, DBL_MAX)
 
 /* Elements that are read together. */
 #define READ ((size_t)1024)
