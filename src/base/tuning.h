@@ -40,10 +40,8 @@
 #define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
 /* ... and from here on they are pages of their own. */
 #define ULP_TUNE_MAPPED_BYTES_MIN ((size_t)32 << 20)
-/* Programs and texts of formulas that one node, or nodes with equal formulas, keeps; and of the
- * memory limit, or without one in bytes, what they take at most (instructions of repeated runs:
- * gtcrn needs 1/3 fewer). */
-#define ULP_TUNE_PLANS_MAX 256
+/* Texts of formulas that a node keeps; and of the memory limit, or without one in bytes, what they
+ * take at most. */
 #define ULP_TUNE_TEXTS_MAX 64
 #define ULP_TUNE_PREPARED_SHARE 64
 #define ULP_TUNE_PREPARED_BYTES ((size_t)64 << 20)
@@ -77,8 +75,6 @@
 #define ULP_TUNE_TILE_ROWS_ADJACENT 64
 #define ULP_TUNE_TILE_ROWS_APART 16
 #define ULP_TUNE_TILE_ROWS_APART_MAX 64
-/* Rows whose values are computed at a time. */
-#define ULP_TUNE_ROWS_AHEAD 64
 
 /* ---- scalar chains (kernels/chain/), by BLIS's names ---- */
 
