@@ -18,17 +18,12 @@
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
-/* From so many chunks on, medians take every eighth first, up to so many, as samples. */
-#define SAMPLED_CHUNK_COUNT 64
-#define SAMPLE_PART 8
-#define SAMPLE_COUNT_MAX 64
 
 struct pair {
     size_t value, base; /* of the tensors */
     struct ulp_partial_rule rule;
     struct ulp_partial *partials;
-    struct ulp_median ulps; /* |d| in ulps of every element; -1: left out */
-    bool done;
+    double *ulps; /* |d| in ulps of every element; -1: left out */
 };
 
 /* Each tensor is read once for all pairs. */
@@ -38,30 +33,21 @@ struct measuring {
     size_t tensor_count, pair_count;
     size_t count; /* of every tensor's elements */
     size_t chunk_count;
-    size_t sample_stride; /* chunks 0, stride, 2 * stride ... are medians' samples; 0: none are */
-    bool sampling;        /* a pass over these, and then over the others */
     char *desks;
     size_t desk_count;
 };
 
 /* ---- where a worker works ---- */
 
-/* Of each pair. */
-struct pair_desk {
-    struct ulp_partial_desk partial;
-    size_t chosen_count;
-    double chosen[CHUNK]; /* of the chunk's ulps, for the median */
-};
-
 struct desk {
     struct ulp_metrics_side *sides; /* an open strip of each tensor */
-    struct pair_desk *pairs;
+    struct ulp_partial_desk *pairs;
 };
 
 static size_t find_desk_bytes(const struct measuring *m)
 {
     return ulp_size_round_up(m->tensor_count * sizeof(struct ulp_metrics_side) +
-                                 m->pair_count * sizeof(struct pair_desk),
+                                 m->pair_count * sizeof(struct ulp_partial_desk),
                              ULP_ALIGNMENT);
 }
 
@@ -70,106 +56,49 @@ static struct desk find_desk(const struct measuring *m, int worker)
     /* Without a pool of its own the caller may be any worker of another. */
     char *memory = m->desks + (size_t)worker % m->desk_count * find_desk_bytes(m);
     struct desk desk = {.sides = (struct ulp_metrics_side *)memory};
-    desk.pairs = (struct pair_desk *)(desk.sides + m->tensor_count);
+    desk.pairs = (struct ulp_partial_desk *)(desk.sides + m->tensor_count);
     return desk;
 }
 
 /* ---- a chunk ---- */
 
-static void measure_strip(struct pair *pair, struct ulp_partial *partial, const struct desk *desk,
-                          struct pair_desk *own, int worker)
+static void measure_strip(const struct pair *pair, struct ulp_partial *partial,
+                          const struct desk *desk, struct ulp_partial_desk *own)
 {
     struct ulp_metrics_side *value = &desk->sides[pair->value], *base = &desk->sides[pair->base];
-    _Alignas(64) double difference[ULP_METRICS_STRIP], ulps[ULP_METRICS_STRIP];
-    const struct ulp_partial_strip strip = {value->nearest, base->nearest, difference,
-                                            ulps,           value->first,  value->count};
+    _Alignas(64) double difference[ULP_METRICS_STRIP];
+    const struct ulp_partial_strip strip = {value->nearest, base->nearest,
+                                            difference,     pair->ulps + value->first,
+                                            value->first,   value->count};
     ulp_sides_subtract(difference, value, base);
-    ulp_partial_add(partial, &own->partial, &pair->rule, &strip);
-    own->chosen_count +=
-        ulp_median_take(&pair->ulps, own->chosen + own->chosen_count, ulps, value->count, worker);
+    ulp_partial_add(partial, own, &pair->rule, &strip);
 }
 
 static void measure_chunk(struct measuring *m, size_t chunk, int worker)
 {
     const struct desk desk = find_desk(m, worker);
     const size_t begin = chunk * CHUNK, end = begin + ulp_size_min(m->count - begin, CHUNK);
-    for (size_t p = 0; p < m->pair_count; p++) {
-        if (m->pairs[p].done)
-            continue;
-        desk.pairs[p].chosen_count = 0;
-        ulp_partial_begin(&m->pairs[p].partials[chunk], &desk.pairs[p].partial, begin);
-    }
+    for (size_t p = 0; p < m->pair_count; p++)
+        ulp_partial_begin(&m->pairs[p].partials[chunk], &desk.pairs[p], begin);
     for (size_t first = begin, count; first < end; first += count) {
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
         for (size_t t = 0; t < m->tensor_count; t++)
             ulp_side_open(&desk.sides[t], m->tensors[t], first, count);
         for (size_t p = 0; p < m->pair_count; p++)
-            if (!m->pairs[p].done)
-                measure_strip(&m->pairs[p], &m->pairs[p].partials[chunk], &desk, &desk.pairs[p],
-                              worker);
+            measure_strip(&m->pairs[p], &m->pairs[p].partials[chunk], &desk, &desk.pairs[p]);
     }
-    for (size_t p = 0; p < m->pair_count; p++) {
-        struct pair *pair = &m->pairs[p];
-        if (pair->done)
-            continue;
-        ulp_partial_end(&pair->partials[chunk], &desk.pairs[p].partial, &pair->rule);
-        ulp_median_keep(&pair->ulps, desk.pairs[p].chosen, desk.pairs[p].chosen_count, worker);
-    }
+    for (size_t p = 0; p < m->pair_count; p++)
+        ulp_partial_end(&m->pairs[p].partials[chunk], &desk.pairs[p], &m->pairs[p].rule);
 }
 
 ULP_WORK(measure_chunks)
 {
-    struct measuring *m = context;
     for (size_t chunk = first; chunk < last; chunk++)
-        if (m->sampling)
-            measure_chunk(m, chunk * m->sample_stride, worker);
-        else if (!m->sample_stride || chunk % m->sample_stride)
-            measure_chunk(m, chunk, worker);
+        measure_chunk(context, chunk, worker);
     return ULP_OK;
 }
 
 /* ---- pairs ---- */
-
-/* Those chunks that medians have as samples, which say what is kept of the others. */
-static enum ulp_status measure_samples(struct measuring *m, struct ulp_pool *pool,
-                                       struct ulp_error *error)
-{
-    m->sampling = true;
-    ULP_TRY(ulp_parallel_for(pool, ulp_size_divide_up(m->chunk_count, m->sample_stride), 1,
-                             measure_chunks, m, error));
-    m->sampling = false;
-    for (size_t p = 0; p < m->pair_count; p++)
-        ULP_TRY(ulp_median_aim(&m->pairs[p].ulps, pool, error));
-    return ULP_OK;
-}
-
-/* Once more, for those pairs whose median is not among what was kept. */
-static enum ulp_status measure_again(struct measuring *m, struct ulp_pool *pool,
-                                     struct ulp_error *error)
-{
-    m->sample_stride = 0;
-    for (enum ulp_status status = ULP_OK;;) {
-        bool all_done = true;
-        for (size_t p = 0; p < m->pair_count && status == ULP_OK; p++) {
-            struct pair *pair = &m->pairs[p];
-            pair->done = pair->done || ulp_median_settle(&pair->ulps);
-            all_done &= pair->done;
-            if (!pair->done)
-                status = ulp_median_again(&pair->ulps, pool, error);
-        }
-        if (status == ULP_OK && !all_done)
-            status = ulp_parallel_for(pool, m->chunk_count, 1, measure_chunks, m, error);
-        if (status != ULP_OK || all_done)
-            return status;
-    }
-}
-
-static size_t find_sample_stride(size_t chunk_count)
-{
-    return chunk_count < SAMPLED_CHUNK_COUNT
-               ? 0
-               : chunk_count / ulp_size_min(chunk_count / SAMPLE_PART, SAMPLE_COUNT_MAX);
-}
 
 static size_t find_tensor(struct measuring *m, const struct ulp_tensor *tensor)
 {
@@ -197,8 +126,6 @@ static void add_pair(struct measuring *m, const struct ulp_metrics_pair *pair)
 
 static enum ulp_status allocate(struct measuring *m, struct ulp_pool *pool, struct ulp_error *error)
 {
-    const size_t sampled =
-        m->sample_stride ? ulp_size_divide_up(m->chunk_count, m->sample_stride) * CHUNK : m->count;
     void *memory;
     ULP_TRY(ulp_allocate(&memory, m->desk_count, find_desk_bytes(m), ulp_pool_scratch(pool),
                          "measures", error));
@@ -207,7 +134,26 @@ static enum ulp_status allocate(struct measuring *m, struct ulp_pool *pool, stru
         ULP_TRY(ulp_allocate(&memory, m->chunk_count, sizeof(struct ulp_partial),
                              ulp_pool_scratch(pool), "measures", error));
         m->pairs[p].partials = memory;
-        ULP_TRY(ulp_median_create(&m->pairs[p].ulps, m->count, sampled, pool, error));
+        ULP_TRY(ulp_allocate(&memory, m->count, sizeof(double), ulp_pool_scratch(pool), "measures",
+                             error));
+        m->pairs[p].ulps = memory;
+    }
+    return ULP_OK;
+}
+
+/* What its chunks come to. */
+struct combining {
+    struct measuring *measuring;
+    const struct ulp_metrics_pair *pairs;
+};
+
+ULP_WORK(combine_pairs)
+{
+    const struct combining *job = context;
+    const struct measuring *m = job->measuring;
+    for (size_t p = first; p < last; p++) {
+        ulp_partial_combine(m->pairs[p].partials, m->chunk_count, m->count, job->pairs[p].out);
+        job->pairs[p].out->median_ulp = ulp_median_find(m->pairs[p].ulps, m->count);
     }
     return ULP_OK;
 }
@@ -218,41 +164,27 @@ static enum ulp_status measure_together(const struct ulp_metrics_pair *pairs, si
 {
     struct measuring m = {.count = pairs[0].value->count,
                           .desk_count = (size_t)ulp_pool_thread_count(pool)};
+    struct combining combining = {&m, pairs};
     m.chunk_count = ulp_size_divide_up(m.count, CHUNK);
-    m.sample_stride = find_sample_stride(m.chunk_count);
     for (size_t p = 0; p < pair_count; p++)
         add_pair(&m, &pairs[p]);
     enum ulp_status status = allocate(&m, pool, error);
-    if (status == ULP_OK && m.sample_stride)
-        status = measure_samples(&m, pool, error);
     if (status == ULP_OK)
         status = ulp_parallel_for(pool, m.chunk_count, 1, measure_chunks, &m, error);
-    if (status == ULP_OK)
-        status = measure_again(&m, pool, error);
+    if (status == ULP_OK && m.chunk_count)
+        status = ulp_parallel_for(pool, pair_count, 1, combine_pairs, &combining, error);
     for (size_t p = 0; p < pair_count; p++) {
-        struct pair *pair = &m.pairs[p];
-        if (status == ULP_OK && m.chunk_count) {
-            ulp_partial_combine(pair->partials, m.chunk_count, m.count, pairs[p].out);
-            status = ulp_median_find(&pair->ulps, pool, &pairs[p].out->median_ulp, error);
-        }
-        ulp_median_free(&pair->ulps);
-        ulp_free(pair->partials);
+        ulp_free(m.pairs[p].ulps);
+        ulp_free(m.pairs[p].partials);
     }
     ulp_free(m.desks);
     return status;
 }
 
-/* Of the numbers that a pair's median keeps, at most; about, where it aims. */
-static size_t find_kept_bytes(size_t count)
-{
-    const size_t bytes = count * sizeof(double);
-    return find_sample_stride(ulp_size_divide_up(count, CHUNK)) ? bytes / 2 : bytes;
-}
-
 /* Pairs that can be measured side by side come first; how many they are. */
 static size_t find_alike(struct ulp_metrics_pair *pairs, size_t count)
 {
-    const size_t room = ULP_TUNE_MEASURE_BYTES / (find_kept_bytes(pairs[0].value->count) + 1),
+    const size_t room = ULP_TUNE_MEASURE_BYTES / (pairs[0].value->count * sizeof(double) + 1),
                  most = ulp_size_min(room, ULP_METRICS_PAIRS);
     size_t alike = 1;
     for (size_t p = 1; p < count && alike < most; p++)

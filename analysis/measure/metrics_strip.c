@@ -57,7 +57,7 @@ static AVX512 size_t compress_range(double *out, const double *values, size_t co
 #define CODE(gather, suffix)                                                                    \
     {                                                                                           \
         open_pairs_##suffix, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, \
-            sum_##suffix, bins_##suffix, gather, magnitudes_##suffix, widen_##suffix            \
+            sum_##suffix, gather, magnitudes_##suffix, widen_##suffix                           \
     }
 
 struct ulp_metrics_sums ulp_metrics_add_up(const struct ulp_metrics_running *running)

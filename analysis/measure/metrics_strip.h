@@ -65,10 +65,6 @@ struct ulp_metrics_code {
      * have room for one; what is behind count becomes 0, which changes no sum, for none is -0. */
     void (*sum)(struct ulp_metrics_running *running, double *value, double *base,
                 double *difference, size_t count, const struct ulp_metrics_scales *by);
-    /* out[i]: the bin of values[i] > 0, which are no NaN: the upper bits of the pattern less
-     * `first`, held within [1, last]. */
-    void (*bins)(int32_t *out, const double *values, size_t count, int shift, int64_t first,
-                 int64_t last);
     /* Copies the values whose patterns lie in [least, beyond), 0 <= least, in order; their number.
      * out has room for count, and may be values. Those of the others that have a sign are added to
      * *negative, the rest of those below `least` to *below. */

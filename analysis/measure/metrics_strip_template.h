@@ -150,16 +150,6 @@ static TARGET void SUFFIX(sum)(struct ulp_metrics_running *running, double *valu
     }
 }
 
-static TARGET void SUFFIX(bins)(int32_t *restrict out, const double *restrict values, size_t count,
-                                int shift, int64_t first, int64_t last)
-{
-    for (size_t i = 0; i < count; i++) {
-        const int64_t own = (int64_t)((uint64_t)SUFFIX(to_bits)(values[i]) >> shift) - first,
-                      raised = own < 1 ? 1 : own;
-        out[i] = (int32_t)(raised > last ? last : raised);
-    }
-}
-
 static TARGET size_t SUFFIX(magnitudes)(double *x, size_t count, int64_t *max, int64_t *min)
 {
     const int64_t infinite = (int64_t)0x7FF << 52;
