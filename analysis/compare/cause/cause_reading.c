@@ -9,11 +9,13 @@
 #include "analysis/compare/cause/readings.h"
 #include "base/error.h"
 #include "base/text/text.h"
+#include "number/function/math.h"
 #include "tensor/tensor.h"
 
-/* So much is computed, as a step's cost is: a minute of a core; of it so much for nodes alone. */
+/* So much is computed, as a step's cost is: a minute or two of a core, or so many runs; half of it
+ * for nodes alone. */
 #define COST_MAX 3e11
-#define ALONE_COST (COST_MAX / 2)
+#define RUNS_MIN 96
 /* Of several that leave about as little, so many times at most, the plainest is told. */
 #define ALIKE 1.5
 #define BEST_MAX 4
@@ -111,50 +113,6 @@ static void find_suspects(const struct ulp_trying *trying, bool *suspects)
         if (n < graph->node_count && &graph->nodes[n] == trying->all->steps[s]->node)
             suspects[n] = true; /* and not of a body, or a function */
     }
-}
-
-bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
-                     size_t n)
-{
-    return trying->suspects[n] && (trial->only == SIZE_MAX || trial->only == n) &&
-           (!trial->op || strcmp(trial->op, ulp_trying_graph(trying)->nodes[n].op_type) == 0) &&
-           (!trial->place || trial->place == trying->places[n]) &&
-           (*trial->reading->ops == '*' ||
-            ulp_is_word(ulp_trying_graph(trying)->nodes[n].op_type, trial->reading->ops));
-}
-
-enum ulp_status ulp_tried_reread(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
-                                 struct ulp_reread *out, struct ulp_error *error)
-{
-    const struct ulp_graph *graph = ulp_trying_graph(trying);
-    size_t most = 1;
-    for (size_t n = 0; n < graph->node_count && trial->reading; n++)
-        most += ulp_tried_reads(trying, trial, n);
-    ULP_TRY(ulp_reread_open(trying->comparing->program, most, out, error));
-    out->target = trying->comparing->out->tensors[trying->tensor].node;
-    out->ahead = trying->ahead;
-    out->ahead_count = trying->ahead_count;
-    trial->changed = 0;
-    memset(trying->read, 0, graph->node_count * sizeof *trying->read);
-    if (!trial->reading && trial->only != SIZE_MAX) {
-        trial->changed = 1;
-        trial->first = trial->only;
-        trying->read[trial->only] = true;
-        ULP_TRY(
-            ulp_reread_set_input(out, &out->nodes[trial->only], trial->wired, trial->value, error));
-    }
-    for (size_t n = graph->node_count; n-- > 0 && trial->reading;) {
-        bool changed = false;
-        if (!ulp_tried_reads(trying, trial, n))
-            continue;
-        ULP_TRY(ulp_reread_node(out, n, trial->reading->change, &changed, error));
-        trial->changed += changed;
-        trying->read[n] = changed;
-        trial->first = changed ? n : trial->first;
-    }
-    trial->given = out->given;
-    out->model.graph = &out->graph;
-    return ULP_OK;
 }
 
 /* How far the tensor is from what was recorded then. */
@@ -404,7 +362,7 @@ static enum ulp_status order_candidates(const struct ulp_trying *trying, struct 
             qsort(ranks, count, sizeof *ranks, by_rank);
         for (size_t r = 0; r < count; r++) {
             struct ulp_tried_reading *item = &all->items[ranks[r].item];
-            item->key = fmin(item->key, (double)(3 * r) + turn);
+            item->key = ulp_math_min(item->key, (double)(3 * r) + turn);
         }
     }
     if (all->count)
@@ -586,7 +544,7 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
         struct ulp_tried_reading *trial = &all->items[c];
         const double nearest = best.count ? best.items[0].distance : INFINITY;
         bool known = false;
-        if (trying->base.cost > COST_MAX ||
+        if (trying->base.cost > trying->cost_max ||
             ulp_compare_is_late(trying->comparing, ULP_READINGS_RUN)) {
             trying->left[trial->first] = true;
             continue;
@@ -622,11 +580,13 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
                                 .all = suspects};
     enum ulp_status status = prepare(&trying, error);
     comparing->node_count = comparing->nodes_tried = 0;
+    if (status == ULP_OK)
+        trying.cost_max = ulp_math_max(COST_MAX, RUNS_MIN * trying.base.program->main->cost);
     for (int wires = 0; wires < 2 && status == ULP_OK && !cause->text && trying.target >= 0;
          wires++) {
         struct candidates all = {0};
         trying.wires = wires;
-        status = ulp_try_alone(&trying, ALONE_COST, error);
+        status = ulp_try_alone(&trying, trying.cost_max / 2, error);
         if (status == ULP_OK)
             status = list_candidates(&trying, &all, error);
         if (status == ULP_OK)

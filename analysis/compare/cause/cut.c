@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "tensor/tensor.h"
 
 /* Of making a node ready and running it, however little it computes: 3,000 small ones take 60 ms.
@@ -38,6 +39,7 @@ static enum ulp_status hold(struct ulp_cut_base *held, int slot, const struct ul
 static enum ulp_status hold_results(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     const struct holding *holding = context;
     struct ulp_cut_base *held = holding->held;
     const struct ulp_program *program = held->program;

@@ -17,6 +17,50 @@
 /* Sweeps go back over each node in FP64: so many times what a run takes, together. */
 #define SWEEPS_COST 20
 
+bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                     size_t n)
+{
+    return trying->suspects[n] && (trial->only == SIZE_MAX || trial->only == n) &&
+           (!trial->op || strcmp(trial->op, ulp_trying_graph(trying)->nodes[n].op_type) == 0) &&
+           (!trial->place || trial->place == trying->places[n]) &&
+           (*trial->reading->ops == '*' ||
+            ulp_is_word(ulp_trying_graph(trying)->nodes[n].op_type, trial->reading->ops));
+}
+
+enum ulp_status ulp_tried_reread(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                                 struct ulp_reread *out, struct ulp_error *error)
+{
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
+    size_t most = 1;
+    for (size_t n = 0; n < graph->node_count && trial->reading; n++)
+        most += ulp_tried_reads(trying, trial, n);
+    ULP_TRY(ulp_reread_open(trying->comparing->program, most, out, error));
+    out->target = trying->comparing->out->tensors[trying->tensor].node;
+    out->ahead = trying->ahead;
+    out->ahead_count = trying->ahead_count;
+    trial->changed = 0;
+    memset(trying->read, 0, graph->node_count * sizeof *trying->read);
+    if (!trial->reading && trial->only != SIZE_MAX) {
+        trial->changed = 1;
+        trial->first = trial->only;
+        trying->read[trial->only] = true;
+        ULP_TRY(
+            ulp_reread_set_input(out, &out->nodes[trial->only], trial->wired, trial->value, error));
+    }
+    for (size_t n = graph->node_count; n-- > 0 && trial->reading;) {
+        bool changed = false;
+        if (!ulp_tried_reads(trying, trial, n))
+            continue;
+        ULP_TRY(ulp_reread_node(out, n, trial->reading->change, &changed, error));
+        trial->changed += changed;
+        trying->read[n] = changed;
+        trial->first = changed ? n : trial->first;
+    }
+    trial->given = out->given;
+    out->model.graph = &out->graph;
+    return ULP_OK;
+}
+
 struct sweeping {
     struct ulp_trying *trying;
     struct ulp_reverse *sweeps; /* NULL: nothing tells what a change makes of the tensor */

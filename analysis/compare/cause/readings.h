@@ -57,12 +57,14 @@ struct ulp_trying {
     double seeds[ULP_PROBES];
     struct ulp_tried_reading *alone; /* of single nodes, that give something else so */
     size_t alone_count, alone_capacity;
-    bool *left; /* by node: not all that could be was tried of it */
+    double cost_max; /* so much may be computed, as a step's cost is */
+    bool *left;      /* by node: not all that could be was tried of it */
 };
 static inline const struct ulp_graph *ulp_trying_graph(const struct ulp_trying *trying)
 {
     return trying->comparing->model->graph;
 }
+/* reading_alone.c */
 bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                      size_t n);
 /* The model so read; free out->arena in any case. */
