@@ -96,6 +96,9 @@ def main():
             ("Add", "far128 skip128", "sum"), ("LayerNormalization", "sum g128 o128", "Joined_skip")]:
         nodes.append(h.make_node(op, operands.split(), [result], **({"epsilon": 1e-5} if op == "LayerNormalization" else {})))
         outputs += [result] if result.startswith("Joined") else []
+    inputs["steps"] = random.standard_normal((4, 1, 300)).astype(f32)
+    constants |= {"cw": .1 * random.standard_normal((1, 24, 300)), "cr": random.standard_normal((1, 24, 6)), "cb": random.standard_normal((1, 48))}
+    add("LSTM", "steps cw cr cb", hidden_size=6)
     types = {name: T.FLOAT16 if name.startswith(("MatMulNBits", "Attention", "Group")) else T.FLOAT for name in outputs}
     graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT16 if a.dtype == np.float16 else T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, t, None) for n, t in types.items()],
                          [numpy_helper.from_array(a.astype(f32) if a.dtype == np.float64 else a, n) for n, a in constants.items()])

@@ -22,6 +22,7 @@ enum ulp_steps_rule {
     FUSED,  /* the epilogue is added to the sum before its rounding */
     SLICED, /* products are added in slices of k, whose sums are stored */
     PANELS, /* products are added in blocks of k as MLAS cuts it, and these one after the other */
+    CELLS,  /* the same of constant weights, which are packed */
     IMAGES, /* the same of a Conv, of images in blocks of channels */
     ELSEWHERE,      /* in another provider's kernel, in FP32 between two Casts */
     ELSEWHERE_FP32, /* the same in a graph of FP32; else as elsewhere */
@@ -182,11 +183,13 @@ static int find_panel(int64_t columns, int64_t k)
     return block;
 }
 
+enum { PACKED = 256 };
+
 /* Through 256 of a matrix of weights, which it has packed. A row alone by another is added four
  * products at a time, which are rounded. */
 static void find_matrix_panel(const struct ulp_call *call, struct ulp_arithmetic *out)
 {
-    enum { PACKED = 256, ROW = 4 };
+    enum { ROW = 4 };
     const struct ulp_tensor *a = ulp_call_in(call, 0), *b = ulp_call_in(call, 1);
     const int turned = strcmp(call->bound->op->name, "MatMul") != 0 && ulp_call_int(call, "transB");
     const bool packed = b->rank < 2 || (b->rank == 2 && call->constants >> 1 & 1);
@@ -278,6 +281,9 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
         out->order_block = 4;
     } else if (rule == PANELS) {
         find_matrix_panel(call, out);
+    } else if (rule == CELLS) {
+        out->order = ULP_ORDER_BLOCKED;
+        out->order_block = PACKED;
     } else if (rule == IMAGES) {
         find_conv_panel(call, out);
     } else if (rule <= POOLED && threads[rule]) {

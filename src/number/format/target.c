@@ -69,6 +69,7 @@ static const struct ulp_rule rules_of[] = {
 #define SAYS_PANELS                                                                               \
     "products are added in blocks of 256 k where a factor is a constant, else of 128 or, of few " \
     "columns, more"
+#define SAYS_CELLS "products are added in blocks of 256 k, biases to each other first"
 #define SAYS_IMAGES                                                                              \
     "products are added in blocks of 16 channels (1x1: 128; of fewer: each by itself), as with " \
     "AVX-512"
