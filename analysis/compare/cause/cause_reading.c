@@ -546,7 +546,7 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
         bool known = false;
         if (trying->base.cost > trying->cost_max ||
             ulp_compare_is_late(trying->comparing, ULP_READINGS_RUN)) {
-            trying->left[trial->first] = true;
+            trying->left[trial->first] |= !trying->wires;
             continue;
         }
         for (size_t before = 0; before < c && trial->result && !known; before++)

@@ -213,10 +213,9 @@ static enum ulp_status try_node(const struct sweeping *sweeping, size_t n, struc
         return ULP_OK;
     if (trying->base.cost > sweeping->cost_max ||
         ulp_compare_is_late(trying->comparing, ULP_READINGS_ALONE)) {
-        trying->left[n] = true;
+        trying->left[n] |= !trying->wires;
         return ULP_OK;
     }
-    trying->left[n] = false;
     sweeping->seen[n] = true;
     return trying->wires ? try_wires(sweeping, n, error) : try_readings(sweeping, n, error);
 }
