@@ -225,19 +225,11 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
     return judged->text != NULL;
 }
 
-/* Of fine ones of one task that with the larger error, of others of one grade the first. */
-static bool is_worse(const struct ulp_judged *one, const struct ulp_judged *other)
-{
-    const int by = ulp_grade_weigh(one->grade) - ulp_grade_weigh(other->grade);
-    return by > 0 || (by == 0 && one->grade == ULP_GRADE_FINE && one->task == other->task &&
-                      one->sqnr_db < other->sqnr_db);
-}
-
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = NULL;
     for (size_t o = 0; o < lane->outputs.output_count; o++)
-        if (!worst || is_worse(&lane->outputs.outputs[o].judged, &worst->judged))
+        if (!worst || ulp_judged_is_worse(&lane->outputs.outputs[o].judged, &worst->judged))
             worst = &lane->outputs.outputs[o];
     return worst;
 }

@@ -104,8 +104,7 @@ static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t fir
         }
     for (size_t f = 0; f < comparison->file_count; f++) {
         const struct ulp_compared_tensor *worst = ulp_comparison_worst(comparison, f);
-        if (worst && (!judged || ulp_grade_weigh(worst->values[f].judged.grade) >
-                                     ulp_grade_weigh(judged->grade))) {
+        if (worst && (!judged || ulp_judged_is_worse(&worst->values[f].judged, judged))) {
             judged = &worst->values[f].judged;
             name = worst->name;
         }

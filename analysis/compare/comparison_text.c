@@ -87,8 +87,7 @@ const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparis
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_judged *judged = &comparison->tensors[t].values[file].judged;
         if (judged->task != ULP_TASK_UNKNOWN &&
-            (!worst ||
-             ulp_grade_weigh(judged->grade) > ulp_grade_weigh(worst->values[file].judged.grade)))
+            (!worst || ulp_judged_is_worse(judged, &worst->values[file].judged)))
             worst = &comparison->tensors[t];
     }
     return worst;

@@ -425,6 +425,12 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
     return none ? ULP_GRADE_FINE : ULP_GRADE_NOT;
 }
 
+bool ulp_judged_is_worse(const struct ulp_judged *one, const struct ulp_judged *other)
+{
+    const int by = ulp_grade_weigh(one->grade) - ulp_grade_weigh(other->grade);
+    return by > 0 || (by == 0 && one->task == other->task && one->sqnr_db < other->sqnr_db);
+}
+
 size_t ulp_judged_worst(struct ulp_judged *items, size_t count)
 {
     size_t worst = count;
@@ -433,7 +439,7 @@ size_t ulp_judged_worst(struct ulp_judged *items, size_t count)
         if (items[i].task == ULP_TASK_UNKNOWN)
             continue;
         items[i].grade = ulp_judged_grade(&items[i], &unread);
-        if (worst == count || ulp_grade_weigh(items[i].grade) > ulp_grade_weigh(items[worst].grade))
+        if (worst == count || ulp_judged_is_worse(&items[i], &items[worst]))
             worst = i;
     }
     return worst;

@@ -22,6 +22,8 @@ double ulp_judged_get(const struct ulp_judged *judged, int figure);
 
 /* Of several outputs the worst counts: broken before not judged before borderline. */
 int ulp_grade_weigh(enum ulp_grade grade);
+/* ... of one grade and task that with the larger error, else the first. */
+bool ulp_judged_is_worse(const struct ulp_judged *one, const struct ulp_judged *other);
 
 /* A row of probabilities adds up to 1 within this. */
 #define ULP_ADDS_UP 0.05
