@@ -118,7 +118,9 @@ ptrdiff_t ulp_audit_overflow_follow(struct ulp_audit_lane *lane, struct ulp_audi
     }
     if (overflow < 0 && node->constant >= 0 && look->introduces)
         lane->overflows[begin(lane, node)].spoils = index;
-    if (overflow < 0 || node->types.moves)
+    /* what picks by it, as ArgMax, has moved on when it picks otherwise */
+    const bool picks = node->output_count && !ulp_type_is_float(node->outputs[0].type);
+    if (overflow < 0 || (node->types.moves && !picks))
         return -1;
     struct ulp_audit_overflow *root = &lane->overflows[overflow];
     if (look->wrong) {

@@ -396,11 +396,34 @@ static void find_saturation(struct ulp_doctoring *x)
     }
 }
 
+/* Beside an original: the first of the nodes that it has not which give what the node reads. NULL:
+ * there is none, or the node does not err by the graph. */
+static const struct ulp_audit_node *find_converted(const struct ulp_doctoring *x,
+                                                   const struct ulp_audit_node *node)
+{
+    const struct ulp_audit *audit = x->doctor->audit;
+    const struct ulp_audit_node *found = NULL;
+    bool further = x->options->original && !node->outputs[0].unpaired &&
+                   node->causes[ULP_SHARE_GRAPH] > node->share / 2;
+    while (further) {
+        const struct ulp_place *place = &audit->places[found ? found->index : node->index];
+        further = false;
+        for (size_t i = 0; i < place->input_count && !further; i++) {
+            const ptrdiff_t from = place->inputs[i].node;
+            further = from >= 0 && x->lane->nodes[from].output_count &&
+                      x->lane->nodes[from].outputs[0].unpaired;
+            found = further ? &x->lane->nodes[from] : found;
+        }
+    }
+    return found;
+}
+
 /* Does its error pass through a node that is named for that? */
 static bool is_told(struct ulp_doctoring *x, const struct ulp_audit_node *node)
 {
     struct ulp_magnified magnified = {0};
-    bool told = is_named(x, node);
+    const struct ulp_audit_node *converted = find_converted(x, node);
+    bool told = is_named(x, node) || (converted && is_named(x, converted));
     if (told || !x->through_count || part_of(x->lane, node) < SHARE_NAMED)
         return told;
     ulp_report_magnifier(x->doctor->audit, x->lane, node, &magnified);
@@ -489,6 +512,13 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         struct ulp_magnified magnified = {0};
         if (part_of(lane, most) < SHARE_NAMED && find_jump(x))
             return;
+        const struct ulp_audit_node *converted = find_converted(x, most);
+        if (converted) {
+            add_node(&text, converted);
+            ulp_text_add(&text, " is not the original's, and gives what this reads: ");
+            ulp_text_show(&fix, "hold what %s computes, and its constants, against the original's",
+                          converted->name);
+        }
         if (part_of(lane, most) < SHARE_NAMED)
             ulp_text_add(&text, "many nodes, and none alone causes a fifth of it: ");
         ulp_report_cause(&text, x->doctor->audit, lane, most,
@@ -506,7 +536,10 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         x->failed |= magnified.failed;
         ulp_doctor_add(x,
                        ulp_report_find_shows(lane, most) ? ULP_DOCTOR_DECISION : ULP_DOCTOR_ERROR,
-                       magnified.leads ? magnified.at : most, NULL, &text)
+                       magnified.leads ? magnified.at
+                       : converted     ? converted
+                                       : most,
+                       NULL, &text)
             ->fix = ulp_doctor_keep(x, &fix);
         keep_through(x, &magnified);
     }

@@ -6,6 +6,7 @@
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/lint/refusal.h"
+#include "analysis/report/report_json.h"
 
 /* Findings about operators written out as several nodes are so far from any of these, others at
  * the node or beside it. */
@@ -46,6 +47,13 @@ static bool is_found(const struct ulp_doctoring *x, const struct ulp_finding *fi
         is |= finding->node && x->doctor->causes[c].reason == ULP_DOCTOR_GRAPH &&
               x->doctor->causes[c].node && strcmp(x->doctor->causes[c].node, finding->node) == 0;
     return is;
+}
+
+/* Is what a zero point cuts off no more than its steps round away? */
+static bool is_harmless(const struct ulp_doctoring *x, const struct ulp_finding *finding)
+{
+    return strcmp(finding->rule, "qdq-clips") == 0 &&
+           ulp_scaled_cuts_nothing(x->lane, finding->node);
 }
 
 const struct ulp_finding *ulp_doctor_find_refused(const struct ulp_doctor *doctor)
@@ -111,7 +119,7 @@ static void name_graph(struct ulp_doctoring *x, bool made_up_for)
                             x->doctor->grade != ULP_GRADE_FINE;
         const struct ulp_audit_node *node = find_node(x, finding->node);
         if ((!is_wrong_anyway(finding->rule) && !refused && !beside) || is_found(x, finding) ||
-            (beside && node && is_made_up_for(x, node)) != made_up_for)
+            is_harmless(x, finding) || (beside && node && is_made_up_for(x, node)) != made_up_for)
             continue;
         if (node)
             ulp_text_show(&text, "node %zu %s (%s): ", node->index, node->name, node->op);
@@ -200,7 +208,7 @@ static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *
                                  ? 0
                                  : find_distance(x, cause, finding, steps, ahead);
         if ((x->processors && strcmp(finding->rule, "bytes-saturate") == 0) ||
-            is_beside(x, cause, finding->rule))
+            is_beside(x, cause, finding->rule) || is_harmless(x, finding))
             continue; /* the former is a cause of its own, where it is one */
         if (distance <= IDIOM &&
             (distance < least || (distance == least && finding->severity > best->severity))) {

@@ -58,10 +58,10 @@ static bool is_single(const struct ulp_doctoring *x)
 static bool tries_edits(const struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
-    return (doctor->grade != ULP_GRADE_FINE && doctor->cause_count && is_single(x) &&
-            ulp_lint_has_edit(doctor->causes[0].rule)) ||
-           (may_edit(doctor) &&
-            (is_beyond(x) || (doctor->plan && !ulp_doctor_mends(doctor->plan))));
+    if (is_single(x) && !is_beyond(x)) /* what the lint says of less has nothing to mend */
+        return doctor->grade != ULP_GRADE_FINE && doctor->cause_count &&
+               ulp_lint_has_edit(doctor->causes[0].rule);
+    return may_edit(doctor) && (is_beyond(x) || (doctor->plan && !ulp_doctor_mends(doctor->plan)));
 }
 
 /* Are sums of bytes what is wrong, which weights of another type mend? */

@@ -1,5 +1,6 @@
 /* Of what FP32 itself makes wrong: whether FP64 in the nodes between where the error begins and
  * where it is made to count for more mends it, by running that. */
+#include <float.h>
 #include <math.h>
 
 #include "analysis/doctor/doctoring.h"
@@ -11,19 +12,36 @@
 /* From this share on a node before the cause belongs to it. */
 #define MAKES_SOME 0.02
 
+/* Behind a node that overflows: the last that reads what FP32 does not hold. */
+static size_t find_last(const struct ulp_doctoring *x, size_t last)
+{
+    const struct ulp_audit *audit = x->doctor->audit;
+    for (size_t n = last + 1; n < audit->place_count; n++)
+        for (size_t i = 0; i < audit->places[n].input_count; i++) {
+            const ptrdiff_t from = audit->places[n].inputs[i].node;
+            if (from >= 0 && x->lane->nodes[from].output_count &&
+                x->lane->nodes[from].outputs[0].range.ref_max > FLT_MAX)
+                last = n;
+        }
+    return last;
+}
+
 /* From the first node that makes some of the error to the one that magnifies it. */
 static bool find_range(struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_cause *cause = doctor->causes;
-    struct ulp_magnified magnified;
-    if (!doctor->cause_count || cause->index < 0 || cause->reason != ULP_DOCTOR_ERROR)
+    struct ulp_magnified magnified = {0};
+    const bool overflows = doctor->cause_count && cause->reason == ULP_DOCTOR_OVERFLOW;
+    if (!doctor->cause_count || cause->index < 0 ||
+        !(overflows || cause->reason == ULP_DOCTOR_ERROR))
         return false;
-    size_t first = (size_t)cause->index, last = first;
-    if (ulp_report_magnifier(doctor->audit, x->lane, &x->lane->nodes[first], &magnified))
+    size_t first = (size_t)cause->index, last = overflows ? find_last(x, first) : first;
+    if (!overflows &&
+        ulp_report_magnifier(doctor->audit, x->lane, &x->lane->nodes[first], &magnified))
         last = magnified.at->index;
     x->failed |= magnified.failed;
-    for (size_t n = first; n-- > 0;)
+    for (size_t n = first; n-- > 0 && !overflows;)
         if (x->lane->nodes[n].share >= MAKES_SOME)
             first = n;
     x->wide_first = first;

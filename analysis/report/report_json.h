@@ -24,7 +24,9 @@ void ulp_report_scaled_notes(json_t **notes, const struct ulp_audit *audit,
                              const struct ulp_audit_lane *lane);
 void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit *audit,
                        const struct ulp_audit_lane *lane, const char *node);
-/* Where the node is a QuantizeLinear of the graph, or a DequantizeLinear behind one, that leaves
- * less than 40 dB: by what, and what to do. */
+/* Is the node a QuantizeLinear of whose error clipping makes next to nothing? */
+bool ulp_scaled_cuts_nothing(const struct ulp_audit_lane *lane, const char *node);
+/* Where the node is a QuantizeLinear of the graph, or a DequantizeLinear behind one: what it
+ * leaves, by what, and what to do. */
 void ulp_scaled_quantiser(struct ulp_text *out, struct ulp_text *fix,
                           const struct ulp_audit_lane *lane, const struct ulp_audit_node *node);

@@ -99,6 +99,15 @@ void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit *audit,
 /* A part of a quantiser's error that is its reason. */
 #define MOST 0.5
 
+bool ulp_scaled_cuts_nothing(const struct ulp_audit_lane *lane, const char *node)
+{
+    bool nothing = false;
+    for (size_t i = 0; node && i < lane->scaled_count; i++)
+        nothing |= quantises(&lane->scaled[i]) && strcmp(lane->scaled[i].node, node) == 0 &&
+                   lane->scaled[i].clipping < PART_MATTERS;
+    return nothing;
+}
+
 void ulp_scaled_quantiser(struct ulp_text *out, struct ulp_text *fix,
                           const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
 {
@@ -108,12 +117,15 @@ void ulp_scaled_quantiser(struct ulp_text *out, struct ulp_text *fix,
         if (quantises(&lane->scaled[i]) && (strcmp(lane->scaled[i].node, node->name) == 0 ||
                                             strcmp(lane->scaled[i].node, before) == 0))
             t = &lane->scaled[i];
-    if (!t || !(t->sqnr_db < FAIR_DB))
+    if (!t || !isfinite(t->sqnr_db))
         return;
     ulp_text_show(out, "; %s leaves '%s' at %.1f dB in the first sample, ", t->node, t->name,
                   t->sqnr_db);
     ulp_text_show(fix, "give %s ", t->node);
-    if (t->clipping >= MOST) {
+    if (t->sqnr_db >= FAIR_DB) {
+        ulp_text_add(out, "by its largest values: those that count are small beside its steps");
+        ulp_text_add(fix, "a type of more bits, or no values that need its range and do not count");
+    } else if (t->clipping >= MOST) {
         ulp_text_add(out, "%.0f %% of it by clipping %zu of %zu values", 100 * t->clipping,
                      t->clipped, t->elements);
         ulp_text_add(fix, "a larger scale");

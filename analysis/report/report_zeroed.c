@@ -10,25 +10,49 @@ static void add_node(struct ulp_text *out, const struct ulp_audit_node *node)
     ulp_text_show(out, "node %zu %s (%s)", node->index, node->name, node->op);
 }
 
-/* Of a root or a logarithm of what is exactly positive: the difference that has cancelled, and is
- * negative now, a few nodes before. NULL: it is not that. */
-static const struct ulp_audit_node *find_negative(const struct ulp_audit *audit,
-                                                  const struct ulp_audit_lane *lane,
-                                                  const struct ulp_audit_node *born)
+/* Functions of a part of the numbers, and what an argument has done that left it: what is not
+ * finite though it is in exact arithmetic, and of finite numbers, had such a one. */
+static const struct {
+    const char *ops, *left;
+} domains[] = {{"Sqrt Log", "has become negative"},
+               {"Acos Asin Atanh", "has passed 1 or -1"},
+               {"Acosh", "has fallen below 1"}};
+
+static const char *find_left(const struct ulp_audit_node *born)
+{
+    const char *left = NULL;
+    for (size_t d = 0; d < sizeof domains / sizeof *domains && born->born; d++)
+        if (ulp_is_word(born->op, domains[d].ops))
+            left = domains[d].left;
+    for (size_t o = 0; o < born->output_count; o++)
+        left = born->outputs[o].range.headroom_bits < 0 ? NULL : left;
+    return left;
+}
+
+static const struct ulp_audit_node *find_before(const struct ulp_audit *audit,
+                                                const struct ulp_audit_lane *lane, size_t n)
+{
+    const struct ulp_place *place = n < audit->place_count ? &audit->places[n] : NULL;
+    const ptrdiff_t at = place && place->input_count ? place->inputs[0].node : -1;
+    return at >= 0 ? &lane->nodes[at] : NULL;
+}
+
+/* Where such an argument is from: the difference that has cancelled, a few nodes before, else what
+ * made it. NULL: nothing left its domain. */
+static const struct ulp_audit_node *find_leaving(const struct ulp_audit *audit,
+                                                 const struct ulp_audit_lane *lane,
+                                                 const struct ulp_audit_node *born)
 {
     enum { BEFORE = 4 };
-    bool is = strcmp(born->op, "Sqrt") == 0 || strcmp(born->op, "Log") == 0;
-    for (size_t o = 0; o < born->output_count; o++)
-        is &= !(born->outputs[o].range.headroom_bits < 0);
-    ptrdiff_t at = is && born->index < audit->place_count ? (ptrdiff_t)born->index : -1;
-    for (int step = 0; step < BEFORE && at >= 0; step++) {
-        at = audit->places[at].input_count ? audit->places[at].inputs[0].node : -1;
-        const struct ulp_audit_node *node = at >= 0 ? &lane->nodes[at] : NULL;
-        if (node && node->grew > 2 &&
-            (strcmp(node->op, "Sub") == 0 || strcmp(node->op, "Add") == 0))
-            return node;
-    }
-    return NULL;
+    const struct ulp_audit_node *node =
+        find_left(born) ? find_before(audit, lane, born->index) : NULL;
+    while (node && node->types.moves && find_before(audit, lane, node->index))
+        node = find_before(audit, lane, node->index);
+    const struct ulp_audit_node *at = node;
+    for (int step = 0; step < BEFORE && at; step++, at = find_before(audit, lane, at->index))
+        if (at->grew > 2 && ulp_is_word(at->op, "Sub Add"))
+            return at;
+    return node;
 }
 
 /* The name of a constant that the node reads and that is stored as 0; NULL: none is. */
@@ -53,7 +77,7 @@ bool ulp_report_find_zeroed(const struct ulp_audit *audit, const struct ulp_audi
     *out =
         (struct ulp_zeroed){.by = last ? &lane->nodes[ulp_zero_origin(lane, last->index)]
                                   : node->zeroed || !node->born ? NULL
-                                                                : find_negative(audit, lane, node)};
+                                                                : find_leaving(audit, lane, node)};
     if (node->zeroed)
         out->value = !out->by || out->by == last ? node->zeroed : out->by->outputs[0].name;
     return node->zeroed || out->by;
@@ -69,8 +93,10 @@ void ulp_report_zeroed(struct ulp_text *out, const struct ulp_audit *audit,
     else
         ulp_text_show(out, "%s %s", ulp_zero_constant(lane, node->zeroed) ? "constant" : "value",
                       node->zeroed);
-    ulp_text_show(out, " %s in %s",
-                  zeroed->value ? "has become 0" : "cancels and has become negative",
+    ulp_text_show(out, "%s %s in %s",
+                  !zeroed->value && by->grew > 2 && ulp_is_word(by->op, "Sub Add") ? " cancels and"
+                                                                                   : "",
+                  zeroed->value ? "has become 0" : find_left(node),
                   ulp_audit_node_format(lane, by ? by : node).name);
     const char *stored = by && zeroed->value ? find_stored(audit, lane, by) : NULL;
     if (stored)

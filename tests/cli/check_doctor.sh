@@ -436,6 +436,49 @@ expect 1 "a threshold" "$program" doctor gate.onnx -i gate.npz -a bf16 --task si
 fields said.json 'r["causes"][0]["node"] == "gate" and "as constant limit that it compares with is rounded" in r["causes"][0]["text"]' "a threshold"
 expect 0 "a threshold, mended" "$program" doctor gate_mended.onnx -i gate.npz -a bf16 --task signal --no-plan -q
 
+# What left the domain of a function; what is not finite and chosen by; the worse of two outputs; values whose range is a mask's; a converted node.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import INT64, node, write_model
+
+turn = np.random.default_rng(5)
+q = turn.standard_normal((256, 4))
+q = (q / np.linalg.norm(q, axis=1, keepdims=True) * (1 - 1e-6)).astype("f4")
+np.savez("turns.npz", q=q)
+for name, last in (("turns", [node("Acos", "c", "y", "angle")]), ("turns_mended", [node("Clip", "c low high", "k"), node("Cos", "k", "y")])):
+    nodes = [node("Mul", "q q", "p", "product"), node("ReduceSum", "p axis", "c", "dot", keepdims=0), *last]
+    write_model(f"{name}.onnx", nodes, {"q": q.shape}, ["y"], {"axis": np.array([1]), "low": np.float32(-1), "high": np.float32(1)}, opset=17)
+p = turn.uniform(0.2, 1, (4, 16)).astype("f4")
+u = turn.uniform(0.05, 0.9, (4, 16)).astype("f4")
+u[:, 3] = 1 - 1e-4
+p[:, 3] = 1e-6
+np.savez("noise.npz", p=p, u=u)
+nodes = [node("Log", "u", "l", "log"), node("Abs", "l", "e", "size"), node("Div", "p e", "s", "odds"), node("ArgMax", "s", "token", "pick", axis=-1, keepdims=0)]
+write_model("noise.onnx", nodes, {"p": p.shape, "u": u.shape}, ["token"], opset=17, types={"token": INT64})
+x = turn.standard_normal((64, 8)).astype("f4")
+x[:, 0] = -600
+np.savez("masked.npz", x=x)
+w = {k: turn.standard_normal((8, 8)).astype("f4") for k in "vw"}
+steps = {"s": np.float32(600 / 255), "z": np.uint8(255), "t": np.float32(0.08), "o": np.uint8(128)}
+coded = [node("QuantizeLinear", "x s z", "c", "codes"), node("DequantizeLinear", "c s z", "d", "values"), node("Softmax", "d", "p", axis=-1), node("MatMul", "p w", "y"),
+         node("MatMul", "x v", "f"), node("Mul", "f small", "g"), node("Add", "f g", "first")]
+write_model("masked.onnx", coded, {"x": x.shape}, ["first", "y"], {**w, **steps, "small": np.float32(0.2)}, opset=17)
+plain = [node("Softmax", "x", "p", axis=-1), node("MatMul", "p w", "y"), node("MatMul", "x v", "first")]
+write_model("plain.onnx", plain, {"x": x.shape}, ["first", "y"], w, opset=17)
+write_model("made.onnx", [node("MatMul", "x v2", "h2", "other"), node("Add", "x h2", "y", "sum")], {"x": x.shape}, ["y"], {"v2": w["v"] * np.float32(1.3)}, opset=17)
+write_model("given.onnx", [node("MatMul", "x v", "h"), node("Add", "x h", "y", "sum")], {"x": x.shape}, ["y"], w, opset=17)
+END
+expect 1 "a domain" "$program" doctor turns.onnx -i turns.npz -a fp16-strict --task signal --no-plan -q --json said.json
+fields said.json '"node 1 dot (ReduceSum) has passed 1 or -1 in fp16, which makes node 2 angle (Acos) not finite" in r["verdict"]' "a domain"
+expect 0 "a domain, mended" "$program" doctor turns_mended.onnx -i turns.npz -a fp16-strict --task signal --no-plan -q
+expect 1 "chosen by" "$program" doctor noise.onnx -i noise.npz -a fp16 --no-plan -q --json said.json
+fields said.json '"node 0 log (Log) has become 0 in fp16, which makes node 2 odds (Div) not finite in 4 of 64 elements" in r["verdict"]' "chosen by"
+expect 1 "a mask's range" "$program" doctor masked.onnx -i masked.npz -a fp32 --task signal --reference-model plain.onnx -q --json said.json
+fields said.json 'r["verdict"].startswith("b") and ": output y (signal" in r["verdict"]' "the worse of two outputs"
+fields said.json 'r["causes"][0]["node"] == "values" and "those that count are small beside its steps" in r["causes"][0]["text"]' "a mask's range"
+expect 1 "converted" "$program" doctor made.onnx -i masked.npz -a fp32 --task signal --reference-model given.onnx -q --json said.json
+fields said.json 'r["causes"][0]["node"] == "other" and len(r["causes"]) == 1' "converted"
+
 expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
 expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
 expect 3 "no file" "$program" doctor none.onnx -i wide.npz
