@@ -98,6 +98,8 @@ void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *
         ulp_wide_view_element(&x, a->tensor, a_element);
         ulp_wide_view_element(&y, b->tensor, b_element);
         mpfr_mul(sum->products[count++], x.value, y.value, MPFR_RNDN);
+        if (mpfr_nan_p(sum->products[count - 1]))
+            break; /* and so is the sum */
     }
     int lost = mpfr_sum(sum->sum, sum->pointers, count, MPFR_RNDZ);
     if (lost && mpfr_regular_p(sum->sum))
