@@ -361,6 +361,36 @@ def quantized_cases():
     yield "DynamicQuantizeLSTM", "zeros", [f32(4, 1, 5), w, r, b, i32(3), None, None, None, s([0.01]), z([60]), s([0.012]), z([66])], \
         dict(lstm, direction="reverse", clip=1.5)
     yield "DynamicQuantizeLSTM", "items", [f32(4, 3, 5), w, r, b, i32(3, 2, 1), None, None, None, s([0.01]), z([60]), s([0.012]), z([66])], lstm
+    yield from state_cases()
+
+
+def state_cases():
+    """Gated linear attention, and caches that drop positions or are read by blocks"""
+    norm = lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True)
+    ends = np.array([0, 1, 4], np.int32)
+    yield "GatedDeltaNet", "ragged", [f32(4, 1, 8), norm(f32(4, 1, 8)), f32(4, 2, 6), ends, f32(4, 2), f32(4, 2), f32(2, 2, 6, 8), f32(2), f32(2)], \
+        dict(gate_activation="softplus", beta_activation="sigmoid", qk_l2_norm=1, outputs="y,state")
+    yield "GatedDeltaNet", "kda", [f32(2, 3, 2, 4), norm(f32(2, 3, 2, 4)), f32(2, 3, 2, 4), None, f32(2, 3, 2, 4), f32(2, 3, 2), f32(2, 2, 4, 4), f32(2), f32(2)], \
+        dict(gate_activation="kda", scale=0.5, outputs="y,state")
+    yield "GatedDeltaNet", "packed", [f32(3, 2 * 8 + 2 * 6), None, None, None, -np.abs(f32(3, 2)), None, f32(1, 2, 6, 8)], dict(update_rule="gated", outputs="y,state")
+    yield "LinearAttentionGate", "", [f32(2, 3, 4), f32(4), -np.exp(f32(4)), f32(2, 3, 4)], dict(outputs="y,beta")
+    yield "GatedRMSNorm", "", [f32(2, 3, 8), f32(4), f32(2, 3, 8)], dict(activation="silu", epsilon=1e-6)
+    yield "GatedRMSNorm", "sigmoid", [f32(2, 3, 8), f32(8), f32(2, 3, 8)], dict(activation="sigmoid")
+    yield "ScaledSiLU", "", [f32(2, 3, 4)], dict(alpha=1.702)
+    yield "GatedAdd", "", [f32(2, 3, 4), f32(2, 3, 4), f32(2, 3, 1)], {}
+    yield "BranchwiseRMSNorm", "", [f32(2, 3, 2, 4), f32(8)], {}
+    yield "BranchwiseRMSNorm", "flat", [f32(2, 3, 8), f32(4)], dict(num_branches=2)
+    heads = dict(num_heads=2, kv_num_heads=1, outputs="y,keys,values")
+    caches = lambda n: [f32(1, 1, n, 16), f32(1, 1, n, 16)]
+    turned = [np.cos(f32(40, 8)), np.sin(f32(40, 8))]
+    query = lambda n: [f32(1, n, 32), f32(1, n, 16), f32(1, n, 16)]
+    # 3 of 4 places are held after 7 positions, 4 of 4 after 6: all that is resident is specified
+    full = [*query(2), *caches(4), i32(5), i32(6), *turned]
+    yield "GroupQueryAttention", "window_cache", full, dict(heads, local_window_size=3, sliding_window_cache=1, do_rotary=1)
+    blocks = [np.array([[0, 1, 2], [0, 1, 3]], np.int32), np.array([[0, 1, -1], [0, 0, 1]], np.int32)]
+    sparse = [*query(1), *caches(32), *blocks, i32(18), i32(18), *turned]
+    attributes = dict(heads, sparse_block_size=16, do_rotary=1)
+    yield "SparseAttention", "", sparse, dict(attributes, twin=functools.partial(in_place, "SparseAttention", sparse, attributes, {1: 3, 2: 4}))
 
 
 def declared_cases():
@@ -424,6 +454,23 @@ def run(op, arrays, attributes, change=np.asarray):
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(runnable.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return [np.ascontiguousarray(change(r)) for r in session.run(None, feed)]
+
+
+def in_place(op, arrays, attributes, shared):
+    """Outputs that are inputs' buffers, by the numbers of both"""
+    model, feed, wanted = make_model(op, arrays, attributes)
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    values = {name: ort.OrtValue.ortvalue_from_numpy(array) for name, array in feed.items()}
+    binding = session.io_binding()
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    for i, name in enumerate(wanted):
+        if i in shared:
+            binding.bind_ortvalue_output(name, list(values.values())[shared[i]])
+        else:
+            binding.bind_output(name)
+    session.run_with_iobinding(binding)
+    return [np.array(value.numpy()) for value in binding.get_outputs()]
 
 
 def record(members, op, variant, arrays, attributes):

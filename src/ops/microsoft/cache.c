@@ -12,8 +12,8 @@ int64_t ulp_cache_size(enum ulp_type codes, int64_t size)
 
 /* ---- one buffer of many elements of a kind ---- */
 
-/* The first starts[b] positions of the past, the new ones behind them, `empty` to the end. All have
- * one element type. */
+/* The first starts[b] positions of the past, the new ones behind them, `empty` (or what the past
+ * has there) to the end. All have one element type. */
 static void join_positions(const struct ulp_cache *cache, const struct ulp_tensor *past,
                            const struct ulp_tensor *now, const struct ulp_heads *h,
                            struct ulp_tensor *out, const void *empty)
@@ -29,7 +29,7 @@ static void join_positions(const struct ulp_cache *cache, const struct ulp_tenso
                          (size_t)(b * h->batch_step + row % h->heads * h->head_step +
                                   fresh * h->step),
                          size);
-        else if (fresh < 0 && at < past_length)
+        else if ((fresh < 0 || cache->in_place) && at < past_length)
             ulp_move_run(out, to, past, (size_t)(row * past_length + at) * size, size);
         else
             ulp_move_fill(out, to, size, empty);

@@ -13,6 +13,7 @@ struct ulp_cache {
     enum ulp_type codes;            /* UNDEFINED: floats */
     int64_t length;                 /* positions of the buffer */
     const int64_t *starts;          /* of each batch: the place of its first new position */
+    bool in_place; /* behind the new positions the buffer has what the past had there, not 0 */
 };
 
 /* What rows with ulp_cache_join list: a whole code and its value, a code of FLOAT8E4M3FN, and the

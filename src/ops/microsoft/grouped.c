@@ -15,6 +15,7 @@ struct grouped {
     struct ulp_attention a;
     int64_t total;       /* keys at most, the new ones too; -1: not known yet */
     int64_t buffer;      /* positions of present_key and present_value; -1: not known yet */
+    int64_t capacity;    /* of caches that drop what no window reaches; 0: they drop nothing */
     enum ulp_type codes; /* of the caches; UNDEFINED: they hold floats */
 };
 
@@ -60,8 +61,11 @@ static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *er
         (!is_given(call, 3) || !is_given(call, 4) || !ulp_call_int(call, "causal")))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "query_seqlens needs past_key, past_value and causal=1");
-    return ulp_microsoft_refuse(call, QUERY_SEQLENS + 1,
-                                (const char *const[]){"sliding_window_cache", NULL}, error);
+    if (ulp_call_int(call, "sliding_window_cache") &&
+        (!is_given(call, 3) || ulp_call_int(call, "local_window_size") < 1))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "sliding_window_cache needs past_key, past_value and local_window_size");
+    return ulp_microsoft_refuse(call, QUERY_SEQLENS + 1, (const char *const[]){NULL}, error);
 }
 
 /* The type of the caches' codes: what the past has, if 8 bits may be two. */
@@ -100,14 +104,15 @@ static enum ulp_status check_codes(const struct ulp_call *call, const struct gro
     return ULP_OK;
 }
 
-/* Query, key and value: one tensor each, or the three side by side in query. */
-static enum ulp_status read_heads(const struct ulp_call *call, int64_t heads, int64_t groups,
-                                  struct ulp_attention *a, struct ulp_error *error)
+enum ulp_status ulp_grouped_heads(const struct ulp_call *call, struct ulp_attention *a,
+                                  struct ulp_error *error)
 {
+    int64_t heads, groups;
+    ULP_TRY(ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads, error));
+    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &groups, error));
     const struct ulp_tensor *q = a->query;
     const int64_t parts = a->key ? heads : heads + 2 * groups;
-    if (q->rank != 3 || !a->key != !a->value || q->dims[2] % parts != 0 ||
-        ulp_call_int(call, "local_window_size") == 0)
+    if (q->rank != 3 || !a->key != !a->value || q->dims[2] % parts != 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "query, key, value, %lld heads and %lld kv heads do not fit each other",
                         (long long)heads, (long long)groups);
@@ -154,17 +159,19 @@ static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g,
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "total_sequence_length is %lld for %lld new positions",
                         (long long)g->buffer, (long long)q->length);
-    if (g->buffer < past)
+    if (ulp_call_int(call, "sliding_window_cache"))
+        g->capacity = past;
+    else if (g->buffer < past)
         g->buffer = past;
-    return ULP_OK;
+    return !g->capacity || g->capacity > g->a.left
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "a cache of %lld positions for a window of %lld",
+                          (long long)past, (long long)g->a.left + 1);
 }
 
 static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped *g,
                                     struct ulp_error *error)
 {
-    int64_t heads, groups;
-    ULP_TRY(ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads, error));
-    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &groups, error));
     const int64_t window = ulp_call_int(call, "local_window_size");
     *g = (struct grouped){.a = {.query = call->in[0],
                                 .key = ulp_call_in(call, 1),
@@ -180,7 +187,9 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                           .total = -1,
                           .buffer = -1,
                           .codes = find_codes(call)};
-    ULP_TRY(read_heads(call, heads, groups, &g->a, error));
+    if (window == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "local_window_size is 0");
+    ULP_TRY(ulp_grouped_heads(call, &g->a, error));
     ULP_TRY(read_past(call, g, error));
     return ulp_attention_check(&g->a, error);
 }
@@ -192,8 +201,9 @@ static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *er
     const struct ulp_attention *a = &g.a;
     const enum ulp_type type = call->in[0]->type, cached = g.codes ? g.codes : type;
     const int64_t y[] = {a->q.batch, a->q.length, a->q.heads * a->v.size};
-    const int64_t key[] = {a->k.batch, a->k.heads, g.buffer, ulp_cache_size(g.codes, a->k.size)};
-    const int64_t value[] = {a->v.batch, a->v.heads, g.buffer, ulp_cache_size(g.codes, a->v.size)};
+    const int64_t places = g.capacity ? g.capacity : g.buffer;
+    const int64_t key[] = {a->k.batch, a->k.heads, places, ulp_cache_size(g.codes, a->k.size)};
+    const int64_t value[] = {a->v.batch, a->v.heads, places, ulp_cache_size(g.codes, a->v.size)};
     ULP_TRY(ulp_call_describe(call, 0, type, 3, y, error));
     if (g.buffer < 0)
         return ULP_OK;
@@ -244,13 +254,12 @@ static enum ulp_status normalize(struct ulp_call *call, bool key, const struct u
     return ULP_OK;
 }
 
-/* Query and key turned by their places among the keys, or by position_ids (a prompt's first entry
- * counts alone). */
-static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bool prompt,
-                              struct ulp_error *error)
+enum ulp_status ulp_grouped_rotate(struct ulp_call *call, struct ulp_attention *a, size_t cosine,
+                                   const struct ulp_tensor *given, bool prompt,
+                                   struct ulp_error *error)
 {
-    const struct ulp_tensor *cosines = ulp_call_in(call, 7), *sines = ulp_call_in(call, 8);
-    const struct ulp_tensor *given = ulp_call_in(call, 9);
+    const struct ulp_tensor *cosines = ulp_call_in(call, cosine),
+                            *sines = ulp_call_in(call, cosine + 1);
     const int64_t length = a->q.length, dims[] = {a->q.batch, length};
     struct ulp_tensor ids;
     if (!cosines || !sines || cosines->rank != 2)
@@ -292,6 +301,71 @@ static enum ulp_status read_lengths(struct ulp_call *call, const struct grouped 
     return ULP_OK;
 }
 
+/* How many of t positions a cache holds that drops `spare` at once: the newest, in order. */
+static int64_t count_resident(const struct grouped *g, int64_t t)
+{
+    const int64_t spare = g->capacity - g->a.left, over = t - g->capacity;
+    return over <= 0 ? t : t - spare * ((over + spare - 1) / spare);
+}
+
+/* What is resident of each batch's first ends[b] positions, from or to its places in a buffer of
+ * all positions; what else `out` has is 0. */
+static enum ulp_status move_resident(struct ulp_call *call, const struct grouped *g,
+                                     const struct ulp_tensor *from, bool spread,
+                                     const int64_t *ends, struct ulp_tensor *out,
+                                     struct ulp_error *error)
+{
+    const size_t size = (size_t)out->dims[3];
+    const int64_t heads = out->dims[1];
+    struct ulp_tensor zero;
+    ULP_TRY(ulp_call_scalar(call, &zero, out->type, 0, error));
+    ulp_move_fill(out, 0, out->count, zero.data);
+    for (int64_t row = 0; size && row < out->dims[0] * heads; row++) {
+        const int64_t end = ends[row / heads], count = count_resident(g, end),
+                      held = row * g->capacity, all = row * g->buffer + end - count;
+        ulp_move_run(out, (size_t)(spread ? all : held) * size, from,
+                     (size_t)(spread ? held : all) * size, (size_t)count * size);
+    }
+    return ULP_OK;
+}
+
+/* A tensor as an output is, with all positions. */
+static enum ulp_status make_whole(struct ulp_call *call, const struct grouped *g,
+                                  const struct ulp_tensor *like, struct ulp_tensor **out,
+                                  struct ulp_error *error)
+{
+    const int64_t dims[] = {like->dims[0], like->dims[1], g->buffer, like->dims[3]};
+    return ulp_call_make(call, like->type, 4, dims, out, error);
+}
+
+/* Past and new positions joined in present_key or present_value. A cache that drops positions is
+ * spread over a buffer of all first, as the window hides those that it has dropped. */
+static enum ulp_status join_cache(struct ulp_call *call, struct grouped *g, size_t i,
+                                  const int64_t *starts, const int64_t *lengths,
+                                  struct ulp_error *error)
+{
+    struct ulp_tensor *present = ulp_call_wants(call, 1 + i) ? &call->out[1 + i] : NULL,
+                      *past = NULL, *whole = present;
+    struct ulp_cache cache = {.past = ulp_call_in(call, 3 + i),
+                              .scale = g->codes ? ulp_call_in(call, 12 + i) : NULL,
+                              .codes = g->codes,
+                              .length = g->buffer,
+                              .starts = starts};
+    if (g->capacity) {
+        ULP_TRY(make_whole(call, g, cache.past, &past, error));
+        ULP_TRY(ulp_call_as(call, &cache.past, cache.past->type, error));
+        ULP_TRY(move_resident(call, g, cache.past, true, starts, past, error));
+        cache.past = past;
+        if (present)
+            ULP_TRY(make_whole(call, g, present, &whole, error));
+    }
+    cache.present = whole;
+    ULP_TRY(
+        ulp_cache_join(call, &cache, i ? &g->a.value : &g->a.key, i ? &g->a.v : &g->a.k, error));
+    return g->capacity && present ? move_resident(call, g, whole, false, lengths, present, error)
+                                  : ULP_OK;
+}
+
 /* Scores of every place of the buffer, cut to the output's. */
 static void cut_scores(const struct ulp_tensor *scores, struct ulp_tensor *out)
 {
@@ -320,17 +394,9 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
         ULP_TRY(normalize(call, true, &a->key, &a->k, error));
     }
     if (ulp_call_int(call, "do_rotary"))
-        ULP_TRY(rotate(call, a, prompt, error));
-    for (size_t i = 0; i < 2; i++) {
-        const struct ulp_cache cache = {.past = ulp_call_in(call, 3 + i),
-                                        .present =
-                                            ulp_call_wants(call, 1 + i) ? &call->out[1 + i] : NULL,
-                                        .scale = g.codes ? ulp_call_in(call, 12 + i) : NULL,
-                                        .codes = g.codes,
-                                        .length = g.buffer,
-                                        .starts = starts};
-        ULP_TRY(ulp_cache_join(call, &cache, i ? &a->value : &a->key, i ? &a->v : &a->k, error));
-    }
+        ULP_TRY(ulp_grouped_rotate(call, a, 7, ulp_call_in(call, 9), prompt, error));
+    for (size_t i = 0; i < 2; i++)
+        ULP_TRY(join_cache(call, &g, i, starts, lengths, error));
     a->coded = g.codes != ULP_TYPE_UNDEFINED;
     a->out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     if (ulp_call_wants(call, SCORES)) {

@@ -20,3 +20,13 @@ enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp
  * keys that it hides go into a. */
 enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tensor *mask,
                                    struct ulp_attention *a, struct ulp_error *error);
+
+/* Query, key and value by num_heads and kv_num_heads: one tensor each, or the three side by side in
+ * query. */
+enum ulp_status ulp_grouped_heads(const struct ulp_call *call, struct ulp_attention *a,
+                                  struct ulp_error *error);
+/* Query and key turned by their places among the keys, or by the position ids that are given (a
+ * prompt's first entry counts alone). cosine: the input of cosines, the next one is of sines. */
+enum ulp_status ulp_grouped_rotate(struct ulp_call *call, struct ulp_attention *a, size_t cosine,
+                                   const struct ulp_tensor *given, bool prompt,
+                                   struct ulp_error *error);

@@ -54,6 +54,11 @@ const struct hint hints[] = {
     {"SimplifiedLayerNormalization", 0, "g[2,3,4] g[4]"},
     {"ms.SkipLayerNormalization", 0, "g[2,3,4] g[2,3,4] g[4] g[4] g[4]"},
     {"ms.SkipSimplifiedLayerNormalization", 0, "g[2,3,4] g[2,3,4] g[4] g[4]"},
+    {"ms.BranchwiseRMSNorm", 0, "g[2,3,4] g[3,4]"},
+    {"ms.GatedAdd", 0, "g[2,3,4] g[2,3,4] g[2,3,1]"},
+    {"ms.GatedRMSNorm", 0, "g[2,3,4] g[2] g[2,3,4]"},
+    {"ms.LinearAttentionGate", 0, "g[2,3,4] g[4] g[4] g[2,3,4]"},
+    {"ms.ScaledSiLU", 0, "g[2,3,4] f[]{0.75}"},
     {"ms.EmbedLayerNormalization", 0, "j[2,3](0,4) j[2,3](0,1) g[5,4] g[6,4] g[2,4] g[4] g[4] "
                                       "j[2,3](0,1)"},
     {"ms.BiasGelu", 0, "g[2,3,4] g[4]"},
@@ -222,6 +227,8 @@ const struct hint hints[] = {
      "q_num_heads=2; kv_num_heads=2; update_rule=linear", 20, 1},
     {"ms.LinearAttention", 0, "f[1,3,8](-0.5,0.5) f[1,3,8](-0.5,0.5) f[1,3,8](-0.5,0.5)",
      "q_num_heads=2; kv_num_heads=2; update_rule=linear", 20, 1},
+    {"ms.GatedDeltaNet", 0, "f[3,1,4](-0.5,0.5) f[3,1,4](-0.5,0.5) f[3,2,4](-0.5,0.5) j[3]{0,1,3} _ "
+                            "f[3,2](0,1) f[2,2,4,4](-0.5,0.5)", "update_rule=delta; #outputs=2", 40, 1},
     {"ms.MRotaryEmbedding", 0, "f[2,3,32](-1,1) i[3,2,3](0,9) f[16,8](-1,1) f[16,8](-1,1)",
      "mrope_section=4,2,2; mrope_layout=1", 4, 2},
     {"ms.RotaryEmbedding", 0, "f[2,3,32](-1,1) i[2,3](0,9) f[16,8](-1,1) f[16,8](-1,1)", NULL, 4,
@@ -292,6 +299,14 @@ const struct hint hints[] = {
                                   "_ _ _ _ _ f[1,1,1,4]{0.0625,0.03125,0.0625,0.03125} f[1]{0.0625}",
      "num_heads=2; kv_num_heads=1; k_quant_type=PER_CHANNEL; v_quant_type=PER_TENSOR; "
      "kv_cache_bit_width=4; #outputs=3", 100, 0.5},
+    /* a cache of one position more than the window */
+    {"ms.GroupQueryAttention", 0, "f[1,2,32](-0.5,0.5) f[1,2,16](-0.5,0.5) f[1,2,16](-0.5,0.5) "
+                                  "f[1,1,4,16](-0.5,0.5) f[1,1,4,16](-0.5,0.5) j[1]{6} j[1]{7}",
+     "num_heads=2; kv_num_heads=1; local_window_size=3; sliding_window_cache=1; #outputs=3", 100, 1},
+    {"ms.SparseAttention", 0, "f[1,1,32](-0.5,0.5) f[1,1,16](-0.5,0.5) f[1,1,16](-0.5,0.5) "
+                              "f[1,1,32,16](-0.5,0.5) f[1,1,32,16](-0.5,0.5) j[1,3]{0,1,2} j[1,2]{0,1} "
+                              "j[1]{18} j[1]{18}",
+     "num_heads=2; kv_num_heads=1; sparse_block_size=16; #outputs=3", 100, 1},
     /* keys and queries that are padding; scores are shown as they are */
     {"ms.GroupQueryAttention", 0, "f[1,3,32](-0.5,0.5) f[1,3,16](-0.5,0.5) f[1,3,16](-0.5,0.5) "
                                   "f[1,1,6,16](-0.5,0.5) f[1,1,6,16](-0.5,0.5) j[1]{3} j[1]{5} "
