@@ -147,19 +147,15 @@ static void measure_course(struct ulp_course *course)
     course->scale = course->any ? course->scale : 0;
 }
 
-/* Unless every output is asked for the worst ones are explained, and of these none whose relative
- * error is less than this part of the worst one's: each takes a sweep of its own, and a decoder's
- * caches are outputs, too. */
-#define EXPLAINED_MAX 4
 #define NEAR_WORST 0.5
 
 static bool is_among_worst(const struct ulp_course *courses, size_t count, size_t g)
 {
     size_t worse = 0;
-    for (size_t other = 0; other < count && worse < EXPLAINED_MAX; other++)
+    for (size_t other = 0; other < count && worse < ULP_EXPLAINED_MAX; other++)
         worse += courses[other].scale > courses[g].scale ||
                  (courses[other].scale == courses[g].scale && other < g);
-    return worse < EXPLAINED_MAX;
+    return worse < ULP_EXPLAINED_MAX;
 }
 
 /* Integers that differ, and values of another shape, have no error: their course is of the decision
@@ -452,7 +448,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     const size_t groups = ulp_attribution_groups(attributor),
                  projections = ulp_alone_count(attributor, lane), all = groups + projections,
                  room = count_together(attributor, lane, ULP_COURSE_BYTES),
-                 together = room ? room + EXPLAINED_MAX : 1;
+                 together = room ? room + ULP_EXPLAINED_MAX : 1;
     size_t swept = 0;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));

@@ -165,6 +165,11 @@ struct ulp_attributor {
  * 400 bytes. */
 #define ULP_SHARES_APART_MAX ((size_t)1 << 22)
 
+/* Unless every output is asked for the worst ones are explained, and of these none whose relative
+ * error is less than NEAR_WORST of the worst one's: each takes a sweep of its own, and a decoder's
+ * caches are outputs, too. */
+enum { ULP_EXPLAINED_MAX = 4 };
+
 /* How many groups of targets there are. */
 static inline size_t ulp_attribution_groups(const struct ulp_attributor *attributor)
 {

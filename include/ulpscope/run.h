@@ -328,6 +328,9 @@ struct ulp_event {
      * others of the program in the same arithmetics, show the same values in every lane; NULL: they
      * may differ. */
     const void *settled;
+    /* estimated seconds until the run's end, by what each operator has taken in it so far; NaN: too
+     * much is left of operators that it has not computed yet */
+    double left;
 };
 
 /* Callbacks of a run; each may be NULL. They are called on the thread that called ulp_program_run.

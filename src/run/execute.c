@@ -122,6 +122,8 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = set_inputs(walk, &frame, inputs, fitted, error);
     ulp_stream_begin(walk);
     if (status == ULP_OK)
+        status = ulp_pace_begin(&walk->pace, program->main, walk->memory, error);
+    if (status == ULP_OK)
         status = ulp_walk_block(walk, &frame, error);
     for (size_t l = 0; l < program->lane_count && outputs && status == ULP_OK; l++)
         for (size_t i = 0; i < program->main->output_count && status == ULP_OK; i++)

@@ -193,6 +193,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .inputs = inputs->values,
         .lane_seconds = walk->seconds,
         .progress = walk->program->main->cost > 0 ? walk->cost_done / walk->program->main->cost : 1,
+        .left = walk->pace.left,
         .settled = walk->unseen ? NULL : find_mark(walk, frame, step),
     };
     return tell(walk, &event, error);

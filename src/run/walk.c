@@ -244,10 +244,13 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
         if (status == ULP_OK && !arena)
             status = ulp_arena_create(&arena, &walk->budget, error);
         ulp_stream_ahead(walk, frame, s);
+        const double before = walk->clock;
         if (status == ULP_OK)
             status = walk_step(walk, frame, step, arena, error);
         if (!frame->outer && arena)
             ulp_arena_clear(arena);
+        if (!frame->outer && walk->listened)
+            ulp_pace_step(&walk->pace, step, walk->clock - before);
     }
     return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "run/lane.h"
+#include "run/pace.h"
 
 struct ulp_walk {
     const struct ulp_program *program;
@@ -30,6 +31,7 @@ struct ulp_walk {
     size_t fetched_steps; /* of the main graph, weights of the steps before this one are */
     size_t fetched_bytes; /* asked for: so many since the walk was there last */
     double clock;         /* as it was read last: reading it for each part of a node takes long */
+    struct ulp_pace pace;
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 

@@ -15,6 +15,7 @@ struct running {
     const struct ulp_model *model;
     const struct sample_list *samples;
     struct progress progress;
+    double runs; /* what all samples take, in those of the first */
     struct ulp_scorer scorer;
 };
 
@@ -36,9 +37,10 @@ static void close_one(void *context, size_t index)
 }
 
 /* From a GiB on. What is mapped of the model's files comes and goes as the machine likes. */
-static void say_memory(void *context, double values, double all, double lacking)
+static void say_needs(void *context, double values, double all, double lacking, double runs)
 {
-    const struct running *running = context;
+    struct running *running = context;
+    running->runs = runs;
     if (running->options->common.quiet || all + lacking < 0x1p30)
         return;
     say(stderr,
@@ -69,6 +71,8 @@ static void begin_run(void *context, size_t sample, size_t run, size_t run_count
         progress_clear(&running->progress);
         if (run == 0)
             progress_init(&running->progress, running->options->common.quiet, run_count);
+        if (run == 0 && sample == 0 && running->runs > 0)
+            running->progress.least = running->progress.most = running->runs;
     }
     running->progress.sample_count = sample == SIZE_MAX ? 0 : running->samples->count;
     running->progress.sample = sample + 1;
@@ -215,7 +219,7 @@ static enum ulp_status run_samples(struct running *running, const struct lane_li
     wanted.progress = &progress;
     wanted.context = running;
     wanted.compiled = check_limits;
-    wanted.needs = say_memory;
+    wanted.needs = say_needs;
     wanted.begins = begin_run;
     wanted.finished = tell_finished;
     wanted.scorer = options->score.metric ? &running->scorer : NULL;

@@ -83,6 +83,9 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
     wanted.progress = &work->observer;
     wanted.begins = show_step;
     wanted.seconds = watch_seconds();
+    /* of 12 diagnoses, each of one sample, all took so many first runs */
+    work->progress.least = 1.2 * (double)work->samples.count;
+    work->progress.most = 2 * (double)work->samples.count;
     enum ulp_status status =
         ulp_doctor_run(work->model, &wanted, work->given, work->samples.count, out, error);
     progress_clear(&work->progress);

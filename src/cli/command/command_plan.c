@@ -87,6 +87,10 @@ static enum ulp_status run_search(const struct plan_options *options,
     search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
     search->thread_count = common->threads;
     search->progress = &work.observer;
+    /* an audit of the samples, and draws, trials and their compiling, which other models and limits
+     * took 3 to 27 first runs for */
+    work.progress.least = 2 + 1.2 * (double)work.samples.count;
+    work.progress.most = 26 + 1.5 * (double)work.samples.count;
     ULP_TRY(ulp_search_run(work.model, search, work.given, work.samples.count, validated,
                            samples.count, &found, error));
     progress_clear(&work.progress);

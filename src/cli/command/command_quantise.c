@@ -189,6 +189,8 @@ static enum ulp_status search_formats(const struct quantise_options *options, st
     wanted.search.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
     wanted.search.thread_count = options->common.threads;
     wanted.search.progress = &work->observer;
+    work->progress.least = 0.6; /* as 9 searches took */
+    work->progress.most = 1.7;
     wanted.calibrator = options->calibration.calibrator;
     wanted.percentile = options->calibration.percentile;
     wanted.best_calibrator = !options->calibrator;

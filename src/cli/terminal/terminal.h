@@ -44,13 +44,17 @@ void watch_files(void);
 /* Say on stderr what the samples are and what was converted. */
 void note_choices(const struct ulp_model *model, const struct sample_list *samples);
 
-/* A progress line with the time left, on a terminal only. Zero `enabled` makes every call
- * silent. */
+/* A progress line with the time left, on a terminal only, and once a line that says how long all
+ * will take, from ten seconds on (from a minute where no terminal looks). Zero `enabled` makes
+ * every call silent. */
 struct progress {
-    bool enabled;
+    bool enabled, terminal;
     size_t sample, sample_count; /* from 1; of 2 and more it is said which */
     size_t part, part_count;     /* the run's place among several (samples, certifying) */
     double started, shown;
+    /* all takes from so many to so many times the first run; 0: not known, nothing is said */
+    double least, most;
+    double run_started, told, done; /* told, done: when the last node was, and the share then */
 };
 void progress_init(struct progress *progress, bool quiet, size_t part_count);
 struct ulp_observer progress_observer(struct progress *progress);
@@ -60,8 +64,8 @@ void progress_clear(struct progress *progress);
 struct work {
     const struct common_options *common;
     struct ulp_model *model, *original;
-    /* 0: all samples are in memory; else so many, evenly among all, and `given` has no inputs of the
-     * others. Set before it is opened */
+    /* 0: all samples are in memory; else so many, evenly among all, and `given` has no inputs of
+     * the others. Set before it is opened */
     size_t held;
     struct sample_list samples;
     struct ulp_sample *given;
