@@ -15,8 +15,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/machine/cpu.h"
-
 struct bench_timer {
     int run_min, run_max;
     double seconds; /* no further run (after run_min) when these are used; 0: no limit */
@@ -57,27 +55,6 @@ static inline bool bench_next(struct bench_timer *timer)
     timer->batch_done = 0;
     timer->start = bench_now(timer);
     return true;
-}
-
-static inline void bench_print_processor(void)
-{
-    char names[ULP_CPU_NAMES_BYTES];
-    printf("instruction sets: %s\n", ulp_cpu_names(names, ulp_cpu_features()));
-}
-
-/* [--json] [WORD]: only cases whose name contains WORD. */
-static inline const char *bench_word(int argc, char **argv, bool *json)
-{
-    const char *word = "";
-    *json = false;
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            *json = true;
-        else
-            word = argv[i];
-    if (!*json)
-        bench_print_processor();
-    return word;
 }
 
 __attribute__((noreturn)) static inline void bench_stop(const char *what)

@@ -1,7 +1,7 @@
 /* Speed of contractions on one core, each beside OpenBLAS sgemm of 1024 x 1024 x 1024 in the same
  * run.
  *
- *   bench_contract [--json] [--threads N] [WORD]     rows whose name contains WORD
+ *   bench_contract [--threads N] [WORD]     rows whose name contains WORD, as JSON
  *
  * A case is a row of the table below: an arithmetic by name and a problem. Time is the best of
  * several runs, and processor time when one thread is used, so that other work on the machine
@@ -253,17 +253,12 @@ int main(int argc, char **argv)
 {
     name_processor(argv);
     const char *word = "";
-    bool json = false;
     int thread_count = 1;
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
+        if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
             thread_count = atoi(argv[++i]);
         else
             word = argv[i];
-    if (!json)
-        bench_print_processor();
     struct ulp_error error = {0};
     struct ulp_pool *pool = NULL;
     if (ulp_pool_create(&pool, thread_count, &error) != ULP_OK)
@@ -272,8 +267,7 @@ int main(int argc, char **argv)
     openblas_set_num_threads(thread_count);
 #endif
     double peer = 0;
-    printf(json ? "[" : "%-30s %6s %8s %6s %6s %9s %9s\n", "case", "batch", "m", "n", "k", "GMAC/s",
-           "of sgemm");
+    printf("[");
     for (size_t i = 0, printed = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
         bool is_peer = row->kind == PEER_SGEMM || row->kind == PEER_DGEMM;
@@ -286,17 +280,13 @@ int main(int argc, char **argv)
         double speed = measure(row, pool);
         if (row->kind == PEER_SGEMM)
             peer = speed;
-        if (json)
-            printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, "
-                   "\"gmac_per_s\": %.4f, \"of_sgemm\": %.4f}",
-                   printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, speed,
-                   peer > 0 ? speed / peer : 0);
-        else
-            printf("%-30s %6zu %8zu %6zu %6zu %9.3f %8.3f\n", row->name, row->batch, row->m, row->n,
-                   row->k, speed, peer > 0 ? speed / peer : 0);
+        printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, "
+               "\"gmac_per_s\": %.4f, \"of_sgemm\": %.4f}",
+               printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, speed,
+               peer > 0 ? speed / peer : 0);
         fflush(stdout);
     }
-    printf(json ? "\n]\n" : "");
+    printf("\n]\n");
     ulp_pool_free(pool);
     return 0;
 }

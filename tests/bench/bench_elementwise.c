@@ -1,7 +1,7 @@
 /* Elementwise formulas of the reference on one core, through a tape over a tensor, each beside a
  * loop of plain MPFR calls at 106 bits on the same operands in the same run.
  *
- *   bench_elementwise [--json] [WORD]     rows whose name contains WORD
+ *   bench_elementwise [WORD]     rows whose name contains WORD, as JSON
  *
  * Operands have full significands: a normal about 0 with deviation 2, b between 1/2 and 4. Time is
  * this process's on a processor, the best of several runs. */
@@ -129,9 +129,8 @@ static double time_tape(const struct row *row, const struct ulp_tensor *a,
 
 int main(int argc, char **argv)
 {
-    bool json;
-    const char *word = bench_word(argc, argv, &json);
-    printf(json ? "[" : "%-14s %12s %12s %8s\n", "formula", "ns/element", "MPFR's ns", "ratio");
+    const char *word = argc > 1 ? argv[argc - 1] : "";
+    printf("[");
     int printed = 0;
     struct ulp_tensor a, b, out;
     fill(&a, false, 1);
@@ -141,16 +140,13 @@ int main(int argc, char **argv)
         if (!strstr(rows[i].formula, word))
             continue;
         const double own = time_tape(&rows[i], &a, &b, &out), peer = time_mpfr(&rows[i], &a, &b);
-        if (json)
-            printf("%s\n  {\"formula\": \"%s\", \"ns\": %.2f, \"mpfr_ns\": %.2f, \"ratio\": %.2f}",
-                   printed++ ? "," : "", rows[i].formula, own, peer, peer / own);
-        else
-            printf("%-14s %12.1f %12.1f %8.1f\n", rows[i].formula, own, peer, peer / own);
+        printf("%s\n  {\"formula\": \"%s\", \"ns\": %.2f, \"mpfr_ns\": %.2f, \"ratio\": %.2f}",
+               printed++ ? "," : "", rows[i].formula, own, peer, peer / own);
         fflush(stdout);
     }
     ulp_tensor_free(&a);
     ulp_tensor_free(&b);
     ulp_tensor_free(&out);
-    printf(json ? "\n]\n" : "");
+    printf("\n]\n");
     return 0;
 }

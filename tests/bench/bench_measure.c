@@ -2,7 +2,7 @@
  * references in doubles and in records of 128 bits; and ns an element and view of the four views
  * that an audit has of an output in a lane, and of two lanes' (ulp_metrics_measure_pairs).
  *
- *   bench_measure [--json] [WORD]     rows whose name contains WORD
+ *   bench_measure [WORD]     rows whose name contains WORD, as JSON
  *
  * Values are the reference's rounded to FP32 or FP16, with a few units of error. Time is this
  * process's on a processor, the best of several runs. */
@@ -120,10 +120,9 @@ static void free_all(struct measured *m)
 
 int main(int argc, char **argv)
 {
-    bool json;
-    const char *word = bench_word(argc, argv, &json);
-    printf(json ? "[" : "%-28s %8s\n", "measures, one core", "ns");
+    const char *word = argc > 1 ? argv[argc - 1] : "";
     bool first = true;
+    printf("[");
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const struct row *row = &rows[r];
         struct measured m = {0};
@@ -139,15 +138,11 @@ int main(int argc, char **argv)
         while (bench_next(&timer))
             measure_once(row, &m);
         const double ns = timer.best * 1e9 / (double)COUNT / (double)count_pairs(row);
-        if (json)
-            printf("%s{\"name\": \"%s\", \"ns\": %.3f}", first ? "" : ", ", row->name, ns);
-        else
-            printf("%-28s %8.2f\n", row->name, ns);
+        printf("%s{\"name\": \"%s\", \"ns\": %.3f}", first ? "" : ", ", row->name, ns);
         first = false;
         free_all(&m);
         ulp_pool_free(m.pool);
     }
-    if (json)
-        printf("]\n");
+    printf("]\n");
     return 0;
 }

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """Whole networks beside ONNX Runtime, in one run.
 
-    networks.py [--ulpscope PROGRAM] [--repeat N] [--json FILE] [--no-audit] [MODEL.onnx [INPUTS]]...
+    networks.py [--ulpscope PROGRAM] [--repeat N] [--no-audit] [MODEL.onnx [INPUTS]]...     as JSON
 
 Without models: those found in $ULPSCOPE_TEST_DATA (ResNet-50 of onnx/light.tar.xz, and models/NAME). For each: milliseconds of one
 inference by ONNX Runtime with one and two threads (session creation excluded) and by ulpscope in each arithmetic (loading and planning
-excluded), seconds of an audit and its peak resident memory, ratios to ONNX Runtime with the same number of threads, and what the second
-thread gains. The programs take turns of about a second, 100 inferences at most, after one that does not count; and an audit in each. Of all the
-fastest counts, so that other work on the machine counts least; what a thread gains is also given turn by turn. JSON goes to FILE, or - for stdout.
+excluded), seconds of an audit and its peak resident memory. The programs take turns of about a second, 100 inferences at most, after one that
+does not count; and an audit in each. Of all the fastest counts, so that other work on the machine counts least.
 """
 import argparse
 import itertools
 import json
 import os
 import re
-import statistics
 import sys
 import tarfile
 import tempfile
@@ -24,7 +22,6 @@ import process
 
 NAMES = "tinybert_1l", "nanogpt_4l", "deimv2_atto_coco", "ultraface_rfb_320"
 ARITHMETICS = "fp32", "fp16", "pair"
-GAINING = "onnxruntime", *ARITHMETICS, "audit"
 THREADS = 1, 2
 AUDITED = "fp16,tf32,fp32"
 TURN_SECONDS = 1.0
@@ -134,43 +131,7 @@ def measure(name, model, inputs, options, folder):
     row = {"model": name, "audited": AUDITED, **{key: min(taken) for key, taken in turns.items()}}
     if peak:
         row["audit.peak_bytes"] = peak
-    row["gains"] = {what: gain(turns[f"{what}.1"], turns[f"{what}.2"]) for what in GAINING if f"{what}.1" in turns}
     return row
-
-
-def gain(one, two):
-    """What a second thread gains: fastest by fastest, and turn by turn (its two commands follow one another, so that the clock is the same)."""
-    pairs = sorted(a / b for a, b in zip(one, two))
-    return {"fastest": min(one) / min(two), "median": statistics.median(pairs), "least": pairs[0], "greatest": pairs[-1]}
-
-
-def print_table(rows):
-    columns = ["model", "ORT 1t", "ORT 2t", "fp32 1t", "fp32 2t", "/ORT 2t", "fp16 2t", "/fp32", "pair 2t", "audit s", "peak MiB"]
-    lines = []
-    for row in rows:
-        ms = {key: value * 1e3 for key, value in row.items() if isinstance(value, float)}
-        ratio = f"{row['fp32.2'] / row['onnxruntime.2']:.2f}" if "onnxruntime.2" in row else "-"
-        lines.append([row["model"]] + [f"{ms[key]:.2f}" if key in ms else "-" for key in ("onnxruntime.1", "onnxruntime.2")] +
-                     [f"{ms['fp32.1']:.2f}", f"{ms['fp32.2']:.2f}", ratio, f"{ms['fp16.2']:.1f}",
-                      f"{row['fp16.2'] / row['fp32.2']:.1f}", f"{ms['pair.2']:.1f}"] +
-                     ([f"{row['audit.2']:.2f}", f"{row['audit.peak_bytes'] / 2**20:.0f}"] if "audit.2" in row else ["-", "-"]))
-    print("milliseconds of one inference unless said (t: threads)")
-    print_lines([columns] + lines)
-
-
-def print_gains(rows):
-    lines = [["model", "ORT", *GAINING[1:]]]
-    for row in rows:
-        gains = [row["gains"].get(what) for what in GAINING]
-        lines.append([row["model"]] + [f"{g['fastest']:.2f} {g['median']:.2f} ({g['least']:.2f}-{g['greatest']:.2f})" if g else "-" for g in gains])
-    print("time with one thread / with two: fastest, median of the turns (range)")
-    print_lines(lines)
-
-
-def print_lines(lines):
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))))
 
 
 def main():
@@ -178,7 +139,6 @@ def main():
     parser.add_argument("models", nargs="*", metavar="MODEL.onnx [INPUTS.npz]")
     parser.add_argument("--ulpscope", default="./ulpscope")
     parser.add_argument("--repeat", type=int, default=3, help="turns (default 3)")
-    parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--no-audit", action="store_true")
     options = parser.parse_args()
     if options.repeat < 1:
@@ -187,7 +147,7 @@ def main():
         import numpy  # noqa: F401
         import onnxruntime  # noqa: F401
     except ImportError as missing:
-        print(f"networks: not measured: {missing} (pip install onnxruntime numpy)")
+        print(f"networks: not measured: {missing} (pip install onnxruntime numpy)", file=sys.stderr)
         return 0
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -199,20 +159,12 @@ def main():
                 models.append((os.path.splitext(os.path.basename(path))[0], path, None))
         models = models or list(find_models(folder))
         if not models:
-            print("networks: not measured: no model was given, and ULPSCOPE_TEST_DATA has none")
+            print("networks: not measured: no model was given, and ULPSCOPE_TEST_DATA has none", file=sys.stderr)
             return 0
         for model in models:
             rows.append(measure(*model, options, folder))
             print(f"networks: {model[0]} measured", file=sys.stderr)
-    print_table(rows)
-    print_gains(rows)
-    if options.json:
-        text = json.dumps({"networks": rows}, indent=2)
-        if options.json == "-":
-            print(text)
-        else:
-            with open(options.json, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
+    print(json.dumps({"networks": rows}, indent=2))
     return 0
 
 

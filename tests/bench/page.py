@@ -3,10 +3,9 @@
 
     tests/bench/page.py [--build FOLDER] [--only WORD] [--networks N] [--out FILE]     (make -C build performance)
 
-Every bench program runs once with all instruction sets of the processor and once without AVX-512 and in portable C
-(instruction_sets.py), then the networks of ULPSCOPE_TEST_DATA beside ONNX Runtime in N turns (networks.py; without the folder they are
+Every bench program runs once with all instruction sets of the processor and once without AVX-512 and in portable C, then the networks of ULPSCOPE_TEST_DATA beside ONNX Runtime in N turns (networks.py; without the folder they are
 left out, and the page says so). Take a quiet machine: the page gives its load before the first program and after the last. --only: rows of
-programs with WORD in their names, and no networks, to try the page.
+programs with WORD in their names, and no networks, to try the page. --out - prints it (make -C build bench).
 """
 import argparse
 import datetime
@@ -15,11 +14,10 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
-
-import instruction_sets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+LISTS = {"all": "", "no AVX-512": "avx512", "portable": "avx512,avx2,f16c"}  # of ULPSCOPE_DISABLE_CPU
+FIGURES = "gmac_per_s", "ns"
 SECTIONS = (
     ("bench_contract", "Sums of products, GMAC/s of one core", "`of sgemm`: of the same run's OpenBLAS, in single precision",
      (("of_sgemm", "of sgemm"),)),
@@ -42,21 +40,20 @@ def compiler(build):
 
 
 def name_of(row):
-    name = str(next(row[key] for key in ("case", "formula", "name") if key in row))
-    return name + (f", {row['bits']} bits" if "bits" in row else "")
+    return next(row[key] for key in ("case", "formula", "name") if key in row)
 
 
 def measure(program, word):
     """Rows of the program with all instruction sets, and each figure without some: {name: [figure, ...]}."""
     rows, columns = [], {}
-    for label, disabled in instruction_sets.LISTS.items():
+    for label, disabled in LISTS.items():
         print(f"{os.path.basename(program)}: {label}", file=sys.stderr)
         environment = dict(os.environ, ULPSCOPE_DISABLE_CPU=disabled)
-        command = [program, "--json"] + ([word] if word else [])
+        command = [program] + ([word] if word else [])
         found = json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
         rows = rows or found
         for row in found:
-            key = next(key for key in instruction_sets.FIGURES if key in row)
+            key = next(key for key in FIGURES if key in row)
             columns.setdefault(name_of(row), []).append(row[key])
     return rows, columns
 
@@ -79,21 +76,18 @@ def section(build, program, title, words, peers, only):
         figures = columns[name_of(row)]
         lines.append([f"`{name_of(row)}`{shape(row)}"] + [f"{figure:.3g}" for figure in figures] +
                      [f"{row[key]:.3g}" if row.get(key) else "" for key, _ in peers])
-    titles = ["", *instruction_sets.LISTS, *(peer for _, peer in peers)]
+    titles = ["", *LISTS, *(peer for _, peer in peers)]
     return f"## {title}\n\n" + (f"{words} (all instruction sets).{f' Not on this machine: {missing}.' if missing else ''}\n\n" if words else "") + table(titles, lines)
 
 
 def networks(build, turns):
     if not os.environ.get("ULPSCOPE_TEST_DATA"):
         return "## Whole networks\n\nNot measured: `ULPSCOPE_TEST_DATA` was not set.\n"
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "networks.json")
-        subprocess.run([sys.executable, os.path.join(HERE, "networks.py"), "--ulpscope", os.path.join(build, "ulpscope"), "--repeat", str(turns),
-                        "--json", path], check=True, stdout=subprocess.DEVNULL)
-        if not os.path.exists(path):
-            return "## Whole networks\n\nNot measured: Python has no onnxruntime, or the folder no models.\n"
-        with open(path, encoding="utf-8") as file:
-            rows = json.load(file)["networks"]
+    command = [sys.executable, os.path.join(HERE, "networks.py"), "--ulpscope", os.path.join(build, "ulpscope"), "--repeat", str(turns)]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    if not text:
+        return "## Whole networks\n\nNot measured: Python has no onnxruntime, or the folder no models.\n"
+    rows = json.loads(text)["networks"]
     columns = ("onnxruntime.1", "onnxruntime.2", "fp32.1", "fp32.2", "fp16.2", "pair.2")
     lines = [[row["model"]] + [f"{1e3 * row[key]:.3g}" if key in row else "" for key in columns] +
              [f"{row['audit.2']:.3g}" if "audit.2" in row else "", f"{row['audit.peak_bytes'] / 2**20:.0f}" if "audit.peak_bytes" in row else ""]
@@ -119,7 +113,7 @@ def main():
     head = (f"# Performance\n\nWritten by `make -C build performance` (`tests/bench/page.py`) on {begun}: one run on one machine, {processor()}, "
             f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after; {version}, configured with {words}; commit {commit or 'of a tarball'}.\n"
             "Seconds are this process's on a processor. Columns leave out instruction sets (`ULPSCOPE_DISABLE_CPU`); results have the same bits in all of them.\n")
-    with open(options.out, "w", encoding="utf-8") as file:
+    with open("/dev/stdout" if options.out == "-" else options.out, "w", encoding="utf-8") as file:
         file.write("\n".join([head, *parts]))
 
 

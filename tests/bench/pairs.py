@@ -4,7 +4,7 @@
     tests/bench/pairs.py BASE NEW [--only networks,start] [--word WORD] [--turns 9] [--minutes 40] [--page doc/performance.md]
 
 BASE and NEW are commits, which are built at -O3 in folders of their own below --work and kept there, or build folders. The parts are
-contract, elementwise, wide and measure (the rows of the bench programs), start (of the program), python (a call) and networks: models of
+contract, elementwise and measure (the rows of the bench programs), start (of the program), python (a call) and networks: models of
 --data, and those that scripts/make_networks.py makes. A turn of a command is BASE, NEW and BASE again, in the next turn the other way round, one thread each; every
 turn goes through all commands before the next one begins, and none begins after --minutes. A figure is the processor's seconds of NEW over
 BASE and, for the noise, of BASE over BASE; that of all turns is the median, with three standard errors behind it, which follow from the
@@ -23,7 +23,6 @@ import sys
 import time
 from typing import NamedTuple
 
-import instruction_sets
 import page
 import process
 
@@ -32,7 +31,7 @@ COMMANDS = {"fp32": ["run", "-a", "fp32"], "fp16": ["run", "-a", "fp16"], "pair"
             "audit": ["audit", "-a", "fp16,tf32"], "audit without shares": ["audit", "-a", "fp16,tf32", "--no-attribute"]}
 NETWORKS = "mnist_8,tinybert_1l,self_attention_ezkl,nanogpt_4l,gtcrn_simple,silero_vad_16k,fsanet_1x1,ultraface_rfb_320"
 MADE = "depthwise,wave,looped"  # by scripts/make_networks.py
-PROGRAMS = "contract", "elementwise", "wide", "measure"
+PROGRAMS = "contract", "elementwise", "measure"
 PARTS = *PROGRAMS, "start", "python", "networks"
 HEADING = "## What moved between two commits"
 TURNS_MIN, STARTS, CALLS, NAMED = 3, 20, 20000, 3
@@ -126,11 +125,11 @@ class Row:
 
 def bench_rows(build, program, word):
     """{row: seconds, or nanoseconds} of a bench program; peers' rows are left out."""
-    command = [os.path.join(build.build, f"bench_{program}"), "--json", word]
+    command = [os.path.join(build.build, f"bench_{program}"), "--json", word]  # earlier commits print text without it
     text = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=build.environment).stdout
     rows = {}
     for row in json.loads(text):
-        key = next(key for key in instruction_sets.FIGURES if key in row)
+        key = next(key for key in page.FIGURES if key in row)
         rows[f"{page.name_of(row)}{page.shape(row)}"] = Figure(1 / row[key] if key == "gmac_per_s" else row[key])
     return {name: figure for name, figure in rows.items() if not re.match("[sd]gemm ", name)}
 
