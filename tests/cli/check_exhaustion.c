@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/text/text.h"
 #include "data/data.h"
 #include "tests/cli/exhaust_files.h"
 #include "tests/support/exhaust.h"
@@ -25,79 +24,60 @@ int ulpscope_main(int argc, char **argv); /* the program's */
 #define ARGUMENTS_MAX 26
 #define FILES_MAX 16
 
-/* {} is the test's folder. */
-typedef const char *const command_line[ARGUMENTS_MAX];
-
-/* What others read, made once, with all the memory there is. */
-static const command_line before[] = {
-    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--out",
-     "{}/report"},
-    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "bf16", "--out",
-     "{}/other"},
-    {"ulpscope", "overflow", "{}/model.onnx", "-i", "{}/inputs.npz", "--out", "{}/report"},
-    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/samples.txt", "-a", "fp16", "--shard", "1/1",
-     "--checkpoint", "{}/shard"},
+/* {} is the test's folder. What others read, made once, with all the memory there is. */
+static const char *const before[] = {
+    "audit {}/model.onnx -i {}/inputs.npz -a fp16 --out {}/report",
+    "audit {}/model.onnx -i {}/inputs.npz -a bf16 --out {}/other",
+    "overflow {}/model.onnx -i {}/inputs.npz --out {}/report",
+    "audit {}/model.onnx -i {}/samples.txt -a fp16 --shard 1/1 --checkpoint {}/shard",
 };
 
-static const command_line commands[] = {
-    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/inputs.npz", "--out", "{}/out", "--html",
-     "{}/out/out.html", "-t", "1"},
-    {"ulpscope", "audit", "{}/model.onnx", "-a", "fp16,tf32@a100,fp32,nofma", "--certify",
-     "--max-memory", "1G", "--keep", "op:Erf=fp32", "-t", "2", "-q"},
-    {"ulpscope", "audit", "{}/model.onnx", "-a", "fp16", "--reference", "pair", "-t", "1"},
-    {"ulpscope", "audit", "{}/model.onnx", "-a", "tf32", "--schedules", "--reference-model",
-     "{}/model.onnx", "-i", "{}/inputs.json", "--out", "{}/out", "-t", "1"},
-    {"ulpscope", "run", "{}/model.onnx", "-i", "{}/test_data_set_0", "--arith", "mpfr:200",
-     "--outputs", "{}/out/out.npz", "--all-values", "-t", "1"},
-    {"ulpscope", "run", "{}/model.onnx", "-i", "{}/taken.npz", "--arith", "fp16", "--outputs",
-     "{}/out/out.json", "-t", "3"},
-    {"ulpscope", "compare", "{}/model.onnx", "-i", "{}/inputs.npz", "{}/recorded.npz", "--trials",
-     "2", "--arith", "fp32", "--recorded-inputs", "{}/inputs.json", "--out", "{}/out", "--html",
-     "{}/out/out.html", "-t", "1"},
-    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "tf32", "--attribute",
-     "--verify", "1", "--group-by", "op", "--out", "{}/out", "-t", "1"},
-    {"ulpscope", "overflow", "{}/model.onnx", "-i", "{}/inputs.npz", "-f", "fp16,fp8-e4m3", "--out",
-     "{}/out", "--html", "{}/out/out.html", "-t", "1"},
-    {"ulpscope", "audit", "{}/model.onnx", "--shape", "x=4x8", "--val-range", "x=-1,1", "-a",
-     "fp16", "--fail-above", "fp16:diverged=0", "--junit", "{}/out/limits.xml", "-t", "1"},
-    {"ulpscope", "plan", "{}/model.onnx", "-i", "{}/inputs.npz", "--apply", "{}/plan.json", "--out",
-     "{}/out", "-t", "1"},
-    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/samples.txt", "-a", "fp16", "--checkpoint",
-     "{}/done", "--out", "{}/out", "-t", "1"},
-    {"ulpscope", "audit", "--merge", "{}/shard", "--out", "{}/out"},
-    {"ulpscope", "plan", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--tolerance",
-     "sqnr_db=62", "--validate", "{}/test_data_set_0", "--out", "{}/out", "--html",
-     "{}/out/out.html", "-t", "1"},
-    {"ulpscope", "prove", "{}/model.onnx", "--input-range", "x=-1,1", "--out", "{}/out", "--json",
-     "{}/out/alone.json", "-t", "1"},
-    {"ulpscope", "lint", "{}/model.onnx", "--layer-precisions", "soft*:fp32,product:fp16", "--json",
-     "{}/out/lint.json", "--sarif", "{}/out/lint.sarif", "--html", "{}/out/out.html"},
-    {"ulpscope", "engine", "{}/model.onnx", "{}/engine.json", "--plan", "{}/plan.json", "--out",
-     "{}/out", "--html", "{}/out/out.html", "-t", "1"},
-    {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/inputs.npz", "--engine", "{}/engine.json",
-     "--out", "{}/out", "-t", "1"},
-    {"ulpscope", "tolerance", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--json",
-     "{}/out/tolerance.json", "-t", "1"},
-    {"ulpscope", "audit", "{}/logs.onnx", "-i", "{}/inputs.npz", "--between", "fp16,bf16",
-     "--output", "y", "--json", "{}/out/between.json", "-t", "1"},
-    {"ulpscope", "show", "{}/report", "--html", "{}/out/out.html"},
-    {"ulpscope", "show", "{}/report", "--to", "csv", "-o", "{}/out/nodes.csv"},
-    {"ulpscope", "show", "{}/report", "op:Erf"},
-    {"ulpscope", "diff", "{}/report", "{}/other"},
-    {"ulpscope", "quantise", "{}/model.onnx", "-i", "{}/inputs.npz", "--formats",
-     "nvfp4,mxfp8,fp32", "--tolerance", "sqnr_db=40", "--out", "{}/out", "-t", "1"},
-    {"ulpscope", "doctor", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--tolerance",
-     "62", "--out", "{}/out", "--html", "{}/out/out.html", "-t", "1"},
-    {"ulpscope", "quantise", "{}/model.onnx", "-i", "{}/inputs.npz", "--json", "{}/out/scales.json",
-     "-t", "1"},
-    {"ulpscope", "fix", "{}/large.onnx", "-i", "{}/inputs.npz", "--for", "qnn", "-o",
-     "{}/out/fixed.onnx", "--json", "{}/out/fix.json", "-t", "1"},
+static const char *const commands[] = {
+    "audit {}/model.onnx -i {}/inputs.npz --out {}/out --html {}/out/out.html -t 1",
+    "audit {}/model.onnx -a fp16,tf32@a100,fp32,nofma --certify --max-memory 1G --keep op:Erf=fp32 "
+    "-t 2 -q",
+    "audit {}/model.onnx -a fp16 --reference pair -t 1",
+    "audit {}/model.onnx -a tf32 --schedules --reference-model {}/model.onnx -i {}/inputs.json "
+    "--out {}/out -t 1",
+    "run {}/model.onnx -i {}/test_data_set_0 --arith mpfr:200 --outputs {}/out/out.npz "
+    "--all-values -t 1",
+    "run {}/model.onnx -i {}/taken.npz --arith fp16 --outputs {}/out/out.json -t 3",
+    "compare {}/model.onnx -i {}/inputs.npz {}/recorded.npz --trials 2 --arith fp32 "
+    "--recorded-inputs {}/inputs.json --out {}/out --html {}/out/out.html -t 1",
+    "audit {}/model.onnx -i {}/inputs.npz -a tf32 --attribute --verify 1 --group-by op --out "
+    "{}/out -t 1",
+    "overflow {}/model.onnx -i {}/inputs.npz -f fp16,fp8-e4m3 --out {}/out --html {}/out/out.html "
+    "-t 1",
+    "audit {}/model.onnx --shape x=4x8 --val-range x=-1,1 -a fp16 --fail-above fp16:diverged=0 "
+    "--junit {}/out/limits.xml -t 1",
+    "plan {}/model.onnx -i {}/inputs.npz --apply {}/plan.json --out {}/out -t 1",
+    "audit {}/model.onnx -i {}/samples.txt -a fp16 --checkpoint {}/done --out {}/out -t 1",
+    "audit --merge {}/shard --out {}/out",
+    "plan {}/model.onnx -i {}/inputs.npz -a fp16 --tolerance sqnr_db=62 --validate "
+    "{}/test_data_set_0 --out {}/out --html {}/out/out.html -t 1",
+    "prove {}/model.onnx --input-range x=-1,1 --out {}/out --json {}/out/alone.json -t 1",
+    "lint {}/model.onnx --layer-precisions soft*:fp32,product:fp16 --json {}/out/lint.json --sarif "
+    "{}/out/lint.sarif --html {}/out/out.html",
+    "engine {}/model.onnx {}/engine.json --plan {}/plan.json --out {}/out --html {}/out/out.html "
+    "-t 1",
+    "audit {}/model.onnx -i {}/inputs.npz --engine {}/engine.json --out {}/out -t 1",
+    "tolerance {}/model.onnx -i {}/inputs.npz -a fp16 --json {}/out/tolerance.json -t 1",
+    "audit {}/logs.onnx -i {}/inputs.npz --between fp16,bf16 --output y --json {}/out/between.json "
+    "-t 1",
+    "show {}/report --html {}/out/out.html",
+    "show {}/report --to csv -o {}/out/nodes.csv",
+    "show {}/report op:Erf",
+    "diff {}/report {}/other",
+    "quantise {}/model.onnx -i {}/inputs.npz --formats nvfp4,mxfp8,fp32 --tolerance sqnr_db=40 "
+    "--out {}/out -t 1",
+    "doctor {}/model.onnx -i {}/inputs.npz -a fp16 --tolerance 62 --out {}/out --html "
+    "{}/out/out.html -t 1",
+    "quantise {}/model.onnx -i {}/inputs.npz --json {}/out/scales.json -t 1",
+    "fix {}/large.onnx -i {}/inputs.npz --for qnn -o {}/out/fixed.onnx --json {}/out/fix.json -t 1",
 };
 
 /* It goes on without affine forms where memory is short for them, and says so. */
-static const command_line proof_with_forms = {"ulpscope", "prove",  "{}/digits.onnx",
-                                              "--out",    "{}/out", "-t",
-                                              "1"};
+static const char proof_with_forms[] = "prove {}/digits.onnx --out {}/out -t 1";
 
 /* ---- what a command has written, without what differs from run to run ---- */
 
@@ -223,18 +203,20 @@ static struct said {
     long count;
 } * said;
 
-static void run_program(command_line line, long at, bool all_after)
+static void run_program(const char *line, long at, bool all_after)
 {
-    static char texts[ARGUMENTS_MAX][512];
-    char *argv[ARGUMENTS_MAX + 1];
-    int argc = 0;
-    for (; argc < ARGUMENTS_MAX && line[argc]; argc++) {
-        const bool inside = strncmp(line[argc], "{}", 2) == 0;
-        snprintf(texts[argc], sizeof texts[0], "%s%s", inside ? test_folder("") : "",
-                 inside ? line[argc] + 3 : line[argc]);
-        argv[argc] = texts[argc];
-    }
-    argv[argc] = NULL;
+    static char name[] = "ulpscope", text[4000];
+    char *argv[ARGUMENTS_MAX + 1] = {name}, *to = text;
+    int argc = 1;
+    for (const char *from = line; *from;)
+        if (strncmp(from, "{}/", 3) == 0) {
+            to = stpcpy(to, test_folder(""));
+            from += 3;
+        } else {
+            *to++ = *from++;
+        }
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
     alarm(120);
     const int nowhere = open("/dev/null", O_WRONLY),
               messages = open(test_folder("messages"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -247,7 +229,7 @@ static void run_program(command_line line, long at, bool all_after)
 }
 
 /* Its exit code; -1: a signal ended it. */
-static int run(command_line line, long at, bool all_after)
+static int run(const char *line, long at, bool all_after)
 {
     int status;
     fflush(NULL);
@@ -312,7 +294,7 @@ static void check_written(const struct written *got, const struct written *all, 
 }
 
 /* An audit with a checkpoint that memory ended resumes with what it has kept. */
-static void check_resumed(command_line line, const struct written *all, const char *what)
+static void check_resumed(const char *line, const struct written *all, const char *what)
 {
     ck_expect(run(line, 0, false) == ULP_OK, "%s: is not resumed", what);
     const struct written written = take_written();
@@ -343,9 +325,9 @@ static void read_share(long *first, long *stride)
 /* Every request, or about `processes` of them, until none fails. */
 static void exhaust(size_t command, long processes, bool all_after)
 {
-    command_line *line = &commands[command];
+    const char *line = commands[command];
     forget_checkpoint();
-    ck_assert_int_eq(run(*line, 0, false), ULP_OK);
+    ck_assert_int_eq(run(line, 0, false), ULP_OK);
     const struct written all = take_written();
     const long count = said->count;
     const bool keeps = access(test_folder("done"), F_OK) == 0;
@@ -356,7 +338,7 @@ static void exhaust(size_t command, long processes, bool all_after)
     for (long at = first; at <= count; at += stride, tried++) {
         char what[100];
         forget_checkpoint();
-        const int code = run(*line, at, all_after);
+        const int code = run(line, at, all_after);
         snprintf(what, sizeof what, "%zu: request %ld of %ld%s", command, at, count,
                  all_after ? " and all after" : "");
         ck_expect(code == ULP_OK || code == ULP_ERROR_MEMORY, "%s: exit code %d: %s", what, code,
@@ -366,7 +348,7 @@ static void exhaust(size_t command, long processes, bool all_after)
         if (code != ULP_OK)
             check_message(what);
         if (code != ULP_OK && keeps)
-            check_resumed(*line, &all, what);
+            check_resumed(line, &all, what);
         failures += code != ULP_OK;
     }
     ck_assert_int_gt(failures, 0);
@@ -430,8 +412,8 @@ START_TEST(what_memory_holds_changes_nothing)
 {
     static const uint64_t words[] = {UINT64_MAX, 0x7FD0000000004e22, 0x7FD000000000684e,
                                      0x7FD0000000007146};
-    command_line *line = _i < 0 ? &proof_with_forms : &commands[_i];
-    ck_assert_int_eq(run(*line, 0, false), ULP_OK);
+    const char *line = _i < 0 ? proof_with_forms : commands[_i];
+    ck_assert_int_eq(run(line, 0, false), ULP_OK);
     const struct written all = take_written();
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
         char what[100];
@@ -440,7 +422,7 @@ START_TEST(what_memory_holds_changes_nothing)
         snprintf(what, sizeof what, "%d: memory of %llx", _i, (unsigned long long)words[w]);
         forget_checkpoint();
         exhaust_fill(words[w]);
-        const int code = run(*line, 0, false);
+        const int code = run(line, 0, false);
         exhaust_fill(0);
         ck_expect(code == ULP_OK, "%s: exit code %d: %s", what, code, first_message());
         const struct written written = take_written();

@@ -58,9 +58,9 @@ def logits(net, rows, classes, margin=3.0):
     return x
 
 
-def boxes(net, count):
-    corner = net.random.uniform(0, 400, (count, 2))
-    return np.concatenate([corner, corner + net.random.uniform(20, 200, (count, 2))], -1)
+def boxes(random, count):
+    corner = random.uniform(0, 400, (count, 2))
+    return np.concatenate([corner, corner + random.uniform(20, 200, (count, 2))], -1)
 
 
 def scene(net, *shape):
@@ -90,14 +90,12 @@ def _(net, wrong):
     net.output("logits", net.dense(y, 10, 4.0) + net.random.randn(10))
 
 
-@case("log-probabilities of text", "0.001 of a nat", "log-probabilities are off by nats, first tokens change", first())
-def _(net, wrong):
-    net.output("log_probs", net("LogSoftmax", swamped(net.input(logits(net, 6, 50, 0.6)), pick((2.0, 3000.0), wrong)), axis=-1))
+case("log-probabilities of text", "0.001 of a nat", "log-probabilities are off by nats, first tokens change", first())(
+     lambda net, wrong: net.output("log_probs", net("LogSoftmax", swamped(net.input(logits(net, 6, 50, 0.6)), pick((2.0, 3000.0), wrong)), axis=-1)))
 
 
-@case("log-probabilities as Log of Softmax", "likely tokens, all digits", "unlikely tokens are minus infinity: a sentence's likelihood is lost", worse())
-def _(net, wrong):
-    net.output("logp", net("Log", net("Softmax", net.input(logits(net, 4, 30) * pick((1.0, 8.0), wrong)), axis=-1)))
+case("log-probabilities as Log of Softmax", "likely tokens, all digits", "unlikely tokens are minus infinity: a sentence's likelihood is lost", worse())(
+     lambda net, wrong: net.output("logp", net("Log", net("Softmax", net.input(logits(net, 4, 30) * pick((1.0, 8.0), wrong)), axis=-1))))
 
 
 @case("several labels behind Sigmoid", "no label crosses 0.5", "labels cross 0.5", crossing)
@@ -106,9 +104,8 @@ def _(net, wrong):
     net.output("scores", net("Sigmoid", swamped(net.input(x), pick((8.0, 4000.0), wrong))))
 
 
-@case("one probability of one sample", "0.93 stays 0.93", "0.93 becomes 0.5", crossing)
-def _(net, wrong):
-    net.output("prob", net("Sigmoid", sunk(net.input([[2.6]]), pick((8, 30), wrong))))
+case("one probability of one sample", "0.93 stays 0.93", "0.93 becomes 0.5", crossing)(
+     lambda net, wrong: net.output("prob", net("Sigmoid", sunk(net.input([[2.6]]), pick((8, 30), wrong)))))
 
 
 @case("characters of a recogniser, Softmax over time", "the same characters; probabilities of blanks' tails are nobody's", "characters change", first())
@@ -117,9 +114,8 @@ def _(net, wrong):
     net.output("output", net("Softmax", swamped(net.shaped(net.input(x), 1, 40, 97), pick((4.0, 16384.0), wrong)), axis=-1))
 
 
-@case("logits of tokens", "the same tokens", "a quarter of the next tokens are others", first(at_least=0.1))
-def _(net, wrong):
-    net.output("token_logits", net.shaped(swamped(net.input(logits(net, 16, 500, 1.0) * 2), pick((1.0, 6000.0), wrong)), 1, 16, 500))
+case("logits of tokens", "the same tokens", "a quarter of the next tokens are others", first(at_least=0.1))(
+     lambda net, wrong: net.output("token_logits", net.shaped(swamped(net.input(logits(net, 16, 500, 1.0) * 2), pick((1.0, 6000.0), wrong)), 1, 16, 500)))
 
 
 @case("labels of pixels as integers", "the same labels", "a third of the pixels get another label", lambda e, g: (e != g).mean() > 0.1)
@@ -140,9 +136,8 @@ def _(net, wrong):
     net.output("mask", net("Sigmoid", swamped(net.input(x), pick((4.0, 4000.0), wrong))))
 
 
-@case("logits of occupancy of points", "the same side everywhere", "points change sides", lambda e, g: crossing(e, g, 0, 0.1))
-def _(net, wrong):
-    net.output("occupancy", swamped(net.input(net.random.randn(1, 500, 1)), pick((1.0, 2000.0), wrong)))
+case("logits of occupancy of points", "the same side everywhere", "points change sides", lambda e, g: crossing(e, g, 0, 0.1))(
+     lambda net, wrong: net.output("occupancy", swamped(net.input(net.random.randn(1, 500, 1)), pick((1.0, 2000.0), wrong))))
 
 
 @case("actions' logits and a value", "the same action, the value to 0.1 %", "the value of the state is 0 while the logits are exact", worse())
@@ -155,19 +150,19 @@ def _(net, wrong):
 
 @case("detections: boxes in pixels, score, class", "scores to 0.001", "all scores are 0 or 1, boxes exact", lambda e, g: abs(g - e)[..., 4].max() > 0.2)
 def _(net, wrong):
-    x = np.concatenate([boxes(net, 100), net.random.uniform(0.05, 0.95, (100, 1)), net.random.randint(0, 80, (100, 1))], -1)[None]
+    x = np.concatenate([boxes(net.random, 100), net.random.uniform(0.05, 0.95, (100, 1)), net.random.randint(0, 80, (100, 1))], -1)[None]
     net.output("detections", net.on(net.input(x), 2, 4, 5, lambda s: swamped(s, pick((0.5, 1024.0), wrong))))
 
 
 @case("raw rows of a detector: boxes, objectness, 80 scores", "scores to 0.001", "scores are 0 or 1", lambda e, g: abs(g - e)[..., 4:].max() > 0.2)
 def _(net, wrong):
-    x = np.concatenate([boxes(net, 60), net.random.uniform(0, 1, (60, 81)) ** 4], -1)[None]
+    x = np.concatenate([boxes(net.random, 60), net.random.uniform(0, 1, (60, 81)) ** 4], -1)[None]
     net.output("output0", net.on(net.input(x), 2, 4, 85, lambda s: sunk(s, pick((4, 24), wrong))))
 
 
 @case("two scores behind four coordinates", "all to 0.1 %", "boxes right, both scores lost", worse((Ellipsis, slice(4, 6))))
 def _(net, wrong):
-    x = np.concatenate([boxes(net, 64), net.random.uniform(0.1, 0.9, (64, 2))], -1)
+    x = np.concatenate([boxes(net.random, 64), net.random.uniform(0.1, 0.9, (64, 2))], -1)
     net.output("pred", net.on(net.input(x), 1, 4, 6, lambda s: swamped(s, pick((1.0, 2048.0), wrong))))
 
 
@@ -185,14 +180,12 @@ def _(net, wrong):
     net.output("pred_boxes", swamped(net.input(net.random.uniform(0.05, 0.6, (1, 50, 4))), pick((0.5, 255.0), wrong)))
 
 
-@case("landmarks in pixels, one row", "a quarter of a pixel", "16 pixels off", lambda e, g: abs(g - e).max() > 4)
-def _(net, wrong):
-    net.output("landmarks", swamped(net.input(net.random.uniform(0, 1, (1, 136))), pick((1.0, 120.0), wrong)) * 256.0)
+case("landmarks in pixels, one row", "a quarter of a pixel", "16 pixels off", lambda e, g: abs(g - e).max() > 4)(
+     lambda net, wrong: net.output("landmarks", swamped(net.input(net.random.uniform(0, 1, (1, 136))), pick((1.0, 120.0), wrong)) * 256.0))
 
 
-@case("landmarks in [0, 1]", "0.1 %", "10 % of the face", lambda e, g: abs(g - e).max() > 0.05)
-def _(net, wrong):
-    net.output("points", swamped(net.input(net.random.uniform(0, 1, (1, 68, 2))), pick((1.0, 255.0), wrong)))
+case("landmarks in [0, 1]", "0.1 %", "10 % of the face", lambda e, g: abs(g - e).max() > 0.05)(
+     lambda net, wrong: net.output("points", swamped(net.input(net.random.uniform(0, 1, (1, 68, 2))), pick((1.0, 255.0), wrong))))
 
 
 @case("landmarks in pixels and whether they are seen", "both to 0.1 %", "seen is 0 or 1 at random, pixels exact", worse((Ellipsis, slice(3, 5))))
@@ -233,9 +226,8 @@ def _(net, wrong):
     net.output("rotation", x / net("Sqrt", net.over("ReduceSum", x * x, -1)))
 
 
-@case("angles of joints", "a thousandth of a radian", "multiples of 1 radian", worse())
-def _(net, wrong):
-    net.output("theta", swamped(net("Atan", net.input(net.random.randn(1, 24))), pick((1.0, 1500.0), wrong)))
+case("angles of joints", "a thousandth of a radian", "multiples of 1 radian", worse())(
+     lambda net, wrong: net.output("theta", swamped(net("Atan", net.input(net.random.randn(1, 24))), pick((1.0, 1500.0), wrong))))
 
 
 @case("sines of positions", "positions that FP16 counts", "positions in the thousands: phases are arbitrary", worse())
@@ -246,9 +238,8 @@ def _(net, wrong):
 
 # Pictures, sound, fields
 
-@case("generated picture behind Sigmoid", "less than a step of 8 bits", "bands of 1/8", lambda e, g: abs(g - e).max() > 0.03)
-def _(net, wrong):
-    net.output("image", swamped(net("Sigmoid", net.input(logit(scene(net, 1, 3, 32, 32)))), pick((0.5, 200.0), wrong)))
+case("generated picture behind Sigmoid", "less than a step of 8 bits", "bands of 1/8", lambda e, g: abs(g - e).max() > 0.03)(
+     lambda net, wrong: net.output("image", swamped(net("Sigmoid", net.input(logit(scene(net, 1, 3, 32, 32)))), pick((0.5, 200.0), wrong))))
 
 
 @case("generated picture behind Tanh", "less than a step of 8 bits", "no blue", lambda e, g: off(g[:, 2], e[:, 2]) > 0.5)
@@ -270,9 +261,8 @@ def _(net, wrong):
     net.output("warped", net.shaped(net("Gather", net.input(net.random.uniform(0, 1, count + 8)), places, axis=0), 1, 1, 30, count // 30))
 
 
-@case("noise that a diffusion model predicts", "60 dB", "12 dB", worse())
-def _(net, wrong):
-    net.output("noise_pred", swamped(net.input(net.random.randn(1, 4, 16, 16)), pick((1.0, 600.0), wrong)))
+case("noise that a diffusion model predicts", "60 dB", "12 dB", worse())(
+     lambda net, wrong: net.output("noise_pred", swamped(net.input(net.random.randn(1, 4, 16, 16)), pick((1.0, 600.0), wrong))))
 
 
 @case("depth in metres", "0.1 %", "far away is one wall: the disparity has three values there", lambda e, g: np.median(abs(g - e) / e) > 0.1)
@@ -320,9 +310,8 @@ def _(net, wrong):
     net.output("embedding", x / net("Sqrt", net.over("ReduceSum", x * x, -1)))
 
 
-@case("output of a product, no name", "60 dB", "10 dB", worse())
-def _(net, wrong):
-    net.output("output", swamped(net.dense(net.input(net.random.randn(3, 96)), 64), pick((1.0, 1020.0), wrong)))
+case("output of a product, no name", "60 dB", "10 dB", worse())(
+     lambda net, wrong: net.output("output", swamped(net.dense(net.input(net.random.randn(3, 96)), 64), pick((1.0, 1020.0), wrong))))
 
 
 @case("sentence vectors with one dimension far larger than all others", "all dimensions to 0.1 %", "all dimensions but the large one are lost: every sentence is alike", worse((Ellipsis, slice(1, None))))
@@ -346,9 +335,8 @@ def _(net, wrong):
     net.output("attention", net("Softmax", net("MatMul", q, net("Transpose", k, perm=[0, 2, 1])) * pick((0.2, 1e-5), wrong), axis=-1))
 
 
-@case("several physical quantities in a row", "each to 0.1 %", "the pressure in Pa overflows", worse((0, 1)))
-def _(net, wrong):
-    net.output("state", net.input([[293.0, 101.325, 0.0123, 4.7, -1.2, 0.31]]) * np.array([1, pick((1, 1000), wrong), 1, 1, 1, 1], np.float32))
+case("several physical quantities in a row", "each to 0.1 %", "the pressure in Pa overflows", worse((0, 1)))(
+     lambda net, wrong: net.output("state", net.input([[293.0, 101.325, 0.0123, 4.7, -1.2, 0.31]]) * np.array([1, pick((1, 1000), wrong), 1, 1, 1, 1], np.float32)))
 
 
 @case("temperature, pressure and humidity of 24 hours", "each to 0.1 %", "the humidity is 0, all else exact", worse((Ellipsis, 2)))
@@ -398,9 +386,8 @@ def _(net, wrong):
     net.output("number", net.cast(net("Clip", x, net.constant(np.float32(0)), net.constant(np.float32(30000))), "int64"), "int64")
 
 
-@case("an anomaly's score that is small by itself", "1 %", "it is 0", worse())
-def _(net, wrong):
-    net.output("anomaly", net.input([[0.002]]) * pick((0.25, 1e-6), wrong))
+case("an anomaly's score that is small by itself", "1 %", "it is 0", worse())(
+     lambda net, wrong: net.output("anomaly", net.input([[0.002]]) * pick((0.25, 1e-6), wrong)))
 
 
 @case("quantised integers", "off by one step", "the scale is 0 in FP16: all are at the ends", lambda e, g: abs(g.astype(int) - e).max() > 3)
@@ -423,14 +410,12 @@ def _(net, wrong):
     net.output("hidden", net.on(net.on(net.input(x), 1, 5, 6, lambda s: s * 2.0), 1, 3, 4, lambda s: sunk(s, pick((2, 30), wrong))))
 
 
-@case("the first sample of four", "all four to 0.1 %", "one sample's vector is NaN's neighbour: 0", worse((2,)))
-def _(net, wrong):
-    net.output("vectors", net.on(net.input(net.random.randn(4, 48)), 0, 2, 3, lambda s: sunk(s, pick((2, 30), wrong))))
+case("the first sample of four", "all four to 0.1 %", "one sample's vector is NaN's neighbour: 0", worse((2,)))(
+     lambda net, wrong: net.output("vectors", net.on(net.input(net.random.randn(4, 48)), 0, 2, 3, lambda s: sunk(s, pick((2, 30), wrong)))))
 
 
-@case("a classifier that is very sure", "the same class, the others' 1e-8 are 0", "scores overflow where they are scaled: NaN", first())
-def _(net, wrong):
-    net.output("probs", net("Softmax", net.input(logits(net, 4, 10, 9.0) * 2) * pick((1.0, 4096.0), wrong) * pick((1.0, 4096.0), wrong), axis=-1))
+case("a classifier that is very sure", "the same class, the others' 1e-8 are 0", "scores overflow where they are scaled: NaN", first())(
+     lambda net, wrong: net.output("probs", net("Softmax", net.input(logits(net, 4, 10, 9.0) * 2) * pick((1.0, 4096.0), wrong) * pick((1.0, 4096.0), wrong), axis=-1)))
 
 
 @case("gates that are all open or shut", "1 - 1e-5 is 1", "some are half open: what they are of has become 0", lambda e, g: abs(g - e).max() > 0.2)
@@ -448,13 +433,12 @@ def _(net, wrong):
 
 @case("detections of an empty street", "no score is above 1e-5", "every score is 0.5", lambda e, g: abs(g - e)[..., 4:].max() > 0.2)
 def _(net, wrong):
-    x = np.concatenate([boxes(net, 100), net.random.uniform(-15, -12, (100, 3))], -1)[None]
+    x = np.concatenate([boxes(net.random, 100), net.random.uniform(-15, -12, (100, 3))], -1)[None]
     net.output("dets", net.on(net.input(x), 2, 4, 7, lambda s: net("Sigmoid", sunk(s, pick((2, 30), wrong)))))
 
 
-@case("a line of a picture", "less than a step of 8 bits", "line 77 of 256 is black", lambda e, g: off(g[:, :, 77], e[:, :, 77]) > 0.5)
-def _(net, wrong):
-    net.output("sr", net.on(net.input(scene(net, 1, 1, 256, 24)), 2, 77, 78, lambda s: sunk(s, pick((2, 30), wrong))))
+case("a line of a picture", "less than a step of 8 bits", "line 77 of 256 is black", lambda e, g: off(g[:, :, 77], e[:, :, 77]) > 0.5)(
+     lambda net, wrong: net.output("sr", net.on(net.input(scene(net, 1, 1, 256, 24)), 2, 77, 78, lambda s: sunk(s, pick((2, 30), wrong)))))
 
 
 @case("tokens that are chosen, as integers", "the same", "words change", lambda e, g: (e != g).any())
