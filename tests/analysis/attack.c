@@ -2,23 +2,27 @@
 
 #include <stdarg.h>
 
-#include "base/random.h"
 #include "run/idiom/idiom_read.h"
 #include "run/pass/backward.h"
 #include "tests/support/element.h"
 #include "tests/support/test.h"
 
+void subject_begin_in(struct subject *out, struct ulp_model *model, const char *format,
+                      const struct ulp_prove_box *box, const struct ulp_tensor_set *inputs)
+{
+    const struct ulp_program_options options = {.inputs = inputs};
+    const struct ulp_arithmetic lane = test_arithmetic(format);
+    *out = (struct subject){.model = model};
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &out->program, &why));
+    ck_ok(ulp_proof_run(model, out->program, box, 1, &out->proof, &why));
+}
+
 void subject_begin(struct subject *out, struct ulp_model *model, const char *format, double low,
                    double high, const struct ulp_tensor_set *inputs)
 {
-    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_input_range range = {NULL, low, high};
-    struct ulp_arithmetic lane;
-    *out = (struct subject){.model = model};
-    ck_ok(ulp_arithmetic_find(format, &lane, &why));
-    ck_ok(ulp_program_create(model, &lane, 1, &options, &out->program, &why));
     const struct ulp_prove_box box = {.ranges = &range, .range_count = low <= high};
-    ck_ok(ulp_proof_run(model, out->program, &box, 1, &out->proof, &why));
+    subject_begin_in(out, model, format, &box, inputs);
 }
 
 void subject_end(struct subject *subject)
@@ -391,9 +395,8 @@ void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
 {
     const struct ulp_program_options options = {.inputs = shapes};
     scoped_program *exact = NULL;
-    struct ulp_arithmetic fp64;
     struct ulp_error error;
-    ck_ok(ulp_arithmetic_find("fp64", &fp64, &why));
+    const struct ulp_arithmetic fp64 = test_arithmetic("fp64");
     if (!is_done(subject, ulp_program_create(subject->model, &fp64, 1, &options, &exact, &error),
                  &error))
         return;

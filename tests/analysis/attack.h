@@ -24,6 +24,8 @@ struct subject {
 /* low > high: the model's own ranges. Takes the model. */
 void subject_begin(struct subject *out, struct ulp_model *model, const char *format, double low,
                    double high, const struct ulp_tensor_set *inputs);
+void subject_begin_in(struct subject *out, struct ulp_model *model, const char *format,
+                      const struct ulp_prove_box *box, const struct ulp_tensor_set *inputs);
 void subject_end(struct subject *subject);
 
 /* A value outside its bounds fails the test. shapes: of the inputs, NULL the model's; inputs differ

@@ -1,6 +1,5 @@
 /* Adjoints of tapes against finite differences in MPFR: the derivative of <g, f(u)> along a random
  * direction v, by a central difference of step h, is <d, v>. */
-#include "base/text/text.h"
 #include "formula/adjoint.h"
 #include "formula_test.h"
 #include "number/mpfr_record.h"

@@ -4,6 +4,9 @@
 #include "base/random.h"
 #include "formula/layout.h"
 #include "tests/support/test.h"
+#include "tests/support/text_cases.h"
+
+#define FORMULAS "formula.cases"
 
 /* A reproducible source of numbers. */
 struct source {

@@ -168,7 +168,7 @@ static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instru
 {
     static const int empty_sign[] = {[ULP_REDUCTION_MAX] = -1, [ULP_REDUCTION_MIN] = 1};
     const size_t n = oracle->row_length;
-    mpfr_t *values = malloc((n + 1) * sizeof *values);
+    SCOPED_MEMORY mpfr_t *values = malloc((n + 1) * sizeof *values);
     for (size_t i = 0; i < n; i++) {
         mpfr_init2(values[i], WORK_BITS);
         find_value(oracle, values[i], instruction->arguments[0], row, i);
@@ -185,7 +185,6 @@ static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instru
     round_in_place(oracle, &oracle->arithmetic->compute, out);
     for (size_t i = 0; i < n; i++)
         mpfr_clear(values[i]);
-    free(values);
 }
 
 /* What earlier instructions gave for this row. */

@@ -8,6 +8,7 @@
 #include "kernels/operand/pack.h"
 #include "kernels/chain/tile.h"
 #include "number/round/round.h"
+#include "tests/support/text_cases.h"
 
 /* x, y: what output (g, i, j) sums the products of. */
 static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
@@ -110,66 +111,12 @@ static void check_setup(const char *name, const struct setup *setup)
     instance_free(&instance);
 }
 
-static const char *const names[] = {
-    "fp32",
-    "fp32,nofma",
-    "fp64",
-    "fp64,nofma",
-    "fp16-strict",
-    "fp16-strict,fma",
-    "fp16,unit=none",
-    "fp16,unit=none,acc=fp16",
-    "fp16-strict,acc=fp32",
-    "bf16-strict",
-    "bf16-strict,fma",
-    "bf16,unit=none",
-    "tf32-strict",
-    "tf32,unit=none",
-    "fp8-e4m3-strict",
-    "fp8-e5m2-strict",
-    "fp16-strict,overflow=saturate",
-    "fp16-strict,subnormals=flush",
-    "bf16-strict,round=rna",
-    "fp16-strict,round=rd",
-    "e5m7,round=rz",
-    "e4m3,round=ru",
-    "e8m23,nofma",
-    "e8m20",
-    "e11m20",
-    "e11m52",
-    "fp32,round=ru",
-    "fp32,nofma,round=rz",
-    "fp64,round=rd",
-    "fp64,nofma,round=rz",
-    "e11m20,acc=fp32,round=ru",
-    "fp32,acc=fp64",
-    "fp32,acc=fp16",
-    "fp32,order=pairwise",
-    "fp64,order=pairwise",
-    "fp16-strict,order=pairwise",
-    "fp16,unit=none,order=pairwise",
-    "e11m20,order=pairwise",
-    "fp32,order=blocked:5",
-    "fp32,split-k=3",
-    "fp32,split-k=4,promote=3",
-    "fp32,promote=4",
-    "fp16-strict,promote=4",
-    "fp16-strict,split-k=2",
-    "bf16-strict,split-k=3,promote=5",
-    "fp32,order=blocked:2,promote=5,split-k=2",
-    "fp32,split-k=3,order=pairwise",
-    "fp64,split-k=4",
-    "tf32-strict,promote=4,split-k=3",
-    "fp16-strict,order=blocked:4",
-    "fp16-strict,round=sr,seed=3",
-    "fp32,round=sr",
-    "fp32,nofma,round=sr,seed=9",
-    "fp16,unit=none,round=sr",
-};
+#define CASES "contract.cases"
 
 /* Every arithmetic, small shapes of every kind. */
-TEST_LOOP(every_arithmetic_equals_the_oracle, 0, (int)COUNT(names))
+TEST_LOOP(every_arithmetic_equals_the_oracle, 0, text_case_count(CASES))
 {
+    const char *name = text_case(CASES, (size_t)_i, "", 0);
     struct stream stream = {.key = 1000 + (uint64_t)_i};
     const int rounds = test_long() ? 400 : 12;
     for (int round = 0; round < rounds; round++) {
@@ -186,7 +133,7 @@ TEST_LOOP(every_arithmetic_equals_the_oracle, 0, (int)COUNT(names))
             .seed = stream_draw(&stream),
         };
         if (test_takes((uint64_t)(round + _i), (uint64_t)rounds))
-            check_setup(names[_i], &setup);
+            check_setup(name, &setup);
     }
 }
 
@@ -353,7 +300,7 @@ static void check_threads(const char *name, const struct setup *setup)
     struct instance instance;
     instance_create(&instance, &arithmetic, setup);
     size_t bytes = instance.out.count * instance.out.element_bytes;
-    void *first = malloc(bytes);
+    SCOPED_MEMORY void *first = malloc(bytes);
     for (size_t t = 0; t < COUNT(thread_counts); t++) {
         struct ulp_pool *pool = test_pool(thread_counts[t]);
         ck_ok(ulp_contract(&arithmetic, &instance.problem, pool, &why));
@@ -363,7 +310,6 @@ static void check_threads(const char *name, const struct setup *setup)
         ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", name,
                       thread_counts[t]);
     }
-    free(first);
     instance_free(&instance);
 }
 
@@ -407,7 +353,7 @@ TEST(what_has_no_meaning_is_refused)
     struct ulp_error error = {0};
     int64_t dim = 4;
     instance_create(&instance, &fp32, &setup);
-    struct ulp_tensor integers, doubles;
+    scoped_tensor integers = {0}, doubles = {0};
     ck_ok(ulp_tensor_create(&integers, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &dim, &why));
     ck_ok(ulp_tensor_create(&doubles, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, &dim, &why));
     instance.problem.out = &integers;
@@ -416,8 +362,6 @@ TEST(what_has_no_meaning_is_refused)
     ck_assert_int_eq(ULP_ERROR_USAGE, ulp_contract(&fp32, &instance.problem, NULL, &error));
     ck_assert_int_eq(ULP_ELEMENT_F32, ulp_accumulator_element(&fp32));
     ck_assert_int_eq(ULP_ELEMENT_F64, ulp_accumulator_element(&fp64));
-    ulp_tensor_free(&integers);
-    ulp_tensor_free(&doubles);
     instance_free(&instance);
 }
 

@@ -2,66 +2,14 @@
  * place too. */
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
-#include "number/strip.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"
+#include "tests/support/text_cases.h"
 
 #define STRIP_BYTES (ULP_STRIP * (sizeof(struct ulp_record) + 64))
 
 /* Arithmetic names; those whose functions go through MPFR one by one get fewer elements. */
-static const char *const arithmetics[] = {
-    "fp32",
-    "fp16-strict",
-    "bf16-strict",
-    "tf32-strict",
-    "fp64",
-    "e5m7",
-    "fp8-e4m3-strict",
-    "fp8-e5m2-strict",
-    "e4m3",
-    "e7m10",
-    "e5m11",
-    "e8m12",
-    "e3m2",
-    "e2m1",
-    "fp8-e4m3fnuz-strict",
-    "mpfr:53",
-    "mpfr:113",
-    "mpfr:128",
-    "mpfr:300",
-    "mpfr:24",
-    "fp32,round=rna",
-    "fp32,round=rz",
-    "fp32,round=ru",
-    "fp32,round=rd",
-    "fp32,round=sr,seed=5",
-    "fp16-strict,round=rna",
-    "fp16-strict,round=ru",
-    "fp16-strict,round=sr",
-    "bf16-strict,round=rd",
-    "bf16-strict,round=sr,seed=9",
-    "e5m7,round=rz",
-    "fp8-e4m3-strict,round=rz",
-    "fp8-e4m3-strict,overflow=saturate",
-    "fp64,round=rz",
-    "fp64,round=ru",
-    "fp64,round=sr",
-    "fp32,each-step,subnormals=flush",
-    "fp16-strict,subnormals=flush",
-    "fp16-strict,overflow=saturate",
-    "e11m20",
-    "e11m30,round=rd",
-    "e10m4",
-    "e8m25",
-    "e8m26",
-    "e8m40",
-    "e8m40,round=rd",
-    "e8m50,round=rz",
-    "e8m50",
-    "e8m23,round=ru",
-    "e11m50,round=rna",
-};
-enum { ARITHMETICS = sizeof arithmetics / sizeof arithmetics[0] };
+#define CASES "strip.cases"
 
 /* One operand strip of each position, and the same values for the oracle. */
 struct operands {
@@ -163,9 +111,9 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
     }
 }
 
-TEST_LOOP(every_primitive_rounds_once, 0, ARITHMETICS)
+TEST_LOOP(every_primitive_rounds_once, 0, text_case_count(CASES))
 {
-    const char *name = arithmetics[_i];
+    const char *name = text_case(CASES, (size_t)_i, "", 0);
     const struct ulp_strip_rule rule = oracle_rule(name);
     uint64_t state = (uint64_t)_i;
     const int rounds = test_long() ? 40 : 1;

@@ -2,7 +2,6 @@
  * compares the derivative that the row's own gates give going back (ops/trace/trace.h), along a
  * random direction v and for random cotangents g, with a central difference of the row in MPFR. A
  * row without a case fails; one that says that derivatives stop is listed. */
-#include "base/random.h"
 #include "harness/rows.h"
 #include "number/mpfr_record.h"
 #include "ops/trace/trace.h"
@@ -114,11 +113,10 @@ static void add_results(mpfr_t sum, const struct ulp_tensor *outputs, size_t cou
 
 static double difference(const struct ulp_operator *row, const struct hint *hint)
 {
-    struct ulp_arithmetic lane;
     scoped_mpfr sum;
     mpfr_init2(sum, PRECISION);
     mpfr_set_zero(sum, 1);
-    lane = test_arithmetic("mpfr:320");
+    const struct ulp_arithmetic lane = test_arithmetic("mpfr:320");
     for (int sign = -1; sign <= 1; sign += 2) {
         struct node_case c;
         struct ulp_bound bound;
@@ -232,13 +230,12 @@ static bool has_variable(const struct node_case *c, const struct ulp_bound *boun
 /* False: not a case of this row. */
 static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
 {
-    struct ulp_arithmetic lane;
     struct node_case c;
     struct ulp_bound bound;
     scoped_arena *arena = NULL;
     double size;
     bool named;
-    lane = test_arithmetic(name);
+    const struct ulp_arithmetic lane = test_arithmetic(name);
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     case_make(&c, row, hint, &lane);
     ck_ok(ulp_bind(&bound, &c.node, row->since, arena, &why));
@@ -279,7 +276,7 @@ START_TEST(row_has_the_derivative_of_its_values)
     if (case_exemption(row))
         return;
     ck_assert_msg(rows_check_cases(row, check_case, "fp64"),
-                  "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
+                  "%s since %d when %s has no case: add a hint in tests/data/cases/hints.cases",
                   row->name, row->since, row->when ? row->when : "no other row fits");
     total->rows++;
     total->stops += stops(row);

@@ -5,7 +5,6 @@
  * Inputs are the same numbers in every arithmetic, so what differs is what the operator itself
  * rounds. Formulas, those inside kernels and after contractions included, are checked as watch.h
  * says. Other results obey the hint's bound (cases.h). */
-#include "base/machine/thread.h"
 #include "harness/rows.h"
 #include "harness/interval.h"
 #include "harness/watch.h"
@@ -39,7 +38,7 @@ static bool run(const struct node_case *c, const struct ulp_operator *row,
         status = case_call(c, call, ulp_call_run, outputs, &error);
     ck_assert_msg(
         status == ULP_OK,
-        "%s since %d in %s: %s (a row without a case: add a hint in tests/ops/harness/hints.c)",
+        "%s since %d in %s: %s (a row without a case: add a hint in tests/data/cases/hints.cases)",
         row->name, row->since, lane->name, error.message);
     ulp_unbind(&bound);
     return chosen;
@@ -195,18 +194,18 @@ static void check_pairs(const struct ulp_operator *row, const struct hint *hint,
 /* False: not a case of this row. */
 static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
 {
-    struct ulp_arithmetic lane;
     struct node_case c;
     struct ulp_tensor reference[OUTPUTS], outputs[OUTPUTS];
-    lane = test_arithmetic(name);
+    struct ulp_arithmetic lane = test_arithmetic(name);
     case_make(&c, row, hint, &lane);
     const bool chosen = watch_run(&c, row, &lane, NULL, reference);
     case_free(&c);
     if (!chosen)
         return false;
-    ck_assert_msg(has_number(&reference[0]),
-                  "%s since %d: no finite result: give a better range in tests/ops/harness/hints.c",
-                  row->name, row->since);
+    ck_assert_msg(
+        has_number(&reference[0]),
+        "%s since %d: no finite result: give a better range in tests/data/cases/hints.cases",
+        row->name, row->since);
     for (size_t l = 0; l < LANE_COUNT; l++) {
         lane = test_arithmetic(lanes[l]);
         case_make(&c, row, hint, &lane);
@@ -228,7 +227,7 @@ START_TEST(row_is_within_its_bound)
     if (case_exemption(row))
         return;
     ck_assert_msg(rows_check_cases(row, check_case, REFERENCE),
-                  "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
+                  "%s since %d when %s has no case: add a hint in tests/data/cases/hints.cases",
                   row->name, row->since, row->when ? row->when : "no other row fits");
     ck_assert_msg((row->work == ULP_WORK_CONTRACTION) == (seen.contractions > 0),
                   "%s since %d: %zu calls of ulp_contract, but its row says work %d", row->name,

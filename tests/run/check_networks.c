@@ -2,6 +2,7 @@
  * emulated lane, recorded outputs agree, the reference agrees with FP64 runs to FP64 accuracy, Cast
  * chains of mixed graphs are obeyed. The short run leaves the large ones out. */
 #include "tests/support/test.h"
+#include "tests/support/text_cases.h"
 
 #include "data/data.h"
 #include "graph/graph.h"
@@ -15,61 +16,28 @@ enum agreement {
     INTEGERS,
 };
 
-static const struct row {
-    const char *path;
+struct row {
+    char path[60];
     bool heavy;
     enum agreement agreement;
     size_t recordings;
-    const char *inputs; /* folder whose inputs.npz is taken; NULL: its own, or test_data_set_0 */
-} rows[] = {
-    {"models/acopf_14", false, CLOSE, 1, NULL},
-    {"models/cct2_32_opset20", false, CLOSE, 1, NULL},
-    {"models/deimv2_atto_coco", true, CLOSE, 1, NULL},
-    {"models/fp8_qdq_te_cast", false, CLOSE, 1, NULL},
-    {"models/fsanet_1x1", true, CLOSE, 1, NULL},
-    {"models/gtcrn_simple", false, CLOSE, 1, NULL},
-    {"models/layout_qdq_u8_ln", false, CLOSE, 1, NULL},
-    {"models/magika_v3_3", true, CLOSE, 1, NULL},
-    {"models/micro_kws_fp32", false, CLOSE, 1, NULL},
-    {"models/micro_kws_qdq", false, CLOSE, 1, NULL},
-    {"models/micro_kws_qoperator", false, CLOSE, 0, NULL},
-    {"models/mnist_8", false, CLOSE, 3, NULL},
-    {"models/mnist_fp16", false, DECLARED, 1, NULL},
-    {"models/mnist_quantized", false, CLOSE, 1, NULL},
-    {"models/mobilenetv2_qdq_int8", true, INTEGERS, 1, NULL},
-    {"models/nanogpt_4l", false, CLOSE, 1, NULL},
-    {"models/ppocr_v2_rec_en_crnn", true, CLOSE, 1, NULL},
-    {"models/ppocr_v3_det", true, CLOSE, 1, NULL},
-    {"models/residual_block", true, CLOSE, 0, NULL},
-    {"models/resnet_4b_cifar10", false, CLOSE, 1, NULL},
-    {"models/self_attention_ezkl", false, CLOSE, 1, NULL},
-    {"models/silero_vad_16k", false, CLOSE, 1, NULL},
-    {"models/super_resolution_10", true, CLOSE, 1, NULL},
-    {"models/t5_random_encoder", false, CLOSE, 1, NULL},
-    {"models/tinybert_1l", false, CLOSE, 1, NULL},
-    {"models/ultraface_rfb_320", true, CLOSE, 1, NULL},
-    {"models/vit_pgd_2_3_16", false, CLOSE, 3, NULL},
-    {"models/yunet_n_320", true, CLOSE, 1, NULL},
-    {"generated/clip_text_tiny_op14", false, CLOSE, 1, NULL},
-    {"generated/clip_text_tiny_op17", false, CLOSE, 1, NULL},
-    {"generated/resnet101_slim_op13", false, CLOSE, 1, NULL},
-    {"generated/resnet50_slim_op13", false, CLOSE, 1, NULL},
-    {"generated/torch_encoder_layer_op17", false, CLOSE, 1, NULL},
-    {"generated/torch_mha_op14", false, CLOSE, 1, NULL},
-    {"generated/vit_tiny_op14", false, CLOSE, 1, NULL},
-    {"generated/vit_tiny_op17", false, CLOSE, 1, NULL},
-    {"mixed/cct2_32_opset20_mixed", false, DECLARED, 0, "models/cct2_32_opset20"},
-    {"mixed/deimv2_atto_coco_mixed", true, DECLARED, 0, "models/deimv2_atto_coco"},
-    {"mixed/gtcrn_simple_mixed", false, DECLARED, 0, "models/gtcrn_simple"},
-    {"mixed/magika_v3_3_mixed", true, DECLARED, 0, "models/magika_v3_3"},
-    {"mixed/nanogpt_4l_fp16", false, DECLARED, 0, "models/nanogpt_4l"},
-    {"mixed/nanogpt_4l_mixed", false, DECLARED, 0, "models/nanogpt_4l"},
-    {"mixed/resnet_4b_cifar10_fp16", false, DECLARED, 0, "models/resnet_4b_cifar10"},
-    {"mixed/t5_random_encoder_fp16", false, DECLARED, 0, "models/t5_random_encoder"},
-    {"mixed/tinybert_1l_fp16", false, DECLARED, 0, "models/tinybert_1l"},
-    {"mixed/tinybert_1l_mixed", false, DECLARED, 0, "models/tinybert_1l"},
+    char inputs[60]; /* folder whose inputs.npz is taken; "-": its own, or test_data_set_0 */
 };
-enum { ROW_COUNT = sizeof rows / sizeof *rows, GENERATED = 28, MIXED = 36 };
+
+#define CASES "networks.cases"
+enum { GENERATED = 28, MIXED = 36 };
+
+static struct row read_row(int number)
+{
+    struct row row = {.heavy = false};
+    char agreement[10], heavy[6] = "";
+    ck_assert_int_ge(sscanf(text_case(CASES, (size_t)number, "", 0), "%59s %9s %zu %59s %5s",
+                            row.path, agreement, &row.recordings, row.inputs, heavy),
+                     4);
+    row.heavy = *heavy != '\0';
+    row.agreement = *agreement == 'd' ? DECLARED : *agreement == 'i' ? INTEGERS : CLOSE;
+    return row;
+}
 
 static const char *join(char *buffer, size_t size, const char *folder, const char *name)
 {
@@ -91,7 +59,7 @@ static void read_inputs(const struct row *row, const struct ulp_model *model,
                         struct ulp_tensor_set *inputs)
 {
     char path[512];
-    const char *folder = row->inputs ? row->inputs : row->path;
+    const char *folder = *row->inputs != '-' ? row->inputs : row->path;
     if (strncmp(folder, "generated/", 10) == 0)
         ck_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"), "input",
                                      model, NULL, inputs, &why));
@@ -137,9 +105,9 @@ static enum ulp_status check_cast(void *context, const struct ulp_event *event,
 }
 
 /* Without error, every node told of, and in mixed graphs every Cast obeyed. */
-TEST_LOOP(every_network_audits, 0, ROW_COUNT)
+TEST_LOOP(every_network_audits, 0, text_case_count(CASES))
 {
-    const struct row *row = &rows[_i];
+    const struct row own = read_row(_i), *row = &own;
     const char *const names[] = {"pair", row->agreement == DECLARED ? "model" : "fp32", "fp16"};
     const size_t lanes = _i >= MIXED ? 2 : 3;
     scoped_model *model = NULL;
@@ -180,7 +148,7 @@ TEST_LOOP(every_recording_agrees, 0, MIXED)
 {
     static const char *const arithmetics[] = {
         [CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "pair"};
-    const struct row *row = &rows[_i];
+    const struct row own = read_row(_i), *row = &own;
     scoped_model *model = NULL;
     if (!load_row(row, &model))
         return;
@@ -288,7 +256,7 @@ static double *extrapolate(struct ulp_model *model, const struct ulp_tensor_set 
  * are rounded: at most 2 ulps, in both directions alike). */
 TEST_LOOP(the_reference_agrees_with_fp64, GENERATED, MIXED)
 {
-    const struct row *row = &rows[_i];
+    const struct row own = read_row(_i), *row = &own;
     const bool folded = strstr(row->path, "resnet");
     const char *const fp64 = "fp64", *const reference = "pair";
     char path[512];

@@ -2,8 +2,6 @@
 
 #include <ctype.h>
 
-#include "base/random.h"
-#include "base/text/text.h"
 #include "load/load.h"
 
 struct writer {
@@ -132,7 +130,7 @@ struct ulp_model *line_model(const char *lines, int64_t opset)
     proto_text(&writer.graph, GRAPH_NAME, "g");
     while (rest && *rest) {
         char *line = rest;
-        rest = strchr(line, '\n');
+        rest = strpbrk(line, "\n;");
         if (rest)
             *rest++ = 0;
         add_line(&writer, line, result, sizeof result);

@@ -1,6 +1,7 @@
 /* Names of arithmetics, drawn from bases, formats, GPUs and parts. */
 #include "builder.h"
 #include "tests/support/test.h"
+#include "tests/support/text_cases.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 #define PARTS_MAX 5
@@ -24,102 +25,13 @@ static const char *const bases[] = {
 };
 static const char *const gpus[] = {"v100", "t4",   "a100", "a2",   "ada",
                                    "l40s", "h100", "h200", "b200", "rtx5090"};
-static const char *const parts[] = {
-    "round=rne",
-    "round=rna",
-    "round=rz",
-    "round=rz",
-    "round=ru",
-    "round=rd",
-    "round=sr,seed=7",
-    "result-only",
-    "each-step",
-    "subnormals=flush",
-    "subnormals=keep",
-    "overflow=inf",
-    "overflow=nan",
-    "overflow=saturate",
-    "overflow=saturate",
-    "compute=fp32",
-    "compute=fp16",
-    "compute=bf16",
-    "factor=fp16",
-    "factor=bf16",
-    "factor=fp8-e4m3",
-    "factor=fp8-e5m2",
-    "factor=tf32",
-    "acc=fp16",
-    "acc=fp32",
-    "acc=bf16",
-    "acc=fp8-e5m2",
-    "acc=e5m7",
-    "unit=none",
-    "unit=mma",
-    "unit=wgmma",
-    "unit=tcgen05",
-    "vectors=unit",
-    "vectors=scalar",
-    "operands=rne",
-    "operands=rna",
-    "operands=rz",
-    "order=sequential",
-    "order=pairwise",
-    "order=blocked:3",
-    "reduce=sequential",
-    "reduce=pairwise",
-    "reduce=blocked:4",
-    "reduce=warp",
-    "nofma",
-    "fma",
-    "promote=4",
-    "split-k=2",
-    "split-k=auto",
-    "split-k=cublas",
-    "epilogue=fused",
-    "epilogue=rounded",
-    "integers=saturating16",
-    "qdq=float",
-    "qdq=integer",
-    "requant=double",
-    "requant=single",
-    "functions=rounded",
-    "functions=cuda",
-    "constants=saturated",
-    "constants=ieee",
-    "constants=tensorrt",
-    "constants=onnxconverter-common",
-    "exponentials=shifted",
-    "exponentials=plain",
-    "norms=plain",
-    "norms=torch",
-    "batchnorm=computed",
-    "batchnorm=folded",
-    "qdq-scales=declared",
-    "qdq-scales=lowered",
-    "attention=flash2",
-    "attention=cudnn",
-    "attention=efficient",
-    "attention=math",
-    "written-attention=kernel",
-    "recurrence=cudnn",
-    "conv=torch",
-    "conv=searched",
-    "matmul=scalar",
-    "fuse=none",
-    "fuse=pointwise",
-    "fuse=reduce",
-    "fuse-inner=fp32",
-    "fuse-inner=fp16",
-    "fuse-constants=stored",
-    "fuse-constants=inner",
-    "fuse-casts=stored",
-    "fuse-casts=inner",
-};
+#define PARTS "parts.cases"
 
 void random_arithmetic(uint64_t key, char *out, size_t size)
 {
     struct stream stream = {.key = ulp_mix(key + 17)};
     struct ulp_arithmetic arithmetic;
+    const size_t part_count = text_case_count(PARTS);
     for (int attempt = 0; attempt < 200; attempt++) {
         int length = snprintf(out, size, "%s", bases[stream_draw_below(&stream, COUNT(bases))]);
         if (stream_draw_below(&stream, 10) < 3)
@@ -127,7 +39,7 @@ void random_arithmetic(uint64_t key, char *out, size_t size)
                                gpus[stream_draw_below(&stream, COUNT(gpus))]);
         for (size_t count = (size_t)stream_draw_below(&stream, PARTS_MAX); count > 0; count--)
             length += snprintf(out + length, size - (size_t)length, ",%s",
-                               parts[stream_draw_below(&stream, COUNT(parts))]);
+                               text_case(PARTS, stream_draw_below(&stream, part_count), "", 0));
         if (ulp_arithmetic_find(out, &arithmetic, NULL) == ULP_OK)
             return;
     }

@@ -24,7 +24,7 @@ static const char *name_of(const struct ulp_operator *row)
 
 const struct hint *case_hint(const struct ulp_operator *row, size_t n)
 {
-    for (const struct hint *hint = hints; hint->op; hint++)
+    for (const struct hint *hint = all_hints(); hint->op; hint++)
         if (strcmp(hint->op, name_of(row)) == 0 &&
             (hint->since == 0 || hint->since == row->since) && n-- == 0)
             return hint;

@@ -2,7 +2,6 @@
 
 #include "tests/support/test.h"
 
-#include "base/error.h"
 #include "interval.h"
 #include "kernels/contract.h"
 #include "number/double_pair.h"
