@@ -1,13 +1,9 @@
 /* analysis: every measure against a direct computation at 400 bits, specials, limits. */
 #include "tests/support/test.h"
 
-#include <mpfr.h>
-
-#include "base/random.h"
 #include "analysis/measure/median.h"
 #include "analysis/measure/metrics.h"
 #include "number/mpfr_record.h"
-#include "tensor/tensor.h"
 #include "tests/analysis/wide.h"
 
 static void make_float(struct ulp_tensor *t, int64_t count)
@@ -134,8 +130,7 @@ static void check_without_nan(const struct ulp_tensor *value, const struct ulp_t
  * median, and such chunks. */
 TEST_LOOP(measures_equal_the_direct_computation, 0, 3)
 {
-    struct ulp_format fp16;
-    ck_ok(ulp_format_find("fp16", &fp16, &why));
+    const struct ulp_format fp16 = test_format("fp16");
     const int64_t most_count = _i == 2 ? 30000 : 300000;
     for (int64_t count = _i == 1 ? 265720 : 1; count < most_count; count = count * 3 + 1) {
         scoped_tensor value = {0}, base = {0};
@@ -169,8 +164,7 @@ TEST(differences_below_double_are_seen)
 {
     scoped_tensor value = {0}, base = {0};
     struct ulp_metrics m;
-    struct ulp_format fp32;
-    ck_ok(ulp_format_find("fp32", &fp32, &why));
+    const struct ulp_format fp32 = test_format("fp32");
     make_float(&value, 2);
     make_wide(&base, 2);
     ((float *)value.data)[0] = ((float *)value.data)[1] = 1;
@@ -188,11 +182,10 @@ TEST(differences_are_rounded_once)
 {
     scoped_tensor a = {0}, b = {0}, f = {0};
     struct ulp_metrics wide, mixed;
-    struct ulp_format fp32;
     scoped_mpfr x, y, d;
     mpfr_inits2(128, x, y, (mpfr_ptr)0);
     mpfr_init2(d, 53);
-    ck_ok(ulp_format_find("fp32", &fp32, &why));
+    const struct ulp_format fp32 = test_format("fp32");
     make_wide(&a, 1);
     make_wide(&b, 1);
     make_float(&f, 1);
@@ -233,8 +226,7 @@ static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range
 {
     enum { COUNT = 10000 };
     scoped_tensor value = {0}, base = {0};
-    struct ulp_format fp64;
-    ck_ok(ulp_format_find("fp64", &fp64, &why));
+    const struct ulp_format fp64 = test_format("fp64");
     make_double(&value, COUNT);
     make_double(&base, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
@@ -365,10 +357,9 @@ TEST(medians_equal_sorting)
 TEST(zeros_of_wide_lanes_count)
 {
     const int64_t count = 9;
-    struct ulp_format wide;
     scoped_tensor value = {0}, base = {0};
     struct ulp_metrics got;
-    ck_ok(ulp_format_find("mpfr:64", &wide, &why));
+    const struct ulp_format wide = test_format("mpfr:64");
     make_wide(&value, count);
     make_wide(&base, count);
     for (size_t i = 0; i < 9; i++) {
@@ -383,10 +374,9 @@ TEST(nonfinite_pairs_are_counted)
 {
     scoped_tensor value = {0}, base = {0};
     struct ulp_metrics m;
-    struct ulp_format fp32;
     const float values[] = {1, INFINITY, NAN, INFINITY, INFINITY, NAN, 2, 0};
     const float bases[] = {1, 1, 1, INFINITY, -INFINITY, NAN, INFINITY, 0};
-    ck_ok(ulp_format_find("fp32", &fp32, &why));
+    const struct ulp_format fp32 = test_format("fp32");
     make_float(&value, 8);
     make_float(&base, 8);
     memcpy(value.data, values, sizeof values);
@@ -415,8 +405,7 @@ TEST(finite_values_beyond_double_are_no_infinities)
     scoped_tensor value = {0}, base = {0};
     struct ulp_metrics m;
     struct ulp_range range;
-    struct ulp_format fp32;
-    ck_ok(ulp_format_find("fp32", &fp32, &why));
+    const struct ulp_format fp32 = test_format("fp32");
     make_float(&value, 3);
     make_wide(&base, 3);
     for (size_t i = 0; i < 3; i++) {

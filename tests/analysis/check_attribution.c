@@ -156,8 +156,7 @@ TEST(causes_are_those_of_the_arithmetic)
     ck_ok(attribute(&product, NULL, 0, 1, 0, &audit, &why));
     expect_parts(&audit, "product");
     for (size_t l = 0; l < 2; l++) {
-        struct ulp_arithmetic arithmetic;
-        ck_ok(ulp_arithmetic_find(lanes[l + 1], &arithmetic, &why));
+        const struct ulp_arithmetic arithmetic = test_arithmetic(lanes[l + 1]);
         const struct ulp_format *factor = &arithmetic.factor, *storage = &arithmetic.storage;
         const enum ulp_rounding rounding = arithmetic.schedule.operand_rounding;
         double x_read[24], x_rounded[24];

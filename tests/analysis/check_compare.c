@@ -5,7 +5,6 @@
 #include "tests/support/proto.h"
 #include "number/round/round.h"
 #include "pictures.h"
-#include "tensor/tensor.h"
 #include "tests/support/test.h"
 
 static const struct ulp_compared_tensor *first_unexplained(const struct ulp_comparison *comparison)
@@ -113,8 +112,7 @@ static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const 
 {
     struct proto graph = {0};
     struct ulp_model *model;
-    struct ulp_format e4m3;
-    ck_ok(ulp_format_find("fp8-e4m3", &e4m3, &why));
+    const struct ulp_format e4m3 = test_format("fp8-e4m3");
     proto_text(&graph, GRAPH_NAME, "fp8");
     for (size_t i = 0; i < count; i++) {
         char name[64], links[64], y[8], m[8];
@@ -195,8 +193,7 @@ TEST(distances)
     struct ulp_recording files[2] = {picture_record(model, &inputs, "fp16", false),
                                      picture_record(model, &inputs, "fp32", false)};
     struct ulp_comparison comparison;
-    struct ulp_arithmetic lane;
-    lane = test_arithmetic("fp16");
+    struct ulp_arithmetic lane = test_arithmetic("fp16");
     ck_ok(picture_compare(model, &inputs, files, 2, "fp16", &comparison, &why));
     ck_assert_uint_eq(comparison.tensor_count, 2);
     for (size_t t = 0; t < 2; t++) {
@@ -459,7 +456,7 @@ TEST(budgets)
     struct ulp_recording recording = picture_record(free_model, &inputs, "fp32", false);
     bool done = false;
     for (size_t limit = 1 << 16; !done && limit < (size_t)1 << 30; limit += limit / 4) {
-        struct ulp_budget *budget;
+        scoped_budget *budget = NULL;
         struct ulp_comparison comparison;
         ck_ok(ulp_budget_create(limit, &budget, &why));
         struct ulp_model *model = picture_model(&as_meant, budget);
@@ -470,7 +467,6 @@ TEST(budgets)
         ulp_comparison_free(&comparison);
         ulp_model_free(model);
         ck_assert_uint_eq(ulp_budget_used(budget), 0);
-        ulp_budget_free(budget);
     }
     ck_assert(done);
     ulp_tensor_set_free(&recording.tensors);

@@ -3,7 +3,6 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/row_match.h"
 #include "pictures.h"
-#include "tensor/tensor.h"
 #include "tests/support/test.h"
 
 /* Upper 0.1 % and 2.5 % points of the F distribution with (freedom, freedom * trials) degrees, by

@@ -1,6 +1,5 @@
 /* analysis: plans that hold where roundings fall otherwise. The oracle draws by itself: seeds that
  * no search uses, the plan found as kept nodes of a run, outputs judged in its own doubles. */
-#include "tensor/tensor.h"
 #include "tests/analysis/plan_oracle.h"
 #include "tests/support/text_model.h"
 

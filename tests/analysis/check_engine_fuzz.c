@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "base/machine/file.h"
-#include "base/memory/alloc.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_load.h"
 #include "tests/fuzz/fuzz_mapping.h"

@@ -33,10 +33,9 @@ TEST(lane_computes_what_was_built)
 TEST(half_epilogue)
 {
     struct subject subject;
-    struct ulp_arithmetic lane, wide;
     const size_t rest[] = {SECOND, SOFTMAX};
-    ck_ok(ulp_arithmetic_find("fp16@a100,acc=fp16,constants=tensorrt", &lane, &why));
-    ck_ok(ulp_arithmetic_find("fp16@a100,constants=tensorrt", &wide, &why));
+    const struct ulp_arithmetic lane = test_arithmetic("fp16@a100,acc=fp16,constants=tensorrt");
+    const struct ulp_arithmetic wide = test_arithmetic("fp16@a100,constants=tensorrt");
     const struct ulp_keep keep = {.nodes = rest, .node_count = 2, .arithmetic = wide};
     const struct ulp_keeps keeps = {.count = 1, .items = &keep};
     begin(&subject, "trt10_half.json");

@@ -1,6 +1,5 @@
 /* Whether what was asked for was built: plans, trtexec's options, an engine's name. */
 #include "base/machine/file.h"
-#include "base/memory/alloc.h"
 #include "tests/analysis/engine_test.h"
 
 static void check_wish(const struct ulp_wish *wish, enum ulp_wish_verdict verdict, const char *ran,

@@ -1,7 +1,6 @@
 /* Audits of the lanes' own values alone, and the outputs that an audit shows: figures are those of
  * the whole audit, outputs those of runs of each lane, for stochastic rounding too, which has no
  * bias. */
-#include "base/random.h"
 #include "tests/analysis/shapes_test.h"
 #include "tests/support/onnx_text.h"
 

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base/machine/thread.h"
 #include "environment/host.h"
 #include "environment/subject.h"
 #include "tests/support/test.h"

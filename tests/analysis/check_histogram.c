@@ -2,12 +2,8 @@
  * threads, in any order of tensors. */
 #include "tests/support/test.h"
 
-#include <mpfr.h>
-
 #include "analysis/measure/metrics.h"
-#include "base/random.h"
 #include "number/mpfr_record.h"
-#include "tensor/tensor.h"
 
 enum { BINS = 4096, MIDDLE = 2048 };
 
@@ -78,9 +74,8 @@ static void add(struct ulp_histogram *all, const struct ulp_tensor *t, struct ul
                 struct ulp_pool *pool)
 {
     struct ulp_exponents counts = {0};
-    struct ulp_format fp32;
     struct ulp_range range;
-    ck_ok(ulp_format_find("fp32", &fp32, &why));
+    const struct ulp_format fp32 = test_format("fp32");
     ulp_range_count(t, &fp32, pool, &range, &counts);
     ck_ok(ulp_histogram_add(all, &counts, memory, &why));
 }

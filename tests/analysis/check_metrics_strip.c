@@ -4,7 +4,6 @@
 #include "analysis/measure/metrics_strip.h"
 #include "base/bits.h"
 #include "base/machine/cpu.h"
-#include "base/random.h"
 #include "number/double_pair.h"
 #include "tests/support/test.h"
 

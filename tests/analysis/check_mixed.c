@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "base/random.h"
 #include "tests/support/networks.h"
 #include "tests/support/text_model.h"
 

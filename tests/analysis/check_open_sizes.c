@@ -63,12 +63,11 @@ static void make_inputs(const struct ulp_model *model, const struct at *at,
 static bool run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                 struct ulp_tensor_set *out, bool *plain)
 {
-    struct ulp_arithmetic exact;
     scoped_program *program = NULL;
     struct ulp_error error;
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options once = {.thread_count = 1};
-    ck_ok(ulp_arithmetic_find("mpfr:128", &exact, &why));
+    const struct ulp_arithmetic exact = test_arithmetic("mpfr:128");
     bool ran = ulp_program_create(model, &exact, 1, &options, &program, &error) == ULP_OK;
     for (size_t s = 0; ran && s < program->main->step_count; s++) {
         const struct ulp_step *step = &program->main->steps[s];
@@ -133,7 +132,7 @@ TEST_LOOP(sizes_of_cases, 0, text_case_count(CASES))
     const char *given = strncmp(head.rest, " at ", 4) == 0 ? head.rest + 4 : NULL;
     scoped_model *model = load(head.opset, text_case(CASES, (size_t)_i, "model", 0)),
                  *edited = NULL;
-    struct ulp_lint_proposals proposals;
+    scoped_lint_proposals proposals = {0};
     scoped_tensor_set inputs = {0};
     struct stream stream = {.key = (uint64_t)_i};
     struct at at = {.stream = &stream};
@@ -154,7 +153,6 @@ TEST_LOOP(sizes_of_cases, 0, text_case_count(CASES))
     ck_assert_msg(made == !reason, "case %d (%s): %s", _i, head.name, made ? "made" : "not made");
     ck_assert_msg(!why == !reason && (!why || strstr(why, reason)), "case %d (%s): %s", _i,
                   head.name, why ? why : "no reason");
-    ulp_lint_proposals_free(&proposals);
 }
 
 /* ---- initializers that are inputs ---- */
@@ -199,7 +197,7 @@ TEST_LOOP(overridable, 0, OVERRIDDEN)
     char given[400], text[2000];
     give(c->constants, given);
     for (int way = 0; way < 3; way++) {
-        struct ulp_lint_proposals proposals;
+        scoped_lint_proposals proposals = {0};
         scoped_model *edited = NULL;
         if (way == 0) /* a constant */
             snprintf(text, sizeof text, "(%s) => (float y) <%s> %s", c->inputs, given, c->rest);
@@ -210,7 +208,6 @@ TEST_LOOP(overridable, 0, OVERRIDDEN)
         const size_t made =
             edit(model, c->target ? ulp_target_find(c->target)->bit : 0, NULL, &proposals, &edited);
         ck_assert_msg((made > 0) == (way == 0), "case %d, way %d: %zu edits", _i, way, made);
-        ulp_lint_proposals_free(&proposals);
     }
 }
 

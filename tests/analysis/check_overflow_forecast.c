@@ -2,8 +2,6 @@
  * follow from the graphs by hand. e4m20's largest value is 256 (1 - 2^-21); "big" is 300. */
 #include "tests/support/text_model.h"
 
-#include "base/random.h"
-
 /* A graph with inputs of x0, and a meter of two lanes: FP64 and another. */
 struct metered {
     struct ulp_model *model;
@@ -306,11 +304,10 @@ TEST(products_lose_terms)
     static const struct text_graph graph = {"x", "y", "[y] y = MatMul(x, w)"};
     const double random = 0;
     scoped_overflow_forecast got = {0};
-    struct ulp_format format;
     scoped_model *model = text_load(&graph);
     scoped_tensor_set inputs = text_inputs(model, 3, 0, true);
     size_t additions = 0, absorbed = 0;
-    ck_ok(ulp_format_find("e5m2", &format, &why));
+    const struct ulp_format format = test_format("e5m2");
     for (size_t e = 0; e < 24; e++) {
         double sum = 0;
         for (size_t k = 0; k < 8; k++) {

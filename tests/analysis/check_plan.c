@@ -120,7 +120,7 @@ TEST(a_plan_is_read_back)
     scoped_model *model = text_load(&too_large);
     scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     scoped_search found = {0};
-    struct ulp_precision_plan read;
+    scoped_precision_plan read = {0};
     SCOPED_MEMORY char *text = NULL;
     static const char *const contents[] = {"\"verdict\": \"Keep ",
                                            NULL, /* of formats with scales, this and the next */
@@ -148,7 +148,6 @@ TEST(a_plan_is_read_back)
     ck_assert_msg(strncmp(text, "Keep ", 5) == 0 && strstr(text, "meets sqnr_db=50") &&
                       strstr(text, "larger") && strstr(text, "1 of 1 held-out samples"),
                   "%s", text);
-    ulp_precision_plan_free(&read);
 }
 
 /* Loop bodies: the entries give exactly the nodes found, whatever the Loop itself is. */
@@ -165,7 +164,7 @@ TEST(bodies_are_searched)
     size_t kept = 0;
     for (double limit = 62; limit < 120; limit += 6) {
         scoped_search found = {0};
-        struct ulp_precision_plan read;
+        scoped_precision_plan read = {0};
         char tolerance[64];
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
         ck_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1, &found, &why));
@@ -174,7 +173,6 @@ TEST(bodies_are_searched)
         ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read), found.samples[0].value,
                                 1e-6);
         kept += found.kept_count;
-        ulp_precision_plan_free(&read);
     }
     ck_assert_uint_gt(kept, 0);
 }

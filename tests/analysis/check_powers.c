@@ -1,6 +1,5 @@
 /* The least cut under fix's powers of two, against every division of the vertices. */
 #include "analysis/fix/powers.h"
-#include "base/memory/alloc.h"
 #include "tests/support/test.h"
 
 enum { VERTICES_MAX = 9, ARCS_MAX = 24 };

@@ -3,7 +3,6 @@
  * are run in MPFR with 128 bits. Not all rows are exact in FP32 and narrower: that is why they are
  * there. */
 #include "analysis/lint/proposal.h"
-#include "tensor/tensor.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 #include "tests/support/text_cases.h"
@@ -65,7 +64,6 @@ static void place_text(const char *text, int place, char out[4000])
 static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_set *out)
 {
     scoped_tensor_set inputs = {0};
-    struct ulp_arithmetic exact;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         struct ulp_tensor tensor = {0};
@@ -81,7 +79,7 @@ static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_se
                     masked && e < 6 ? -INFINITY : (float)(((e + 3 * i) * 7 % 11) - 4.75F) / 3;
         ck_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &why));
     }
-    ck_ok(ulp_arithmetic_find("mpfr:128", &exact, &why));
+    const struct ulp_arithmetic exact = test_arithmetic("mpfr:128");
     scoped_program *program = test_plan_lanes(model, NULL, &exact, 1);
     const struct ulp_run_options options = {.thread_count = 1};
     ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, out, NULL, &why));
@@ -122,7 +120,7 @@ TEST_LOOP(edits, 0, text_case_count(CASES) * PLACES)
     place_text(text_case(CASES, number, "model", 0), place, text);
     struct proto bytes = onnx_text(c->opset, text);
     scoped_model *model = NULL, *edited = NULL;
-    struct ulp_lint_proposals proposals;
+    scoped_lint_proposals proposals = {0};
     proto_write(&bytes, test_folder("found.onnx"));
     proto_free(&bytes);
     ck_ok(ulp_model_load(test_folder("found.onnx"), NULL, &model, &why));
@@ -146,7 +144,6 @@ TEST_LOOP(edits, 0, text_case_count(CASES) * PLACES)
         run(edited, masked, &after);
         compare(&before, &after, _i / PLACES);
     }
-    ulp_lint_proposals_free(&proposals);
 }
 
 TEST_LOOP(twins, 0, text_case_count(CASES) * PLACES)
@@ -157,10 +154,9 @@ TEST_LOOP(twins, 0, text_case_count(CASES) * PLACES)
     char text[4000];
     place_text(clean ? clean : text_case(CASES, number, "model", 1), _i % PLACES, text);
     scoped_model *model = onnx_text_load(c->opset, text);
-    struct ulp_lint_proposals proposals;
+    scoped_lint_proposals proposals = {0};
     ck_assert_msg(!propose(c, model, &proposals), "case %d (%s): its twin is edited", _i / PLACES,
                   c->name);
-    ulp_lint_proposals_free(&proposals);
 }
 
 /* A row without a case fails. */

@@ -1,8 +1,6 @@
 /* analysis/scales: figures worked out by hand, planted outliers, choices beside runs of their own.
  */
-#include "base/random.h"
 #include "pictures.h"
-#include "tensor/tensor.h"
 #include "tests/support/proto.h"
 #include "tests/support/test.h"
 

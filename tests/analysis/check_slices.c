@@ -65,9 +65,7 @@ TEST(sampled_products)
 static struct ulp_tensor as_half(const struct ulp_tensor *bits)
 {
     struct ulp_tensor out;
-    struct ulp_format fp16;
     ck_assert_uint_eq(bits->element_bytes, 2);
-    ck_ok(ulp_format_find("fp16", &fp16, &why));
     ck_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, bits->rank, bits->dims,
                             &why));
     for (size_t i = 0; i < bits->count; i++) {

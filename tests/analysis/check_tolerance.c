@@ -39,8 +39,7 @@ TEST(by_hand)
         17, "(float[4] x) => (float[4] y) <float k = {3}> { a = Mul(x, k) y = Mul(a, x) }");
     scoped_tensor_set inputs = make_inputs("x", 1, dims, x);
     scoped_tolerance tolerance = measure(model, &inputs, "fp16");
-    struct ulp_format half;
-    ck_ok(ulp_format_find("fp16", &half, &why));
+    const struct ulp_format half = test_format("fp16");
     ck_assert_uint_eq(tolerance.output_count, 1);
     const struct ulp_tolerance_output *output = &tolerance.outputs[0];
     ck_assert_uint_eq(output->element_count, 4);
@@ -80,8 +79,7 @@ TEST(mixed)
     const struct ulp_keeps keeps = {1, &keep, "second"};
     struct ulp_tolerance_options options = {.keeps = &keeps, .thread_count = 1};
     scoped_tolerance tolerance = {0};
-    struct ulp_format half;
-    ck_ok(ulp_format_find("fp16", &half, &why));
+    const struct ulp_format half = test_format("fp16");
     keep.arithmetic = test_arithmetic("fp32");
     options.reference = test_arithmetic("mpfr:128");
     options.arithmetic = test_arithmetic("fp16");

@@ -22,12 +22,11 @@ static struct ulp_audit audit_against(const struct ulp_model *model, const struc
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true},
                                  alone = {.thread_count = 1};
-    struct ulp_arithmetic reference;
     scoped_program *program = text_plan(model, inputs, 0, TEXT_LANES), *other = NULL;
     struct ulp_auditor *auditor;
     struct ulp_truth *values;
     struct ulp_audit audit = {0};
-    reference = test_arithmetic(text_lanes[0]);
+    const struct ulp_arithmetic reference = test_arithmetic(text_lanes[0]);
     ck_ulp_ok(ulp_program_create(truth, &reference, 1, &options, &other, error), *error);
     ck_ulp_ok(ulp_truth_create(NULL, &values, error), *error);
     if (pair)

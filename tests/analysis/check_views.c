@@ -5,10 +5,8 @@
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/cpu.h"
-#include "base/random.h"
 #include "number/double_pair.h"
 #include "run/lane.h"
-#include "tensor/tensor.h"
 #include "tests/analysis/wide.h"
 #include "analysis/audit/auditor.h"
 

@@ -22,9 +22,8 @@ struct ulp_error error;
 
 struct ulp_program *make_plan(struct ulp_model *of)
 {
-    struct ulp_arithmetic plain;
     struct ulp_program *out;
-    ck_ok(ulp_arithmetic_find("fp32", &plain, &why));
+    const struct ulp_arithmetic plain = test_arithmetic("fp32");
     ck_ok(ulp_program_create(of, &plain, 1, &(struct ulp_program_options){0}, &out, &why));
     return out;
 }
@@ -113,8 +112,7 @@ struct ulp_tensor_set run_built(const struct subject *subject)
 
 struct ulp_tensor_set run_plain(const char *name)
 {
-    struct ulp_arithmetic arithmetic;
-    ck_ok(ulp_arithmetic_find(name, &arithmetic, &why));
+    const struct ulp_arithmetic arithmetic = test_arithmetic(name);
     return run_lane(&arithmetic, NULL, NULL, NULL);
 }
 

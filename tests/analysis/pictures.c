@@ -1,11 +1,8 @@
 #include "pictures.h"
 
 #include "analysis/compare/cause/cause_change.h"
-#include "base/random.h"
-#include "base/text/text.h"
 #include "load/load.h"
 #include "tests/support/proto.h"
-#include "tensor/tensor.h"
 #include "tests/support/test.h"
 
 #define TRIALS 4

@@ -13,14 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/memory/alloc.h"
-#include "base/error.h"
 #include "base/machine/available.h"
 #include "base/machine/file.h"
 #include "base/machine/sha256.h"
-#include "base/random.h"
-#include "base/text/text.h"
-#include "base/machine/thread.h"
 
 TEST(budget_is_charged_and_returned)
 {

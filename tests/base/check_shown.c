@@ -6,10 +6,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "base/error.h"
-#include "base/random.h"
 #include "base/text/shown.h"
-#include "base/text/text.h"
 
 static const struct {
     const char *text, *shown;

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include "base/random.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 
@@ -136,9 +135,8 @@ static void write_recording(void)
 {
     scoped_model *model = NULL;
     scoped_program *program = NULL;
-    struct ulp_arithmetic fp32;
     scoped_tensor_set inputs = {0}, outputs = {0};
-    fp32 = test_arithmetic("fp32");
+    const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
     ck_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &why));
     ck_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &why));
     ck_ok(ulp_program_create(model, &fp32, 1, NULL, &program, &why));

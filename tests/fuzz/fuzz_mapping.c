@@ -34,10 +34,9 @@ static struct ulp_model *make_model(void)
     proto_message(&graph, GRAPH_INITIALIZER, &weight);
     for (size_t n = 0; n < sizeof nodes / sizeof *nodes; n++)
         proto_message(&graph, GRAPH_NODE, &nodes[n]);
-    struct proto bytes = proto_model(9, 17, &graph);
+    scoped_proto bytes = proto_model(9, 17, &graph);
     if (ulp_model_load_bytes("five.onnx", bytes.data, bytes.count, NULL, &model, &error) != ULP_OK)
         abort();
-    proto_free(&bytes);
     return model;
 }
 
@@ -127,12 +126,11 @@ static const char *check_mapping(const struct ulp_engine *engine)
 
 const char *fuzz_mapping(const uint8_t *bytes, size_t count)
 {
-    struct ulp_engine engine;
+    scoped_engine engine = {0};
     struct ulp_error error = {0};
     if (ulp_engine_read(fuzz_file(bytes, count), fuzz_budget(), &engine, &error) != ULP_OK)
         return NULL; /* fuzz_engine judges that */
     const char *wrong = check_mapping(&engine);
-    ulp_engine_free(&engine);
     return wrong;
 }
 

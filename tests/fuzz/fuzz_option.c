@@ -27,13 +27,12 @@ static const char *check_arithmetic(const struct ulp_arithmetic *arithmetic)
 
 const char *fuzz_arithmetic(const uint8_t *bytes, size_t count)
 {
-    char *text = fuzz_text(bytes, count);
+    SCOPED_MEMORY char *text = fuzz_text(bytes, count);
     struct ulp_arithmetic arithmetic;
     struct ulp_error error = {0};
     const enum ulp_status status = ulp_arithmetic_find(text, &arithmetic, &error);
     const char *wrong =
         status == ULP_OK ? check_arithmetic(&arithmetic) : fuzz_failure(status, USAGE, &error);
-    free(text);
     return wrong;
 }
 
@@ -114,8 +113,8 @@ const char *fuzz_part(const uint8_t *bytes, size_t count)
 const char *fuzz_kept(const uint8_t *bytes, size_t count)
 {
     struct ulp_error error = {0};
-    char *key;
-    unsigned char *figures;
+    SCOPED_MEMORY char *key = NULL;
+    SCOPED_MEMORY unsigned char *figures = NULL;
     size_t figure_count;
     const char *wrong = NULL;
     const enum ulp_status status =
@@ -124,8 +123,6 @@ const char *fuzz_kept(const uint8_t *bytes, size_t count)
         return fuzz_failure(status, FUZZ_FILE, &error);
     if (strlen(key) + figure_count >= count)
         wrong = "a file that holds more than its bytes";
-    free(key);
-    free(figures);
     return wrong;
 }
 
@@ -134,18 +131,17 @@ const char *fuzz_limit(const uint8_t *bytes, size_t count)
     struct ulp_model *model;
     struct ulp_error error = {0};
     const struct ulp_program *program = get_plan(&model);
-    char *text = fuzz_text(bytes, count);
+    SCOPED_MEMORY char *text = fuzz_text(bytes, count);
     enum ulp_status status = ulp_limit_check(text, model, program, &error);
     const char *wrong = status == ULP_OK ? NULL : fuzz_failure(status, USAGE, &error);
     if (status == ULP_OK && ulp_limit_check(text, model, NULL, &error) != ULP_OK)
         wrong = "a limit that is written correctly only with a plan";
-    free(text);
     return wrong;
 }
 
 const char *fuzz_keep(const uint8_t *bytes, size_t count)
 {
-    char *text = fuzz_text(bytes, count);
+    SCOPED_MEMORY char *text = fuzz_text(bytes, count);
     struct ulp_keep keep;
     struct ulp_error error = {0};
     size_t length = 0;
@@ -154,7 +150,6 @@ const char *fuzz_keep(const uint8_t *bytes, size_t count)
                         : length == 0 || length >= strlen(text) || text[length] != '='
                             ? "a pattern of another length"
                             : NULL;
-    free(text);
     return wrong;
 }
 
@@ -162,7 +157,7 @@ const char *fuzz_layers(const uint8_t *bytes, size_t count)
 {
     if (!count)
         return NULL;
-    char *text = fuzz_text(bytes + 1, count - 1);
+    SCOPED_MEMORY char *text = fuzz_text(bytes + 1, count - 1);
     struct ulp_arena *arena;
     struct ulp_layer_options options;
     struct ulp_error error = {0};
@@ -184,13 +179,12 @@ const char *fuzz_layers(const uint8_t *bytes, size_t count)
     if (status == ULP_OK)
         ulp_layer_options_free(&options);
     ulp_arena_free(arena);
-    free(text);
     return wrong;
 }
 
 const char *fuzz_kernel(const uint8_t *bytes, size_t count)
 {
-    char *text = fuzz_text(bytes, count);
+    SCOPED_MEMORY char *text = fuzz_text(bytes, count);
     struct ulp_kernel_name name;
     ulp_kernel_name_read(text, &name);
     const char *wrong = !name.multiply || !name.accumulator || !name.epilogue || !name.output
@@ -199,6 +193,5 @@ const char *fuzz_kernel(const uint8_t *bytes, size_t count)
                         : !name.matrix && name.certainty != ULP_CERTAINTY_UNKNOWN
                             ? "sure of what is no kernel of products"
                             : NULL;
-    free(text);
     return wrong;
 }

@@ -1,7 +1,6 @@
 /* Sums of products of pairs, and of triples: within 2^-91, and 2^-114, of the sum of magnitudes of
  * what MPFR finds without any rounding; the same bits on every instruction set, any number of
  * threads, with sides exchanged and with kept factors; and what they leave to exact sums. */
-#include <mpfr.h>
 
 #include "base/machine/cpu.h"
 #include "kernels/pair/pair_tile.h"
@@ -351,7 +350,7 @@ TEST_LOOP(bits_depend_on_operands_alone, 0, COUNT(setups))
     struct world world;
     world_create(&world, setups[_i]);
     const size_t bytes = count_outputs(&world) * world.out.element_bytes;
-    void *first = malloc(bytes);
+    SCOPED_MEMORY void *first = malloc(bytes);
     run(&world, 1);
     memcpy(first, world.out.data, bytes);
     for (size_t s = 0; s < COUNT(disabled); s++)
@@ -362,7 +361,6 @@ TEST_LOOP(bits_depend_on_operands_alone, 0, COUNT(setups))
             if (way & 2)
                 exchange(&world);
         }
-    free(first);
     world_free(&world);
 }
 

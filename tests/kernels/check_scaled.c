@@ -2,7 +2,6 @@
  * the rules as doc/scales.md states them. */
 #include "base/bits.h"
 #include "base/machine/cpu.h"
-#include "base/random.h"
 #include "kernels/contract.h"
 #include "kernels/operand/scaled_fit.h"
 #include "kernels/scaled_contract.h"
@@ -311,7 +310,6 @@ TEST(integers_as_onnx_states_them)
             struct product p = make(M, 3, K, &state, turn % 2 ? 3 : 12);
             struct ulp_scaling scaling;
             struct ulp_scaled side;
-            struct ulp_format fp64;
             const float *x = p.a.data;
             for (size_t i = 0; turn > 1 && i < M * K; i++)
                 ((float *)p.a.data)[i] = (turn == 2 ? 1.0F : -1.0F) * fabsf(x[i]);
@@ -327,7 +325,7 @@ TEST(integers_as_onnx_states_them)
                 }
             set_problem(&p);
             ck_assert(ulp_scaling_find(rows[r].name, &scaling));
-            ck_ok(ulp_format_find("fp64", &fp64, &why));
+            const struct ulp_format fp64 = test_format("fp64");
             ck_ok(ulp_scaled_make(&side, &scaling, &p.problem, 0, true, ULP_ROUND_NEAREST_EVEN,
                                   NULL, &why));
             ck_ok(ulp_scaled_back(&side, &fp64, ULP_ELEMENT_F64, NULL, &why));

@@ -1,8 +1,6 @@
 /* Looking for numbers beyond a limit, against comparison one by one; and products whose factors are
  * subnormal, against the chain that they are. */
-#include "base/random.h"
 #include "instance.h"
-#include "kernels/contract.h"
 #include "kernels/operand/operand_special.h"
 #include "number/mpfr_record.h"
 

@@ -1,8 +1,6 @@
 /* Matrix units: the table, the oracle against recorded GPUs, the fast path against the oracle,
  * schedules. */
-#include "base/memory/alloc.h"
 #include "base/machine/cpu.h"
-#include "base/random.h"
 
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"

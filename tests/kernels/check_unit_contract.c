@@ -1,7 +1,6 @@
 /* Contractions on matrix units against the oracle of their schedules: shapes, batches, padding,
  * schedules, threads, rounding of the results; every instruction set gives the same bits. */
 #include "base/machine/cpu.h"
-#include "base/random.h"
 #include "kernels/chain/step.h"
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"
@@ -232,9 +231,8 @@ static void compare_instance(const char *name, const struct ulp_arithmetic *arit
 
 static void compare(const char *name, const struct setup *setup, uint64_t key)
 {
-    struct ulp_arithmetic arithmetic;
     struct instance it;
-    arithmetic = test_arithmetic(name);
+    const struct ulp_arithmetic arithmetic = test_arithmetic(name);
     instance_create(&it, &arithmetic, setup, key);
     compare_instance(name, &arithmetic, &it);
     instance_free(&it);
@@ -350,9 +348,8 @@ static void window_create(struct instance *it, const struct ulp_arithmetic *arit
 
 TEST_LOOP(convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics))
 {
-    struct ulp_arithmetic arithmetic;
     struct instance it;
-    arithmetic = test_arithmetic(arithmetics[_i]);
+    const struct ulp_arithmetic arithmetic = test_arithmetic(arithmetics[_i]);
     for (size_t i = 0; i < COUNT(windows); i++)
         for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++) {
             if (!test_takes((size_t)_i + i, COUNT(windows)))
@@ -398,7 +395,7 @@ TEST_LOOP(every_unit_follows_the_oracle, 0, 4)
 static void compare_threads(const struct ulp_arithmetic *arithmetic, struct instance *it)
 {
     static const int threads[] = {1, 2, 7};
-    float *first = malloc(it->out.count * sizeof *first);
+    SCOPED_MEMORY float *first = malloc(it->out.count * sizeof *first);
     memset(it->out.data, 0xA5, it->out.count * sizeof *first);
     ck_ok(ulp_contract_unit(arithmetic, &it->problem, NULL, &why));
     memcpy(first, it->out.data, it->out.count * sizeof *first);
@@ -408,7 +405,6 @@ static void compare_threads(const struct ulp_arithmetic *arithmetic, struct inst
         ck_ok(ulp_contract_unit(arithmetic, &it->problem, pool, &why));
         ck_assert_int_eq(memcmp(first, it->out.data, it->out.count * sizeof *first), 0);
     }
-    free(first);
     instance_free(it);
 }
 
@@ -417,12 +413,11 @@ TEST(bits_do_not_depend_on_threads)
     static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true, 0};
     /* whose panels are cut into parts */
     static const struct setup many_columns = {1, 22, 5000, 20, 0, 0, false, true, true, 0};
-    struct ulp_arithmetic arithmetic, in_panels;
     struct instance it;
-    arithmetic = test_arithmetic("fp16");
+    const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
     instance_create(&it, &arithmetic, &setup, 9);
     compare_threads(&arithmetic, &it);
-    in_panels = test_arithmetic("fp16,round=sr,seed=3");
+    const struct ulp_arithmetic in_panels = test_arithmetic("fp16,round=sr,seed=3");
     instance_create(&it, &in_panels, &many_columns, 9);
     compare_threads(&in_panels, &it);
     for (size_t i = 0; i < COUNT(windows); i++) {

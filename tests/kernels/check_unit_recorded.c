@@ -343,9 +343,8 @@ static void compare_product(const char *what, const struct ulp_arithmetic *arith
 static void compare_gemm(const struct ulp_tensor_set *set, size_t row)
 {
     const int k = gemms[row].k;
-    struct ulp_arithmetic arithmetic;
     char what[64];
-    arithmetic = test_arithmetic(gemms[row].arithmetic);
+    const struct ulp_arithmetic arithmetic = test_arithmetic(gemms[row].arithmetic);
     const bool fp8 = arithmetic.storage.storage_bits == 8;
     const struct ulp_tensor *wanted = find_member(set, "gemm.%d.%s", k, gemms[row].member);
     const struct ulp_tensor *a_file = find_member(set, fp8 ? "gemm.%d.e4m3.A" : "gemm.%d.A", k);

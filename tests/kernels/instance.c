@@ -154,7 +154,6 @@ void instance_free(struct instance *instance)
 
 struct ulp_arithmetic instance_arithmetic(const char *name)
 {
-    struct ulp_arithmetic arithmetic;
-    arithmetic = test_arithmetic(name);
+    const struct ulp_arithmetic arithmetic = test_arithmetic(name);
     return arithmetic;
 }

@@ -6,12 +6,10 @@
 #include <unistd.h>
 #include <zip.h>
 
-#include "base/random.h"
 #include "base/machine/file.h"
 #include "tests/fuzz/fuzz_load.h"
 #include "number/mpfr_record.h"
 #include "npy_file.h"
-#include "tensor/tensor.h"
 #include "tests/support/test.h"
 
 static void add_tensor(struct ulp_tensor_set *set, const char *name, enum ulp_type type,

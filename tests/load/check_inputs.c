@@ -2,12 +2,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/random.h"
 #include "base/machine/file.h"
 #include "data/data.h"
 #include "load/load.h"
 #include "tests/support/onnx_text.h"
-#include "tensor/tensor.h"
 #include "tests/support/test.h"
 
 static struct ulp_model *load_two_inputs(void)

@@ -2,7 +2,6 @@
 #include "base/bits.h"
 #include "data/data.h"
 #include "npy_file.h"
-#include "tensor/tensor.h"
 #include "tests/fuzz/fuzz_load.h"
 #include "tests/support/test.h"
 

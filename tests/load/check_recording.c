@@ -2,7 +2,6 @@
  * its first versions wrote them. */
 #include <sys/stat.h>
 
-#include "base/memory/alloc.h"
 #include "base/machine/file.h"
 #include "data/data.h"
 #include "tests/support/test.h"
@@ -60,7 +59,7 @@ TEST(base64_of_the_rfc)
 
 TEST(polygraphy_outputs)
 {
-    struct ulp_recording_list list = read_list(test_data("recording/polygraphy_outputs.json"));
+    scoped_recording_list list = read_list(test_data("recording/polygraphy_outputs.json"));
     static const size_t iterations[] = {0, 1, 0, 1};
     static const double scale[] = {1, 1, 2, 2}, half[] = {1.5, -2}, ids[] = {3, 7};
     ck_assert_uint_eq(list.count, 4);
@@ -78,38 +77,35 @@ TEST(polygraphy_outputs)
         expect_values(&recording->tensors, "a", ULP_TYPE_FLOAT16, 2, half);
         expect_values(&recording->tensors, "ids", ULP_TYPE_INT64, 2, ids);
     }
-    ulp_recording_list_free(&list);
 }
 
 TEST(polygraphy_inputs)
 {
-    struct ulp_recording_list list = read_list(test_data("recording/polygraphy_inputs.json"));
+    scoped_recording_list list = read_list(test_data("recording/polygraphy_inputs.json"));
     static const double x[] = {5, 6, 7, 8}, mask[] = {0, 0};
     ck_assert_uint_eq(list.count, 2);
     ck_assert_uint_eq(list.items[1].iteration, 1);
     ck_assert(!strchr(strrchr(list.items[0].name, '/'), ':'));
     expect_values(&list.items[1].tensors, "x", ULP_TYPE_FLOAT, 4, x);
     expect_values(&list.items[1].tensors, "mask", ULP_TYPE_BOOL, 2, mask);
-    ulp_recording_list_free(&list);
 }
 
 TEST(polygraphy_of_old)
 {
-    struct ulp_recording_list list = read_list(test_data("recording/polygraphy_old.json"));
+    scoped_recording_list list = read_list(test_data("recording/polygraphy_old.json"));
     static const double y[] = {1, -1}, z[] = {4, 5};
     ck_assert_uint_eq(list.count, 1);
     expect_values(&list.items[0].tensors, "y", ULP_TYPE_FLOAT, 2, y);
     expect_values(&list.items[0].tensors, "z", ULP_TYPE_DOUBLE, 2, z);
-    ulp_recording_list_free(&list);
 }
 
 /* What is written is read again, and two files of one folder are two names. */
 TEST(written_and_read)
 {
-    struct ulp_recording_list list = read_list(test_data("recording/polygraphy_outputs.json"));
+    scoped_recording_list list = read_list(test_data("recording/polygraphy_outputs.json"));
     const struct ulp_tensor_set *set = &list.items[0].tensors;
     ck_ok(ulp_recording_write_json(test_folder("out.json"), "ulpscope", set, &why));
-    struct ulp_recording_list again = read_list(test_folder("out.json"));
+    scoped_recording_list again = read_list(test_folder("out.json"));
     ck_assert_uint_eq(again.count, 1);
     ck_assert_uint_eq(again.items[0].tensors.count, set->count);
     for (size_t t = 0; t < set->count; t++) {
@@ -119,8 +115,6 @@ TEST(written_and_read)
         ck_assert_int_eq(a->type, b->type);
         ck_assert(test_same_bits(a, b));
     }
-    ulp_recording_list_free(&again);
-    ulp_recording_list_free(&list);
 }
 
 static void write_npy(const char *path, double value)
@@ -182,7 +176,7 @@ static const struct {
 
 TEST_LOOP(damaged_json_is_refused, 0, sizeof refused / sizeof *refused)
 {
-    struct ulp_recording_list list = {0};
+    scoped_recording_list list = {0};
     struct ulp_error error;
     const char *path = test_folder("bad.json");
     ck_ok(ulp_file_write(path, refused[_i].text, strlen(refused[_i].text), &why));
@@ -191,7 +185,6 @@ TEST_LOOP(damaged_json_is_refused, 0, sizeof refused / sizeof *refused)
     ck_assert_msg(strstr(error.message, refused[_i].message) && strstr(error.message, "bad.json"),
                   "%s", error.message);
     ck_assert_uint_eq(list.count, 0);
-    ulp_recording_list_free(&list);
 }
 
 TEST(empty_folders_are_refused)

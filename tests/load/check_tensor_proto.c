@@ -54,8 +54,7 @@ static void check_floats(const struct ulp_tensor *a, const float *expected, size
  * number/'s decoder. */
 static void check_every_code(int type, const char *format_name)
 {
-    struct ulp_format format;
-    ck_ok(ulp_format_find(format_name, &format, &why));
+    const struct ulp_format format = test_format(format_name);
     int bytes = format.storage_bits / 8;
     size_t count = (size_t)1 << format.storage_bits;
     SCOPED_MEMORY float *expected = malloc(count * sizeof *expected);

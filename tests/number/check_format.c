@@ -1,12 +1,10 @@
 /* Formats by name and their bit patterns, against tables made by counting. */
-#include "base/random.h"
 #include "number/round/round.h"
 #include "tests/support/test.h"
 
 static struct ulp_format get_format(const char *name)
 {
-    struct ulp_format format;
-    ck_ok(ulp_format_find(name, &format, &why));
+    const struct ulp_format format = test_format(name);
     return format;
 }
 

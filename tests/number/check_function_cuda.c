@@ -2,13 +2,10 @@
  * MPFR, and the same bits on every instruction set. The recordings of operators took no part in
  * fitting: that they follow is the test of the model. */
 #include "base/bits.h"
-#include "base/random.h"
 #include "number/function/cuda.h"
 #include "number/round/round.h"
 #include "ops/call.h"
 #include "tests/support/test.h"
-
-#include <mpfr.h>
 
 /* Instruction sets switched off; each test runs in a process of its own. */
 static const char *const disabled[] = {"", "avx512", "avx2"};
@@ -312,8 +309,7 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
 /* Outputs that differ. A recording of fewer than all patterns is of every so many. */
 static size_t count_others(const char *op, const char *name, const struct ulp_tensor *recorded)
 {
-    struct ulp_arithmetic arithmetic;
-    arithmetic = test_arithmetic(name);
+    const struct ulp_arithmetic arithmetic = test_arithmetic(name);
     const size_t step = 65536 / recorded->count;
     const uint16_t *patterns = recorded->data;
     scoped_tensor in = {0}, out = {0};

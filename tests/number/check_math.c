@@ -1,9 +1,7 @@
 /* number/function/math.h against MPFR with 300 bits: that value, rounded to double once more, is
  * the answer. (C libraries' functions of long double are no oracle: musl's expm1l is off by half a
  * unit of double.) */
-#include <mpfr.h>
 
-#include "base/random.h"
 #include "number/function/math.h"
 #include "tests/support/test.h"
 

@@ -3,7 +3,6 @@
 #include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
-#include "number/strip.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"
 

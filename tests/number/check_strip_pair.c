@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 
 #include "base/machine/cpu.h"
-#include "base/machine/thread.h"
 #include "number/strip/strip_pair.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"

@@ -1,6 +1,5 @@
 /* Reductions against their definition, level by level, with every step rounded by the oracle;
  * independence of how the elements are cut into strips. Integers against 128-bit arithmetic. */
-#include "number/strip.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"
 

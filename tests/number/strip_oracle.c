@@ -337,7 +337,6 @@ void strip_get(const struct ulp_strip_rule *rule, const void *strip, size_t i, m
 
 struct ulp_strip_rule oracle_rule(const char *arithmetic)
 {
-    struct ulp_arithmetic found;
-    found = test_arithmetic(arithmetic);
+    const struct ulp_arithmetic found = test_arithmetic(arithmetic);
     return ulp_strip_rule_make(&found, &found.compute);
 }

@@ -4,7 +4,6 @@
  * and none be NaN or infinite where it is bounded, no joint have a larger norm than it says, no
  * value be farther from what its affine form says for these inputs than the form's rest. What the
  * oracle is: the lanes' own arithmetic, which check_operators compares with MPFR. */
-#include "base/random.h"
 #include "harness/rows.h"
 #include "ops/trace/gate.h"
 #include "ops/trace/trace_enclose.h"
@@ -213,11 +212,10 @@ static void check_values(const struct ulp_operator *row, const struct ulp_arithm
 static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
 {
     struct ulp_enclosure ranges[OUTPUTS] = {{0}};
-    struct ulp_arithmetic lane;
     struct ulp_error error;
     struct ulp_arena *arena;
     bool chosen = true, followed = false;
-    lane = test_arithmetic(name);
+    const struct ulp_arithmetic lane = test_arithmetic(name);
     for (size_t s = 0; s < SAMPLES && chosen; s++) {
         struct node_case c;
         struct ulp_bound bound;

@@ -1,6 +1,5 @@
 /* Operators against naive loops on random shapes. Elements are small integers, so that sums are
  * exact in every arithmetic used and results are compared without tolerance. */
-#include "base/random.h"
 #include "number/mpfr_record.h"
 #include "ops/call.h"
 #include "tests/support/test.h"
@@ -461,8 +460,7 @@ TEST(transpose_is_its_definition)
 TEST(transpose_refuses_negative_perm)
 {
     static const int64_t dims[] = {2, 3, 4}, wrong[][3] = {{0, -1, 1}, {0, 3, 1}, {0, 1, 1}};
-    struct ulp_arithmetic lane;
-    lane = test_arithmetic("fp32");
+    const struct ulp_arithmetic lane = test_arithmetic("fp32");
     for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
         struct node node = {.op = "Transpose", .opset = 13};
         struct ulp_tensor out;

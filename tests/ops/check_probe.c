@@ -2,7 +2,6 @@
  * in the words of their formula. */
 #include "tests/support/test.h"
 
-#include "base/random.h"
 #include "formula/words.h"
 #include "ops/operator.h"
 #include "ops/probe.h"

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/random.h"
 #include "harness/rows.h"
 #include "harness/variants.h"
 #include "tests/support/test.h"

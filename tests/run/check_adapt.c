@@ -4,7 +4,6 @@
 
 #include "number/round/round.h"
 #include "run/lane.h"
-#include "tensor/tensor.h"
 
 static const char *const names[] = {"fp8-e4m3",     "fp8-e5m2", "fp8-e4m3fnuz",
                                     "fp8-e5m2fnuz", "fp16",     "e5m7"};
@@ -23,9 +22,8 @@ static void make_all(struct ulp_tensor *out, const struct ulp_format *format)
 
 static void check_pair(const struct ulp_format *from, const struct ulp_format *to)
 {
-    struct ulp_arithmetic arithmetic;
     scoped_tensor all = {0}, given = {0};
-    arithmetic = test_arithmetic("fp16");
+    struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
     arithmetic.storage = *to;
     make_all(&all, from);
     ck_ok(ulp_adapt(&given, &all, from, &arithmetic, false, NULL, NULL, &why));
@@ -42,9 +40,8 @@ TEST_LOOP(values_are_rounded_to_storage, 0, FORMATS)
 {
     for (int to = 0; to < FORMATS; to++)
         for (int way = 0; way < 8; way++) {
-            struct ulp_format from, storage;
-            ck_ok(ulp_format_find(names[_i], &from, &why));
-            ck_ok(ulp_format_find(names[to], &storage, &why));
+            struct ulp_format from = test_format(names[_i]);
+            struct ulp_format storage = test_format(names[to]);
             storage.subnormals = way & 1;
             from.subnormals = way & 2;
             if (way & 4)

@@ -4,9 +4,7 @@
 #include "tests/support/test.h"
 
 #include "base/bits.h"
-#include "base/random.h"
 #include "number/round/round.h"
-#include "tensor/tensor.h"
 
 static void wrap(struct ulp_tensor *out, enum ulp_type type, int rank, const int64_t *dims,
                  void *data)
@@ -54,9 +52,8 @@ TEST_LOOP(arrays_are_rounded_as_mpfr_rounds, 0, sizeof formats / sizeof *formats
     static float in[VALUES], out[VALUES];
     static double wide_in[VALUES], wide_out[VALUES];
     const int64_t count = VALUES;
-    struct ulp_format format;
     struct ulp_tensor from, to, wide_from, wide_to;
-    ck_ok(ulp_format_find(formats[_i], &format, &why));
+    const struct ulp_format format = test_format(formats[_i]);
     for (size_t i = 0; i < VALUES; i++) {
         in[i] = make_float(i);
         wide_in[i] = i % 5 ? in[i] * (1 + 0x1p-40) : in[i];
@@ -96,10 +93,9 @@ TEST(integers_are_rounded_once)
     float out[4];
     const int64_t count = 4;
     struct ulp_tensor from, to;
-    struct ulp_format format;
     wrap(&from, ULP_TYPE_INT64, 1, &count, in);
     wrap(&to, ULP_TYPE_FLOAT, 1, &count, out);
-    ck_ok(ulp_format_find("fp32", &format, &why));
+    const struct ulp_format format = test_format("fp32");
     ck_ok(ulp_array_round(&to, &from, &format, ULP_ROUND_NEAREST_EVEN, 0, 1, &why));
     ck_assert(out[0] == 0x1p60f && out[1] == 0x1.000002p60f && out[2] == -3 && out[3] == 0);
 }
@@ -114,9 +110,8 @@ TEST_LOOP(patterns_go_there_and_back, 0, 6)
                 {"fp8-e8m0", ULP_TYPE_UINT8}, {"fp4-e2m1", ULP_TYPE_UINT8}};
     static unsigned char patterns[65536 * 4], back[65536 * 4];
     static float values[65536];
-    struct ulp_format format;
     struct ulp_tensor in, out, again;
-    ck_ok(ulp_format_find(rows[_i].format, &format, &why));
+    const struct ulp_format format = test_format(rows[_i].format);
     const int64_t count = INT64_C(1) << format.storage_bits;
     wrap(&in, rows[_i].type, 1, &count, patterns);
     wrap(&again, rows[_i].type, 1, &count, back);
@@ -140,10 +135,9 @@ TEST(values_are_rounded_before_they_are_encoded)
     uint16_t bits[3];
     const int64_t count = 3;
     struct ulp_tensor values, patterns;
-    struct ulp_format format;
     wrap(&values, ULP_TYPE_FLOAT, 1, &count, x);
     wrap(&patterns, ULP_TYPE_UINT16, 1, &count, bits);
-    ck_ok(ulp_format_find("fp16", &format, &why));
+    const struct ulp_format format = test_format("fp16");
     ck_ok(ulp_array_encode(&patterns, &values, &format, 1, &why));
     ck_assert(bits[0] == 0x3C00 && bits[1] == 0x7C00 && bits[2] == 0xC000);
 }
@@ -160,18 +154,16 @@ TEST(what_does_not_fit_is_refused)
     uint8_t bytes[4] = {200, 0, 0, 0};
     const int64_t four = 4, three = 3;
     struct ulp_tensor in, few, patterns, product;
-    struct ulp_format wide, mpfr, fp16, fp4;
-    struct ulp_arithmetic model_types, fp32;
     struct ulp_error error;
     wrap(&in, ULP_TYPE_FLOAT, 1, &four, x);
     wrap(&few, ULP_TYPE_FLOAT, 1, &three, x);
     wrap(&patterns, ULP_TYPE_UINT8, 1, &four, bytes);
-    ck_ok(ulp_format_find("e11m40", &wide, &why));
-    ck_ok(ulp_format_find("mpfr:64", &mpfr, &why));
-    ck_ok(ulp_format_find("fp16", &fp16, &why));
-    ck_ok(ulp_format_find("fp4-e2m1", &fp4, &why));
-    model_types = test_arithmetic("model");
-    fp32 = test_arithmetic("fp32");
+    const struct ulp_format wide = test_format("e11m40");
+    const struct ulp_format mpfr = test_format("mpfr:64");
+    const struct ulp_format fp16 = test_format("fp16");
+    const struct ulp_format fp4 = test_format("fp4-e2m1");
+    const struct ulp_arithmetic model_types = test_arithmetic("model");
+    const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
     expect_usage(ulp_array_round(&in, &in, &wide, 0, 0, 1, &error), &error, "expected DOUBLE");
     expect_usage(ulp_array_round(&in, &in, &mpfr, 0, 0, 1, &error), &error, "expected a format");
     expect_usage(ulp_array_round(&few, &in, &fp16, 0, 0, 1, &error), &error, "4 elements");

@@ -315,10 +315,9 @@ static struct ulp_spreads measure_spreads(const struct text_graph *text, const c
     scoped_model *model = text_load(text);
     scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     const struct ulp_run_options options = {.thread_count = 1};
-    struct ulp_arithmetic reference, base;
     struct ulp_spreads spreads;
-    reference = test_arithmetic("mpfr:128");
-    base = test_arithmetic(base_name);
+    const struct ulp_arithmetic reference = test_arithmetic("mpfr:128");
+    const struct ulp_arithmetic base = test_arithmetic(base_name);
     ck_ok(ulp_spreads_measure(model, &reference, &base, &inputs, &options, NULL, &spreads, &why));
     return spreads;
 }

@@ -1,6 +1,5 @@
 /* run: what follows from constants alone is computed by the second run of a program and left to
  * further ones, which have the bits of a first run and compute none of it. */
-#include "base/error.h"
 #include "run/carried.h"
 #include "run/program/program.h"
 #include "tests/support/text_model.h"

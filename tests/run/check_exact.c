@@ -3,8 +3,6 @@
  * no such way. */
 #include "tests/support/text_model.h"
 
-#include "tensor/tensor.h"
-
 /* Nodes named "same..." round nothing, others do, or read a constant, which the reference has as it
  * is in the model. */
 static const struct text_graph graph = {

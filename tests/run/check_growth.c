@@ -159,10 +159,9 @@ static void expect_unsupported(const char *name, size_t count, struct ulp_error 
     while (strcmp(text_case_head(CASES, i).name, name) != 0)
         i++;
     scoped_proto bytes = make_model(i, count);
-    struct ulp_arithmetic lane;
     scoped_model *model = NULL;
     struct ulp_program *program;
-    lane = test_arithmetic("fp32");
+    const struct ulp_arithmetic lane = test_arithmetic("fp32");
     ck_ulp_ok(ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, NULL, &model, error),
               *error);
     ck_assert_int_eq(ulp_program_create(model, &lane, 1, NULL, &program, error),

@@ -3,7 +3,6 @@
  */
 #include "tests/support/text_model.h"
 
-#include "base/random.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/audit/certify.h"
 
@@ -130,8 +129,7 @@ TEST_LOOP(certificates_cover_what_is_inside, 0, 2)
     scoped_tensor_set inputs = text_inputs(model, 5, 0, true);
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_certificate certificate = {0};
-    struct ulp_arithmetic reference;
-    reference = test_arithmetic("mpfr:64");
+    const struct ulp_arithmetic reference = test_arithmetic("mpfr:64");
     ck_ok(ulp_certify(model, &reference, &inputs, &options, NULL, &certificate, &why));
     ck_assert_str_eq(certificate.node, _i ? "loop/back" : "if/back");
     /* 300 is some 2^16 times x / 300 (rms 2^-8): 16 of 64 bits, 4.8 of 19.3 digits, and one more or
@@ -160,12 +158,11 @@ static void fill(struct ulp_tensor *t, int64_t count, uint64_t seed, double scal
 TEST_LOOP(joined_figures_are_those_of_one_tensor, 0, 2)
 {
     static const int64_t counts[] = {1, 100, 0, 57, 3};
-    struct ulp_format format;
     struct ulp_metrics joined, whole;
     scoped_tensor all_values = {0}, all_bases = {0};
     size_t used = 0, worst = SIZE_MAX;
     double median = 0, most = 0;
-    ck_ok(ulp_format_find("fp16", &format, &why));
+    const struct ulp_format format = test_format("fp16");
     fill(&all_values, 161, 1, 0);
     fill(&all_bases, 161, 1, 0);
     for (size_t part = 0; part < sizeof counts / sizeof *counts; part++) {

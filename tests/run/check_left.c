@@ -2,7 +2,6 @@
  * and a limit never fails for its sake. */
 #include "tests/support/test.h"
 
-#include "base/text/text.h"
 #include "run/carried.h"
 #include "run/program/program.h"
 #include "tests/support/networks.h"

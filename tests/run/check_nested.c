@@ -168,9 +168,8 @@ TEST_LOOP(omitted_parameters_are_absent_in_bodies, 0, 2)
     proto_free(&bytes);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
     if (_i) {
-        struct ulp_arithmetic lane;
         struct ulp_program *program;
-        lane = test_arithmetic("fp32");
+        const struct ulp_arithmetic lane = test_arithmetic("fp32");
         ck_fails(ULP_ERROR_INPUT, "'limit' is an input that the call omits",
                  ulp_program_create(model, &lane, 1, NULL, &program, &why));
     } else {

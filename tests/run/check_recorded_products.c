@@ -8,10 +8,9 @@ static struct ulp_tensor read_numbers(const struct ulp_tensor_set *set, const ch
                                       const char *format_name)
 {
     const struct ulp_tensor *given = ulp_tensor_set_find(set, name);
-    struct ulp_format format;
     struct ulp_tensor out;
     ck_assert_msg(given != NULL, "%s", name);
-    ck_ok(ulp_format_find(format_name, &format, &why));
+    const struct ulp_format format = test_format(format_name);
     ck_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, given->dims, &why));
     if (given->type == ULP_TYPE_UINT8 || given->type == ULP_TYPE_UINT16)
         ck_ok(ulp_array_decode(&out, given, &format, 1, &why));

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/machine/thread.h"
-#include "base/text/text.h"
 #include "run/carried.h"
 
 TEST(a_pool_is_found_again)

@@ -1,12 +1,9 @@
 /* run: whole networks. Recorded outputs, a lane alone against the same lane in an audit, threads
  * and instruction sets, the identity introduced + carried = entire. Tests loop over
  * tests/support/networks.c; data that is not there is skipped. Graphs of a few nodes: tests/run. */
-#include <mpfr.h>
 
-#include "base/text/text.h"
 #include "tests/support/networks.h"
 #include "number/mpfr_record.h"
-#include "tensor/tensor.h"
 #include "tests/support/test.h"
 
 /* A hash of the bits of every node output of every lane, in order. */

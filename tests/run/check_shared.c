@@ -2,11 +2,8 @@
  * runs, audits and proofs, each with a pool of its own, give the bits that they give alone. What a
  * program's runs leave for the next ones is made, found and given up meanwhile: under
  * ThreadSanitizer (scripts/test --threads) no access to it may race. */
-#include <mpfr.h>
 #include <pthread.h>
 
-#include "base/memory/budget.h"
-#include "base/random.h"
 #include "tests/support/networks.h"
 #include "tests/support/text_model.h"
 #include "analysis/audit/auditor.h"

@@ -119,10 +119,9 @@ TEST(perturbed_plans_are_close)
         const struct ulp_program_options options = {.inputs = &inputs,
                                                     .perturbation = {.precision = seed ? 11 : 0,
                                                                      .seed = seed < 3 ? seed : 2}};
-        struct ulp_program *program;
+        scoped_program *program = NULL;
         ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
         ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs[seed], NULL, &why));
-        ulp_program_free(program);
     }
     for (int i = 0; i < 4; i++) {
         double y[4], most = 0;

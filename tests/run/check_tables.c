@@ -1,7 +1,6 @@
 /* Constants that a node reads in parts: the rows that Gather chooses of a table are lowered, not
  * the table; MatMulNBits widens its weights a block of columns at a time. Bits and causes are those
  * of the whole. */
-#include "tensor/tensor.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 

@@ -1,7 +1,5 @@
 /* run/trial: a lane run again with other nodes kept gives the bits of a plain run, whatever ran
  * before, and computes no more than what the change reaches. */
-#include "base/machine/thread.h"
-#include "base/random.h"
 #include "tests/support/networks.h"
 #include "run/pass/trial.h"
 #include "tests/support/text_model.h"

@@ -2,10 +2,8 @@
  * --schedules` runs, and the types of weights that a program knows. One node a model. */
 #include "tests/support/test.h"
 
-#include "base/random.h"
 #include "load/load.h"
 #include "tests/support/proto.h"
-#include "tests/support/test.h"
 #include "analysis/schedule/schedule.h"
 
 /* Inputs as words NAME:TYPE[dims], f FLOAT, u UINT8, i INT64; of a name that starts with x a value
@@ -162,10 +160,9 @@ TEST_LOOP(schedules_are_of_contractions, 0, sizeof nodes / sizeof *nodes)
     scoped_tensor_set values = {0};
     scoped_model *model = make_model(node, &values);
     const struct ulp_run_options options = {.thread_count = 1};
-    struct ulp_arithmetic reference, base;
-    struct ulp_spreads spreads;
-    reference = test_arithmetic("mpfr:128");
-    base = test_arithmetic("fp32");
+    scoped_spreads spreads = {0};
+    const struct ulp_arithmetic reference = test_arithmetic("mpfr:128");
+    const struct ulp_arithmetic base = test_arithmetic("fp32");
     ck_ok(ulp_spreads_measure(model, &reference, &base, &values, &options, NULL, &spreads, &why));
     ck_assert_msg(spreads.count == (size_t)node->contraction, "%s: %zu entries", node->op,
                   spreads.count);
@@ -173,7 +170,6 @@ TEST_LOOP(schedules_are_of_contractions, 0, sizeof nodes / sizeof *nodes)
     for (size_t i = 0; i < spreads.count; i++)
         ck_assert_msg(spreads.items[i].width_rms > 0, "%s: every schedule gives the same",
                       node->op);
-    ulp_spreads_free(&spreads);
 }
 
 TEST_SUITE("work", 0)

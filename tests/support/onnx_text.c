@@ -3,7 +3,6 @@
 #include <ctype.h>
 
 #include "base/bits.h"
-#include "base/random.h"
 #include "load/load.h"
 #include "tests/support/element.h"
 #include "tests/support/test.h"

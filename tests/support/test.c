@@ -5,10 +5,6 @@
 #include <malloc.h>
 #endif
 
-#include "base/error.h"
-#include "base/machine/thread.h"
-#include "tensor/tensor.h"
-
 int test_run(Suite *first, ...)
 {
     SRunner *runner = srunner_create(first);
@@ -165,6 +161,13 @@ struct ulp_arithmetic test_arithmetic(const char *name)
     struct ulp_arithmetic arithmetic;
     ck_ok(ulp_arithmetic_find(name, &arithmetic, &why));
     return arithmetic;
+}
+
+struct ulp_format test_format(const char *name)
+{
+    struct ulp_format format;
+    ck_ok(ulp_format_find(name, &format, &why));
+    return format;
 }
 
 bool test_same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)

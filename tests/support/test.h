@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "tests/support/scoped.h"
 
 /* Runs the suites (NULL-terminated) and returns main's exit code. */
@@ -69,9 +70,11 @@ const char *test_folder(const char *name);
 /* Whether something in the audit does not meet the limit. */
 struct ulp_audit;
 bool test_crosses(const struct ulp_audit *audit, const char *limit);
-/* The arithmetic of that name, which there must be. */
+/* The arithmetic of that name, and the format, which there must be. */
 struct ulp_arithmetic;
 struct ulp_arithmetic test_arithmetic(const char *name);
+struct ulp_format;
+struct ulp_format test_format(const char *name);
 /* A program of these lanes, or of arithmetics by their names; inputs may be NULL. */
 struct ulp_program *test_plan_lanes(const struct ulp_model *model,
                                     const struct ulp_tensor_set *inputs,

@@ -1,6 +1,5 @@
 #include "tests/support/text_model.h"
 
-#include "base/random.h"
 #include "load/load.h"
 #include "analysis/audit/auditor.h"
 

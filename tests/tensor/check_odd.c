@@ -1,10 +1,8 @@
 /* Wide elements as doubles, rounded to odd with and without vectors, and to nearest: against MPFR's
  * own conversions. */
 #include "base/machine/cpu.h"
-#include "base/random.h"
 #include "number/mpfr_record.h"
 #include "tensor/odd.h"
-#include "tensor/tensor.h"
 #include "tests/support/test.h"
 
 #define COUNT 400

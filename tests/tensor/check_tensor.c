@@ -1,8 +1,6 @@
 /* tensor: shapes, hostile sizes, broadcasting, and conversion between every pair of elements. */
 #include "tests/support/test.h"
 
-#include "base/random.h"
-#include "base/text/text.h"
 #include "number/mpfr_record.h"
 #include "tensor/lower.h"
 #include "tensor/stored.h"
@@ -274,8 +272,7 @@ TEST(perturbed_tensors_are_close)
         ck_assert_int_ne(memcmp(out.data, other.data, out.count * out.element_bytes), 0);
         for (size_t i = 0; i < in.count; i++) {
             const double x = ulp_tensor_get(&in, i), y = ulp_tensor_get(&out, i);
-            struct ulp_format format;
-            ck_ok(ulp_format_find(ulp_type_rows[in.type].format, &format, &why));
+            const struct ulp_format format = test_format(ulp_type_rows[in.type].format);
             /* the change itself, and half an ulp by which its result is rounded */
             ck_expect(!(isfinite(x)) ||
                           fabs(y - x) <= rows[r].most * x + ulp_format_ulp(&format, x) / 2,
@@ -317,9 +314,8 @@ TEST(constants_are_lowered_by_rule)
                               1e-7f, INFINITY, -INFINITY, 0x1p-24f, 0x1p-25f,  NAN};
     enum { COUNT = sizeof x / sizeof *x };
     const int64_t dims[] = {COUNT};
-    struct ulp_format fp16;
     struct ulp_tensor in, out;
-    ck_ok(ulp_format_find("fp16", &fp16, &why));
+    const struct ulp_format fp16 = test_format("fp16");
     ck_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &why));
     memcpy(in.data, x, sizeof x);
     struct ulp_magnitudes known = {.of = NULL};
@@ -372,8 +368,7 @@ TEST(constants_that_fit_stay)
     ck_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &why));
     memcpy(in.data, (const float[]){3.4e38f, 1e-45f}, 2 * sizeof(float));
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-        struct ulp_format format;
-        ck_ok(ulp_format_find(formats[f], &format, &why));
+        const struct ulp_format format = test_format(formats[f]);
         ck_ok(ulp_tensor_lower(&out, &in, &format, ULP_CONSTANTS_TENSORRT, NULL, NULL, &why));
         ck_assert_ptr_eq(out.data, in.data);
         ck_assert(!out.owned);

@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/random.h"
-#include "ops/operator.h"
 #include "random_graph.h"
 #include "tests/analysis/attack.h"
 #include "tests/ops/harness/rows.h"
@@ -149,7 +147,6 @@ static void walk_graph(struct proof_walk *walk, uint64_t seed, bool loud)
     struct random_graph graph;
     struct trip trip = {walk, &graph, loud};
     struct ulp_budget budget = {.limit_bytes = MEMORY_MAX};
-    struct ulp_arithmetic lane;
     struct ulp_tensor_set shapes;
     struct subject subject = {0};
     struct ulp_error error;
@@ -157,7 +154,7 @@ static void walk_graph(struct proof_walk *walk, uint64_t seed, bool loud)
     random_graph_make(seed, &graph);
     walk->graphs++;
     set_stage(walk, "plan", &graph);
-    ck_ok(ulp_arithmetic_find(graph.arithmetic, &lane, &why));
+    const struct ulp_arithmetic lane = test_arithmetic(graph.arithmetic);
     ck_ok(ulp_model_load_bytes("random.onnx", graph.model.data, graph.model.count, &budget,
                                &subject.model, &why));
     random_graph_sample(&graph, 0, &shapes);

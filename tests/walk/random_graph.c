@@ -1,4 +1,3 @@
-#include "random_graph.h"
 
 #include "builder.h"
 #include "tests/ops/harness/cases.h"
@@ -116,9 +115,8 @@ struct proto random_tensor_message(const char *name, const struct ulp_tensor *te
             values[e] = ulp_tensor_get(tensor, e);
         proto_numbers(&message, TENSOR_RAW, values, tensor->count * sizeof *values);
     } else if (ulp_type_is_float(tensor->type) && tensor->type != ULP_TYPE_FLOAT) {
-        struct ulp_format format;
         scoped_tensor patterns = {0};
-        ck_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &why));
+        const struct ulp_format format = test_format(ulp_type_rows[tensor->type].format);
         ck_ok(ulp_tensor_create(&patterns, bits > 8 ? ULP_TYPE_UINT16 : ULP_TYPE_UINT8,
                                 ULP_ELEMENT_COUNT, 0, tensor->rank, tensor->dims, &why));
         ck_ok(ulp_array_encode(&patterns, tensor, &format, 1, &why));

@@ -73,8 +73,7 @@ static struct range round_ends(struct range range, enum ulp_type type)
         return (struct range){exp2(floor(log2(fmax(range.low, 0x1p-20)))),
                               exp2(ceil(log2(fmin(fmax(range.high, 0x1p-20), 0x1p20))))};
     double *const ends[] = {&range.low, &range.high};
-    struct ulp_format format;
-    ck_ok(ulp_format_find(ulp_type_rows[type].format, &format, &why));
+    const struct ulp_format format = test_format(ulp_type_rows[type].format);
     for (int i = 0; i < 2; i++) {
         const double x = (double)(float)fmin(fmax(*ends[i], -FLT_MAX), FLT_MAX),
                      rounded = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);

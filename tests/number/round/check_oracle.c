@@ -1,6 +1,5 @@
 /* Both kinds of loops against the MPFR oracle, the oracle against MPFR's own emulation of subnormal
  * numbers, and roundings that meet two formats one after the other. */
-#include "base/random.h"
 #include "round_test.h"
 
 /* A double with random bits whose exponent is near the format's range, or anywhere. */
@@ -111,11 +110,10 @@ TEST(oracle_against_subnormalize)
             for (uint64_t i = 0; i < 4000; i++) {
                 mpfr_set_d(x, random_double(&format, i), MPFR_RNDN);
                 if (i % 3 == 0 && mpfr_regular_p(x)) { /* bits far below */
-                    mpfr_t tiny;
+                    scoped_mpfr tiny;
                     mpfr_init2(tiny, 2);
                     mpfr_set_ui_2exp(tiny, 1, mpfr_get_exp(x) - 110, MPFR_RNDN);
                     mpfr_add(x, x, tiny, MPFR_RNDN);
-                    mpfr_clear(tiny);
                 }
                 int ternary = mpfr_set(want, x, modes[m].theirs);
                 if (ieee) {

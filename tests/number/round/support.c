@@ -4,8 +4,7 @@ const char *const mode_names[] = {"rne", "rna", "rz", "ru", "rd", "sr"};
 
 struct ulp_format get_format(const char *name)
 {
-    struct ulp_format format;
-    ck_ok(ulp_format_find(name, &format, &why));
+    const struct ulp_format format = test_format(name);
     return format;
 }
 

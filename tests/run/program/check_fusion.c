@@ -2,7 +2,6 @@
  * value that is used inside and outside is rounded for the outside only. */
 #include "tests/run/program/fusion_test.h"
 #include "tests/support/onnx_text.h"
-#include "tests/support/text_model.h"
 
 static struct ulp_tensor_set run_groups(const struct ulp_model *model,
                                         const struct ulp_tensor_set *inputs, const char *name,

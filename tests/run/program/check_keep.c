@@ -1,6 +1,5 @@
 /* run and analysis: lanes whose nodes differ. A lane that keeps all nodes is the kept arithmetic,
  * bit for bit, figures included; in bodies, what the same graph gives without control flow. */
-#include "base/random.h"
 #include "tests/support/networks.h"
 #include "tests/support/text_model.h"
 #include "analysis/audit/auditor.h"

@@ -4,7 +4,6 @@
 #include "tests/support/test.h"
 
 #include "load/load.h"
-#include "tensor/tensor.h"
 #include "tests/support/proto.h"
 #include "analysis/audit/auditor.h"
 
