@@ -10,9 +10,7 @@ for kind in RELU CLIP CLIP6; do
         "$program" audit quantised.onnx -i inputs.npz -i inputs.npz -a fp32 --reference-model float.onnx -q --json $form.json >$form.out || [ $? -eq 1 ] || fail "$kind $form: audit"
         shows $form.out "without the pair of node" "$kind $form"
     done
-    python3 - <<'END2' || fail "$kind: folded and kept activations differ"
-import json
-
+    python <<'END2' || fail "$kind: folded and kept activations differ"
 def figures(form):
     lane = json.load(open(form + ".json"))["lanes"][0]
     pairs = [(p["gained_db"], p["clipped"], p["step_rms"]) for p in lane["qdq_pairs"]]
@@ -30,14 +28,7 @@ END2
 done
 
 # An activation that another reads beside is there still: it is none of the pair's.
-python3 - "$source/examples" <<'END2' || fail "shared"
-import sys
-
-import numpy as np
-
-sys.path.insert(0, sys.argv[1])
-from onnx_writer import node, write_model
-
+python <<'END2' || fail "shared"
 random = np.random.RandomState(2)
 x, w = random.randn(8, 16).astype("f4"), (random.randn(16, 16) / 4).astype("f4")
 for name, read, pair in (("float", "p", []), ("quantised", "p_DequantizeLinear_Output", [node("QuantizeLinear", "p s z", "q"), node("DequantizeLinear", "q s z", "p_DequantizeLinear_Output")])):
@@ -63,14 +54,7 @@ import json
 pair = json.load(open("shared.json"))["lanes"][0]["qdq_pairs"][0]
 assert pair["clipped"] == 0 and pair["gained_db"] is None or pair["gained_db"] > 20, pair' || fail "an activation beside another reader"
 # A pair whose error another one cancels in the second sample: what it gains in the first is said with that, and with what the worst of both loses.
-python3 - "$source/examples" <<'END2' || fail "cancelling"
-import sys
-
-import numpy as np
-
-sys.path.insert(0, sys.argv[1])
-from onnx_writer import node, write_model
-
+python <<'END2' || fail "cancelling"
 pairs = [node("QuantizeLinear", f"{v} s z", f"{v}q", f"q_{v}") for v in "ab"] + [node("DequantizeLinear", f"{v}q s z", f"{v}d", f"d_{v}") for v in "ab"]
 shapes = {"a": (1, 64), "b": (1, 64)}
 write_model("float.onnx", [node("Sub", "a b", "y", "difference")], shapes, {"y": None}, {}, opset=17)
@@ -86,10 +70,7 @@ tr -s '\n ' ' ' <two.out | grep -qE 'without the pair of node 0 q_a \(QuantizeLi
 grep -q "in sample\|worst of" one.out && fail "a pair of one sample: $(head -4 one.out)"
 # Two sums that FP16 rounds to one number, 2000, from 2000.6 and 2000.6011: the margin's error, 0.0011, is the difference of errors 500 times as large, by different nodes. The error of y is 0.30005 - 0.3011
 # = -0.00105: 0.071 of it is the rounding of 0.3011 itself, and of the rest, the decision, 0.112 is that of both inputs: (4.9e-5 + 7.5e-5) / 0.0011. Together they cause 0.929 * 0.888.
-PYTHONPATH=$source/examples python3 - <<'END2' || fail "a margin"
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END2' || fail "a margin"
 x = np.linspace(-60, -5, 8, dtype="f4")[:, None]
 x[1], x[6] = 0.3, 0.3011
 far = {"far": np.float32(2000.3), "zero": np.array([0]), "half": np.array([4]), "all": np.array([8])}
@@ -109,14 +90,7 @@ assert verified and all(abs(v["held"] - v["share"]) <= 0.01 for v in verified), 
 done
 # One network as Q/DQ and as QLinear operators beside its floats: the same operator is the first cause, shares are the same and add up. The network is linear, so that what numpy finds by
 # propagating what each layer does otherwise to the output is its share.
-PYTHONPATH=$source/examples python3 - "$program" <<'END2' || fail "QLinear operators"
-import json
-import subprocess
-import sys
-
-import numpy as np
-from onnx_writer import node, write_model
-
+python "$program" <<'END2' || fail "QLinear operators"
 turn = np.random.default_rng(7)
 f, rows, width, layers, worst = np.float32, 32, 48, 4, 2
 x = turn.normal(size=(rows, width)).astype(f)

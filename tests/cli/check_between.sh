@@ -2,9 +2,7 @@
 # audit --between: figures of given tokens beside numpy's, of what `run` gives in each arithmetic; shares of planted differences; the change that closes most.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: there is nothing to compare with"; exit 77; }
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import block, node, write_model
+python <<'END' || exit 99
 turn = np.random.default_rng(5)
 words, wide, positions = 40, 32, 24
 e, a, b, h = (turn.standard_normal(s).astype("f4") * g for s, g in (((words, wide), 1), ((wide, wide), 0.2), ((wide, wide), 0.2), ((wide, words), 0.5)))
@@ -63,9 +61,7 @@ for name in probabilities logarithms given thin tall; do
     "$program" audit $name.onnx -i $of --between fp16,bf16 -q --keep 'soft=fp64' --json $name.json >/dev/null || fail "$name"
 done
 expect 0 "log-probabilities of tokens" "$program" audit given.onnx -i labelled.npz -a bf16 -q --no-attribute --keep 'soft=fp64' --keep 'chosen=fp64' --keep 'op:GatherElements=fp64' --json tokens.json
-python3 - <<'END' || fail "figures"
-import json, sys
-import numpy as np
+python <<'END' || fail "figures"
 bad = 0
 def check(name, said, wanted, within=1e-9):
     global bad
@@ -122,68 +118,51 @@ for name in ("probabilities", "logarithms", "given", "thin", "tall"):
 sys.exit(bad > 0)
 END
 for task in vocabulary:text scores:text last:text image:signal square:signal other:signal floats:signal; do
-    expect 0 "what it is for" "$program" audit ${task%:*}.onnx -a bf16 -q --no-attribute --json task.json
-    fields task.json "r['lanes'][0]['outputs'][0]['judged']['task'] == '${task#*:}'" "what $task is for"
+    tells 0 "what it is for" "r['lanes'][0]['outputs'][0]['judged']['task'] == '${task#*:}'" audit ${task%:*}.onnx -a bf16 -q --no-attribute
 done
 # read again: the same screen, a node's share, a worse one
-expect 0 "shown again" "$program" show own.json
-shows out "nats a token (mean of" "shown again"
-expect 0 "a node shown again" "$program" show own.json second
-shows out "share" "a node shown again"
+says 0 "shown again" "nats a token (mean of" show own.json
+says 0 "a node shown again" "share" show own.json second
 "$program" audit plain.onnx -i text.npz --between fp16,fp8-e4m3 --tokens own.npy -q --json far.json >/dev/null || fail "farther"
-expect 1 "worse" "$program" diff own.json far.json --fail-if-worse --json diff.json
-fields diff.json '(r["worse"], r["arithmetics"][0]["outputs"][0]["change"]) == (1, "worse")' "worse"
+tells 1 "worse" '(r["worse"], r["arithmetics"][0]["outputs"][0]["change"]) == (1, "worse")' diff own.json far.json --fail-if-worse
 # a mask of -1e9 is infinite in FP16, and what it hides owes nothing: the shares are whole
 python3 "$source/examples/walkthrough/decoder.py" masked >/dev/null || fail "a decoder with a mask"
-expect 0 "a mask" "$program" audit masked/model.onnx -i masked/text.npz --between bf16,fp16 -q --json mask.json
-fields mask.json 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["changes"]' "a mask"
+tells 0 "a mask" 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["changes"]' audit masked/model.onnx -i masked/text.npz --between bf16,fp16 -q
 for name in first last; do
-    expect 0 "a decoder" "$program" audit decoder_$name.onnx -i both.npz --between fp32,bf16 -q --json decoder.json
-    fields decoder.json 'r["tokens"].startswith("input decoder_input_ids")' "a decoder"
+    tells 0 "a decoder" 'r["tokens"].startswith("input decoder_input_ids")' audit decoder_$name.onnx -i both.npz --between fp32,bf16 -q
 done
 # where a mask hides all of a position its numbers are lost in the mask, and shares say nothing; without these positions they are whole
-expect 0 "padding" "$program" audit padded.onnx -i text.npz --between fp32,bf16 -q --json padded.json
-fields padded.json '"--tokens" in r["no_shares"] and r.get("explained") is None and not r.get("nodes")' "padding"
+tells 0 "padding" '"--tokens" in r["no_shares"] and r.get("explained") is None and not r.get("nodes")' audit padded.onnx -i text.npz --between fp32,bf16 -q
 grep -q ' nan ' out && fail "a change that is not finite: $(cat out)"
-expect 0 "padding is left out" "$program" audit padded.onnx -i text.npz --between fp32,bf16 --tokens seen.npy -q --json padded.json
-fields padded.json 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["token_count"] == 41' "padding is left out"
+tells 0 "padding is left out" 'not r.get("no_shares") and abs(r["explained"] - 1) < 0.01 and r["nodes"] and r["token_count"] == 41' audit padded.onnx -i text.npz --between fp32,bf16 --tokens seen.npy -q
 # planted: of two arithmetics that differ at one node it has the whole share, and is what closes the difference; of two that differ in a part that part does
-expect 0 "a node" "$program" audit plain.onnx -i text.npz --between fp16 --keep 'second=bf16' -q --json node.json
-fields node.json 'r["nodes"][0]["name"] == "second" and abs(r["nodes"][0]["share"] - 1) < 0.05 and r["nodes"][0].get("own") and r["own_count"] == 1 and r["changes"][0]["closes"] == 1 and "second" in r["changes"][0]["what"]' "a node"
-expect 0 "a part" "$program" audit plain.onnx -i text.npz --between fp16,fp16,acc=fp16 -q --json part.json
-fields part.json 'r["changes"][0]["closes"] == 1 and "acc=fp16" in r["changes"][0]["what"] and sorted(n["op"] for n in r["nodes"] if n.get("own")) == ["MatMul"] * 3' "a part"
-expect 0 "a GPU" "$program" audit plain.onnx -i text.npz --between fp16@v100,fp16@h100 -q --json gpu.json
-fields gpu.json 'r["nats"] == 0 or any("@v100" in c["what"] and c["closes"] == 1 for c in r["changes"])' "a GPU"
-expect 0 "equal ones" "$program" audit plain.onnx -i text.npz --between fp64,mpfr:60 -q --json equal.json
-fields equal.json 'r["nats"] < 1e-12' "equal ones"
+tells 0 "a node" 'r["nodes"][0]["name"] == "second" and abs(r["nodes"][0]["share"] - 1) < 0.05 and r["nodes"][0].get("own") and r["own_count"] == 1 and r["changes"][0]["closes"] == 1 and "second" in r["changes"][0]["what"]' audit plain.onnx -i text.npz --between fp16 --keep 'second=bf16' -q
+tells 0 "a part" 'r["changes"][0]["closes"] == 1 and "acc=fp16" in r["changes"][0]["what"] and sorted(n["op"] for n in r["nodes"] if n.get("own")) == ["MatMul"] * 3' audit plain.onnx -i text.npz --between fp16,fp16,acc=fp16 -q
+tells 0 "a GPU" 'r["nats"] == 0 or any("@v100" in c["what"] and c["closes"] == 1 for c in r["changes"])' audit plain.onnx -i text.npz --between fp16@v100,fp16@h100 -q
+tells 0 "equal ones" 'r["nats"] < 1e-12' audit plain.onnx -i text.npz --between fp64,mpfr:60 -q
 # what a causal order hides is 0 for certain: no row of probabilities is left to MPFR
-expect 0 "hidden keys" "$program" audit cached.onnx -i text.npz -a fp64 -q --no-attribute
-shows out "(106 bits); 0 of" "hidden keys"
+says 0 "hidden keys" "(106 bits); 0 of" audit cached.onnx -i text.npz -a fp64 -q --no-attribute
 # formats of caches: as --between says them, and the channel that stands out is named; a scale of a channel closes what it costs
 expect 0 "caches" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8 -q --json kv.json
 expect 0 "as between" "$program" audit cached.onnx -i text.npz --between fp64,written-attention=kernel,fp64,kv=int8-row -q --json as.json
 expect 0 "by channel" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8,channel -q --json channel.json
 expect 0 "keys alone" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8,keys -q --json keys.json
 fields kv.json '[(c["what"], c["head"], c["channel"]) for c in r["caches"] if c["ratio"] > 8] == [("keys", 1, 3)] and r["nodes"][0]["name"] == "heads" and abs(r["nodes"][0]["share"] - 1) < 0.02' "the channel that stands out"
-python3 - <<'END' || fail "caches"
-import json, sys
+python <<'END' || fail "caches"
 kv, same, channel, keys = (json.load(open(f"{f}.json")) for f in ("kv", "as", "channel", "keys"))
 without = [c for c in kv["changes"] if c["what"].startswith("without values=")]
 sys.exit(not (kv["nats"] == same["nats"] > 3 * channel["nats"] > 0 and abs(without[0]["nats"] / keys["nats"] - 1) < 1e-12))
 END
 # equal bits for any number of threads, and on several samples
 for t in 1 2; do "$program" audit plain.onnx -i text.npz -i text.npz --between fp16,bf16 -q -t $t --json t$t.json >/dev/null || fail "threads"; done
-python3 - <<'END' || fail "threads or samples"
-import json, sys
+python <<'END' || fail "threads or samples"
 one, two, single = (json.load(open(f)) for f in ("t1.json", "t2.json", "next.json"))
 for r in (one, two): r.pop("seconds")
 same = abs(one["nats"] / single["nats"] - 1) < 1e-12 and one["token_count"] == 2 * single["token_count"] and abs(one["nodes"][0]["share"] - single["nodes"][0]["share"]) < 1e-12
 sys.exit(one != two or not same)
 END
 # what is not finite cannot be compared, and figures say so; one step of a batch has each text's own length; words of a format of caches
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
+python <<'END' || exit 99
 turn = np.random.default_rng(6)
 e, h = turn.standard_normal((40, 32)).astype("f4"), turn.standard_normal((32, 40)).astype("f4")
 e[7] = 1e4  # its squares are infinite in FP16 alone
@@ -193,29 +172,21 @@ np.savez("step.npz", ids=np.arange(8, 13)[:, None])
 np.save("step.npy", np.arange(5))
 np.save("more.npy", np.arange(6))
 END
-expect 0 "not finite" "$program" audit far.onnx -i far.npz --between bf16,fp16 -q --json far.json
-fields far.json '"cannot be compared" in r["verdict"] and r["nonfinite"] == 1 and r["nats"] is None and r["most"] is None and not r["changes"]' "not finite"
-fields far.json 'r["do"].startswith("ulpscope audit far.onnx -i far.npz -a bf16,fp16 # ")' "not finite: a command"
-expect 0 "one step" "$program" audit far.onnx -i step.npz --tokens step.npy --between bf16,fp16 -q --json step.json
-fields step.json '[c["tokens"] for c in r["contexts"]] == [5] and r["contexts"][0]["length"] == 1' "one step"
+tells 0 "not finite" '"cannot be compared" in r["verdict"] and r["nonfinite"] == 1 and r["nats"] is None and r["most"] is None and not r["changes"]' audit far.onnx -i far.npz --between bf16,fp16 -q
+fields told.json 'r["do"].startswith("ulpscope audit far.onnx -i far.npz -a bf16,fp16 # ")' "not finite: a command"
+tells 0 "one step" '[c["tokens"] for c in r["contexts"]] == [5] and r["contexts"][0]["length"] == 1' audit far.onnx -i step.npz --tokens step.npy --between bf16,fp16 -q
 expect 3 "more tokens than positions" "$program" audit far.onnx -i step.npz --tokens more.npy --between bf16,fp16 -q
 expect 2 "a metric" "$program" audit far.onnx -i far.npz --between bf16,fp16 -q --metric 'echo 1 {outputs}'
-expect 0 "keys and values" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache values,int8,keys -q --json both.json
-fields both.json 'r["nats"] == json.load(open("kv.json"))["nats"]' "keys and values"
+tells 0 "keys and values" 'r["nats"] == json.load(open("kv.json"))["nats"]' audit cached.onnx -i text.npz -a fp64 --kv-cache values,int8,keys -q
 expect 2 "two formats" "$program" audit cached.onnx -i text.npz --kv-cache int8,int4 -q
-expect 2 "two arithmetics" "$program" audit cached.onnx -i text.npz -a fp16,bf16 --kv-cache int8 -q
-shows err "beside one arithmetic" "two arithmetics"
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
+says 2 "two arithmetics" "beside one arithmetic" audit cached.onnx -i text.npz -a fp16,bf16 --kv-cache int8 -q
+python <<'END' || exit 99
 turn = np.random.default_rng(6)
 write_model("scores.onnx", [node("MatMul", "x h", "scores")], {"x": (5, 32)}, ["scores"], {"h": turn.standard_normal((32, 40)).astype("f4")}, opset=17)
 END
-expect 2 "scores that are no log-probabilities" "$program" audit scores.onnx --output scores --between fp16,bf16 -q
-shows err "no log-probability is above 0" "scores that are no log-probabilities"
+says 2 "scores that are no log-probabilities" "no log-probability is above 0" audit scores.onnx --output scores --between fp16,bf16 -q
 expect 0 "their tokens" "$program" audit scores.onnx --output scores --between fp16,bf16 --tokens step.npy -q
-expect 2 "no tokens" "$program" audit plain.onnx -i text.npz --output e --between fp16,bf16 -q
-shows err "is called so: --output NAME says which" "no tokens"
+says 2 "no tokens" "is called so: --output NAME says which" audit plain.onnx -i text.npz --output e --between fp16,bf16 -q
 expect 2 "one arithmetic" "$program" audit plain.onnx -i text.npz --between fp16 -q
 expect 2 "an audit's option" "$program" audit plain.onnx -i text.npz --between fp16,bf16 -a tf32 -q
 python3 -c 'import numpy as np; np.save("long.npy", np.full((2, 24), 99))'

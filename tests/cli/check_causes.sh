@@ -4,14 +4,7 @@
 # cause is what the error loses without its switch. FP32's functions and sums, which have none, are less than 1 % of the error here.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: causes are not compared"; exit 77; }
-PYTHONPATH=$source/examples python3 - "$program" <<'END'
-import json
-import subprocess
-import sys
-
-import numpy as np
-from onnx_writer import block, node, write_model
-
+python "$program" <<'END'
 turn = np.random.default_rng(11)
 FORMATS = {"fp16": (11, -24), "bf16": (8, -133), "tf32": (11, -136)}
 CAUSES = ("weights", "inputs", "result")

@@ -13,8 +13,7 @@ named() {
         fail "$model: not '$node ... $reason'"
         head -5 out
     }
-    expect 0 "$model, mended" "$program" doctor ${model}_mended.onnx -i $inputs.npz -q "$@" --json mended.json
-    fields mended.json 'r["grade"] == "fine" and not r["causes"]' "$model, mended"
+    tells 0 "$model, mended" 'r["grade"] == "fine" and not r["causes"]' doctor ${model}_mended.onnx -i $inputs.npz -q "$@"
 }
 for target in trt11 torch; do
     named epsilon zeros guard "has become 0 in fp16 .constant e is stored as 0., which makes node 2 quotient .Div. not finite in 3 of 8 elements" --for $target -a $target:fp16
@@ -28,9 +27,8 @@ stored=" .constant e is stored as 0., which makes node"
 zeroed root_epsilon zeros guard "$stored 5 quotient .Div. not finite in 3 of 8 elements" d
 zeroed log_epsilon zeros guard "$stored 3 log .Log. not finite in 3 of 8 elements" d
 zeroed root_epsilon quiet guard "$stored 5 quotient .Div. not finite in 8 of 8 elements" d
-expect 1 "a constant that is 0" "$program" doctor stored_epsilon.onnx -i quiet.npz -a fp16 --task signal --no-plan -q --json said.json
-fields said.json "[(c['reason'], c['node'], c['value']) for c in r['causes']] == [('zero', 'quotient', 'e')]" "a constant that is 0"
-fields said.json "'constant e has become 0 in fp16, which makes node 1 quotient (Div) not finite in 8 of 8 elements' in r['verdict']" "a constant that is 0"
+tells 1 "a constant that is 0" "[(c['reason'], c['node'], c['value']) for c in r['causes']] == [('zero', 'quotient', 'e')]" doctor stored_epsilon.onnx -i quiet.npz -a fp16 --task signal --no-plan -q
+fields told.json "'constant e has become 0 in fp16, which makes node 1 quotient (Div) not finite in 8 of 8 elements' in r['verdict']" "a constant that is 0"
 expect 0 "a constant that is 0, mended" "$program" doctor stored_epsilon_mended.onnx -i quiet.npz -a fp16 --task signal --no-plan -q
 # Node by node; one kernel of TensorRT's computes these in FP32.
 named rms wide norm/square "overflows: its exact values reach" --for torch -a torch:fp16
@@ -60,18 +58,14 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 [ -s plan/plan.json ] || fail "next wrote no plan: $next"
 expect 0 "the plan holds" "$program" audit rms.onnx -i wide.npz --plan plan/plan.json -q --no-attribute --fail-above sqnr_db=40
-expect 1 "no plan" "$program" doctor rms.onnx -i wide.npz --for torch -a torch:fp16 -q --no-plan --json said.json
-fields said.json '"remedy" not in r' "--no-plan"
+tells 1 "no plan" '"remedy" not in r' doctor rms.onnx -i wide.npz --for torch -a torch:fp16 -q --no-plan
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 [ -s fixed.onnx ] || fail "next wrote no model: $next"
 
 # Where the search for a plan is not finished in time, the verdict that is there is said, and the command that goes on; its time begins behind
 # the audit, and a machine decides how long that takes.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 random = np.random.RandomState(1)
 weights = {f"w{i}": (random.randn(48, 48) / 7).astype("f4") for i in range(40)}
 nodes = [n for i in range(40) for n in (node("MatMul", f"t{i} w{i}", f"m{i}", f"product{i}"), node("Tanh", f"m{i}", f"t{i + 1}", f"tanh{i}"))]
@@ -95,14 +89,10 @@ rm -f fixed.onnx
 (eval "$program $ended") >said 2>&1 || fail "the command that goes on: $ended: $(cat said)"
 [ -s fixed.onnx ] || fail "the command that goes on wrote no model: $ended"
 
-expect 1 "a plan that keeps nothing" "$program" doctor flat.onnx -i flat.npz -a fp8-e5m2 -q --json said.json
-fields said.json '" of 4 tokens change" in r["reason"] and r["next"].startswith("ulpscope audit flat.onnx ") and " --keep softmax=fp32 " in r["next"] and "remedy" not in r' "a plan that keeps nothing"
+tells 1 "a plan that keeps nothing" '" of 4 tokens change" in r["reason"] and r["next"].startswith("ulpscope audit flat.onnx ") and " --keep softmax=fp32 " in r["next"] and "remedy" not in r' doctor flat.onnx -i flat.npz -a fp8-e5m2 -q
 
 # What TensorRT refuses is said first, though what it would compute is fine. Where FP32 does not do either, nothing forbids TF32 or keeps every node.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 random = np.random.default_rng(7)
 write_model("asymmetric.onnx", [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "y")], {"x": (4, 8)}, ["y"], {"s": np.float32(.02), "z": np.int8(-43)}, opset=17)
 for name, large in ("lost", 1e8), ("half", 300):
@@ -113,41 +103,30 @@ write_model("near.onnx", [node("MatMul", "x w", "p", "one"), node("MatMul", "x v
             {"w": w, "v": w * np.float32(1 + 2 ** -8)}, opset=17)
 np.savez("x.npz", x=random.random((4, 8)).astype("f4"))
 END
-expect 1 "refused" "$program" doctor asymmetric.onnx -i x.npz --for trt10 -q --json said.json
-fields said.json 'r["grade"] == "broken" and [(c["reason"], c["rule"]) for c in r["causes"]] == [("graph", "qdq-asymmetric")] and r["causes"][0]["fix"].startswith("Quantise again with symmetric") and r["verdict"].startswith("trt10 refuses the model: ")' "refused"
-expect 1 "refused, fix" "$program" fix asymmetric.onnx -i x.npz --for trt10 -q -o fixed.onnx --json said.json
-fields said.json 'not r.get("met") and r["refused"].endswith(" (qdq-asymmetric)") and r["refused"] in r["verdict"]' "refused, fix"
+tells 1 "refused" 'r["grade"] == "broken" and [(c["reason"], c["rule"]) for c in r["causes"]] == [("graph", "qdq-asymmetric")] and r["causes"][0]["fix"].startswith("Quantise again with symmetric") and r["verdict"].startswith("trt10 refuses the model: ")' doctor asymmetric.onnx -i x.npz --for trt10 -q
+tells 1 "refused, fix" 'not r.get("met") and r["refused"].endswith(" (qdq-asymmetric)") and r["refused"] in r["verdict"]' fix asymmetric.onnx -i x.npz --for trt10 -q -o fixed.onnx
 shows out "  do    Quantise again with symmetric activations" "refused, fix, what to do"
-expect 1 "refused, plan" "$program" plan asymmetric.onnx -i x.npz --for trt10 -q --json said.json
-fields said.json 'not r.get("met") and r["runs"] == 0 and r["refused"].endswith(" (qdq-asymmetric)") and r["verdict"].startswith(r["refused"])' "refused, plan"
+tells 1 "refused, plan" 'not r.get("met") and r["runs"] == 0 and r["refused"].endswith(" (qdq-asymmetric)") and r["verdict"].startswith(r["refused"])' plan asymmetric.onnx -i x.npz --for trt10 -q
 expect 1 "refused, audit" "$program" audit asymmetric.onnx -i x.npz --for trt10 -q
 [[ $(head -1 out) == "trt10 refuses the model: "*" (qdq-asymmetric)" ]] || fail "refused, audit: $(head -1 out)"
-expect 0 "not refused" "$program" doctor asymmetric.onnx -i x.npz --for torch -q --json said.json
-fields said.json 'not r["causes"] and "lint finds" not in r["verdict"]' "not refused"
-expect 1 "no FP32" "$program" doctor lost.onnx -i x.npz --for ort-cuda -a ort-cuda:fp16 -q --json said.json
-fields said.json 'r["beside"].startswith("as the graph is: broken in ort-cuda:tf32: ") and not r.get("fine_beside") and "o plan meets sqnr_db=40 (the default): with every node in " in r["remedy"] and "Keep " not in r["remedy"]' "no FP32"
-expect 1 "no remedy, and fine as it is" "$program" doctor half.onnx -i x.npz --for ort-cuda -a ort-cuda:fp16 --no-plan -q
-shows out "leave the graph in FP32, in which it is fine" "no remedy, and fine as it is"
+tells 0 "not refused" 'not r["causes"] and "lint finds" not in r["verdict"]' doctor asymmetric.onnx -i x.npz --for torch -q
+tells 1 "no FP32" 'r["beside"].startswith("as the graph is: broken in ort-cuda:tf32: ") and not r.get("fine_beside") and "o plan meets sqnr_db=40 (the default): with every node in " in r["remedy"] and "Keep " not in r["remedy"]' doctor lost.onnx -i x.npz --for ort-cuda -a ort-cuda:fp16 -q
+says 1 "no remedy, and fine as it is" "leave the graph in FP32, in which it is fine" doctor half.onnx -i x.npz --for ort-cuda -a ort-cuda:fp16 --no-plan -q
 # A graph in FP32 that nobody converts: exit code, causes and what to do are of that, and a conversion is a second line, for every target that leaves it so.
 for target in torch ort-cuda ort-webgpu ort-dml; do
     expect 0 "$target, as it is" "$program" doctor half.onnx -i x.npz --for $target -q --json said.json
     grep -qE "^  (do    nothing|next .* -a (fp32|[a-z0-9-]+:tf32[a-z-]*) --fail-above sqnr_db=40)$" out || fail "$target: what to do: $(cat out)"
     fields said.json "r['grade'] == 'fine' and not r['causes'] and r['beside'].startswith(('if you convert it to FP16: broken in $target:fp16: ', 'if you convert it to FP16: borderline in $target:fp16: ')) and not r.get('fine_beside')" "$target, doctor.json"
 done
-expect 1 "TF32" "$program" doctor near.onnx -i x.npz --for ort-cuda -q --json said.json
-fields said.json '(r["grade"], r["arithmetic"]) == ("borderline", "ort-cuda:tf32") and r["remedy"].startswith("forbid TF32, use_tf32=0: fine in fp32: ")' "TF32"
+tells 1 "TF32" '(r["grade"], r["arithmetic"]) == ("borderline", "ort-cuda:tf32") and r["remedy"].startswith("forbid TF32, use_tf32=0: fine in fp32: ")' doctor near.onnx -i x.npz --for ort-cuda -q
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 grep -q "^fine as the graph is, in fp32: " said || fail "TF32, forbidden: $(head -2 said)"
-expect 1 "TF32, fix" "$program" fix near.onnx -i x.npz --for ort-cuda -o near_fixed.onnx -q
-shows out "leave the graph in FP32, and forbid TF32 by use_tf32=0: the plan keeps every node" "TF32, fix"
-expect 1 "not TF32 alone" "$program" doctor lost.onnx -i x.npz --for ort-cuda -q --json said.json
-fields said.json 'r["remedy"].startswith("use_tf32=0: broken in fp32: ") and " it is not TF32 alone" in r["remedy"]' "not TF32 alone"
+says 1 "TF32, fix" "leave the graph in FP32, and forbid TF32 by use_tf32=0: the plan keeps every node" fix near.onnx -i x.npz --for ort-cuda -o near_fixed.onnx -q
+tells 1 "not TF32 alone" 'r["remedy"].startswith("use_tf32=0: broken in fp32: ") and " it is not TF32 alone" in r["remedy"]' doctor lost.onnx -i x.npz --for ort-cuda -q
 
 # The default tolerance leaves a score that crosses its threshold: finer ones are tried.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
+python <<'END' || exit 99
 random = np.random.default_rng(11)
 w, v, x = (random.standard_normal(shape).astype("f4") for shape in ((64, 1), (64, 64), (64, 64)))
 w, v = w * np.float32(.3), v / np.float32(8)
@@ -156,54 +135,41 @@ write_model("score.onnx", [node("MatMul", "x v", "h", "hidden"), node("MatMul", 
             {"x": (64, 64)}, ["scores"], {"w": w, "v": v, "b": np.float32(bias).reshape(1)}, opset=17)
 np.savez("score.npz", x=x)
 END
-expect 0 "a score" "$program" plan score.onnx -i score.npz -a fp16 -q --json score.json
-fields score.json "r['met'] and r['grade'] == 'fine'" "a score"
+tells 0 "a score" "r['met'] and r['grade'] == 'fine'" plan score.onnx -i score.npz -a fp16 -q
 
 # A first choice that stays is fine at less than the usual tolerance, and the gate for CI passes there.
-expect 0 "fine below 40 dB" "$program" doctor "$model" -i "$inputs" -a bf16 -q --json said.json
-fields said.json 'r["grade"] == "fine" and r["reason"].endswith(": 0 of 4 first choices change, at 39.2 dB")' "fine below 40 dB"
+tells 0 "fine below 40 dB" 'r["grade"] == "fine" and r["reason"].endswith(": 0 of 4 first choices change, at 39.2 dB")' doctor "$model" -i "$inputs" -a bf16 -q
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 
 # A normalisation that is written out before the cause is no part of it.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 nodes = [node("ReduceMean", "x", "mean", axes=[-1]), node("Sub", "x mean", "d"), node("Mul", "d d", "square"), node("ReduceMean", "square", "variance", axes=[-1]),
          node("Add", "variance e", "sum"), node("Sqrt", "sum", "root"), node("Div", "d root", "unit"), node("Mul", "unit gain", "large"), node("Mul", "large large", "squares"),
          node("ReduceSum", "squares axis", "total"), node("Sqrt", "total", "length"), node("Div", "large length", "y")]
 write_model("lengths.onnx", nodes, {"x": (4, 64)}, ["y"], {"e": np.float32(1e-5), "gain": np.float32(60), "axis": np.array([-1])}, opset=17)
 np.savez("lengths.npz", x=np.random.default_rng(2).standard_normal((4, 64)).astype("f4"))
 END
-expect 1 "a norm before" "$program" doctor lengths.onnx -i lengths.npz --for torch -a torch:fp16 --no-plan -q --json said.json
-fields said.json '[(c["node"], c["reason"]) for c in r["causes"]] == [("total", "overflow")] and "decomposed-layernorm" not in json.dumps(r)' "a norm before"
+tells 1 "a norm before" '[(c["node"], c["reason"]) for c in r["causes"]] == [("total", "overflow")] and "decomposed-layernorm" not in json.dumps(r)' doctor lengths.onnx -i lengths.npz --for torch -a torch:fp16 --no-plan -q
 
 # The command to go on with is of the same inputs and judges by the same.
-python3 - <<END || fail "a model with an odd name"
-import sys
-sys.path.insert(0, "$source/examples")
-from onnx_writer import node, write_model
+python <<'END' || fail "a model with an odd name"
 write_model("odd.onnx", [node("Relu", "x", "y")], {"x": ["a b", "n"]}, ["y"])
 END
-expect 0 "given" "$program" doctor odd.onnx --dim "a b=2" --dim n=3 --val-range=-2.5,3 --seed 7 --task embed --reference fp64 --allow-nonfinite-inputs -q --json said.json
-fields said.json "\" odd.onnx --dim 'a b=2' --dim n=3 --val-range -2.5,3 --seed 7 -a fp16 --reference fp64 --allow-nonfinite-inputs --task embed --fail\" in r['next']" "given"
+tells 0 "given" "\" odd.onnx --dim 'a b=2' --dim n=3 --val-range -2.5,3 --seed 7 -a fp16 --reference fp64 --allow-nonfinite-inputs --task embed --fail\" in r['next']" doctor odd.onnx --dim "a b=2" --dim n=3 --val-range=-2.5,3 --seed 7 --task embed --reference fp64 --allow-nonfinite-inputs -q
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
-expect 0 "a shape" "$program" doctor odd.onnx --shape x=2x5 -q --json said.json
-fields said.json '" odd.onnx --shape x=2x5 -a fp16 --fail" in r["next"]' "a shape"
+tells 0 "a shape" '" odd.onnx --shape x=2x5 -a fp16 --fail" in r["next"]' doctor odd.onnx --shape x=2x5 -q
 
 # Remedies are tried on the sample that overflows, also where it is not the first.
 expect 1 "the second sample overflows" "$program" doctor rms.onnx -i fine.npz -i wide.npz --for torch -a torch:fp16 -q -o second
-python3 - <<'END' || fail "remedies of the first sample"
-import json
+python <<'END' || fail "remedies of the first sample"
 remedies = json.load(open("second/overflow.json"))["lanes"][0]["remedies"]
 assert len(remedies) > 1 and all(r["sqnr_db"] is not None for r in remedies), remedies
 END
 
 # Files are what is printed.
-python3 - <<'END' || fail "doctor.json"
-import json
+python <<'END' || fail "doctor.json"
 doctor = json.load(open("diagnosis/doctor.json"))
 assert doctor["grade"] == "broken" and doctor["target"] == "torch" and doctor["arithmetic"] == "torch:fp16", doctor
 first = doctor["causes"][0]
@@ -219,17 +185,13 @@ expect 0 "a page of the folder" "$program" show diagnosis --html again.html
 expect 0 "a recording is made" "$program" run rms_mended.onnx -i wide.npz -a torch:fp16 -q -o recorded.npz
 expect 0 "explained" "$program" doctor rms_mended.onnx -i wide.npz --for torch -a torch:fp16 --recorded recorded.npz -q
 expect 0 "another is made" "$program" run rms_mended.onnx -i wide.npz -a fp8-e4m3 -q -o coarse.npz
-expect 1 "not explained" "$program" doctor rms_mended.onnx -i wide.npz --for torch -a torch:fp16 --recorded coarse.npz -q --json said.json
-fields said.json 'r["grade"] == "broken" and r["causes"][0]["reason"] == "recording" and "coarse.npz: NOT explained" in r["reason"]' "not explained"
+tells 1 "not explained" 'r["grade"] == "broken" and r["causes"][0]["reason"] == "recording" and "coarse.npz: NOT explained" in r["reason"]' doctor rms_mended.onnx -i wide.npz --for torch -a torch:fp16 --recorded coarse.npz -q
 
 # What was built: a kernel of two nodes, compared as that, or kernels of one node each, which fuse nothing.
-python3 - <<END || fail "an engine"
-import json, struct, sys
-sys.path.insert(0, "$source/examples")
-from onnx_writer import node, write_model
+python <<'END' || fail "an engine"
 half = "Row major linear FP16 format"
 def layer(name, read, made):
-    return {"Name": name, "LayerType": "gemm", "TacticName": "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n", "Metadata": "\\x1e".join(f"[ONNX Layer: {n}]" for n in name.split(" + ")),
+    return {"Name": name, "LayerType": "gemm", "TacticName": "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n", "Metadata": "\x1e".join(f"[ONNX Layer: {n}]" for n in name.split(" + ")),
             "Inputs": [{"Name": read, "Dimensions": [2, 8], "Format/Datatype": half}], "Outputs": [{"Name": made, "Dimensions": [2, 3], "Format/Datatype": half}]}
 weights = {"w": (1, (8, 3), struct.pack("<24f", *((i * 7 % 11 - 5) / 8 + 1e-4 for i in range(24))))}
 for name, nodes, layers in (("two", [node("MatMul", "x w", "h", "mm"), node("Relu", "h", "y", "act")], [layer("mm + act", "x", "y")]),
@@ -239,8 +201,7 @@ for name, nodes, layers in (("two", [node("MatMul", "x w", "h", "mm"), node("Rel
 END
 for built in two one; do
     expect 0 "$built: its outputs" "$program" run $built.onnx --seed 3 -a fp16 -q -o built.npz
-    expect 0 "$built built" "$program" doctor $built.onnx --seed 3 --engine $built.json -G a100 --recorded built.npz -q --json said.json
-    fields said.json "' --engine $built.json -G a100 -a fp32 --fail-above ' in r['next']" "$built built"
+    tells 0 "$built built" "' --engine $built.json -G a100 -a fp32 --fail-above ' in r['next']" doctor $built.onnx --seed 3 --engine $built.json -G a100 --recorded built.npz -q
     next=$(sed -n 's/^  next *ulpscope //p' out)
     (eval "$program $next -q") >said 2>&1 || fail "next: $next"
     grep -q "^engine: fine" said || fail "$built: the engine is not audited"
@@ -252,10 +213,7 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 
 # A divisor that is formed below the normal numbers; a constant that is another one than the original's.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import block, node, write_model
-
+python <<'END' || exit 99
 random = np.random.default_rng(11)
 np.savez("faint.npz", x=(random.standard_normal((8, 64)) * 2e-5).astype("f4"))
 scale = [node("Abs", "u", "a"), node("ReduceMax", "a", "m", axes=[1]), node("Div", "m most", "s", "scale"), node("Div", "u s", "y", "quotient")]
@@ -301,13 +259,10 @@ np.savez("x64.npz", x=random.standard_normal((8, 64)).astype("f4"))
 END
 named faint faint scale "is subnormal or 0 in fp16 in 8 of 8 elements, and node 4 quotient .Div. divides by it" -a fp16 --task signal --no-plan
 fields said.json 'r["causes"][0]["fix"].startswith("compute scale and quotient in FP32")' "what to do, with its nodes"
-expect 0 "a faint divisor, audited" "$program" audit faint.onnx -i faint.npz -a fp16 --task signal -q --json said.json
-fields said.json '"node 3 scale (Div) is subnormal or 0 in fp16 in 8 of 8 elements" in r["lanes"][0]["verdict"]' "a faint divisor, audited"
+tells 0 "a faint divisor, audited" '"node 3 scale (Div) is subnormal or 0 in fp16 in 8 of 8 elements" in r["lanes"][0]["verdict"]' audit faint.onnx -i faint.npz -a fp16 --task signal -q
 named cut x64 biased "1 of 4 INT32 codes of 'c' are the largest there is" -a fp32 --task signal
-expect 1 "beside the original" "$program" doctor shifted.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q --json said.json
-fields said.json '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "biased")] and "another zero point" not in r["verdict"]' "beside the original"
-expect 1 "no plan of another model" "$program" plan shifted.onnx -i x64.npz -a fp16 --reference-model float.onnx -q --json said.json
-fields said.json 'r["runs"] == 0 and r["refused"].startswith("the model is not its original: ") and r["refused_why"].startswith("node biased: ")' "no plan of another model"
+tells 1 "beside the original" '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "biased")] and "another zero point" not in r["verdict"]' doctor shifted.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q
+tells 1 "no plan of another model" 'r["runs"] == 0 and r["refused"].startswith("the model is not its original: ") and r["refused_why"].startswith("node biased: ")' plan shifted.onnx -i x64.npz -a fp16 --reference-model float.onnx -q
 expect 1 "no fix of another model" "$program" fix shifted.onnx -i x64.npz -a fp16 --reference-model float.onnx -q -o none.onnx
 [[ $(head -1 out) == "the model is not its original: "* ]] && [ ! -e none.onnx ] || fail "no fix of another model: $(head -1 out)"
 expect 0 "as the original" "$program" doctor cut_mended.onnx -i x64.npz -a fp32 --task signal --reference-model float.onnx -q
@@ -315,8 +270,7 @@ expect 0 "as the original" "$program" doctor cut_mended.onnx -i x64.npz -a fp32 
 # What a runtime has otherwise, or the graph, is told from a recording: signs, types of codes, a bias.
 said() { # MODEL RECORDED WORDS
     expect 0 "$2, recorded" "$program" run $2.onnx -i x64.npz -a fp32 -q -o recorded.npz
-    expect 1 "$1 and $2" "$program" compare $1.onnx recorded.npz -i x64.npz --task signal -q --json said.json
-    fields said.json "r['files'][0]['cause']['nodes'] in [['weights'], ['product'], ['added']] and '$3' in r['files'][0]['cause']['text'].replace(chr(39), '')" "$1 and $2"
+    tells 1 "$1 and $2" "r['files'][0]['cause']['nodes'] in [['weights'], ['product'], ['added']] and '$3' in r['files'][0]['cause']['text'].replace(chr(39), '')" compare $1.onnx recorded.npz -i x64.npz --task signal -q
 }
 said signed lost_signs "the negative ones of its weights as 0: with that everything"
 said signed unsigned "the codes of its weights read with the other sign"
@@ -328,18 +282,14 @@ said along turned "computed with its input 1 turned"
 said cut float "node added (Add) was computed with another bias: with that everything"
 
 expect 0 "moved" "$program" doctor moved.onnx -i x64.npz -a fp32 --task signal --reference-model unmoved.onnx -q --no-plan
-expect 1 "forgotten" "$program" doctor forgotten.onnx -i x64.npz -a fp32 --task signal --reference-model unmoved.onnx -q --no-plan --json said.json
-fields said.json '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "second")]' "what the next constant makes up for is not named"
-expect 1 "coarse" "$program" doctor coarse.onnx -i x64.npz -a fp32 --task signal --reference-model plain_softmax.onnx -q --no-plan --json said.json
-fields said.json 'r["causes"][0]["node"] in ("quantiser", "dequantiser") and "of it by its scale" in r["causes"][0]["text"] and r["causes"][0]["fix"].startswith("give quantiser the scale that its largest value asks for")' "a scale that is too large"
+tells 1 "forgotten" '[(c["rule"], c["node"]) for c in r["causes"]][:1] == [("constant-off", "second")]' doctor forgotten.onnx -i x64.npz -a fp32 --task signal --reference-model unmoved.onnx -q --no-plan
+tells 1 "coarse" 'r["causes"][0]["node"] in ("quantiser", "dequantiser") and "of it by its scale" in r["causes"][0]["text"] and r["causes"][0]["fix"].startswith("give quantiser the scale that its largest value asks for")' doctor coarse.onnx -i x64.npz -a fp32 --task signal --reference-model plain_softmax.onnx -q --no-plan
 
 expect 0 "packed" "$program" lint packed.onnx --reference-model plain.onnx --fail-on warning -q
-expect 1 "packed otherwise" "$program" lint packed_signed.onnx --reference-model plain.onnx --fail-on warning -q --json said.json
-fields said.json '[(f["rule"], f["node"]) for f in r["findings"] if f["rule"] == "constant-off"] == [("constant-off", "product")] and any("the highest bit of a code" in f["text"] for f in r["findings"])' "packed otherwise"
+tells 1 "packed otherwise" '[(f["rule"], f["node"]) for f in r["findings"] if f["rule"] == "constant-off"] == [("constant-off", "product")] and any("the highest bit of a code" in f["text"] for f in r["findings"])' lint packed_signed.onnx --reference-model plain.onnx --fail-on warning -q
 
 # Who mends only the first of two faults is still wrong: both are named.
-expect 1 "two faults" "$program" doctor pair.onnx -i wide64.npz -a fp16 --task signal --no-plan -q --json said.json
-fields said.json '[(c["reason"], c["node"]) for c in r["causes"]][:2] in [[("overflow", "square"), ("error", n)] for n in ("shifted", "taken")]' "two faults"
+tells 1 "two faults" '[(c["reason"], c["node"]) for c in r["causes"]][:2] in [[("overflow", "square"), ("error", n)] for n in ("shifted", "taken")]' doctor pair.onnx -i wide64.npz -a fp16 --task signal --no-plan -q
 rm -f fixed.onnx
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "two faults, what to go on with: $next: $(cat said)"
@@ -349,10 +299,7 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 [[ $next == audit* && $next != *--keep* ]] || fail "two faults, what to go on with: $next"
 
 # What FP32 makes wrong: FP64 in the nodes that are named is run, and the figure is what an audit with these gives. A recurrence's error is said by its steps.
-PYTHONPATH=$source/examples python3 - <<'END' || fail "FP32's own"
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || fail "FP32's own"
 random = np.random.default_rng(6)
 write_model("raw.onnx", [node("Add", "x far", "s", "shift"), node("Mul", "s s", "q", "square"), node("ReduceMean", "q", "a", "mean_square", axes=[-1], keepdims=1),
                          node("ReduceMean", "s", "m", "mean", axes=[-1], keepdims=1), node("Mul", "m m", "b", "square_mean"), node("Sub", "a b", "v", "variance"), node("Mul", "v up", "y")],
@@ -366,8 +313,7 @@ END
 expect 1 "FP32's own" "$program" doctor raw.onnx -i raw.npz -a fp32 --task signal -q --json said.json
 range=$(sed -n 's/.* with nodes \([0-9]*\) to \([0-9]*\) in FP64 y is at .* dB, without them at .*/\1-\2/p' out)
 expect 0 "nodes in FP64" "$program" audit raw.onnx -i raw.npz -a fp32 --task signal --keep "#$range=fp64" -q --json kept.json
-python3 - <<'END' || fail "FP64 in nodes is another figure"
-import json, re
+python <<'END' || fail "FP64 in nodes is another figure"
 said = float(re.search(r"in FP64 y is at ([0-9.]+) dB", json.load(open("said.json"))["remedy"])[1])
 kept = json.load(open("kept.json"))["lanes"][0]["outputs"][0]["entire"]["sqnr_db"]
 assert abs(said - kept) <= 0.06, (said, kept)
@@ -375,9 +321,7 @@ END
 expect 0 "states" "$program" run cell.onnx -i cell.npz -a fp16 -q -o cell16.npz
 expect 0 "states" "$program" run cell.onnx -i cell.npz -a fp64 -q -o cell64.npz
 expect 0 "steps" "$program" audit cell.onnx -i cell.npz -a fp16 --task signal -q --json said.json
-python3 - <<'END' || fail "the first step and the last"
-import json
-import numpy as np
+python <<'END' || fail "the first step and the last"
 a, b = np.load("cell16.npz")["states"].astype("f8"), np.load("cell64.npz")["states"].astype("f8")
 relative = [np.sqrt(np.sum((a[t] - b[t]) ** 2) / np.sum(b[t] ** 2)) for t in (0, -1)]
 cell = json.load(open("said.json"))["lanes"][0]["nodes"][0]
@@ -386,10 +330,7 @@ END
 
 # What a fused kernel need not store overflows where it is moved: named is the node that made it; behind one overflow another is named, too, which keeps
 # the result wrong where the first alone is mended; and a target that keeps nothing is not asked to.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 turn = np.random.RandomState(5)
 near, far = turn.uniform(1, 9, (8, 1)).astype("f4"), turn.uniform(280, 400, (8, 1)).astype("f4")
 np.savez("areas.npz", near=near, far=far)
@@ -404,18 +345,12 @@ np.savez("many.npz", many=many)
 nodes = [node("MatMul", "many mixed", "s", "sum"), node("Div", "s e", "y", "part")]
 write_model("kept.onnx", nodes, {"many": many.shape}, ["y"], {"mixed": mixed.astype("f4"), "e": np.float32([1e-9, 1, 1, 1])}, opset=17)
 END
-expect 1 "another behind it" "$program" doctor two.onnx -i far.npz -a fp16 --task signal --no-plan -q --json said.json
-fields said.json '[(c["node"], c["reason"]) for c in r["causes"]] == [("area", "overflow"), ("square", "overflow")]' "another behind it"
-expect 1 "moved" "$program" doctor areas.onnx -i areas.npz -a trt11:fp16 --task signal --no-plan -q --json said.json
-fields said.json 'r["causes"][0]["node"] == "area" and "overflows where node 3 turn (Transpose) stores it: its exact values reach" in r["causes"][0]["text"]' "moved"
-expect 1 "kept nowhere" "$program" doctor kept.onnx -i many.npz --for coreml-ane --task signal --no-plan -q --json said.json
-fields said.json '"=fp32" not in r["next"] and {c["node"] for c in r["causes"]} == {"part", "sum"}' "kept nowhere"
+tells 1 "another behind it" '[(c["node"], c["reason"]) for c in r["causes"]] == [("area", "overflow"), ("square", "overflow")]' doctor two.onnx -i far.npz -a fp16 --task signal --no-plan -q
+tells 1 "moved" 'r["causes"][0]["node"] == "area" and "overflows where node 3 turn (Transpose) stores it: its exact values reach" in r["causes"][0]["text"]' doctor areas.onnx -i areas.npz -a trt11:fp16 --task signal --no-plan -q
+tells 1 "kept nowhere" '"=fp32" not in r["next"] and {c["node"] for c in r["causes"]} == {"part", "sum"}' doctor kept.onnx -i many.npz --for coreml-ane --task signal --no-plan -q
 
 # Where what overflows does no harm, there is a cause all the same; and a threshold that is rounded is what a comparison turns by.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 turn = np.random.RandomState(7)
 low = turn.uniform(0.1, 0.8, (64, 2))
 box, z = np.concatenate([low, low + turn.uniform(0.004, 0.01, (64, 2))], 1), turn.uniform(-2, 4, (64, 4))
@@ -430,10 +365,8 @@ for name, limit in (("gate", 0.3003), ("gate_mended", 0.298828125)):
     nodes = [node("Greater", "s limit", "g", "gate"), node("Where", "g x none", "y", "pick")]
     write_model(f"{name}.onnx", nodes, {"s": s.shape, "x": x.shape}, ["y"], {"limit": np.float32(limit), "none": np.float32(0)}, opset=17)
 END
-expect 1 "no harm" "$program" doctor refined.onnx -i refined.npz -a fp16 --task detect --no-plan -q --json said.json
-fields said.json 'r["causes"][0]["node"] == "score" and "(Sub) subtracts nearly equal values" in r["causes"][0]["text"]' "no harm"
-expect 1 "a threshold" "$program" doctor gate.onnx -i gate.npz -a bf16 --task signal --no-plan -q --json said.json
-fields said.json 'r["causes"][0]["node"] == "gate" and "as constant limit that it compares with is rounded" in r["causes"][0]["text"]' "a threshold"
+tells 1 "no harm" 'r["causes"][0]["node"] == "score" and "(Sub) subtracts nearly equal values" in r["causes"][0]["text"]' doctor refined.onnx -i refined.npz -a fp16 --task detect --no-plan -q
+tells 1 "a threshold" 'r["causes"][0]["node"] == "gate" and "as constant limit that it compares with is rounded" in r["causes"][0]["text"]' doctor gate.onnx -i gate.npz -a bf16 --task signal --no-plan -q
 expect 0 "a threshold, mended" "$program" doctor gate_mended.onnx -i gate.npz -a bf16 --task signal --no-plan -q
 
 # What left the domain of a function; what is not finite and chosen by; the worse of two outputs; values whose range is a mask's; a converted node.

@@ -52,8 +52,7 @@ END
 done
 
 # The model is loaded when the list of samples is opened: a pipe says when that is.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-from onnx_writer import block, number, node, value
+python <<'END' || exit 99
 size = 1 << 18
 external = block(13, block(1, "location") + block(2, "weights.bin"))
 weights = number(1, size) + number(2, 1) + block(8, "w") + external + number(14, 1)

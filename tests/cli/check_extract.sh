@@ -3,21 +3,16 @@
 # onnxruntime (ULPSCOPE_TEST_PYTHON), it runs them, and parts of ULPSCOPE_TEST_DATA's networks.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
-expect 2 "no part" "$program" extract "$model" -i "$inputs" -o part
-shows err "say which part" "no part"
+says 2 "no part" "say which part" extract "$model" -i "$inputs" -o part
 expect 2 "two parts" "$program" extract "$model" embed/MatMul head/Gemm -i "$inputs" -o part
-expect 2 "no folder" "$program" extract "$model" embed/MatMul -i "$inputs"
-shows err "give --out" "no folder"
-expect 2 "no such node" "$program" extract "$model" embed/MatMull -i "$inputs" -o part
-shows err "did you mean" "no such node"
+says 2 "no folder" "give --out" extract "$model" embed/MatMul -i "$inputs"
+says 2 "no such node" "did you mean" extract "$model" embed/MatMull -i "$inputs" -o part
 expect 2 "the wrong way round" "$program" extract "$model" head/Gemm,embed/MatMul -i "$inputs" -o part
 lines err 1 "the wrong way round"
 [ ! -e part/model.onnx ] || fail "a part is there that could not be extracted"
 
-expect 0 "one node" "$program" extract "$model" embed/MatMul -i "$inputs" -o one -q
-shows out "one/model.onnx: 1 node, 1 input, 1 output" "one node"
-python3 - "$program" "$model" "$inputs" <<'END' || fail "on a terminal the line of progress stays where the result is said"
-import os, subprocess, sys
+says 0 "one node" "one/model.onnx: 1 node, 1 input, 1 output" extract "$model" embed/MatMul -i "$inputs" -o one -q
+python "$program" "$model" "$inputs" <<'END' || fail "on a terminal the line of progress stays where the result is said"
 program, model, inputs = sys.argv[1:]
 terminal, other = os.openpty()
 subprocess.run([program, "extract", model, "embed/MatMul", "-i", inputs, "-o", "shown"], stdout=other, stderr=other, check=True)
@@ -41,8 +36,7 @@ for part in one way; do
 done
 # The last node's output is the model's, the part being fed with values rounded to FP32: within a few of their roundings.
 expect 0 "the model's own outputs" "$program" run "$model" -i "$inputs" -a mpfr:128 -o whole.npz -q
-python3 - <<'END' || fail "the outputs of the part are not the model's"
-import sys, zipfile, struct
+python <<'END' || fail "the outputs of the part are not the model's"
 def read(path):
     with zipfile.ZipFile(path) as z:
         out = {}

@@ -82,12 +82,9 @@ python3 "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
 
 # edits that hold as the sample rounds, and in few draws (a plan of TF32 keeps less without them): nodes are kept, too, and what is reported is judged as a plan's
 # where no fewer nodes hold in all draws than all of them, the plan says which smaller number nearly does
-expect 0 "all nodes" "$program" plan w/17-unscaled-scores/broken.onnx -i w/17-unscaled-scores/inputs.npz --for ort-webgpu -q --json all.json
-fields all.json 'len(r["kept"]) == r["node_count"] and 0 < r["nearly_kept"] < 10 and 0 < r["nearly_held"] < r["nearly_drawn"]' "all nodes"
+tells 0 "all nodes" 'len(r["kept"]) == r["node_count"] and 0 < r["nearly_kept"] < 10 and 0 < r["nearly_held"] < r["nearly_drawn"]' plan w/17-unscaled-scores/broken.onnx -i w/17-unscaled-scores/inputs.npz --for ort-webgpu -q
 expect 0 "FP32 that is no TF32" "$program" fix w/17-unscaled-scores/broken.onnx -i w/17-unscaled-scores/inputs.npz --for ort-webgpu -q -o there.onnx --json w/17-unscaled-scores/fix.json
-python3 - <<'END' || fail "edits alone are not judged in draws"
-import json
-
+python <<'END' || fail "edits alone are not judged in draws"
 said, alone = (json.load(open(f"w/{name}/fix.json")) for name in ("17-unscaled-scores", "01-layernorm-square"))
 assert said["edited"]["grade"] == "fine" and said["edited"]["ratio"] < 1 and said["made_count"] and said["kept"], said["verdict"]
 assert alone["made_count"] and not alone["kept"], alone["verdict"]
@@ -96,8 +93,7 @@ for one in (said, alone):
     assert "on other inputs: unknown" in one["verdict"], one["verdict"]
 END
 
-expect 0 "a plan's own default" "$program" plan w/20-running-variance/broken.onnx -i w/20-running-variance/inputs.npz --for coreml-gpu -q --json own.json
-fields own.json 'r["met"] and r["by_default"] and r["tolerances"] == ["sqnr_db=40"]' "a plan's own default"
+tells 0 "a plan's own default" 'r["met"] and r["by_default"] and r["tolerances"] == ["sqnr_db=40"]' plan w/20-running-variance/broken.onnx -i w/20-running-variance/inputs.npz --for coreml-gpu -q
 shows out "op_selector; coreml-gpu lowers every model itself" "a plan of what obeys no file"
 
 # edits after which a plan keeps more than of the model as it is are not made; others are
@@ -105,9 +101,7 @@ for name in 20-running-variance 17-unscaled-scores; do
     given="w/$name/broken.onnx -i w/$name/inputs.npz --for torch --tolerance sqnr_db=60 -q"
     expect 0 "$name, a plan by itself" "$program" plan $given -o alone
     expect 0 "$name, a fix beside it" "$program" fix $given -o beside.onnx --json beside.json
-    python3 - <<'END' || fail "$name: a fix keeps more than a plan by itself"
-import json
-
+    python <<'END' || fail "$name: a fix keeps more than a plan by itself"
 said, alone = json.load(open("beside.json")), len(json.load(open("alone/plan.json"))["kept"])
 assert said["without_edits_count"] == alone and len(said["kept"]) == min(alone, said["with_edits_count"]), said["verdict"]
 dropped = [edit for edit in said["edits"] if edit["done"] == "dearer"]
@@ -119,24 +113,18 @@ tr -s ' \n' ' ' <out | grep -q '; without edits it would keep [0-9]' || fail "17
 
 # what was asked
 broken=w/15-min-max-epsilon given="-i w/15-min-max-epsilon/inputs.npz --for torch -q"
-expect 0 "only" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q -o only.onnx --json only.json --only log-of-softmax
-fields only.json 'r["kept"] and not r["made_count"] and "left out" in [e["done"] for e in r["edits"]]' "only"
-expect 2 "a rule that is none" "$program" fix $broken/broken.onnx $given -o none.onnx --without eps-zeros
-shows err "no edit answers a rule 'eps-zeros': expected constant-beyond-fp16," "a rule that is none"
+tells 0 "only" 'r["kept"] and not r["made_count"] and "left out" in [e["done"] for e in r["edits"]]' fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q -o only.onnx --only log-of-softmax
+says 2 "a rule that is none" "no edit answers a rule 'eps-zeros': expected constant-beyond-fp16," fix $broken/broken.onnx $given -o none.onnx --without eps-zeros
 expect 2 "onto itself" "$program" fix $broken/broken.onnx $given -o $broken/broken.onnx
 expect 2 "no name" "$program" fix $broken/broken.onnx $given
-expect 1 "beyond FP32" "$program" fix $broken/broken.onnx $given --tolerance sqnr_db=200 -o none.onnx --json none.json
-fields none.json 'not r.get("met") and "path" not in r and "--best" in r["reason"]' "beyond FP32"
+tells 1 "beyond FP32" 'not r.get("met") and "path" not in r and "--best" in r["reason"]' fix $broken/broken.onnx $given --tolerance sqnr_db=200 -o none.onnx
 [ ! -e none.onnx ] || fail "beyond FP32: there is a file"
 expect 1 "the best" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q --tolerance sqnr_db=200 -o best.onnx --best --json best.json
 [ -s best.onnx ] || fail "the best: there is no file"
 fields best.json 'not r.get("met") and r["path"] == "best.onnx" and r["after"]["ratio"] > 1' "the best"
 
 # the model's own files are never written to, under whatever name its weights are; what has no file is not fixed; another shape is not fine
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import block, node, number, value, write_model
-
+python <<'END' || exit 99
 turn = np.random.default_rng(1)
 w = turn.standard_normal((8, 8)).astype("<f4")
 raw = w.tobytes()
@@ -178,8 +166,7 @@ np.savez("choice.npz", x=np.eye(1, 64, 63, dtype="f4") * np.float32(1.02))
 END
 cp copy.onnx.data kept
 for out in copy.onnx ./copy.onnx; do
-    expect 2 "weights under the copy's name" "$program" fix own.onnx -i own.npz --for torch -q -o $out
-    shows err "copy.onnx.data: is read as part of the model own.onnx, so nothing is written to it" "weights under the copy's name"
+    says 2 "weights under the copy's name" "copy.onnx.data: is read as part of the model own.onnx, so nothing is written to it" fix own.onnx -i own.npz --for torch -q -o $out
     expect 2 "weights under lint's copy's name" "$program" lint own.onnx -q --fail-on none --fix $out
     cmp -s kept copy.onnx.data || fail "the model's weights are written over"
 done
@@ -190,35 +177,26 @@ expect 0 "weights in a file, no folder" "$program" fix own.onnx -i own.npz --for
 [ -p typed.onnx.draft ] && [ -L typed.onnx.draft.data ] || fail "what stands beside the copy is gone"
 [ -s typed.onnx.data ] || fail "weights in a file, no folder"
 expect 0 "weights in a file, fixed" "$program" doctor typed.onnx -i own.npz -a model --no-plan -q
-expect 0 "a normalisation apart" "$program" fix norm.onnx -i norm.npz --for torch -q -o norm.fixed.onnx --json norm.json
-fields norm.json 'r["after"]["grade"] == "fine" and [e["rule"] for e in r["edits"] if e["done"] == "made"] == ["batchnorm-apart"] and "rests_on" not in r' "a normalisation apart"
+tells 0 "a normalisation apart" 'r["after"]["grade"] == "fine" and [e["rule"] for e in r["edits"] if e["done"] == "made"] == ["batchnorm-apart"] and "rests_on" not in r' fix norm.onnx -i norm.npz --for torch -q -o norm.fixed.onnx
 expect 0 "a normalisation apart, fixed" "$program" doctor norm.fixed.onnx -i norm.npz -a model --no-plan -q
 "$program" fix norm.onnx -i norm.npz --for trt10 -q -o norm.trt.onnx --json folded.json >out 2>err
 fields folded.json '"batchnorm-apart" not in [e["rule"] for e in r["edits"]]' "what TensorRT folds is folded"
 # outputs of zeros: exact in every draw, and with an error that is no part of them
-expect 0 "exact" "$program" fix zero.onnx -i zero.npz -a fp16 -q -o exact.onnx --json exact.json
-fields exact.json 'r["after"]["ratio"] == 0 and r["held_count"] == r["draw_count"] == 50' "exact in every draw"
-expect 1 "an error beside zeros" "$program" plan lost.onnx -i lost.npz -a fp16 -q --json lost.json
-fields lost.json 'r["before_samples"][0]["ratio"] is None and r["ratio"] <= 1 and not r.get("met") and r["by_default"]' "an error beside zeros"
-expect 1 "every node in FP32" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --json all.json
-fields all.json 'not r.get("met") and r["before"]["grade"] == "broken" and "path" not in r and len(r["kept"]) == r["node_count"]' "every node in FP32"
+tells 0 "exact" 'r["after"]["ratio"] == 0 and r["held_count"] == r["draw_count"] == 50' fix zero.onnx -i zero.npz -a fp16 -q -o exact.onnx
+tells 1 "an error beside zeros" 'r["before_samples"][0]["ratio"] is None and r["ratio"] <= 1 and not r.get("met") and r["by_default"]' plan lost.onnx -i lost.npz -a fp16 -q
+tells 1 "every node in FP32" 'not r.get("met") and r["before"]["grade"] == "broken" and "path" not in r and len(r["kept"]) == r["node_count"]' fix square.onnx -i square.npz -a fp16 -q -o all.onnx
 [ ! -e all.onnx ] || fail "every node in FP32: there is a file"
-expect 1 "nothing wider" "$program" fix own.onnx -i own.npz -a fp32 --tolerance sqnr_db=250 --only eps-zero -q -o all.onnx --json all.json
-fields all.json 'not r.get("met") and r["before"]["grade"] == "broken" and "path" not in r and not r["kept"]' "nothing wider"
+tells 1 "nothing wider" 'not r.get("met") and r["before"]["grade"] == "broken" and "path" not in r and not r["kept"]' fix own.onnx -i own.npz -a fp32 --tolerance sqnr_db=250 --only eps-zero -q -o all.onnx
 expect 1 "stopped" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --stop-after 0.001
 expect 2 "stopped at once" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --stop-after 0
 # 40 dB are met, and what the outputs are for is not: finer ones are tried, unless they are what was asked for
-expect 0 "a finer tolerance" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --json choice.json
-fields choice.json 'r["met"] and r["before"]["grade"] == "broken" and r["after"]["grade"] == "fine" and r["kept"]' "a finer tolerance"
-expect 0 "as asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=40 --json choice.json
-fields choice.json 'r["met"] and r["after"]["grade"] == "broken"' "as asked for"
-expect 0 "more asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=65 --json choice.json
-fields choice.json 'r["met"] and r["before"]["grade"] == "broken" and r["after"]["grade"] == "fine"' "more asked for"
+tells 0 "a finer tolerance" 'r["met"] and r["before"]["grade"] == "broken" and r["after"]["grade"] == "fine" and r["kept"]' fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx
+tells 0 "as asked for" 'r["met"] and r["after"]["grade"] == "broken"' fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=40
+tells 0 "more asked for" 'r["met"] and r["before"]["grade"] == "broken" and r["after"]["grade"] == "fine"' fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=65
 "$program" fix count.onnx -i count.npz -a fp16 -q -o count.fixed.onnx --json count.json >out 2>err
 fields count.json 'r["before"]["grade"] == "broken"' "another shape"
 # no power of two makes a mask fit: its own edit goes with them, and rows that are masked as a whole stay finite
-expect 0 "a mask beside powers" "$program" fix masked.onnx -i masked.npz --for trt11 -q -o masked.fixed.onnx --json masked.json
-fields masked.json '[e["rule"] for e in r["edits"] if e["done"] == "made"] == ["constant-beyond-fp16", "out-of-range"] and not r["kept"] and "inferred" in r["rests_on"]' "a mask beside powers"
+tells 0 "a mask beside powers" '[e["rule"] for e in r["edits"] if e["done"] == "made"] == ["constant-beyond-fp16", "out-of-range"] and not r["kept"] and "inferred" in r["rests_on"]' fix masked.onnx -i masked.npz --for trt11 -q -o masked.fixed.onnx
 expect 0 "masked as a whole" "$program" run masked.fixed.onnx -i hidden.npz -a model -o hidden.out.npz
 python3 -c 'import numpy as np; assert np.isfinite(np.load("hidden.out.npz")["y"]).all()' || fail "masked as a whole: not finite"
 expect 2 "rules of no name" "$program" fix own.onnx -i own.npz -q -o none.onnx --only ,

@@ -50,8 +50,7 @@ expect 3 "JSON into no folder" "$program" diff one several --json nowhere/diff.j
 expect 0 "differences as JSON" "$program" diff one several --json -
 cp out diff.json
 for command in "run $model" "extract $model" list mma; do
-    expect 2 "$command as JSON" "$program" $command --json -
-    shows err "there is no option '--json'" "$command as JSON"
+    says 2 "$command as JSON" "there is no option '--json'" $command --json -
 done
 expect 0 "differences as Markdown" "$program" diff one several --markdown diff.md
 expect 0 "one arithmetic" "$program" audit "$model" -i "$inputs" -a tf32 -q --no-attribute -o narrow

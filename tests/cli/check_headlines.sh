@@ -10,9 +10,7 @@ models=(digits)
 # names of 120 characters, one of spaces and marks
 if python3 -c 'import numpy' 2>/dev/null; then
     models+=(long)
-    PYTHONPATH=$source/examples python3 - <<'END' || fail "no model of long names"
-import numpy as np
-from onnx_writer import node, write_model
+    python <<'END' || fail "no model of long names"
 layer = "/backbone/stages.3/" + "block_of_a_name_without_an_end/" * 3
 nodes = [node("Mul", "x scale", "wide", layer + "Mul, with: marks; and. spaces"), node("MatMul", "wide w", "narrow", layer + "MatMul"),
          node("Tanh", "narrow", layer + "output", layer + "Tanh")]
@@ -140,9 +138,7 @@ if python3 -c 'import numpy' 2>/dev/null; then
         grep -v -- ' --allow-nonfinite-inputs' commands && fail "$line: infinite inputs are not said to be meant"
     done
     # a target is judged in what fix takes, and the fix that is proposed is of what is broken
-    PYTHONPATH=$source/examples python3 - <<'END' || fail "no model that needs fusion"
-import numpy as np
-from onnx_writer import node, write_model
+    python <<'END' || fail "no model that needs fusion"
 factor = {name: np.float32(value).reshape(1) for name, value in (("up", 1e3), ("down", 1e-6))}
 write_model("fused.onnx", [node("Mul", "x up", "a", "a"), node("Mul", "a up", "b", "b"), node("Mul", "b down", "y", "y")], {"x": (4, 8)}, ["y"], factor)
 END

@@ -28,9 +28,7 @@ fi
 
 # Names with control characters, line ends and bytes that are no UTF-8 stay on their line and move no cursor.
 if command -v python3 >/dev/null; then
-    PYTHONPATH=$source/examples python3 - <<'PY'
-from onnx_writer import block, number, value, write_model
-import zipfile
+    python <<'PY'
 evil = b'a\x1b[31mred\x1b]0;title\x07\nulpscope:_well\r\t\x9b2J\xff"=1+1\xe2\x80\xae'
 def one(op, inputs, output):
     return b"".join(block(1, n) for n in inputs) + block(2, output) + block(3, output) + block(4, op)
@@ -94,8 +92,7 @@ cmp -s closed.npz open.npz || fail "notes went into the output's file"
 # What is read is not written to, by whatever name.
 cp "$model" own.onnx; ln own.onnx hard.onnx; ln -s own.onnx soft.onnx; cp "$inputs" in.npz; mkdir folder; cp "$inputs" folder/a.npz
 for output in own.onnx hard.onnx soft.onnx ./folder/../own.onnx in.npz; do
-    expect 2 "run writes to $output" "$program" run own.onnx -i in.npz -o "$output"
-    shows err "nothing is written to it" "run writes to $output"
+    says 2 "run writes to $output" "nothing is written to it" run own.onnx -i in.npz -o "$output"
     lines err 1 "run writes to $output"
 done
 expect 2 "run writes into its folder of inputs" "$program" run own.onnx -i folder -o folder/a.npz
@@ -103,8 +100,7 @@ cp in.npz report.json; mkdir link; ln -s ../own.onnx link/report.json
 expect 2 "the report is the model" "$program" audit own.onnx -a fp16 -o link
 for file in own.onnx:$model in.npz:$inputs folder/a.npz:$inputs; do cmp -s "${file%%:*}" "${file#*:}" || fail "${file%%:*} has changed"; done
 if command -v python3 >/dev/null; then
-    PYTHONPATH=$source/examples python3 - <<'PY'
-from onnx_writer import block, number, value
+    python <<'PY'
 external = block(13, block(1, "location") + block(2, "weights.npz")) + number(14, 1)
 weight = number(1, 2) + number(2, 1) + block(8, "w") + external
 node = block(1, "x") + block(1, "w") + block(2, "y") + block(4, "Add")
@@ -124,16 +120,14 @@ for wanted in "run -o" "overflow --html" "tolerance -a bf16 --json" "plan -a bf1
     read -ra words <<<"$wanted"
     [ "${words[-1]}" != --junit ] || words=("${words[@]:0:3}" --fail-above rms=1 --junit)
     # a model that is computed would take its time, and print
-    expect 3 "$wanted in no folder" "$program" "${words[0]}" "$model" -i "$inputs" -q "${words[@]:1}" nowhere/x.out
-    shows err "nowhere/x.out: no file can be made in nowhere/: No such file or directory" "$wanted in no folder"
+    says 3 "$wanted in no folder" "nowhere/x.out: no file can be made in nowhere/: No such file or directory" "${words[0]}" "$model" -i "$inputs" -q "${words[@]:1}" nowhere/x.out
     lines err 1 "$wanted in no folder"
     lines out 0 "$wanted in no folder"
     expect 3 "$wanted is a folder" "$program" "${words[0]}" "$model" -i "$inputs" -q "${words[@]:1}" taken
     lines out 0 "$wanted is a folder"
 done
 for second in same ./same taken/../same; do
-    expect 2 "two outputs, same and $second" "$program" audit "$model" -i "$inputs" -a bf16 -q --html same --junit $second --fail-above rms=1
-    shows err "is the file of two outputs" "two outputs, same and $second"
+    says 2 "two outputs, same and $second" "is the file of two outputs" audit "$model" -i "$inputs" -a bf16 -q --html same --junit $second --fail-above rms=1
     lines err 1 "two outputs, same and $second"
     [ ! -e same ] || fail "two outputs, same and $second: something is written"
 done

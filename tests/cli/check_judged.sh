@@ -5,21 +5,16 @@
 python3 "$source/scripts/verdict_table.py" --check || fail "doc/verdicts.md"
 python3 "$source/tests/cli/gate_models.py" "$work" || exit 99
 
-expect 0 "no choice changes" "$program" audit "$model" -i "$inputs" -a fp32 -q --no-attribute --fail-above top1_flips=0 --fail-above kl=1 --task text --json said.json
-fields said.json '[(o["judged"]["task"], o["judged"]["text"]) for o in r["lanes"][0]["outputs"]] == [("text", "0 of 4 tokens change")] and not any(l["crossings"] for l in r["limits"])' "no choice changes"
-expect 1 "a score's figure" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0 --json said.json
-fields said.json '["output" not in c and "no output has this figure" in c["text"] for l in r["limits"] for c in l["crossings"]] == [True]' "a score's figure"
+tells 0 "no choice changes" '[(o["judged"]["task"], o["judged"]["text"]) for o in r["lanes"][0]["outputs"]] == [("text", "0 of 4 tokens change")] and not any(l["crossings"] for l in r["limits"])' audit "$model" -i "$inputs" -a fp32 -q --no-attribute --fail-above top1_flips=0 --fail-above kl=1 --task text
+tells 1 "a score's figure" '["output" not in c and "no output has this figure" in c["text"] for l in r["limits"] for c in l["crossings"]] == [True]' audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0
 expect 1 "asked of that output" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above y:top1_flips=0
 expect 0 "as a class" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0 --task classify
 expect 0 "cosines" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above row_cosine=0.99 --task embed
 expect 1 "cosines, too strict" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --fail-above row_cosine=0.999999 --task embed
-expect 0 "no task" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --task none --json said.json
-fields said.json '[(o["judged"]["task"], o["judged"]["grade"]) for o in r["lanes"][0]["outputs"]] == [("none", "fine")] and r["lanes"][0]["verdict"].startswith("fine: ")' "no task"
-expect 2 "no such task" "$program" audit square.onnx -i good.npz --task sleep
-shows err "none, classify, score" "no such task"
+tells 0 "no task" '[(o["judged"]["task"], o["judged"]["grade"]) for o in r["lanes"][0]["outputs"]] == [("none", "fine")] and r["lanes"][0]["verdict"].startswith("fine: ")' audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --task none
+says 2 "no such task" "none, classify, score" audit square.onnx -i good.npz --task sleep
 expect 0 "an integer" "$program" audit decided.onnx -i far.npz -a fp16 -q --no-attribute --fail-above differing=0
-expect 1 "an integer that differs" "$program" audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0 --json said.json
-fields said.json '[c["output"] for l in r["limits"] for c in l["crossings"]] == ["g"] and [(o["judged"]["differing"], o["judged"]["elements"]) for o in r["lanes"][0]["outputs"] if o["name"] == "g"] == [(2, 4)]' "an integer that differs"
+tells 1 "an integer that differs" '[c["output"] for l in r["limits"] for c in l["crossings"]] == ["g"] and [(o["judged"]["differing"], o["judged"]["elements"]) for o in r["lanes"][0]["outputs"] if o["name"] == "g"] == [(2, 4)]' audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0
 
 # judged MODEL INPUTS SAYS OPTION...: the verdict in FP16
 judged() {
@@ -56,10 +51,8 @@ expect 0 "a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=50 -
 fields plan/plan.json 'r["grade"] == "fine" and r["grade_text"] == "fine (classify by name: 0 of 4 first choices change)" and r["grade_text"] in r["verdict"]' "a plan"
 
 # The doctor's next command asks for the same, and a fix hears it.
-expect 1 "a doctor of signals" "$program" doctor "$model" -i "$inputs" -a fp16 -q --task signal --json said.json
-fields said.json 'r["next"].startswith("ulpscope fix ") and " --task signal " in r["next"]' "the next command's task"
-expect 0 "a fix as asked" "$program" fix "$model" -i "$inputs" -a fp16 -q --task none -o fixed.onnx --json said.json
-fields said.json 'all(r[when]["text"].startswith("output logits: no rule is applied") for when in ("before", "after"))' "a fix as asked"
+tells 1 "a doctor of signals" 'r["next"].startswith("ulpscope fix ") and " --task signal " in r["next"]' doctor "$model" -i "$inputs" -a fp16 -q --task signal
+tells 0 "a fix as asked" 'all(r[when]["text"].startswith("output logits: no rule is applied") for when in ("before", "after"))' fix "$model" -i "$inputs" -a fp16 -q --task none -o fixed.onnx
 
 # So does a comparison of what was recorded.
 expect 0 "a recording" "$program" run "$model" -i "$inputs" -a fp16 -q -o fp16.npz
@@ -68,14 +61,11 @@ explained="[(f['by'], f['tensor_count'], f['ranked'][0]['equal'], f['ranked'][0]
 judged="[[t['name'], *(t['values'][0]['judged'][what] for what in ('task', 'basis', 'grade'))] for t in r['tensors']]"
 fields compared/compare.json "($explained and $judged == [['logits', 'classify', 'by name', 'broken']] and r['tensors'][0]['values'][0]['judged']['top1_flips'] == 1
     and \"but 'logits' is off by \" in r['verdict'].split('; outputs: broken (logits, classify by name: 1 of 4 ')[0])" "a recording's verdict"
-expect 0 "a recording as a signal" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q --task signal --json said.json
-fields said.json "$explained and $judged == [['logits', 'signal', 'as asked', 'broken']]" "a recording as a signal"
+tells 0 "a recording as a signal" "$explained and $judged == [['logits', 'signal', 'as asked', 'broken']]" compare "$model" -i "$inputs" fp16.npz -a fp16 -q --task signal
 
 if python3 -c 'import numpy' 2>/dev/null; then
     # numbers of classes and indices are counted, and have no decibels
-    PYTHONPATH=$source/examples python3 - <<'END' || fail "no models of class numbers"
-import numpy as np
-from onnx_writer import node, write_model
+    python <<'END' || fail "no models of class numbers"
 random = np.random.default_rng(1)
 known = {"w": random.standard_normal((16, 40)).astype("f4") * 30, "k": np.array([3], "i8")}
 product = node("MatMul", "x w", "l", "product")
@@ -106,10 +96,7 @@ END
         done
     done
     # A tile says the figure that the headline says: of several samples that of the worst, which is judged.
-    PYTHONPATH=$source/examples python3 - <<'END' || fail "no deep network"
-import numpy as np
-from onnx_writer import node, write_model
-
+    python <<'END' || fail "no deep network"
 random = np.random.RandomState(1)
 weights = {f"w{i}": (random.randn(48, 48) / 7).astype("f4") for i in range(20)}
 nodes = [n for i in range(20) for n in (node("MatMul", f"t{i} w{i}", f"m{i}", f"product{i}"), node("Tanh", f"m{i}", f"t{i + 1}", f"tanh{i}"))]
@@ -119,8 +106,7 @@ for sample in range(4):
 END
     for arithmetic in fp16 bf16 e5m3 e8m4; do
         "$program" audit deep.onnx -i deep0.npz -i deep1.npz -i deep2.npz -i deep3.npz -a $arithmetic -q --json tiles.json >out || fail "tiles: $arithmetic"
-        python3 - <<'END' || fail "tiles: $arithmetic"
-import json, re
+        python <<'END' || fail "tiles: $arithmetic"
 lane = json.load(open("tiles.json"))["lanes"][0]
 said = re.search(r"is at (\S+) dB", lane["headline"])[1]
 tile, = [t["value"] for t in lane["tiles"] if t["title"] == "Signal to error"]

@@ -2,10 +2,7 @@
 # Why a rounding counts: the node behind it that makes errors count for more is said, by figures that numpy computes in another way; the twin
 # that computes the same in the stable form is fine, and the command to go on with helps. FP32, TF32 and FP16.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 x = np.random.RandomState(3).standard_normal((4, 16)).astype("f4")
 np.savez("x.npz", x=x)
 for name, high in (("fp32", 2e6), ("fp16", 150.0)):
@@ -17,32 +14,27 @@ nodes = [node("Add", "x high", "far", "up"), node("Mul", "far far", "square", "s
          node("MatMul", "far mean", "m", "mean"), node("Mul", "m m", "mm", "square_of_mean"), node("Sub", "of mm", "y", "variance")]
 write_model("variance.onnx", nodes, {"x": x.shape}, ["y"], {"high": np.float32(24), "mean": np.full((16, 1), 1 / 16, "f4")}, opset=17)
 END
-says() { # FILE NODE WORDS: the first cause
+causes() { # FILE NODE WORDS: the first cause
     fields "$1" "r['causes'][0]['node'] == '$2' and r['causes'][0]['reason'] == 'error' and all(w in r['causes'][0]['text'] for w in '$3'.split('|'))" "$1: $2, $3"
 }
 for name in fp32 fp16; do
     expect 1 "offset, $name" "$program" doctor offset_$name.onnx -i x.npz -a $name --task signal --no-plan -q --json doctor_$name.json
-    says doctor_$name.json up "by the rounding of its result|where $name has steps of|(Sub) subtracts nearly equal values"
+    causes doctor_$name.json up "by the rounding of its result|where $name has steps of|(Sub) subtracts nearly equal values"
     fields doctor_$name.json 'len(r["causes"]) == 1' "one cause"
     expect 0 "offset, $name, mended" "$program" doctor offset_mended.onnx -i x.npz -a $name --task signal --no-plan -q
     expect 0 "offset, $name, audit" "$program" audit offset_$name.onnx -i x.npz -a $name --task signal -q --json $name.json
 done
 # an input of the model, of two, whose rounding makes most: its reader is named, by a share that numpy computes
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 far, side = np.load("x.npz")["x"] + np.float32(200), np.load("x.npz")["x"] / np.float32(3)
 np.savez("given.npz", side=side, far=far)
 nodes = [node("Mul", "side third", "small", "scaled"), node("Sub", "far high", "near", "down"), node("Add", "near small", "y", "both")]
 write_model("given.onnx", nodes, {"side": side.shape, "far": far.shape}, ["y"], {"third": np.float32(1 / 3), "high": np.float32(200)}, opset=17)
 END
 expect 1 "an input is rounded" "$program" doctor given.onnx -i given.npz -a fp16 --task signal --no-plan -q --json said.json
-says said.json down "the rounding of input far to fp16 causes"
+causes said.json down "the rounding of input far to fp16 causes"
 expect 0 "an input is rounded" "$program" audit given.onnx -i given.npz -a fp16 --task signal -q --json said.json
-python3 - <<'END' || fail "the share of an input"
-import json
-import numpy as np
+python <<'END' || fail "the share of an input"
 given = np.load("given.npz")
 far, side, third = given["far"].astype("f8"), given["side"].astype("f8"), float(np.float32(1 / 3))
 half = lambda x: x.astype("f2").astype("f8")
@@ -56,17 +48,13 @@ assert abs(sum(found) - lane["attribution"]["inputs"]) < 1e-12, found
 END
 
 # a function of a large value is not named before what rounded that, be it in three parts; a difference is
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 t = np.arange(40, 104, dtype="f4")[:, None]
 np.savez("turns.npz", t=t)
 nodes = [node("Mul", "t r", "a", "first"), node("Mul", "a r", "b", "second"), node("Mul", "b r", "c", "third"), node("Sin", "c", "y", "sine")]
 write_model("turns.onnx", nodes, {"t": t.shape}, ["y"], {"r": np.float32(1 + 85 / 1024)}, opset=17)
 END
-expect 1 "many turns" "$program" doctor turns.onnx -i turns.npz -a fp16 --task signal --no-plan -q --json said.json
-fields said.json 'r["causes"][0]["node"] in ("first", "second", "third") and "(Sin) reads values far above" in r["causes"][0]["text"]' "many turns"
+tells 1 "many turns" 'r["causes"][0]["node"] in ("first", "second", "third") and "(Sin) reads values far above" in r["causes"][0]["text"]' doctor turns.onnx -i turns.npz -a fp16 --task signal --no-plan -q
 
 # where keeping in FP32 changes nothing, FP64 does, and the command at next says so
 expect 1 "next" "$program" doctor offset_fp32.onnx -i x.npz -a fp32 --task signal --no-plan -q
@@ -74,28 +62,20 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 [[ $next == audit*=fp64* ]] || fail "next: $next"
 (eval "$program $next -q --json after.json") >said 2>&1
 fields after.json 'r["lanes"][0]["tiles"][0]["value"] == "fine"' "next helps"
-expect 1 "TF32" "$program" doctor variance.onnx -i x.npz -a tf32 --task signal --no-plan -q --json tf32.json
-fields tf32.json '"(Sub) subtracts nearly equal values" in r["causes"][0]["text"] and r["causes"][0]["node"] in ("mean", "mean_of_squares", "variance")' "TF32"
+tells 1 "TF32" '"(Sub) subtracts nearly equal values" in r["causes"][0]["text"] and r["causes"][0]["node"] in ("mean", "mean_of_squares", "variance")' doctor variance.onnx -i x.npz -a tf32 --task signal --no-plan -q
 
 # A state: undone in the direction in which errors grow.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import graph, node, write_model
-
+python <<'END' || exit 99
 y = np.random.RandomState(5).standard_normal((24, 4))
 u = (y[1:] - 1.7 * y[:-1]).astype("f4")
 body = graph([node("Mul", "s a", "carried", "carry"), node("Add", "carried u", "t", "add"), node("Identity", "t", "o", "out")], {"s": (4,), "u": (4,)}, {"t": (4,), "o": (4,)}, {"a": np.float32(1.7)})
 write_model("state.onnx", [node("Scan", "first rows", "last all", "scan", body=body, num_scan_inputs=1)], {"first": (4,), "rows": u.shape}, ["all"], {}, opset=17)
 np.savez("state.npz", first=y[0].astype("f4"), rows=u)
 END
-expect 1 "a state" "$program" doctor state.onnx -i state.npz -a fp16 --task signal --no-plan -q --json state.json
-fields state.json '"of its first iteration" in r["causes"][0]["text"] or "in its first iteration and of" in r["causes"][0]["text"]' "a state"
+tells 1 "a state" '"of its first iteration" in r["causes"][0]["text"] or "in its first iteration and of" in r["causes"][0]["text"]' doctor state.onnx -i state.npz -a fp16 --task signal --no-plan -q
 expect 0 "a state, audit" "$program" audit state.onnx -i state.npz -a fp16 --task signal -q --json audit.json
 
-python3 - <<'END' || fail "other figures"
-import json, re
-import numpy as np
-
+python <<'END' || fail "other figures"
 # passes and the magnification by their definitions, of x + high - high
 x = np.load("x.npz")["x"].astype("f8")
 for name, high, kind in (("fp32", 2e6, "f4"), ("fp16", 150.0, "f2")):
@@ -132,10 +112,7 @@ assert nodes["scan/add"]["passes"] == 0 and abs(nodes["scan"]["passes"] - 1) < 1
 END
 
 # Sums inside an operator that nobody recorded: both ways are computed, and where one of them is fine that is said, with the size.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 turn = np.random.RandomState(7)
 for name, terms in (("long", 8192), ("short", 32)):
     x = turn.uniform(0.5, 1, (4, terms)).astype("f4")

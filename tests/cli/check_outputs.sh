@@ -8,8 +8,7 @@ spared() {
     local file=$1
     shift
     cp "$file" before
-    expect 2 "$*" "$program" "$@"
-    shows err "${file##*/}: is " "$*"
+    says 2 "$*" "${file##*/}: is " "$@"
     lines err 1 "$*"
     lines out 0 "$*"
     cmp -s before "$file" || fail "$*: $file has changed"
@@ -97,8 +96,7 @@ cross() {
         for where in "$file" "./other/../$file" linked/$name other/$name other/soft; do
             if [ "$output" = OUT.npz ]; then where=("$where"); else where=("--$output=${where%.data}"); fi
             cp "$file" before
-            expect 2 "$command: $input is $output" "$program" "$command" "${words[@]}" "${option[@]}" "${others[@]}" "${where[@]}"
-            shows err "so nothing is written to it; give the output" "$command: $input is $output"
+            says 2 "$command: $input is $output" "so nothing is written to it; give the output" "$command" "${words[@]}" "${option[@]}" "${others[@]}" "${where[@]}"
             lines err 1 "$command: $input is $output"
             cmp -s before "$file" || fail "$command: $input is $output, and has changed"
             crossed=$((crossed + 1))
@@ -169,8 +167,7 @@ expect 2 "a part that is not there yet" "$program" audit model.onnx -i in.npz --
 # ---- the weights of a model, also of one that is only compared with
 if command -v python3 >/dev/null; then
     mkdir big
-    PYTHONPATH=$source/examples python3 - <<'PY'
-from onnx_writer import block, number, value
+    python <<'PY'
 external = block(13, block(1, "location") + block(2, "weights.bin")) + number(14, 1)
 weight = number(1, 2) + number(2, 1) + block(8, "w") + external
 node = block(1, "x") + block(1, "w") + block(2, "y") + block(3, "add") + block(4, "Add")
@@ -188,16 +185,14 @@ PY
 fi
 
 # ---- two outputs are two files
-expect 2 "a page in a report's place" "$program" audit model.onnx -i in.npz -a bf16 -q -o two --html two/report.json
-shows err "two/report.json: is the file of two outputs, --html and --out" "a page in a report's place"
+says 2 "a page in a report's place" "two/report.json: is the file of two outputs, --html and --out" audit model.onnx -i in.npz -a bf16 -q -o two --html two/report.json
 expect 2 "by a linked folder" "$program" audit model.onnx -i in.npz -a bf16 -q -o linked --html place/layers.csv
 expect 2 "a page in a plan's place" "$program" plan model.onnx -i in.npz -q --tolerance sqnr_db=20 -o two --html two/trtexec.txt
 [ ! -e two ] || fail "a refused audit makes a folder"
 for line in "fix model.onnx -i in.npz --for torch -o h.onnx" "lint model.onnx --fix h.onnx"; do
     read -ra words <<<"$line"
     for option in --json --html; do
-        expect 2 "$line, $option in its weights' place" "$program" "${words[@]}" -q $option h.onnx.data
-        shows err "h.onnx.data: is the file of two outputs" "$line, $option in its weights' place"
+        says 2 "$line, $option in its weights' place" "h.onnx.data: is the file of two outputs" "${words[@]}" -q $option h.onnx.data
     done
 done
 
@@ -211,8 +206,7 @@ for line in "audit -a bf16 -o links report.json" "audit -a bf16 --html links/pag
         rm -rf links/*
         echo mine >victim
         ln -s ../$target "$name"
-        expect 2 "$line to $target" "$program" "${words[0]}" model.onnx -i in.npz "${words[@]:1:${#words[@]}-2}"
-        shows err "$name: is a symbolic link, and nothing is written through one" "$line to $target"
+        says 2 "$line to $target" "$name: is a symbolic link, and nothing is written through one" "${words[0]}" model.onnx -i in.npz "${words[@]:1:${#words[@]}-2}"
         lines err 1 "$line to $target"
         { [ -L "$name" ] && [ "$(cat victim)" = mine ] && [ ! -e nowhere ]; } || fail "$line writes through a link to $target"
     done

@@ -3,10 +3,7 @@
 # bits of the same numbers in bytes. Blocks of scales, even ones and a last short one, by DequantizeLinear; a Gather and a Cast.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: packed weights are not compared"; exit 77; }
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import block, initialiser, node, number, value
-
+python <<'END' || exit 99
 turn = np.random.default_rng(3)
 INT4, UINT4, INT8, UINT8 = 22, 21, 3, 2
 signed, unsigned = turn.integers(-8, 8, (1024, 2051)), turn.integers(0, 16, (2051, 1100))
@@ -69,8 +66,7 @@ awk 'NR == FNR { bytes = $1; next } !($1 > 0 && $1 < bytes - 2) { exit 1 }' few_
     fail "packed: $(cat few.memory) MiB, as bytes $(cat few_bytes.memory)"
 expect 0 "in FP64" "$program" run outside.onnx -i x.npz -a fp64 -o fp64.npz
 # FP64 sums of 2,051 products are within 2,051 * 2^-53 of the magnitudes' sum, some 100 times the result; what is written may be FP32
-python3 - <<'END' || fail "not what the definition says"
-import numpy as np
+python <<'END' || fail "not what the definition says"
 got, wanted = np.load("fp64.npz"), np.load("wanted.npz")
 assert np.array_equal(got["wide"], wanted["wide"]) and got["v"] == wanted["v"]
 for key in "r", "t":
@@ -80,8 +76,7 @@ expect 0 "an audit" "$program" audit outside.onnx -i x.npz -a fp16 --reference f
 expect 0 "the same of bytes" "$program" audit bytes.onnx -i x.npz -a fp16 --reference fp64 -o bytes
 expect 0 "an audit beside FP64" "$program" audit few.onnx -i x.npz -a fp16 --reference fp64
 expect 0 "a proof" "$program" prove few.onnx -i x.npz
-python3 - <<'END' || fail "reports differ"
-import json
+python <<'END' || fail "reports differ"
 a, b = (json.load(open(f"{name}/report.json"))["lanes"] for name in ("packed", "bytes"))
 assert [x["outputs"] for x in a] == [x["outputs"] for x in b] and a
 END

@@ -35,8 +35,7 @@ expect 0 "one run" "${audit[@]}" -o whole
 
 shows out "samples/s0.npz, samples/s1.npz," "names of several samples"
 for i in 0 1 2 3 4 5 6; do expect 0 "sample $i" "$program" audit "$model" -i samples/s$i.npz -a fp16,bf16 -q -o "one$i"; done
-python3 - <<'END' || fail "means and worst cases"
-import json, math
+python <<'END' || fail "means and worst cases"
 whole = json.load(open('whole/report.json'))
 ones = [json.load(open(f'one{i}/report.json')) for i in range(7)]
 assert whole['sample_names'] == [f'samples/s{i}.npz' for i in range(7)]
@@ -64,8 +63,7 @@ assert checked > 10, checked
 END
 
 # an empty batch is not the worst sample: it has nothing to compare
-python3 - "$inputs" <<'END' || exit 99
-import struct, sys, zipfile
+python "$inputs" <<'END' || exit 99
 archive = zipfile.ZipFile(sys.argv[1])
 member = archive.namelist()[0]
 array = archive.read(member)
@@ -77,8 +75,7 @@ for order in "nothing samples/s0" "samples/s0 nothing" "nothing"; do
     words=()
     for name in $order; do words+=(-i "$name.npz"); done
     expect 0 "$order" "$program" audit "$model" "${words[@]}" -a fp16,bf16 -q -o "with"
-    [ "$order" = nothing ] || python3 - <<'END' || fail "$order: the worst is the empty one"
-import json
+    [ "$order" = nothing ] || python <<'END' || fail "$order: the worst is the empty one"
 for lane, alone in zip(*(json.load(open(f'{name}/report.json'))['lanes'] for name in ('with', 'one0'))):
     for node, other in zip(lane['nodes'], alone['nodes']):
         for output, only in zip(node['outputs'], other['outputs']):
@@ -110,8 +107,7 @@ for n, node in enumerate(whole['nodes']):
         checked += 1
 assert checked > 10 and any(n['born'] for n in whole['nodes']), checked
 END
-expect 3 "samples of several shapes in one comparison" "$program" prove "$model" -i finite -a fp16 -q
-shows err "this command takes samples of one shape, \`audit\`, \`overflow\`, \`plan\` and \`tolerance\` of any" "samples of several shapes in one comparison"
+says 3 "samples of several shapes in one comparison" "this command takes samples of one shape, \`audit\`, \`overflow\`, \`plan\` and \`tolerance\` of any" prove "$model" -i finite -a fp16 -q
 lines err 1 "samples of several shapes in one comparison"
 
 # searches on samples of several shapes: what they say of each is what its own audit says
@@ -123,8 +119,7 @@ for i in 0 1 2 3 4 6; do
         expect 0 "audit of sample $i with the plan $what" "$program" audit "$model" -i samples/s$i.npz --plan $what/plan.json -q -o "$what$i"
     done
 done
-python3 - <<'END' || fail "searches on samples of several shapes"
-import json, math
+python <<'END' || fail "searches on samples of several shapes"
 names = [0, 1, 2, 3, 4, 6]
 for what in ('found', 'listed'):
     found = json.load(open(f'{what}/plan.json'))
@@ -141,8 +136,7 @@ for i in 0 1 2 3 4 6; do
     expect 0 "tolerance of sample $i" "$program" tolerance "$model" -i samples/s$i.npz -a bf16 --trials 2 -q --json "tolerance$i.json"
 done
 expect 0 "one tolerance for samples of several shapes" "$program" tolerance "$model" -i finite -a bf16 --trials 2 -q --json tolerance.json
-python3 - <<'END' || fail "a tolerance for samples of several shapes"
-import json
+python <<'END' || fail "a tolerance for samples of several shapes"
 whole, *ones = (json.load(open(f'tolerance{i}.json')) for i in ['', 0, 1, 2, 3, 4, 6])
 assert whole['sample_count'] == 6 and [one['sample_count'] for one in ones] == [1] * 6
 for o, output in enumerate(whole['outputs']):
@@ -154,8 +148,7 @@ for o, output in enumerate(whole['outputs']):
 END
 for k in 1 2 3; do expect 0 "shard $k" "${audit[@]}" --shard $k/3 --checkpoint shard$k; done
 shows out "shard 3 of 3: 2 of 7 samples are finished in shard3" "a shard says what it did"
-expect 3 "a shard is missing" "$program" audit --merge shard1 shard3 -o merged
-shows err "sample 2 of 7, samples/s1.npz, is in none of the folders" "a shard is missing"
+says 3 "a shard is missing" "sample 2 of 7, samples/s1.npz, is in none of the folders" audit --merge shard1 shard3 -o merged
 lines err 1 "a shard is missing"
 [ ! -e merged/report.json ] || fail "a partial report"
 expect 0 "merge" "$program" audit --merge shard3 shard1 shard2 -o merged
@@ -181,14 +174,11 @@ expect 0 "resume" "${audit[@]}" --checkpoint killed -o resumed
 same resumed "killed and resumed"
 
 # what does not belong together
-expect 3 "another arithmetic" "$program" audit "$model" -i samples -a fp16,tf32 -q --checkpoint killed
-shows err "is of another audit: it has 'arithmetic bf16', this one 'arithmetic tf32'" "another arithmetic"
+says 3 "another arithmetic" "is of another audit: it has 'arithmetic bf16', this one 'arithmetic tf32'" audit "$model" -i samples -a fp16,tf32 -q --checkpoint killed
 lines err 1 "another arithmetic"
 shows err "give --checkpoint another folder, or the audit the same arguments" "another arithmetic"
-expect 3 "an arithmetic less" "$program" audit "$model" -i samples -a fp16 -q --checkpoint killed
-shows err "it has 'arithmetic bf16' and this one has not" "an arithmetic less"
-expect 3 "an arithmetic more" "$program" audit "$model" -i samples -a fp16,bf16,tf32 -q --checkpoint killed
-shows err "this one has 'arithmetic tf32' and it has not" "an arithmetic more"
+says 3 "an arithmetic less" "it has 'arithmetic bf16' and this one has not" audit "$model" -i samples -a fp16 -q --checkpoint killed
+says 3 "an arithmetic more" "this one has 'arithmetic tf32' and it has not" audit "$model" -i samples -a fp16,bf16,tf32 -q --checkpoint killed
 expect 3 "another reference" "${audit[@]}" --reference fp64 --checkpoint killed
 expect 3 "other samples" "$program" audit "$model" -i samples/s0.npz -a fp16,bf16 -q --checkpoint killed
 cp samples/s6.npz kept.npz
@@ -215,11 +205,9 @@ expect 2 "a shard with a page" "${audit[@]}" --shard 1/2 --checkpoint z --html z
 expect 0 "merge to a page" "$program" audit --merge both --html page.html
 grep -q '</html>' page.html || fail "merge to a page"
 expect 2 "merge nothing" "$program" audit --merge
-expect 3 "merge no folder" "$program" audit --merge nowhere
-shows err "nowhere: is no folder that audit --checkpoint wrote" "merge no folder"
+says 3 "merge no folder" "nowhere: is no folder that audit --checkpoint wrote" audit --merge nowhere
 expect 0 "a shard of another audit" "$program" audit "$model" -i samples -a fp16,tf32 -q --shard 2/3 --checkpoint foreign
-expect 3 "merge a shard of another audit" "$program" audit --merge shard1 foreign shard3
-shows err "foreign/audit.part: is of another audit: it has 'arithmetic tf32', this one 'arithmetic bf16'; merge folders of one audit alone, and leave this one out" \
+says 3 "merge a shard of another audit" "foreign/audit.part: is of another audit: it has 'arithmetic tf32', this one 'arithmetic bf16'; merge folders of one audit alone, and leave this one out" audit --merge shard1 foreign shard3
     "merge a shard of another audit"
 mkdir elsewhere
 expect 3 "merge elsewhere" env -C elsewhere "$program" audit --merge ../shard1 ../shard2 ../shard3
@@ -250,8 +238,7 @@ for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
     printf 'samples/s2.npz\n' >>half.txt
 done
 for list in every half; do expect 0 "$list" "$program" audit "$model" -i $list.txt -a fp16 -q -o $list; done
-python3 - <<'END' || fail "shares of samples that lie evenly"
-import json
+python <<'END' || fail "shares of samples that lie evenly"
 every, half = ([node.get('share') for node in json.load(open(f'{name}/report.json'))['lanes'][0]['nodes']] for name in ('every', 'half'))
 assert every == half and any(share for share in every), (every, half)
 END
@@ -262,8 +249,7 @@ printf '# samples\n\n../samples/s0.npz\n../samples\n' >lists/two.txt
 expect 0 "a list" "$program" audit "$model" -i lists/two.txt -a bf16 -q -o listed
 [ "$(grep -c 's0.npz"' listed/report.json)" -ge 2 ] || fail "a list of a file and a folder"
 printf 'nothing.npz\n' >lists/wrong.txt
-expect 3 "a list of nothing" "$program" audit "$model" -i lists/wrong.txt -q
-shows err "lists/wrong.txt: line 1: lists/nothing.npz" "a list of nothing"
+says 3 "a list of nothing" "lists/wrong.txt: line 1: lists/nothing.npz" audit "$model" -i lists/wrong.txt -q
 : >lists/empty.txt
 expect 3 "an empty list" "$program" audit "$model" -i lists/empty.txt -q
 
@@ -285,14 +271,11 @@ expect 0 "a forecast of a list" "$program" overflow "$model" -i arrays.txt -q
 expect 2 "samples behind --inputs" "$program" audit "$model" -i samples/s0.npz samples/s1.npz
 shows err "'samples/s1.npz' is no model: give --inputs before each sample" "samples behind --inputs"
 mkdir empty
-expect 3 "an empty folder" "$program" audit "$model" -i empty -q
-shows err "empty: holds no sample" "an empty folder"
+says 3 "an empty folder" "empty: holds no sample" audit "$model" -i empty -q
 : >one.pb
-expect 3 "one tensor of a sample" "$program" audit "$model" -i one.pb -q
-shows err "one.pb: is one tensor of a sample; give the folder that it is in" "one tensor of a sample"
+says 3 "one tensor of a sample" "one.pb: is one tensor of a sample; give the folder that it is in" audit "$model" -i one.pb -q
 if [ -n "${ULPSCOPE_TEST_DATA:-}" ]; then
-    expect 3 "one array for several inputs" "$program" audit "$ULPSCOPE_TEST_DATA/models/tinybert_1l/model.onnx" -i arrays/x0.npy -q
-    shows err "is one array, and the model has 3 inputs; give an .npz, or a folder with NAME.npy for each" "one array for several inputs"
+    says 3 "one array for several inputs" "is one array, and the model has 3 inputs; give an .npz, or a folder with NAME.npy for each" audit "$ULPSCOPE_TEST_DATA/models/tinybert_1l/model.onnx" -i arrays/x0.npy -q
 fi
 
 if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun >/dev/null; then

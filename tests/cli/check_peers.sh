@@ -27,13 +27,11 @@ for i in 0 1; do
     expect 0 "sample $i" "$program" run "$model" -i sample$i.npz -a fp32 -q -o fp32-$i.npz
     expect 0 "sample $i, all values" "$program" run "$model" -i sample$i.npz -a fp16@a100 -q --all-values -o all-$i.npz
 done
-expect 2 "two samples in an npz" "$program" run "$model" -i samples.json -q -o no.npz
-shows err "FILE.json" "two samples in an npz"
+says 2 "two samples in an npz" "FILE.json" run "$model" -i samples.json -q -o no.npz
 expect 0 "two samples, printed" "$program" run "$model" -i samples.json -q
 [ "$(grep -c '^sample ' out)" = 2 ] && [ "$(grep -c '^logits ' out)" = 2 ] || fail "two samples, printed"
 for i in 0 1; do
-    expect 0 "iteration $i is compared" "$program" compare "$model" fp32.json --iteration $i -i sample$i.npz -q
-    shows out "explained by fp32" "iteration $i is compared"
+    says 0 "iteration $i is compared" "explained by fp32" compare "$model" fp32.json --iteration $i -i sample$i.npz -q
 done
 python3 - <<'END' || fail "Polygraphy's run results"
 import base64, json, os, zipfile
@@ -79,8 +77,7 @@ else
     expect 0 "a streamed folder" "$polygraphy" run "$model" --onnxrt --load-inputs samples.json --save-outputs streamed
     for recording in ort.json streamed; do
         for i in 0 1; do
-            expect 0 "$recording, iteration $i" "$program" compare "$model" "$recording" --iteration $i -i sample$i.npz -q
-            shows out "explained by fp32" "$recording, iteration $i"
+            says 0 "$recording, iteration $i" "explained by fp32" compare "$model" "$recording" --iteration $i -i sample$i.npz -q
         done
         expect 3 "$recording has two iterations" "$program" compare "$model" "$recording" --iteration 2 -i sample0.npz -q
     done
@@ -91,8 +88,7 @@ expect 0 "a report" "$program" audit "$model" -i "$inputs" -a fp16 -q -o report
 for figure in share introduced entire headroom nonfinite; do
     expect 0 "node data: $figure" "$program" show report --to model-explorer --figure $figure -o $figure.json
 done
-python3 - "$model" <<'END' || fail "Model Explorer's node data"
-import json, sys
+python "$model" <<'END' || fail "Model Explorer's node data"
 nodes = json.load(open('report/report.json'))['lanes'][0]['nodes']
 files = {figure: json.load(open(figure + '.json')) for figure in ('share', 'introduced', 'entire', 'headroom', 'nonfinite')}
 for figure, data in files.items():

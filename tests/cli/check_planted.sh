@@ -29,10 +29,7 @@ for seed in 0 1 2 3 4 5 6 7 8 9; do
             fields report.json "([(f['value'], f['dequantizer'], f['reader'], ${fault#*:}) for f in r['stored_faults']] == [('w$at', 'dequantize$at', 'product$at', True)]
                 and 'w$at' in r['lanes'][0]['verdict'])" "network $seed, ${fault%%:*} $beside"
         done
-        python3 - "$at" "$gain" <<'END' || fail "network $seed, ${fault%%:*}: quantised again"
-import json
-import sys
-
+        python "$at" "$gain" <<'END' || fail "network $seed, ${fault%%:*}: quantised again"
 report = json.load(open("report.json"))
 pair = next(p for p in report["lanes"][0]["qdq_pairs"] if p["value"] == "w" + sys.argv[1])
 # the units' FP32 sums are 80 dB finer than the quantisers' errors, so that a hundredth of a dB holds

@@ -4,10 +4,7 @@
 # Weights of 7 bits, and the same numbers as UINT8, are what the lint says of them: nothing to choose.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import block, node, write_model
-
+python <<'END' || exit 99
 random = np.random.RandomState(3)
 x = (random.randint(-128, 128, (16, 64)) * np.float32(.02)).astype("f4")
 w = random.randint(-127, 128, (64, 24))
@@ -48,8 +45,7 @@ END
 this="without VNNI"
 [ "$(uname -m)" = x86_64 ] && ! grep -qwE 'avx512_vnni|avx_vnni' /proc/cpuinfo && grep -qw avx2 /proc/cpuinfo || this="with VNNI"
 expect 1 "both kinds" "$program" doctor full.onnx -i x.npz --for ort -q --json said.json
-python3 - "$this" <<'END' || fail "doctor.json"
-import json, sys
+python "$this" <<'END' || fail "doctor.json"
 said = json.load(open("said.json"))
 assert said["arithmetic"] == "ort-cpu,qdq=integer,integers=saturating16" and said["grade"] == "broken", said
 assert said["processor"] == "without VNNI" and said["this_processor"] == sys.argv[1] and said["other_processor"].startswith("with VNNI it is fine: "), said
@@ -63,17 +59,13 @@ END
 expect 0 "alike" "$program" doctor full.onnx -i low.npz --for ort -q --json alike.json
 alike='r["processor"] == "with VNNI and without VNNI alike" and "this_processor" not in r and "other_processor" not in r'
 fields alike.json "$alike and 'this machine' not in r['verdict']" "alike"
-expect 1 "alike, and wrong" "$program" doctor lost.onnx -i low.npz --for ort --no-plan -q --json lost.json
-fields lost.json "$alike"' and r["causes"][0]["node"] == "added" and "saturate" not in json.dumps([r["causes"], r.get("remedy")])' "alike, and wrong"
+tells 1 "alike, and wrong" "$alike"' and r["causes"][0]["node"] == "added" and "saturate" not in json.dumps([r["causes"], r.get("remedy")])' doctor lost.onnx -i low.npz --for ort --no-plan -q
 for twin in narrow unsigned; do
-    expect 0 "$twin" "$program" doctor $twin.onnx -i x.npz --for ort -q --json twin.json
-    fields twin.json '"processor" not in r and "VNNI" not in json.dumps(r)' "$twin"
-    expect 0 "$twin" "$program" lint $twin.onnx --for ort --json twin.json
-    fields twin.json 'not r["findings"]' "$twin"
+    tells 0 "$twin" '"processor" not in r and "VNNI" not in json.dumps(r)' doctor $twin.onnx -i x.npz --for ort -q
+    tells 0 "$twin" 'not r["findings"]' lint $twin.onnx --for ort
 done
 # The edit gives UINT8 weights: fine, in every sum of bytes the same as with VNNI.
-expect 0 "fix" "$program" fix full.onnx -i x.npz --for ort -o fixed.onnx -q --json fix.json
-fields fix.json '[(e["rule"], e["done"]) for e in r["edits"]] == [("bytes-saturate", "made")] and r["made_count"] == 1' "fix"
+tells 0 "fix" '[(e["rule"], e["done"]) for e in r["edits"]] == [("bytes-saturate", "made")] and r["made_count"] == 1' fix full.onnx -i x.npz --for ort -o fixed.onnx -q
 expect 0 "fixed" "$program" doctor fixed.onnx -i x.npz --for ort -q --json fixed.json
 fields fixed.json '"processor" not in r and "VNNI" not in json.dumps(r)' "fixed"
 expect 0 "exact" "$program" run full.onnx -i x.npz -a ort-cpu,qdq=integer -o exact.npz
@@ -81,14 +73,11 @@ expect 0 "fixed, run" "$program" run fixed.onnx -i x.npz -a ort-cpu,qdq=integer,
 python3 -c "import numpy as np; assert (np.load('exact.npz')['y'] == np.load('fixed.npz')['y']).all()" || fail "fixed: other numbers"
 
 # A plan is judged on the worse of both, too; no file keeps a node in FP32 that is between DequantizeLinear and QuantizeLinear.
-expect 0 "plan" "$program" plan full.onnx -i x.npz --for ort --tolerance sqnr_db=20 -q --json plan.json
-fields plan.json 'r["narrow"] == "ort-cpu,qdq=integer,integers=saturating16" and r["met"] and r["before"] > 1 and r["kept"] and r["verdict"].startswith("No file keeps nodes at ort")' "plan"
-expect 0 "plan, fixed" "$program" plan fixed.onnx -i x.npz --for ort -q --json plan.json
-fields plan.json 'r["met"] and r["before"] <= 1 and not r["kept"]' "plan, fixed"
+tells 0 "plan" 'r["narrow"] == "ort-cpu,qdq=integer,integers=saturating16" and r["met"] and r["before"] > 1 and r["kept"] and r["verdict"].startswith("No file keeps nodes at ort")' plan full.onnx -i x.npz --for ort --tolerance sqnr_db=20 -q
+tells 0 "plan, fixed" 'r["met"] and r["before"] <= 1 and not r["kept"]' plan fixed.onnx -i x.npz --for ort -q
 
 for operator in MatMulInteger QLinearMatMul QLinearConv QGemm DynamicQuantizeMatMul; do
-    expect 0 "fix, $operator" "$program" fix $operator.onnx -i x.npz --for ort -o mended.onnx -q --json fix.json
-    fields fix.json '[(e["rule"], e["done"]) for e in r["edits"]] == [("bytes-saturate", "made")] and r["change"] == 0' "fix, $operator"
+    tells 0 "fix, $operator" '[(e["rule"], e["done"]) for e in r["edits"]] == [("bytes-saturate", "made")] and r["change"] == 0' fix $operator.onnx -i x.npz --for ort -o mended.onnx -q
     for run in "$operator ort-cpu,qdq=integer own" "mended ort-cpu,qdq=integer,integers=saturating16 mended" "$operator ort-cpu,qdq=integer,integers=saturating16 less"; do
         set -- $run
         expect 0 "$run" "$program" run $1.onnx -i x.npz -a $2 -o $3.npz
@@ -99,38 +88,31 @@ own, mended, less = (np.load(name + '.npz')['y'] for name in ('own', 'mended', '
 assert (own == mended).all() and (own != less).mean() > .2" || fail "$operator: other numbers"
 done
 
-expect 0 "an arithmetic that is named" "$program" doctor full.onnx -i x.npz --for ort -a ort-cpu -q --json named.json
-fields named.json '"processor" not in json.dumps(r)' "an arithmetic that is named"
+tells 0 "an arithmetic that is named" '"processor" not in json.dumps(r)' doctor full.onnx -i x.npz --for ort -a ort-cpu -q
 
-expect 0 "audit --for" "$program" audit full.onnx -i x.npz --for ort -q
-shows out "times as large without VNNI as with VNNI" "audit --for"
+says 0 "audit --for" "times as large without VNNI as with VNNI" audit full.onnx -i x.npz --for ort -q
 grep -q "^ort-cpu,qdq=integer,integers=saturating16: " out || fail "audit --for: the arithmetic's name is cut"
 for lane in qdq=integer qdq=integer,integers=saturating16; do
     expect 0 "a Relu" "$program" run relu.onnx -i x.npz -a ort-cpu,$lane -o "$lane.npz"
 done
 python3 -c 'import numpy as np; a, b = (np.load(n + ".npz")["y"] for n in ("qdq=integer", "qdq=integer,integers=saturating16")); assert (a == b).all()' || fail "a product behind which a Relu stands saturates"
-expect 0 "audit --for, unsigned" "$program" audit unsigned.onnx -i x.npz --for ort -q --json unsigned.json
-fields unsigned.json '[lane["name"] for lane in r["lanes"]] == ["ort-cpu,qdq=integer", "model"]' "audit --for, unsigned"
+tells 0 "audit --for, unsigned" '[lane["name"] for lane in r["lanes"]] == ["ort-cpu,qdq=integer", "model"]' audit unsigned.onnx -i x.npz --for ort -q
 
 # A recording from the other kind, beside what was asked; and the exact one's is explained by what was asked.
 expect 0 "recorded" "$program" run full.onnx -i x.npz -a ort-cpu,qdq=integer,integers=saturating16 -o saturated.npz
 expect 1 "compare" "$program" compare full.onnx saturated.npz -i x.npz -a fp32 --json compared.json
 saturated='r["cause"]["kind"] == "format" and r["cause"]["arithmetic"] == "fp32,qdq=integer,integers=saturating16" and "without VNNI" in r["cause"]["text"]'
 fields compared.json "$saturated" "compare"
-python3 - <<'END' || fail "roundings between"
-import numpy as np
+python <<'END' || fail "roundings between"
 y = np.load("saturated.npz")["y"].copy()
 y.reshape(-1)[::40] += np.float32(.1)  # steps
 np.savez("near.npz", y=y)
 END
-expect 1 "compare, some elements a step off" "$program" compare full.onnx near.npz -i x.npz -a fp32 --json compared.json
-fields compared.json "$saturated" "compare, some elements a step off"
+tells 1 "compare, some elements a step off" "$saturated" compare full.onnx near.npz -i x.npz -a fp32
 expect 0 "compare, exact" "$program" compare full.onnx exact.npz -i x.npz -a fp32,qdq=integer
 
 # weights that 60 sums of themselves make have 2^60 ways back to the first: whether a caller may give it is told by one walk
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
+python <<'END' || exit 99
 sums = [node("Add", f"c{i} c{i}", f"c{i + 1}") for i in range(60)]
 for name, inputs in ("fixed", {}), ("given", {"c0": (32, 8)}):
     write_model(f"{name}.onnx", [*sums, node("DequantizeLinear", "c60 s", "w"), node("MatMul", "x w", "y", "product")], {"x": (4, 32), **inputs}, ["y"],

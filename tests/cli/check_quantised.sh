@@ -3,14 +3,7 @@
 # upstream, and where all errors are below a step decisions make the whole. Then 20 networks with a planted culprit (planted.py).
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: shares through Q/DQ are not checked"; exit 77; }
-PYTHONPATH=$source/examples python3 - "$program" <<'END' || failed=1
-import json
-import subprocess
-import sys
-
-import numpy as np
-from onnx_writer import node, write_model
-
+python "$program" <<'END' || failed=1
 turn = np.random.default_rng(3)
 failures = 0
 
@@ -82,20 +75,14 @@ python3 "$source/examples/walkthrough/quantised.py" beside >beside.log || { cat 
 for lanes in fp32 fp32,fp32,qdq=integer; do
     expect 0 "$lanes" "$program" audit beside/qdq.onnx -i beside/inputs.npz -a $lanes -q -o "beside/$lanes"
 done
-python3 - <<'END' || failed=1
-import json
-import sys
-
+python <<'END' || failed=1
 alone, beside = ({node["name"]: node.get("causes") for node in json.load(open(f"beside/{lanes}/report.json"))["lanes"][0]["nodes"]}
                  for lanes in ("fp32", "fp32,fp32,qdq=integer"))
 if alone != beside or not any(alone.values()):
     sys.exit(f"FAIL causes are {alone} alone, beside integers {beside}")
 END
 # a weight that the original has under another name, and in another node's place
-PYTHONPATH=$source/examples python3 - <<'END' || failed=1
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || failed=1
 turn = np.random.default_rng(1)
 weight = turn.normal(size=(8, 8)).astype("f")
 write_model("float.onnx", [node("MatMul", "x weight", "product"), node("Relu", "product", "y")], {"x": (4, 8)}, ["y"], {"weight": weight}, opset=13)
@@ -109,14 +96,7 @@ expect 0 "weights with --pair" "$program" audit named.onnx --reference-model flo
 tr -s ' \n' '  ' <out >flat
 shows flat "without the quantised weights of node 0 weights (DequantizeLinear) it gains" "weights with --pair"
 # a converted graph beside its original: shares of a linear network are those that numpy finds, and the Cast is named, not the Slice behind it
-PYTHONPATH=$source/examples python3 - "$program" <<'END' || failed=1
-import json
-import subprocess
-import sys
-
-import numpy as np
-from onnx_writer import node, write_model
-
+python "$program" <<'END' || failed=1
 turn = np.random.default_rng(7)
 x, w, v = turn.normal(size=(8, 32)).astype("f"), turn.normal(size=(16, 16)).astype("f"), turn.normal(size=(16, 16)).astype("f")
 near = (w * (1 + 1e-4 * turn.normal(size=w.shape))).astype("f")  # another weight: a third of FP16's roundings
@@ -148,14 +128,7 @@ if abs(lane["attribution"]["sum"] - 1) > 1e-3 or "node 0 border (Cast) causes 75
 sys.exit(failures > 0)
 END
 # a channel 30 times as wide: what floats, and a scale for each channel, would gain is what numpy finds
-PYTHONPATH=$source/examples python3 - "$program" <<'END' || failed=1
-import json
-import subprocess
-import sys
-
-import numpy as np
-from onnx_writer import node, write_model
-
+python "$program" <<'END' || failed=1
 turn, failures = np.random.default_rng(11), 0
 x = turn.normal(size=(16, 24)).astype("f")
 np.savez("wide.npz", x=x)

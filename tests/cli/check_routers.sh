@@ -3,10 +3,7 @@
 # FP16 their last bits, a few are kept; by mean powers alone all were.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: no router is made"; exit 77; }
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 random, wide, experts = np.random.RandomState(8), 16, 8
 constants, nodes, state = {"two": np.array([2], "i8"), "third": np.array([2], "i8")}, [], "x"
 for l in range(6):

@@ -60,6 +60,5 @@ np.savez("bits.npz", a=a, b=a, c=np.zeros((1, 16, 16), np.uint32))'
 fi
 # what is beside the folder of a link is not in it
 ln -s ../other/b.npz samples/link.npz
-expect 3 "a link out of a folder" "$program" audit models/model.onnx -i samples -a fp16 -q --sandbox
-shows err "Permission denied" "a link out of a folder"
+says 3 "a link out of a folder" "Permission denied" audit models/model.onnx -i samples -a fp16 -q --sandbox
 exit $failed

@@ -44,8 +44,7 @@ compare fp16,factor=fp8-tensor fp16 "conv_few conv_large conv_single matmul_row"
 compare bf16,weights=mxfp4 bf16 "conv_wide conv_few conv_large conv_single" "wide_out few_out large_out single_out"
 
 "$program" quantise m.onnx -i in.npz -a fp16,factor=fp8-tensor,scaled=modelopt --json s.json -q >out 2>err || fail "scales: $(cat err)"
-python3 - <<'EOF' || fail "scales looks at other factors"
-import json
+python <<'EOF' || fail "scales looks at other factors"
 assert {t["node"] for t in json.load(open("s.json"))["tensors"]} == {"conv_wide", "matmul_weight", "matmul_values"}
 EOF
 expect 2 "no scales" "$program" list fp16,scaled=modelopt

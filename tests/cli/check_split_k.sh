@@ -12,9 +12,7 @@ expect 2 "rows without a table" "$program" list fp16@h100,rows=8
 expect 0 "rows" "$program" list fp16@h100,split-k=cublas,rows=8
 python3 -c 'import numpy; from onnx import helper' 2>/dev/null || { echo "no numpy and onnx in python3"; [ "$failed" = 0 ] && exit 77; exit "$failed"; }
 # what split-k=cublas gives, three slices of whole 64 of 4,096 products, compare finds of the numbers alone; 3 of whole blocks of 16 give others
-python3 - "$program" "$source" "$work" <<'END' || fail "compare with slices of 64"
-import json, subprocess, sys
-import numpy as np
+python "$program" "$source" "$work" <<'END' || fail "compare with slices of 64"
 program, source, work = sys.argv[1:]
 sys.path.insert(0, source + "/examples")
 from onnx_writer import node, write_model
@@ -31,9 +29,7 @@ if (found["slices"], found["tile"], found["found"], found["others"]) != (3, 64, 
     sys.exit(f"{found}\n{said}")
 END
 # partial sums stored in BF16 or FP16: slices' sums are those of products of their own, which numpy rounds and adds; compare finds and names each way
-python3 - "$program" "$source" "$work" <<'END' || fail "partial sums in the storage format"
-import json, subprocess, sys
-import numpy as np
+python "$program" "$source" "$work" <<'END' || fail "partial sums in the storage format"
 program, source, work = sys.argv[1:]
 sys.path.insert(0, source + "/examples")
 from onnx_writer import node, write_model

@@ -3,15 +3,7 @@
 # said in a note; what could be another is refused.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: skipped"; exit 77; }
-python3 - "$source/examples" <<'END' || fail "the files"
-import os
-import sys
-
-import numpy as np
-
-sys.path.insert(0, sys.argv[1])
-from onnx_writer import INT64, node, write_model
-
+python <<'END' || fail "the files"
 random = np.random.RandomState(3)
 x, ids, w = random.randint(-9, 9, (4, 6)).astype("f4"), np.array([2, 0, 3, 1]), random.randn(6, 5).astype("f4")
 write_model("model.onnx", [node("Gather", "x ids", "g", axis=0), node("MatMul", "g w", "y")], {"x": (4, 6), "ids": (4,)}, {"y": (4, 5)}, {"w": w}, types={"ids": INT64})
@@ -76,8 +68,7 @@ shows err "2 more inputs likewise" "several rounded"
 refuses() {
     local name=$1 text=$2
     shift 2
-    expect 3 "$name" "$program" run model.onnx "$@" -q
-    shows err "$text" "$name"
+    says 3 "$name" "$text" run model.onnx "$@" -q
 }
 refuses "another order" "input 'x': the model declares FLOAT[4,6], the array is INT64[4]; 'arr_0' is taken for it by its position" -i swapped.npz
 refuses "other names" "input 'x' (FLOAT[4,6]) is not among the arrays given: 'picture', 'order'" -i foreign.npz
@@ -92,8 +83,7 @@ refuses "arrays beside a sample" "arrays beside samples, and the model has 2 inp
 expect 0 "each type" "$program" run cast.onnx -i exact.npz -a fp32 -o cast.npz -q
 python3 -c 'import numpy as np; y = np.load("cast.npz"); assert [y[k].tolist() for k in sorted(y)] == [[3, -4], [2147483648, 4], [0, 1], [1, 0]], [y[k] for k in y]' || fail "each type"
 for wrong in wide:INT32 two:BOOL minus:UINT8 nan:INT64; do
-    expect 3 "$wrong" "$program" run cast.onnx -i "${wrong%:*}.npz" -q
-    shows err "the model declares ${wrong#*:}, which does not hold element" "$wrong"
+    says 3 "$wrong" "the model declares ${wrong#*:}, which does not hold element" run cast.onnx -i "${wrong%:*}.npz" -q
 done
 
 # Every command that reads samples; the one that streams them.
@@ -126,8 +116,7 @@ for command in "compare model.onnx wanted.npz" "doctor model.onnx -a fp16 --no-p
 done
 "$program" compare cast.onnx casts.npz -i exact.npz -a fp32 >out 2>err || fail "four outputs: $(cat err)"
 shows err "by position: 'output_0' is output y0, 'output_1' is output y1, 'output_2' is output y2, 'output_3' is output y3" "four outputs"
-expect 3 "three outputs" "$program" compare model.onnx three.npz -i named.npz -q
-shows err "no array has the name of a tensor that the graph computes" "three outputs"
+says 3 "three outputs" "no array has the name of a tensor that the graph computes" compare model.onnx three.npz -i named.npz -q
 
 mkdir stream && cp turned.npz weights.npz stream
 expect 0 "streamed" "$program" overflow model.onnx -i stream -q

@@ -2,8 +2,7 @@
 # Fields that this program does not know, comments and metadata stay in the models that it writes, in bodies and functions, too.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 command -v python3 >/dev/null || { echo "no python3: skipped"; exit 77; }
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-from onnx_writer import block, node, number, value, varint
+python <<'END' || exit 99
 def odd(word): # with a length in more bytes than it needs
     return varint(5000 << 3 | 2) + b"\x84\x80\x00" + word + varint(5001 << 3) + b"\x07" + varint(5002 << 3 | 5) + b"abcd"
 def graph(name, nodes, inputs, outputs):

@@ -180,8 +180,7 @@ one() {
     figure=$(sed -n 's/.* # .* at \(.*\) dB then.*/\1/p' out)
     eval "expect 0 'the Try of $model' \"\$program\" $keep -q --fail-above sqnr_db=50 --json said.json"
     verdict said.json "'is at $figure dB' in v" "the figure of the Try of $model"
-    expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a "$lane" -q --json said.json
-    fields said.json "'$word' in [o['cause'] + ' ' + o.get('culprit', '') for n in r['lanes'][0]['nodes'] for o in n['outputs']]" "overflow names the cause of $model"
+    tells 0 "overflow $model" "'$word' in [o['cause'] + ' ' + o.get('culprit', '') for n in r['lanes'][0]['nodes'] for o in n['outputs']]" overflow "$model.onnx" -i "$model.npz" -a "$lane" -q
     shows out "  do    ulpscope $keep" "overflow keeps in $model what audit keeps"
     expect 0 "plan $model" "$program" plan "$model.onnx" -i "$model.npz" -a fp16 -q --tolerance sqnr_db=50 -o "p_$model"
 }
@@ -196,28 +195,24 @@ one root fp16 "has become 0 in fp16" "becomes zero r" add_eps root divide
 "$program" overflow root.onnx -i root.npz -a fp16 -q >out || fail "overflow of a divisor of 0"
 grep -q "overflows" r_log/summary.txt out && fail "a logarithm of 0 is called an overflow"
 
-# says MODEL ARITHMETIC WORDS: in the verdict
-says() {
+# judges MODEL ARITHMETIC WORDS: in the verdict
+judges() {
     expect 0 "audit $1 in $2" "$program" audit "$1.onnx" -i "$1.npz" -a "$2" -q --json said.json
     verdict said.json "'$3' in v" "the verdict of $1 in $2"
 }
-says exact fp16 "With 2 nodes in FP32 y equals the reference"
+judges exact fp16 "With 2 nodes in FP32 y equals the reference"
 keep=$(sed -n 's/^  do    ulpscope \(audit .*\)/\1/p' out | sed 's/ # .*//')
 verdict said.json "v.endswith(' # y is exact then')" "FP32 that leaves no error helps"
 eval "expect 0 'names that are patterns' \"\$program\" $keep -q --json said.json"
 verdict said.json "'y equals the reference' in v" "names that are patterns"
-expect 0 "overflow of such names" "$program" overflow exact.onnx -i exact.npz -a fp16 -q
-shows out "  do    ulpscope $keep" "such names in overflow"
-says cancels fp16 "which makes node 5 root (Sqrt) not finite"
-says cancels fp16 "node 4 variance (Sub) "
-says cancels bf16 "node 4 variance (Sub) "
+says 0 "overflow of such names" "  do    ulpscope $keep" overflow exact.onnx -i exact.npz -a fp16 -q
+judges cancels fp16 "which makes node 5 root (Sqrt) not finite"
+judges cancels fp16 "node 4 variance (Sub) "
+judges cancels bf16 "node 4 variance (Sub) "
 verdict said.json "' --keep \'#0-5=fp32\'' in v and l['remedy']['nodes'] == [*range(6)]" "what a difference cancelled of is kept in BF16"
-says picks bf16 "and the error of that is "
+judges picks bf16 "and the error of that is "
 # A Cast to FP8 decides which of its numbers comes out; by how much follows from the list of all of them.
-PYTHONPATH=$source/examples python3 - <<'END' >eight || fail "a Cast to FP8"
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' >eight || fail "a Cast to FP8"
 x = np.random.default_rng(8).standard_normal((16, 64)).astype("f2").astype("f4")
 w = np.random.default_rng(9).standard_normal((64, 8)).astype("f2").astype("f4")
 write_model("eight.onnx", [node("Add", "x far", "a", "shift"), node("Sub", "a far", "b", "back"), node("Cast", "b", "c", "cast", to=17), node("Cast", "c", "d", "wide", to=1),
@@ -233,15 +228,15 @@ first = x.ravel()[others[0]].astype("f8")
 print(f"in {others.size} of {x.size} elements: what the reference decides is ahead by {np.abs(middles - abs(first)).min():.3g} in the first, "
       f"and the error of that is {read.ravel()[others[0]].astype('f8') - first:.3g}")
 END
-says eight fp16 "node 0 shift (Add) causes 100 % of the error"
-says eight fp16 "it shows at node 2 cast (Cast), which decides otherwise than the reference $(cat eight)"
-says picks bf16 "it shows at node 1 top (TopK), which decides otherwise than the reference in "
+judges eight fp16 "node 0 shift (Add) causes 100 % of the error"
+judges eight fp16 "it shows at node 2 cast (Cast), which decides otherwise than the reference $(cat eight)"
+judges picks bf16 "it shows at node 1 top (TopK), which decides otherwise than the reference in "
 verdict said.json "' Try ulpscope plan picks.onnx -i picks.npz -a bf16 --tolerance sqnr_db=40' in v" "something to try behind a decision"
-says norm fp16 "node 0 first (MatMul) causes"
+judges norm fp16 "node 0 first (MatMul) causes"
 grep -q "nan" out && fail "a root at 0 leaves nan"
-says behind fp16 "overflows at node 6 over (Mul)"
+judges behind fp16 "overflows at node 6 over (Mul)"
 grep -q "no overflow" out && fail "a decision hides an overflow"
-says angle bf16 "the rounding of input t to bf16 causes 100 % of the error"
+judges angle bf16 "the rounding of input t to bf16 causes 100 % of the error"
 verdict said.json "' --keep \'angles=fp32\' --keep \'sine=fp32\'' in v and l['remedy']['nodes'][:2] == [0, 1]" "an angle's readers are kept"
 
 # -65504 - 1 rounds to -65504: nothing overflows inside a Softmax whose mask is the least number
@@ -251,10 +246,7 @@ grep -q "values inside .* overflow" out && fail "the least number, less 1, is ca
 expect 0 "an input with NaN" "$program" audit log.onnx -i nan.npz -a fp16 -q --json said.json
 verdict said.json "'Input x has 1 value that is not finite (when that is meant: --allow-nonfinite-inputs)' in v and [i['count'] for i in r['nonfinite_inputs'] if i['name'] == 'x'] == [1]" "NaN in the verdict"
 # an output that equals the reference, NaN and all, says nothing
-PYTHONPATH=$source/examples python3 - <<'END' || fail "a network with NaN"
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || fail "a network with NaN"
 write_model("passed.onnx", [node("Relu", "x", "y")], {"x": (4, 8)}, ["y"], {}, opset=13)
 x = np.ones((4, 8), "f")
 x[1, 2] = np.nan
@@ -265,10 +257,7 @@ verdict said.json "v.startswith('not judged: y equals the reference; Input x has
 expect 0 "NaN that is meant" "$program" audit passed.onnx -i passed.npz -a fp32 -q --allow-nonfinite-inputs --json said.json
 verdict said.json "v.startswith('fine')" "NaN that is meant"
 # a sample of which nothing can be measured hides no figure of the others, before them or behind them
-PYTHONPATH=$source/examples python3 - <<'END' || fail "samples"
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || fail "samples"
 write_model("root.onnx", [node("Exp", "x", "y")], {"x": (4, 8)}, ["y"], {}, opset=13)
 np.savez("some.npz", x=np.random.default_rng(3).random((4, 8), "f"))
 np.savez("none.npz", x=np.full((4, 8), np.nan, "f"))
@@ -278,9 +267,7 @@ for order in "some none" "none some" some; do
     for sample in $order; do inputs+=(-i $sample.npz); done
     expect 0 "$order" "$program" audit root.onnx "${inputs[@]}" -a fp16 -q --allow-nonfinite-inputs -o "${order// /-}"
 done
-python3 - <<'END' || fail "the order of samples decides"
-import json
-
+python <<'END' || fail "the order of samples decides"
 some, before, behind = (json.load(open(f"{folder}/report.json"))["lanes"][0]["outputs"][0] for folder in ("some", "none-some", "some-none"))
 figures = [(output["entire"], output["judged"]["grade"], output["judged"]["text"], output["judged"]["sqnr_db"]) for output in (some, before, behind)]
 assert figures[1] == figures[2] and figures[1][1] == "not judged", figures[1:]

@@ -4,10 +4,7 @@
 # that the point before must be right. The reference and fp16 do not fall.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: the cliffs are not looked for"; exit 77; }
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 x = np.linspace(-15, 15, 2000)
 np.savez("x.npz", x=np.repeat(x.astype("f4")[:, None], 32, axis=1))
 nodes = [node("Softplus", "x", "softplus"), node("Mish", "x", "mish"), node("ReduceLogSumExp", "x axes", "logsumexp"), node("LogSoftmax", "x", "logsoftmax")]
@@ -16,9 +13,7 @@ END
 for arithmetic in coreml-ane:fp16 fp16 fp16-strict coreml-gpu:fp16; do
     expect 0 "$arithmetic" "$program" run cliffs.onnx -i x.npz -a $arithmetic -o "$arithmetic.npz" -q
 done
-python3 - <<'END' || exit 1
-import numpy as np
-
+python <<'END' || exit 1
 x = np.linspace(-15, 15, 2000)
 exact = {"softplus": np.log1p(np.exp(x)), "mish": x * np.tanh(np.log1p(np.exp(x))), "logsumexp": x + np.log(32)}
 bad = 0
@@ -39,14 +34,10 @@ for arithmetic in ("coreml-ane:fp16", "fp16", "fp16-strict", "coreml-gpu:fp16"):
     bad += not np.all(np.abs(probabilities + np.log(32)) < 0.02)  # equal channels: neither formula vanishes
 raise SystemExit(bad)
 END
-expect 0 "a forecast of the cliffs" "$program" overflow cliffs.onnx -i x.npz -f coreml-ane:fp16 -q
-shows out "2 * exp(x)" "a forecast of the cliffs"
+says 0 "a forecast of the cliffs" "2 * exp(x)" overflow cliffs.onnx -i x.npz -f coreml-ane:fp16 -q
 shows out "row_sum(exp(x))" "a forecast of the cliffs"
 # A probability that FP16 does not hold has no logarithm there.
-PYTHONPATH=$source/examples python3 - <<'END' || exit 99
-import numpy as np
-from onnx_writer import node, write_model
-
+python <<'END' || exit 99
 np.savez("classes.npz", x=np.array([[0, 0, 0, 50, 0, 0, 0, 0]], "f4"))
 write_model("classes.onnx", [node("LogSoftmax", "x", "y")], {"x": (1, 8)}, ["y"], opset=18)
 END

@@ -10,11 +10,7 @@ python3 "$source/lab/compare_operators.py" "$program" "$sample" ort-webgpu:fp16 
 [ "$(grep -v ' 100.00 %' out | awk '{print $1}' | tr '\n' ' ')" = "f_Erf f_Gelu_none n_convtranspose_3 n_logsoftmax " ] || fail "operators without all bits: $(cat out)"
 ! grep 'error' out | grep -vE 'error (0\.99|1\.00)' || fail "errors of another size"
 ! python3 "$source/lab/compare_operators.py" "$program" "$sample" fp16,acc=fp16,unit=none --least 90 >out || fail "fp16 tells nothing: $(cat out)"
-python3 - "$source/examples" <<'END' || fail "convolutions"
-import sys
-sys.path.insert(0, sys.argv[1])
-import numpy as np
-from onnx_writer import node, write_model
+python <<'END' || fail "convolutions"
 rng = np.random.default_rng(1)
 for name, channels, features, kernel, more in (("wrong", 9, 16, 3, {}), ("stride", 9, 16, 1, {"strides": [2, 2]}), ("three", 3, 16, 3, {}), ("four", 12, 16, 3, {}),
                                                ("odd", 9, 15, 3, {}), ("one", 9, 16, 1, {}), ("whole", 9, 16, 5, {}), ("groups", 18, 16, 3, {"group": 2})):
@@ -24,20 +20,15 @@ for name, channels, features, kernel, more in (("wrong", 9, 16, 3, {}), ("stride
     np.savez(name + ".npz", x=rng.standard_normal((1, channels, 5, 5)).astype("f4"))
 END
 for model in wrong stride; do
-    expect 1 "$model" "$program" lint $model.onnx --for ort-webgpu -q
-    shows out "conv-webgpu" "$model"
+    says 1 "$model" "conv-webgpu" lint $model.onnx --for ort-webgpu -q
 done
 expect 0 "elsewhere" "$program" lint wrong.onnx -q
 for model in three four odd one whole groups; do expect 0 "$model" "$program" lint $model.onnx --for ort-webgpu -q; done
-expect 1 "a diagnosis" "$program" doctor wrong.onnx -i wrong.npz --for ort-webgpu
-shows out "broken" "a diagnosis"
-expect 0 "an audit" "$program" audit wrong.onnx -i wrong.npz --for ort-webgpu
-shows out "ort-webgpu: the lint finds an error" "an audit"
-expect 1 "a plan" "$program" plan wrong.onnx -i wrong.npz --for ort-webgpu -q
-shows out "ort-webgpu: the lint finds an error" "a plan"
+says 1 "a diagnosis" "broken" doctor wrong.onnx -i wrong.npz --for ort-webgpu
+says 0 "an audit" "ort-webgpu: the lint finds an error" audit wrong.onnx -i wrong.npz --for ort-webgpu
+says 1 "a plan" "ort-webgpu: the lint finds an error" plan wrong.onnx -i wrong.npz --for ort-webgpu -q
 ! grep -q "Keep" out || fail "a plan of what is computed wrongly there: $(head -1 out)"
-expect 0 "another" "$program" audit four.onnx -i four.npz --for ort-webgpu
-shows out "ort-webgpu: fine" "another"
+says 0 "another" "ort-webgpu: fine" audit four.onnx -i four.npz --for ort-webgpu
 # rknn:fp16: products have the bits of Rockchip's simulator, but where a bias is added (in another place: errors of that size); one sum has not
 sample=$source/tests/data/rknn/rk3588_products.npz
 python3 "$source/lab/compare_operators.py" "$program" "$sample" rknn:fp16 n_conv_1 n_conv_256 n_conv_400 n_conv_64 transpose matmul --least 99 >out || fail "products are not the recorded ones: $(cat out)"
