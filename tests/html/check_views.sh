@@ -6,9 +6,7 @@ command -v node >/dev/null || { echo "no node: the page's script is not run"; ex
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: pages are not made"; exit 77; }
 
 # nodes 0 and 2 follow from shapes and are not computed; 3 reads 1, 4 reads both
-PYTHONPATH=$source/examples python3 - <<'END' || fail "a model"
-import numpy as np
-from onnx_writer import node, write_model
+python <<'END' || fail "a model"
 write_model("gaps.onnx", [node("Shape", "x", "s", "shape"), node("Mul", "x x", "a", "first"), node("Shape", "a", "t", "other"), node("Reshape", "a t", "b", "second"),
                           node("Mul", "a b", "y", "third")], {"x": (2, 3)}, ["y"], {}, opset=13)
 np.savez("gaps.npz", x=np.ones((2, 3), "f4"))
@@ -16,8 +14,7 @@ END
 expect 0 "a forecast" "$program" overflow gaps.onnx -i gaps.npz -f fp16,bf16 -q --html overflow.html -o report
 expect 0 "a forecast afterwards" "$program" show report --html later.html
 expect 0 "an audit" "$program" audit gaps.onnx -i gaps.npz -a fp16,bf16 -q --html audit.html
-python3 - <<'END' || fail "long reports"
-import json
+python <<'END' || fail "long reports"
 nodes = [{"index": i, "name": f"n{i}", "op": "Add", "outputs": [{"name": f"v{i}", "bound": i, "verdict": "proven"}]} for i in range(1000)]
 head = {"schema": 2, "ulpscope": "0", "verdict": "Many.", "model_path": "m.onnx"}
 json.dump({**head, "counts": {}, "findings": [{"severity": "note", "rule": "r", "node": n["name"], "op": "Add", "text": "t"} for n in nodes]}, open("many.json", "w"))
