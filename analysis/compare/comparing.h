@@ -355,7 +355,8 @@ enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size
                                      struct ulp_error *error);
 /* cause/guess.c: may the best of so many that were tried leave this part of the tensor's error by
  * chance? */
-bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t tried, double left);
+bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t tried,
+                   size_t fitted, double left);
 
 /* cause/cause_reading.c: whether a node among the suspects, or integers of an input, read as
  * runtimes are known to read them, explain the tensor; else cause->text stays NULL. */

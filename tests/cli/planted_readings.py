@@ -134,6 +134,25 @@ def cases():
     both = {"x": drawn(1, 12, 16, scale=4), "z": drawn(1, 12, 16, scale=4)}
     yield "two inputs", two, scores, both, None, {}, {"x": both["z"], "z": both["x"]}, "x", "it was exchanged with 'z'"
     yield "a reversed input", windowed, {**scores, **mask(4)}, rows, None, {}, {"x": rows["x"][:, ::-1]}, "x", "in reverse along axis 1"
+    # numbers that nobody listed: of all that had the same one, and of one of them
+    def capped(*rest):
+        return [node("MatMul", "x k0", "s"), node("Div", "s cap", "d", "divide"), node("Tanh", "d", "t", "bend"), node("MatMul", "t v0", "u"), *rest]
+    both, number = capped(node("Div", "u cap", "y", "again")), {**scores, "cap": np.float32(2.5)}
+    yield "a number", both, number, tokens, None, {"cap": np.float32(0.43)}, {}, "divide", "and 1 more of its kind were computed with 0.43 in place of 2.5"
+    yield ("one of two numbers", both, number, tokens, capped(node("Div", "u other", "y")), {"other": np.float32(71)}, {}, "again", "with 71 in place of 2.5")
+    first, second = np.cos(angles), np.cos(angles[:, ::-1])
+    yield ("a half for both", [node("Mul", "x cos", "r", "rope"), node("MatMul", "r out", "y")], {**out, "cos": np.concatenate([first, second], -1)}, tokens, None,
+           {"cos": np.concatenate([first, first], -1)}, {}, "rope", "the first half of its constant for the second")
+    # in both layers, of which the first is an output, too
+    def biased(*order):
+        nodes, reads = [], "x"
+        for i in "01":
+            nodes += [node("MatMul", f"{reads} k{i}", f"a{i}")]
+            nodes += [node(op, f"{'abc'[j]}{i}" + (" bias" if op == "Add" else ""), f"{'bcd'[j]}{i}", f"{op}{i}") for j, op in enumerate(order)]
+            nodes, reads = [*nodes, node("MatMul", f"d{i} v{i}", f"h{i}")], f"h{i}"
+        return [*nodes, node("Identity", "h0", "inner"), node("Identity", reads, "y")]
+    yield ("another order", biased("Add", "Tanh", "Relu"), {**scores, "bias": drawn(12)}, tokens, biased("Tanh", "Relu", "Add"), {}, {}, "Add0",
+           "and 1 more of its kind were computed behind the next two nodes")
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
     # all of one operator, before each of which a reading puts several nodes
     yield "a chain", [node("Erf", f"c{i}" if i else "x", f"c{i + 1}" if i < 399 else "y", f"e{i}") for i in range(400)], {}, {"x": drawn(1, 64)}, [node("Neg", "x", "y")], {}, {}, None, None
@@ -160,7 +179,7 @@ def compare(arithmetic, nodes, data, inputs, other, otherwise, given):
 
 
 def write(name, nodes, data, inputs):
-    write_model(name + ".onnx", nodes, {k: v.shape for k, v in inputs.items()}, ["y"], data, opset=17, types={k: INT64 for k, v in inputs.items() if v.dtype == "i8"})
+    write_model(name + ".onnx", nodes, {k: v.shape for k, v in inputs.items()}, ["y"] + ["inner"] * any(b"inner" in n for n in nodes), data, opset=17, types={k: INT64 for k, v in inputs.items() if v.dtype == "i8"})
     np.savez(name + ".npz", **inputs)
 
 

@@ -16,6 +16,8 @@
  * for nodes alone. */
 #define COST_MAX 3e11
 #define RUNS_MIN 96
+/* ... and so many times that, with what was computed before, until numbers have been fitted. */
+#define NUMBERS_PART 1.25
 /* Of several that leave about as little, so many times at most, the plainest is told. */
 #define ALIKE 1.5
 #define BEST_MAX 4
@@ -113,30 +115,6 @@ static void find_suspects(const struct ulp_trying *trying, bool *suspects)
         if (n < graph->node_count && &graph->nodes[n] == trying->all->steps[s]->node)
             suspects[n] = true; /* and not of a body, or a function */
     }
-}
-
-/* How far the tensor is from what was recorded then. */
-static enum ulp_status measure(struct ulp_trying *trying, struct ulp_tried_reading *trial,
-                               struct ulp_error *error)
-{
-    struct ulp_comparing *comparing = trying->comparing;
-    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
-    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set set = {0};
-    struct ulp_reread read = {0};
-    struct ulp_cut part = {0};
-    trial->distance = INFINITY;
-    ulp_comparing_begins(comparing);
-    enum ulp_status status = ulp_tried_reread(trying, trial, &read, error);
-    if (status == ULP_OK)
-        status = ulp_cut_find(&read, trying->target, &part, error);
-    if (status == ULP_OK && part.count)
-        status = ulp_cut_run(&trying->base, &read, &part, &trying->target, 1, &run, &set, error);
-    if (status == ULP_OK && set.count)
-        status = ulp_compare_distance(comparing, trying->tensor,
-                                      ulp_recorded(&comparing->work[trying->tensor], trying->file),
-                                      &set.items[0].tensor, &trial->distance, error);
-    ulp_arena_free(read.arena);
-    return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
 }
 
 /* By channel, of which there must be many elements each, or any error would be one of the bias. */
@@ -378,10 +356,14 @@ struct best {
     double whole; /* the tensor's error */
 };
 
-/* The same attributes of the same nodes, as where an axis is counted from the other end. */
+/* The same attributes of the same nodes, as where an axis is counted from the other end, or the
+ * same in the same words. */
 static bool is_same(const struct ulp_tried_reading *one, const struct ulp_tried_reading *other)
 {
-    return one->given && one->given == other->given && one->first == other->first &&
+    const bool told = one->reading && other->reading && one->reading->words &&
+                      other->reading->words &&
+                      strcmp(one->reading->words, other->reading->words) == 0;
+    return ((one->given && one->given == other->given) || told) && one->first == other->first &&
            one->changed == other->changed && one->distance == other->distance;
 }
 
@@ -403,8 +385,8 @@ static void keep(struct best *best, const struct ulp_tried_reading *trial)
 }
 
 /* Is everything that was recorded explained by the model read so? */
-static enum ulp_status verify(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
-                              bool *sure, struct ulp_error *error)
+static enum ulp_status verify_read(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                                   bool *sure, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
     struct ulp_comparing changed = *trying->comparing;
@@ -420,6 +402,26 @@ static enum ulp_status verify(const struct ulp_trying *trying, struct ulp_tried_
     return ulp_is_ours(status) ? status : ULP_OK;
 }
 
+/* ... or read so behind the tensor, too: what a runtime makes of an operator it makes of all. */
+static enum ulp_status verify(struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                              bool *sure, struct ulp_error *error)
+{
+    const size_t nodes = ulp_trying_graph(trying)->node_count;
+    ULP_TRY(verify_read(trying, trial, sure, error));
+    if (*sure || !trial->reading)
+        return ULP_OK;
+    struct ulp_tried_reading all = *trial;
+    bool *const suspects = trying->suspects;
+    ULP_TAKE(trying->suspects, trying->comparing->arena, nodes + 1, error);
+    memset(trying->suspects, true, nodes);
+    all.only = SIZE_MAX;
+    all.place = 0;
+    const enum ulp_status status = verify_read(trying, &all, sure, error);
+    trying->suspects = suspects;
+    *trial = *sure ? all : *trial;
+    return status;
+}
+
 static void say_reading(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                         struct ulp_text *text)
 {
@@ -431,7 +433,9 @@ static void say_reading(const struct ulp_trying *trying, const struct ulp_tried_
                       graph->values[graph->nodes[trial->only].inputs[trial->wired]].name);
         return;
     }
-    if (reading->words)
+    if (trial->number != 0)
+        ulp_text_add(text, "with %.6g in place of %.6g", trial->number, trial->own);
+    else if (reading->words)
         ulp_text_add(text, "%s", reading->words);
     else if (strncmp(reading->change, "@left", 5) == 0 ||
              strncmp(reading->change, "@skipped", 8) == 0)
@@ -527,8 +531,9 @@ static enum ulp_status tell_plainest(struct ulp_trying *trying, struct best *bes
 
 static bool is_good(const struct ulp_trying *trying, const struct best *best, size_t tried)
 {
-    return best->count && !ulp_is_chance(trying->comparing, trying->tensor, tried,
-                                         best->items[0].distance / best->whole);
+    return best->count &&
+           !ulp_is_chance(trying->comparing, trying->tensor, tried, best->items[0].number != 0,
+                          best->items[0].distance / best->whole);
 }
 
 /* The candidates in their order, until one is told or all that may be computed has been. */
@@ -543,9 +548,9 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
     for (size_t c = 0; c < all->count && !cause->text; c++) {
         struct ulp_tried_reading *trial = &all->items[c];
         const double nearest = best.count ? best.items[0].distance : INFINITY;
-        bool known = false;
-        if (trying->base.cost > trying->cost_max ||
-            ulp_compare_is_late(trying->comparing, ULP_READINGS_RUN)) {
+        bool known = trial->number != 0;
+        if (!known && (trying->base.cost > trying->cost_max ||
+                       ulp_compare_is_late(trying->comparing, ULP_READINGS_RUN))) {
             trying->left[trial->first] |= !trying->wires;
             continue;
         }
@@ -556,7 +561,7 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
                 known = true;
             }
         if (!known)
-            ULP_TRY(measure(trying, trial, error));
+            ULP_TRY(ulp_tried_measure(trying, trial, error));
         if (!(trial->distance < INFINITY) || trial->distance == trying->unchanged)
             continue;
         keep(&best, trial);
@@ -567,6 +572,22 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
     }
     while (is_good(trying, &best, all->count) && !cause->text)
         ULP_TRY(tell_plainest(trying, &best, cause, error));
+    return ULP_OK;
+}
+
+enum turn { READINGS, WIRES, NUMBERS, TURNS };
+
+static enum ulp_status find_candidates(struct ulp_trying *trying, int turn, struct candidates *out,
+                                       struct ulp_error *error)
+{
+    trying->wires = turn == WIRES;
+    if (turn != NUMBERS) {
+        ULP_TRY(ulp_try_alone(trying, trying->cost_max / 2, error));
+        ULP_TRY(list_candidates(trying, out, error));
+        return order_candidates(trying, out, error);
+    }
+    ULP_TRY(ulp_try_numbers(trying, NUMBERS_PART * trying->cost_max, error));
+    *out = (struct candidates){trying->alone, trying->alone_count};
     return ULP_OK;
 }
 
@@ -582,15 +603,10 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
     comparing->node_count = comparing->nodes_tried = 0;
     if (status == ULP_OK)
         trying.cost_max = ulp_math_max(COST_MAX, RUNS_MIN * trying.base.program->main->cost);
-    for (int wires = 0; wires < 2 && status == ULP_OK && !cause->text && trying.target >= 0;
-         wires++) {
+    for (int turn = 0; turn < TURNS && status == ULP_OK && !cause->text && trying.target >= 0;
+         turn++) {
         struct candidates all = {0};
-        trying.wires = wires;
-        status = ulp_try_alone(&trying, trying.cost_max / 2, error);
-        if (status == ULP_OK)
-            status = list_candidates(&trying, &all, error);
-        if (status == ULP_OK)
-            status = order_candidates(&trying, &all, error);
+        status = find_candidates(&trying, turn, &all, error);
         if (status == ULP_OK)
             status = search(&trying, &all, cause, error);
     }

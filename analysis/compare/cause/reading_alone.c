@@ -38,6 +38,8 @@ enum ulp_status ulp_tried_reread(const struct ulp_trying *trying, struct ulp_tri
     out->target = trying->comparing->out->tensors[trying->tensor].node;
     out->ahead = trying->ahead;
     out->ahead_count = trying->ahead_count;
+    out->own = trial->own;
+    out->number = trial->number;
     trial->changed = 0;
     memset(trying->read, 0, graph->node_count * sizeof *trying->read);
     if (!trial->reading && trial->only != SIZE_MAX) {
@@ -59,6 +61,29 @@ enum ulp_status ulp_tried_reread(const struct ulp_trying *trying, struct ulp_tri
     trial->given = out->given;
     out->model.graph = &out->graph;
     return ULP_OK;
+}
+
+enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                                  struct ulp_error *error)
+{
+    struct ulp_comparing *comparing = trying->comparing;
+    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set set = {0};
+    struct ulp_reread read = {0};
+    struct ulp_cut part = {0};
+    trial->distance = INFINITY;
+    ulp_comparing_begins(comparing);
+    enum ulp_status status = ulp_tried_reread(trying, trial, &read, error);
+    if (status == ULP_OK)
+        status = ulp_cut_find(&read, trying->target, &part, error);
+    if (status == ULP_OK && part.count)
+        status = ulp_cut_run(&trying->base, &read, &part, &trying->target, 1, &run, &set, error);
+    if (status == ULP_OK && set.count)
+        status = ulp_compare_distance(comparing, trying->tensor,
+                                      ulp_recorded(&comparing->work[trying->tensor], trying->file),
+                                      &set.items[0].tensor, &trial->distance, error);
+    ulp_arena_free(read.arena);
+    return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
 }
 
 struct sweeping {
@@ -127,8 +152,8 @@ static size_t list_results(const struct ulp_reread *read, const struct ulp_cut *
     return count;
 }
 
-static enum ulp_status add_trial(struct ulp_trying *trying, const struct ulp_tried_reading *trial,
-                                 struct ulp_error *error)
+enum ulp_status ulp_tried_add(struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                              struct ulp_error *error)
 {
     struct ulp_tried_reading *room;
     if (trying->alone_count == trying->alone_capacity) {
@@ -169,7 +194,7 @@ static enum ulp_status try_trial(const struct sweeping *sweeping, struct ulp_tri
     if (status == ULP_OK && trial.changed && trying->base.cuts)
         status = run_alone(sweeping, &read, &trial, &differs, error);
     if (status == ULP_OK && trial.changed && differs)
-        status = add_trial(trying, &trial, error);
+        status = ulp_tried_add(trying, &trial, error);
     ulp_arena_free(read.arena);
     return ulp_is_ours(status) ? status : ULP_OK;
 }

@@ -32,8 +32,9 @@ struct ulp_tried_reading {
     unsigned long long result; /* of what the nodes give alone: a hash; 0: not known */
     bool told;                 /* moved[] says what it makes of the tensor */
     double moved[ULP_PROBES];
-    double key;   /* the smaller, the sooner it is tried */
-    size_t order; /* the smaller, the plainer */
+    double own, number; /* see reread.h; 0: none is fitted */
+    double key;         /* the smaller, the sooner it is tried */
+    size_t order;       /* the smaller, the plainer */
     double distance;
 };
 
@@ -45,7 +46,7 @@ struct ulp_trying {
     double unchanged; /* how far what the model as it is gives is from what was recorded */
     const struct ulp_known_reading *readings, **last; /* the first; where the next one is put */
     size_t reading_count;
-    const bool *suspects;             /* by node */
+    bool *suspects;                   /* by node */
     bool *read;                       /* those that the last model reads otherwise */
     const unsigned long long *places; /* by node */
     const struct ulp_suspects *all;
@@ -70,6 +71,12 @@ bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_rea
 /* The model so read; free out->arena in any case. */
 enum ulp_status ulp_tried_reread(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
                                  struct ulp_reread *out, struct ulp_error *error);
+/* How far the tensor is from what was recorded then, into trial->distance. */
+enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_reading *trial,
+                                  struct ulp_error *error);
+/* Into trying->alone. */
+enum ulp_status ulp_tried_add(struct ulp_trying *trying, const struct ulp_tried_reading *trial,
+                              struct ulp_error *error);
 /* Nothing that is known of the model: memory is short, or the run was ended. */
 static inline bool ulp_is_ours(enum ulp_status status)
 {
@@ -78,3 +85,6 @@ static inline bool ulp_is_ours(enum ulp_status status)
 /* reading_alone.c: all that can be tried of single nodes, into trying->alone, until so much has
  * been computed. */
 enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error);
+/* reading_number.c: numbers, fitted and measured (@fitted), in place of those. */
+enum ulp_status ulp_try_numbers(struct ulp_trying *trying, double cost_max,
+                                struct ulp_error *error);

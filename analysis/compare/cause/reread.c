@@ -325,6 +325,7 @@ static const struct {
     {"@inverted", ulp_reread_invert},
     {"@turned", ulp_reread_exchange},
     {"@again", ulp_reread_repeat},
+    {"@behind @before", ulp_reread_move},
     {"@later", ulp_reread_hide},
     {"@offset", ulp_reread_offset},
     {"@rooted @unrooted @unbiased @scaled @unscaled @positive @negative @cut", ulp_reread_scale},

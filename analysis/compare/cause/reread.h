@@ -17,6 +17,7 @@ struct ulp_reread {
     const double *ahead;
     size_t ahead_count;
     unsigned long long given; /* a hash of the attributes that changes gave; 0: none did */
+    double own, number;       /* @fitted: constants that are the one are the other */
 };
 /* At most `most` nodes will be read otherwise. Free out->arena in any case. */
 enum ulp_status ulp_reread_open(const struct ulp_program *program, size_t most,
@@ -76,6 +77,17 @@ const struct ulp_tensor *ulp_reread_shape(const struct ulp_reread *reread,
 ulp_reread_fn ulp_reread_pads;
 /* reread_map.c: constants, element by element. */
 ulp_reread_fn ulp_reread_map;
+/* reread_move.c: nodes in another order. */
+ulp_reread_fn ulp_reread_move;
 /* reread_before.c: nodes that are put before an input. */
 ulp_reread_fn ulp_reread_layout, ulp_reread_reverse, ulp_reread_invert, ulp_reread_exchange,
     ulp_reread_repeat, ulp_reread_hide, ulp_reread_scale, ulp_reread_offset;
+
+/* least.c: the number, of the first one's sign, at which `distance` is least; 0: none that halves
+ * it was found. */
+struct ulp_least {
+    void *context;
+    enum ulp_status (*distance)(void *context, double number, double *out, struct ulp_error *error);
+};
+enum ulp_status ulp_find_least(const struct ulp_least *least, double first, double *number,
+                               struct ulp_error *error);

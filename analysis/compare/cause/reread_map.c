@@ -134,6 +134,37 @@ static double at_value(const struct ulp_reread_change *change, size_t i)
     return *change->text == 'n' ? (double)(i % last_of(change->from)) : strtod(change->text, NULL);
 }
 
+static bool is_own(const struct ulp_reread_change *change)
+{
+    return change->reread->number != 0 && change->from->count == 1 &&
+           ulp_tensor_get(change->from, 0) == change->reread->own;
+}
+
+static double at_number(const struct ulp_reread_change *change, size_t i)
+{
+    (void)i;
+    return change->reread->number;
+}
+
+/* Rows of two halves that differ, as cosines of angles along two axes. */
+static bool has_halves(const struct ulp_reread_change *change)
+{
+    return change->from->rank >= 2 && last_of(change->from) >= 4 &&
+           last_of(change->from) % 2 == 0 && !is_halved(change);
+}
+
+static double at_front(const struct ulp_reread_change *change, size_t i)
+{
+    const size_t last = last_of(change->from);
+    return ulp_tensor_get(change->from, i - i % last + i % (last / 2));
+}
+
+static double at_back(const struct ulp_reread_change *change, size_t i)
+{
+    const size_t last = last_of(change->from);
+    return ulp_tensor_get(change->from, i - i % last + last / 2 + i % (last / 2));
+}
+
 static bool is_computed(const struct ulp_reread_change *change)
 {
     return change->from->count > 1 &&
@@ -183,7 +214,9 @@ static const struct map {
             {"@wider", is_mask, at_wider},       {"@narrower", is_mask, at_narrower},
             {"@first", has_other, at_first},     {"@zero", has_value, at_zero},
             {"@value", is_number, at_value},     {"@gates", has_gates, at_gates},
-            {"@numbers", is_computed, at_value}, {"@retyped", is_code, at_retyped}};
+            {"@numbers", is_computed, at_value}, {"@retyped", is_code, at_retyped},
+            {"@fitted", is_own, at_number},      {"@front", has_halves, at_front},
+            {"@back", has_halves, at_back}};
 
 enum ulp_status ulp_reread_map(struct ulp_reread_change *change, struct ulp_error *error)
 {
