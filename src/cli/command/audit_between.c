@@ -21,11 +21,7 @@ static void close_comparing(struct comparing *c)
     close_work(&c->work);
 }
 
-static enum ulp_status write_between(const void *of, enum ulp_output_kind as, const char *path,
-                                     struct ulp_error *error)
-{
-    return ulp_between_write(of, as, path, error);
-}
+RESULT_KIND(between)
 
 static enum ulp_status read_tokens(const struct audit_options *options, struct comparing *c,
                                    struct ulp_between_options *wanted, struct ulp_error *error)
@@ -129,11 +125,8 @@ enum ulp_status audit_between(const struct audit_options *options, struct ulp_er
                                                    &wanted, &c.between, error);
     progress_clear(&c.work.progress);
     ULP_TRY(status);
-    char *text = NULL;
-    ULP_TRY(ulp_between_text(&c.between, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                             &text, error));
     const struct result result = {.of = &c.between,
-                                  .text = text,
+                                  .text_of = text_between,
                                   .write = write_between,
                                   .page = options->html};
     return say_result(&result, error);

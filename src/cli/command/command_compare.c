@@ -135,21 +135,14 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     return status;
 }
 
-static enum ulp_status write_comparison(const void *of, enum ulp_output_kind as, const char *path,
-                                        struct ulp_error *error)
-{
-    return ulp_comparison_write(of, as, path, error);
-}
+RESULT_KIND(comparison)
 
 static enum ulp_status report(const struct compare_options *options,
                               const struct ulp_comparison *comparison, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     bool explained = !comparison->ill;
-    ULP_TRY(ulp_comparison_text(comparison, terminal_width(STDOUT_FILENO),
-                                use_colour(STDOUT_FILENO), &text, error));
-    fputs(text, stdout);
     const struct result result = {.of = comparison,
+                                  .text_of = text_comparison,
                                   .write = write_comparison,
                                   .folder = options->out,
                                   .folder_has = "compare.json",

@@ -100,11 +100,7 @@ static void finish_doctor(struct making *making)
     close_work(&making->work);
 }
 
-static enum ulp_status write_doctor(const void *of, enum ulp_output_kind as, const char *path,
-                                    struct ulp_error *error)
-{
-    return ulp_doctor_write(of, as, path, error);
-}
+RESULT_KIND(doctor)
 
 static enum ulp_status run_doctor(void *parsed, struct ulp_error *error)
 {
@@ -112,11 +108,8 @@ static enum ulp_status run_doctor(void *parsed, struct ulp_error *error)
     ULP_SCOPED(finish_doctor) struct making making = {.options = options};
     ULP_SCOPED(ulp_doctor_free) struct ulp_doctor doctor = {0};
     ULP_TRY(diagnose(&making, &doctor, error));
-    char *text = NULL;
-    ULP_TRY(ulp_doctor_text(&doctor, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                            &text, error));
     const struct result result = {.of = &doctor,
-                                  .text = text,
+                                  .text_of = text_doctor,
                                   .write = write_doctor,
                                   .folder = options->out,
                                   .folder_has = "doctor.json, and those of the steps",

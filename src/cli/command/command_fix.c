@@ -24,11 +24,7 @@ static void announce_plan(void *context, double seconds)
         seconds / 60);
 }
 
-static enum ulp_status write_fix(const void *of, enum ulp_output_kind as, const char *path,
-                                 struct ulp_error *error)
-{
-    return ulp_fix_write(of, as, path, error);
-}
+RESULT_KIND(fix)
 
 static enum ulp_status run_fix(void *parsed, struct ulp_error *error)
 {
@@ -48,11 +44,8 @@ static enum ulp_status run_fix(void *parsed, struct ulp_error *error)
     wanted.plans_context = &work;
     ULP_TRY(ulp_fix_run(work.model, &wanted, work.given, work.samples.count, &fix, error));
     progress_clear(&work.progress);
-    char *text = NULL;
-    ULP_TRY(
-        ulp_fix_text(&fix, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text, error));
     const struct result result = {.of = &fix,
-                                  .text = text,
+                                  .text_of = text_fix,
                                   .write = write_fix,
                                   .page = options->html};
     ULP_TRY(say_result(&result, error));

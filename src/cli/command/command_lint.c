@@ -78,11 +78,7 @@ static void list_edits(const struct lint_options *options, const struct ulp_lint
         say(stdout, "  not checked by a run: %s\n", fixed->unchecked);
 }
 
-static enum ulp_status write_lint(const void *of, enum ulp_output_kind as, const char *path,
-                                  struct ulp_error *error)
-{
-    return ulp_lint_write(of, as, path, error);
-}
+RESULT_WRITER(lint)
 
 static enum ulp_status report(const struct lint_options *options,
                               const struct ulp_lint_result *result,

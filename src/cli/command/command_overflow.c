@@ -125,21 +125,14 @@ static bool is_judged(const struct ulp_overflow_forecast *forecast)
     return all && !forecast->beyond_reference;
 }
 
-static enum ulp_status write_forecast(const void *of, enum ulp_output_kind as, const char *path,
-                                      struct ulp_error *error)
-{
-    return ulp_overflow_write(of, as, path, error);
-}
+RESULT_KIND(overflow)
 
 static enum ulp_status report(const struct overflow_options *options,
                               const struct ulp_overflow_forecast *forecast, struct ulp_error *error)
 {
-    char *text = NULL;
-    ULP_TRY(ulp_overflow_text(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                              &text, error));
     const struct result result = {.of = forecast,
-                                  .text = text,
-                                  .write = write_forecast,
+                                  .text_of = text_overflow,
+                                  .write = write_overflow,
                                   .folder = options->out,
                                   .folder_has = "overflow.json",
                                   .page = options->html};

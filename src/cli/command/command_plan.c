@@ -43,21 +43,14 @@ static enum ulp_status run_apply(const struct plan_options *options, struct ulp_
     return mixed.reason ? ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", "") : ULP_OK;
 }
 
-static enum ulp_status write_search(const void *of, enum ulp_output_kind as, const char *path,
-                                    struct ulp_error *error)
-{
-    return ulp_search_write(of, as, path, error);
-}
+RESULT_KIND(search)
 
 /* ---- the search ---- */
 
 static enum ulp_status report(const struct plan_options *options, const struct ulp_search *found,
                               struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    ULP_TRY(ulp_search_text(found, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
-                            error));
-    fputs(text, stdout);
+    ULP_TRY(print_result(text_search, found, error));
     if (options->out) {
         ULP_TRY(ulp_search_write(found, ULP_OUTPUT_FOLDER, options->out, error));
         say(stdout, "plan: %s/plan.json, and the same for TensorRT's tools beside it\n",

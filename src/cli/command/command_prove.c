@@ -34,11 +34,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
     return ulp_proof_run(model, program, &box, common->threads, proof, error);
 }
 
-static enum ulp_status write_proof(const void *of, enum ulp_output_kind as, const char *path,
-                                   struct ulp_error *error)
-{
-    return ulp_proof_write(of, as, path, error);
-}
+RESULT_KIND(proof)
 
 static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
 {
@@ -60,11 +56,8 @@ static enum ulp_status run_prove(void *parsed, struct ulp_error *error)
     ULP_TRY(ulp_program_create(model, &arithmetic, 1, &plan_options, &program, error));
     ULP_TRY(prove_samples(options, model, program, &samples, &proof, error));
     free_samples(&samples); /* not held while it is written */
-    char *text = NULL;
-    ULP_TRY(ulp_proof_text(&proof, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
-                           error));
     const struct result result = {.of = &proof,
-                                  .text = text,
+                                  .text_of = text_proof,
                                   .write = write_proof,
                                   .folder = options->out,
                                   .folder_has = "proof.json",

@@ -89,11 +89,7 @@ static enum ulp_status calibrate(const struct quantise_options *options,
     return status;
 }
 
-static enum ulp_status write_scales(const void *of, enum ulp_output_kind as, const char *path,
-                                    struct ulp_error *error)
-{
-    return ulp_scales_write(of, as, path, error);
-}
+RESULT_KIND(scales)
 
 static enum ulp_status look_at_scales(const struct quantise_options *options,
                                       struct ulp_error *error)
@@ -120,11 +116,8 @@ static enum ulp_status look_at_scales(const struct quantise_options *options,
     ULP_TRY(ulp_scales_run(work.model, work.given->inputs, &wanted, &scales, error));
     progress_clear(&work.progress);
     free_samples(&work.samples); /* not held while it is written */
-    char *text = NULL;
-    ULP_TRY(ulp_scales_text(&scales, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                            &text, error));
     const struct result result = {.of = &scales,
-                                  .text = text,
+                                  .text_of = text_scales,
                                   .write = write_scales,
                                   .page = options->html};
     return say_result(&result, error);
@@ -206,30 +199,23 @@ static enum ulp_status search_formats(const struct quantise_options *options, st
     return ULP_OK;
 }
 
-static enum ulp_status write_allocation(const void *of, enum ulp_output_kind as, const char *path,
-                                        struct ulp_error *error)
-{
-    return ulp_search_write(of, as, path, error);
-}
+RESULT_KIND(search)
 
 static enum ulp_status run_quantise(void *parsed, struct ulp_error *error)
 {
     const struct quantise_options *options = parsed;
     ULP_SCOPED(close_work) struct work work = {.held = SEARCHED};
     ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
-    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     if (options->arithmetic)
         return look_at_scales(options, error);
     ULP_TRY(open_work(&work, &options->common, options->out, NULL, error));
     ULP_TRY(search_formats(options, &work, &found, error));
-    ULP_TRY(ulp_search_text(&found, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
-                            error));
-    fputs(text, stdout);
+    ULP_TRY(print_result(text_search, &found, error));
     if (options->out) {
         ULP_TRY(ulp_search_write(&found, ULP_OUTPUT_FOLDER, options->out, error));
         say(stdout, "plan: %s/plan.json (audit --plan reads it)\n", options->out);
     }
-    const struct result result = {.of = &found, .write = write_allocation, .page = options->html};
+    const struct result result = {.of = &found, .write = write_search, .page = options->html};
     ULP_TRY(say_result(&result, error));
     return judge(found.met && found.validated_met == found.validated_count, error);
 }

@@ -151,11 +151,7 @@ static void close_working(struct working *working)
     close_work(&working->work);
 }
 
-static enum ulp_status write_tolerance(const void *of, enum ulp_output_kind as, const char *path,
-                                       struct ulp_error *error)
-{
-    return ulp_tolerance_write(of, as, path, error);
-}
+RESULT_KIND(tolerance)
 
 static enum ulp_status run_tolerance(void *parsed, struct ulp_error *error)
 {
@@ -165,10 +161,9 @@ static enum ulp_status run_tolerance(void *parsed, struct ulp_error *error)
     if (options->common.allow_nonfinite_inputs)
         forget_meant(&working.tolerance.unjudged);
     const bool met = !options->check || is_met(options, &working.tolerance);
-    char *text = NULL;
-    ULP_TRY(ulp_tolerance_text(&working.tolerance, terminal_width(STDOUT_FILENO),
-                               use_colour(STDOUT_FILENO), &text, error));
-    const struct result result = {.of = &working.tolerance, .text = text, .write = write_tolerance};
+    const struct result result = {.of = &working.tolerance,
+                                  .text_of = text_tolerance,
+                                  .write = write_tolerance};
     ULP_TRY(say_result(&result, error));
     return judge(met, error);
 }

@@ -25,8 +25,18 @@ static enum ulp_status write_files(const struct result *result, struct ulp_error
     return ULP_OK;
 }
 
+enum ulp_status print_result(text_of_result *text_of, const void *of, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(text_of(of, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text, error));
+    fputs(text, stdout);
+    return ULP_OK;
+}
+
 enum ulp_status say_result(const struct result *result, struct ulp_error *error)
 {
+    if (result->text_of)
+        ULP_TRY(print_result(result->text_of, result->of, error));
     char *end = result->text && result->brief ? strstr(result->text, "\n\n") : NULL;
     if (end)
         end[1] = '\0';

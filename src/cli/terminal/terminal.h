@@ -85,17 +85,37 @@ enum ulp_status read_held_out(const struct work *work, char **paths, size_t coun
 void progress_part(void *context, size_t part, size_t part_count);
 
 /* What a command says of its result, and the files of it that its options name. */
+typedef enum ulp_status text_of_result(const void *of, int width, bool colour, char **text,
+                                       struct ulp_error *error);
 typedef enum ulp_status write_result(const void *of, enum ulp_output_kind as, const char *path,
                                      struct ulp_error *error);
+/* The library's writer of results of a kind, of any. */
+#define RESULT_WRITER(KIND)                                                                        \
+    static enum ulp_status write_##KIND(const void *of, enum ulp_output_kind as, const char *path, \
+                                        struct ulp_error *error)                                   \
+    {                                                                                              \
+        return ulp_##KIND##_write(of, as, path, error);                                            \
+    }
+/* And its text. */
+#define RESULT_KIND(KIND)                                                                   \
+    RESULT_WRITER(KIND)                                                                     \
+    static enum ulp_status text_##KIND(const void *of, int width, bool colour, char **text, \
+                                       struct ulp_error *error)                             \
+    {                                                                                       \
+        return ulp_##KIND##_text(of, width, colour, text, error);                           \
+    }
 struct result {
     const void *of;
-    char *text; /* printed and freed; NULL: it is printed already */
-    bool brief; /* of the text the first paragraph: headlines and notes */
+    text_of_result *text_of; /* NULL: by `text` */
+    char *text;              /* printed and freed; NULL: it is printed already */
+    bool brief;              /* of `text` the first paragraph: headlines and notes */
     write_result *write;
     const char *folder;     /* --out; NULL: none */
     const char *folder_has; /* which is said: "proof.json" */
     const char *page;       /* --html; NULL: none */
 };
+/* The text alone, for the terminal. */
+enum ulp_status print_result(text_of_result *text_of, const void *of, struct ulp_error *error);
 enum ulp_status say_result(const struct result *result, struct ulp_error *error);
 
 /* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
