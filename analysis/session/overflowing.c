@@ -94,59 +94,25 @@ static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,
     return ulp_session_run(&session, out, error);
 }
 
-static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, size_t bytes,
-                                  void *out, struct ulp_error *error)
-{
-    void *memory = ulp_arena_take(audit->memory, bytes + 1, 1);
-    ULP_TRY(ulp_taken(memory, error));
-    if (bytes)
-        memcpy(memory, from, bytes);
-    memcpy(out, &memory, sizeof memory);
-    return ULP_OK;
-}
-
-static enum ulp_status copy_outputs(struct ulp_audit *audit, const struct ulp_attribution *from,
-                                    size_t node_count, struct ulp_attribution *to,
-                                    struct ulp_error *error)
-{
-    ULP_TRY(copy_bytes(audit, from->outputs, from->output_count * sizeof *to->outputs, &to->outputs,
-                       error));
-    for (size_t o = 0; o < from->output_count; o++) {
-        const struct ulp_output_shares *one = &from->outputs[o];
-        struct ulp_output_shares *out = &to->outputs[o];
-        ULP_TRY(copy_bytes(audit, one->output, strlen(one->output), &out->output, error));
-        ULP_TRY(copy_bytes(audit, one->nodes, node_count * sizeof *out->nodes, &out->nodes, error));
-    }
-    return ULP_OK;
-}
-
-/* The shares of `from` become those of the lane, which has its own where memory runs out. */
+/* The shares of the other audit become those of the lane, which has its own where memory runs out.
+ */
 static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane *lane,
-                                   const struct ulp_audit_lane *from, struct ulp_error *error)
+                                   struct ulp_audit *other, struct ulp_error *error)
 {
-    struct ulp_attribution taken = from->attribution, *to = &taken;
+    const struct ulp_audit_lane *from = other->lanes;
+    struct ulp_attribution *to = &lane->attribution;
     const struct ulp_audit_output *worst = ulp_audit_worst(&from->outputs);
-    ULP_TRY(copy_bytes(fix->audit, from->attribution.verified,
-                       to->verified_count * sizeof *to->verified, &to->verified, error));
-    if (to->output)
-        ULP_TRY(copy_bytes(fix->audit, from->attribution.output, strlen(to->output), &to->output,
-                           error));
-    if (to->verified_output)
-        ULP_TRY(copy_bytes(fix->audit, from->attribution.verified_output,
-                           strlen(to->verified_output), &to->verified_output, error));
-    if (to->reason && to->reason != ulp_attribution_nonfinite)
-        ULP_TRY(copy_bytes(fix->audit, from->attribution.reason, strlen(to->reason), &to->reason,
-                           error));
-    ULP_TRY(copy_outputs(fix->audit, &from->attribution, lane->node_count, to, error));
-    ULP_TRY(
-        copy_bytes(fix->audit, fix->nodes, fix->node_count * sizeof *fix->nodes, &to->kept, error));
-    if (worst)
-        ULP_TRY(copy_bytes(fix->audit, worst->name, strlen(worst->name), &to->kept_output, error));
+    size_t *kept;
+    ULP_TAKE(kept, fix->audit->memory, fix->node_count + 1, error);
+    memcpy(kept, fix->nodes, fix->node_count * sizeof *kept);
+    ulp_arena_take_over(fix->audit->memory, other->memory);
+    *to = from->attribution;
+    to->kept = kept;
+    to->kept_count = fix->node_count;
+    to->kept_output = worst ? worst->name : NULL;
+    to->kept_sqnr_db = worst ? worst->entire.sqnr_db : NAN;
     if (!to->given && worst && !(worst->entire.rms > 0))
         to->reason = exact_then;
-    to->kept_count = fix->node_count;
-    to->kept_sqnr_db = worst ? worst->entire.sqnr_db : NAN;
-    lane->attribution = taken;
     for (size_t n = 0; n < lane->node_count; n++)
         ulp_shares_give(&lane->nodes[n], ulp_shares_of(&from->nodes[n]));
     return ULP_OK;
@@ -169,7 +135,7 @@ static enum ulp_status fix_lane(struct fix *fix, size_t l, struct ulp_error *err
         const struct ulp_audit_output *worst =
             status == ULP_OK ? ulp_audit_worst(&fixed->outputs) : NULL;
         if (status == ULP_OK && (fixed->attribution.given || (worst && !worst->entire.nonfinite)))
-            status = take_shares(fix, lane, fixed, error);
+            status = take_shares(fix, lane, &audit, error);
         ulp_audit_free(&audit);
     }
     if (status == ULP_OK && !lane->attribution.kept_count) {

@@ -13,41 +13,17 @@ static bool is_worse(const struct ulp_tolerance_output *a, const struct ulp_tole
     return a->nonfinite != b->nonfinite ? a->nonfinite > b->nonfinite : a->max_abs > b->max_abs;
 }
 
-static void *copy_items(struct ulp_arena *memory, const void *items, size_t count, size_t size)
-{
-    void *to = ulp_arena_take(memory, count + 1, size);
-    if (to && count)
-        memcpy(to, items, count * size);
-    return to;
-}
-
-static enum ulp_status copy_output(struct ulp_arena *memory,
-                                   const struct ulp_tolerance_output *from,
-                                   struct ulp_tolerance_output *to, struct ulp_error *error)
-{
-    *to = *from;
-    to->next = NULL;
-    to->name = ulp_arena_text(memory, from->name, strlen(from->name));
-    to->sample = ulp_arena_text(memory, from->sample, strlen(from->sample));
-    to->elements = copy_items(memory, from->elements, from->element_count, sizeof *to->elements);
-    to->references = copy_items(memory, from->references, from->count, sizeof *to->references);
-    to->errors = copy_items(memory, from->errors, from->count, sizeof *to->errors);
-    return to->name && to->sample && to->elements && to->references && to->errors
-               ? ULP_OK
-               : ulp_out_of_memory(error);
-}
-
 /* The worst comes first. */
 static enum ulp_status join_output(struct ulp_arena *memory, struct ulp_tolerance_output *to,
                                    const struct ulp_tolerance_output *from, struct ulp_error *error)
 {
-    struct ulp_tolerance_output *other = ulp_arena_take(memory, 1, sizeof *other), one;
-    const bool open = to->open || from->open;
-    ULP_TRY(other ? copy_output(memory, from, &one, error) : ulp_out_of_memory(error));
-    const bool worse = is_worse(&one, to);
-    *other = worse ? *to : one;
+    struct ulp_tolerance_output *other;
+    const bool open = to->open || from->open, worse = is_worse(from, to);
+    ULP_TAKE(other, memory, 1, error);
+    *other = worse ? *to : *from;
     other->next = to->next;
-    *to = worse ? one : *to;
+    if (worse)
+        *to = *from;
     to->next = other;
     to->open = open;
     return ULP_OK;
@@ -70,7 +46,9 @@ static enum ulp_status append_output(struct ulp_tolerance *all,
     ULP_TAKE(outputs, all->memory, all->output_count + 1, error);
     memcpy(outputs, all->outputs, all->output_count * sizeof *outputs);
     all->outputs = outputs;
-    return copy_output(all->memory, from, &outputs[all->output_count++], error);
+    outputs[all->output_count] = *from;
+    outputs[all->output_count++].next = NULL;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_tolerance *one,
@@ -81,6 +59,7 @@ enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_t
         strcmp(all->reference, one->reference) != 0 || all->trials != one->trials)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "tolerances of other arithmetics or trials cannot be joined");
+    ulp_arena_take_over(all->memory, one->memory);
     for (size_t o = 0; o < one->output_count; o++)
         for (const struct ulp_tolerance_output *from = &one->outputs[o]; from; from = from->next) {
             struct ulp_tolerance_output *to = find_output(all, from->name);

@@ -94,8 +94,8 @@ ULP_API void ulp_tolerance_free(struct ulp_tolerance *tolerance);
 /* Join the tolerance of another sample, of any shapes, to `all`, which was measured on those
  * before: then each output of `all` is that of the sample whose max_abs is largest (one with more
  * elements that are not finite goes before), so that its atol is enough for every sample; it is
- * `open` where it is in any, and `next` has the others. `one` is copied. Of other arithmetics or
- * trials: ULP_ERROR_USAGE. After a failure `all` is only freed. */
+ * `open` where it is in any, and `next` has the others. What `one` points to is `all`'s then. Of
+ * other arithmetics or trials: ULP_ERROR_USAGE. After a failure `all` is only freed. */
 ULP_API enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all,
                                            const struct ulp_tolerance *one,
                                            struct ulp_error *error);

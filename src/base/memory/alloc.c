@@ -154,6 +154,15 @@ void ulp_arena_clear(struct ulp_arena *arena)
     FORBID(kept->data, kept->size);
 }
 
+void ulp_arena_take_over(struct ulp_arena *arena, struct ulp_arena *other)
+{
+    struct arena_block **end = &arena->first; /* the first block stays, as it has room */
+    while (*end)
+        end = &(*end)->next;
+    *end = other->first;
+    other->first = NULL;
+}
+
 struct ulp_arena_mark ulp_arena_mark(const struct ulp_arena *arena)
 {
     return (struct ulp_arena_mark){arena->first, arena->first ? arena->first->used : 0};

@@ -77,6 +77,8 @@ void ulp_arena_free(struct ulp_arena *arena);
 ULP_FREES(ulp_arena_free, struct ulp_arena)
 /* What was taken is gone; its first block stays. */
 void ulp_arena_clear(struct ulp_arena *arena);
+/* All that was taken from the other is this one's; the other is empty. */
+void ulp_arena_take_over(struct ulp_arena *arena, struct ulp_arena *other);
 /* Where it is; and what was taken since is gone. */
 struct ulp_arena_mark {
     const void *block;
