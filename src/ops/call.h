@@ -135,6 +135,11 @@ ptrdiff_t ulp_factor_place(const struct ulp_tensor *const *inputs, size_t input_
 /* What a calibration calls the factor of that side (struct ulp_factor_range). */
 const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input_count,
                             const struct ulp_contraction *problem, int side);
+/* Its range among the arithmetic's; NULL: it has none. */
+const struct ulp_factor_range *ulp_factor_range_find(const struct ulp_arithmetic *arithmetic,
+                                                     const char *node, const char *factor);
+/* Multiplies it neither its sums nor what it adds to them? */
+bool ulp_has_plain_sums(const struct ulp_node *node);
 /* A result that has a range, as a factor of this name: quantised by the first scaling, and back. */
 #define ULP_FACTOR_RESULT "output 0"
 enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, const char *node,

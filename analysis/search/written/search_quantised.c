@@ -42,22 +42,12 @@ static enum ulp_status give_reason(const struct quantised *q, const char *reason
 
 /* ---- factors ---- */
 
-static const struct ulp_factor_range *find_range(const struct ulp_arithmetic *arithmetic,
-                                                 const char *node, const char *factor)
-{
-    const struct ulp_factor_range wanted = {.node = node, .factor = factor};
-    const struct ulp_factor_ranges *ranges = arithmetic->ranges;
-    return ranges ? bsearch(&wanted, ranges->items, ranges->count, sizeof wanted,
-                            ulp_factor_range_order)
-                  : NULL;
-}
-
 static const struct ulp_factor_range *find_input(const struct ulp_arithmetic *arithmetic,
                                                  const char *node, size_t input)
 {
     char factor[16];
     snprintf(factor, sizeof factor, "input %zu", input);
-    return find_range(arithmetic, node, factor);
+    return ulp_factor_range_find(arithmetic, node, factor);
 }
 
 /* As the plan stores it. */
@@ -102,12 +92,6 @@ static enum ulp_status take_range(struct ulp_quantised *item,
     return ULP_OK;
 }
 
-static bool is_one(const struct ulp_node *node, const char *attribute)
-{
-    const struct ulp_attribute *found = ulp_node_attribute(node, attribute);
-    return !found || found->f == 1;
-}
-
 /* What is added to the sums of a Conv or Gemm, one number for each channel. */
 static void take_bias(const struct quantised *q, struct ulp_quantised *item,
                       const struct ulp_program_node *node)
@@ -117,8 +101,8 @@ static void take_bias(const struct quantised *q, struct ulp_quantised *item,
     const int slot = node->step->own_input_count > 2 ? node->step->inputs[2] : -1;
     const struct ulp_tensor *bias = slot >= 0 ? node->block->slots[slot].constant : NULL;
     if (!bias || bias->type != ULP_TYPE_FLOAT || bias->rank != 1 ||
-        (!gemm && strcmp(from->op_type, "Conv") != 0) || !is_one(from, "alpha") ||
-        !is_one(from, "beta") || bias->dims[0] != item->constant->dims[item->channel])
+        (!gemm && strcmp(from->op_type, "Conv") != 0) || !ulp_has_plain_sums(from) ||
+        bias->dims[0] != item->constant->dims[item->channel])
         return;
     if (q->search->emulation.given.model->graph->values[from->inputs[2]].overridable)
         return;
@@ -192,7 +176,7 @@ static void add_result(struct quantised *q, size_t n, const struct ulp_arithmeti
     const struct ulp_program_node *node = &program->nodes[n];
     const struct ulp_step *end = ulp_stored_end(node->block, node->step);
     const struct ulp_factor_range *range =
-        find_range(arithmetic, ulp_program_node_name(program, n), ULP_FACTOR_RESULT);
+        ulp_factor_range_find(arithmetic, ulp_program_node_name(program, n), ULP_FACTOR_RESULT);
     if (range && end)
         q->items[q->count++] =
             (struct ulp_quantised){.node = end->node,

@@ -44,8 +44,8 @@ const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input
     return names[i >= 0 && i < INPUTS_NAMED ? i : INPUTS_NAMED + side];
 }
 
-static const struct ulp_factor_range *find_range(const struct ulp_arithmetic *arithmetic,
-                                                 const char *node, const char *factor)
+const struct ulp_factor_range *ulp_factor_range_find(const struct ulp_arithmetic *arithmetic,
+                                                     const char *node, const char *factor)
 {
     const struct ulp_factor_ranges *ranges = arithmetic->ranges;
     const struct ulp_factor_range wanted = {.node = node, .factor = factor};
@@ -64,7 +64,7 @@ enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic,
     for (int side = 0; side < 2; side++) {
         const char *name = ulp_factor_name(inputs, input_count, problem, side);
         const bool weight = problem->weights >> side & 1;
-        const struct ulp_factor_range *found = find_range(arithmetic, node, name);
+        const struct ulp_factor_range *found = ulp_factor_range_find(arithmetic, node, name);
         if (weight && (!found || !found->elements))
             continue;
         if (!found)
@@ -85,7 +85,8 @@ enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, c
                                       struct ulp_tensor *result, struct ulp_error *error)
 {
     const struct ulp_factor_range *range =
-        arithmetic->scales_static ? find_range(arithmetic, node, ULP_FACTOR_RESULT) : NULL;
+        arithmetic->scales_static ? ulp_factor_range_find(arithmetic, node, ULP_FACTOR_RESULT)
+                                  : NULL;
     float scale, spare[2];
     float *elements = result->data;
     if (!range || !result->count || !ulp_element_is_float(result->element))
@@ -109,10 +110,11 @@ enum ulp_status ulp_result_take_range(const struct ulp_arithmetic *arithmetic, c
     return ULP_OK;
 }
 
-static bool is_one(const struct ulp_node *node, const char *attribute)
+bool ulp_has_plain_sums(const struct ulp_node *node)
 {
-    const struct ulp_attribute *found = ulp_node_attribute(node, attribute);
-    return !found || found->f == 1;
+    const struct ulp_attribute *alpha = ulp_node_attribute(node, "alpha"),
+                               *beta = ulp_node_attribute(node, "beta");
+    return (!alpha || alpha->f == 1) && (!beta || beta->f == 1);
 }
 
 /* A Conv or Gemm of a value and weights with a scale for each channel, both integers, and a bias of
@@ -126,13 +128,13 @@ static bool has_integer_bias(const struct ulp_call *call, int *axis)
     if (!arithmetic->scales_static || arithmetic->weights.name[0] || weights->k ||
         weights->lines != 1 || !ulp_scaling_is_integer(&arithmetic->scaling[0]) ||
         !ulp_scaling_is_integer(weights) || call->input_count != 3 || !call->in[2] ||
-        (call->constants & 6) != 6 || (!gemm && strcmp(call->bound->op->name, "Conv") != 0))
+        (call->constants & 6) != 6 || (!gemm && strcmp(call->bound->op->name, "Conv") != 0) ||
+        !ulp_has_plain_sums(node))
         return false;
     const struct ulp_attribute *turned = gemm ? ulp_node_attribute(node, "transB") : NULL;
     *axis = gemm && !(turned && turned->i);
     return call->in[2]->type == ULP_TYPE_FLOAT && call->in[2]->element == ULP_ELEMENT_F32 &&
-           call->in[2]->rank == 1 && call->in[2]->count == (size_t)call->in[1]->dims[*axis] &&
-           is_one(node, "alpha") && is_one(node, "beta");
+           call->in[2]->rank == 1 && call->in[2]->count == (size_t)call->in[1]->dims[*axis];
 }
 
 /* The scale of a channel of weights. Of one that is all zero any is right, and one that is fine
@@ -161,7 +163,7 @@ enum ulp_status ulp_call_take_bias(const struct ulp_call *call, struct ulp_tenso
     int axis;
     *taken = false;
     if (!has_integer_bias(call, &axis) ||
-        !(range = find_range(call->arithmetic, call->name, names[0])))
+        !(range = ulp_factor_range_find(call->arithmetic, call->name, names[0])))
         return ULP_OK;
     const float *given = call->in[2]->data,
                 scale = ulp_scaled_scale(&call->arithmetic->scaling[0], range->least,
