@@ -179,8 +179,14 @@ void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_ta
                        void *out, const void *values, size_t row_count, size_t first, size_t count,
                        struct ulp_strip_place place);
 /* The order of one reduction of the plan. */
-struct ulp_reduction_order ulp_evaluate_order(const struct ulp_tape_plan *plan,
-                                              const struct ulp_tape_step *step);
+static inline struct ulp_reduction_order
+ulp_evaluate_order(const struct ulp_tape_plan *plan, const struct ulp_tape_step *step)
+{
+    struct ulp_reduction_order order = plan->order;
+    if (step->kernel || step->reduction_kind != ULP_REDUCTION_SUM)
+        order.kernel = step->kernel;
+    return order;
+}
 /* n results of a reduction (values of the accumulator's carrier, overwritten) as values to compute
  * with. */
 void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *sums, size_t n,

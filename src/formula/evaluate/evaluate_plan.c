@@ -297,15 +297,6 @@ static bool is_contiguous(const struct ulp_tape_plan *plan)
     return false;
 }
 
-struct ulp_reduction_order ulp_evaluate_order(const struct ulp_tape_plan *plan,
-                                              const struct ulp_tape_step *step)
-{
-    struct ulp_reduction_order order = plan->order;
-    if (step->kernel || step->reduction_kind != ULP_REDUCTION_SUM)
-        order.kernel = step->kernel;
-    return order;
-}
-
 /* Rows on a processor: a kernel's, which the operator's row may name. Others, and what is too long
  * to be held, are added in turn. */
 static bool choose_kernel(struct ulp_tape_plan *plan)
