@@ -99,6 +99,17 @@ def main():
     inputs["steps"] = random.standard_normal((4, 1, 300)).astype(f32)
     constants |= {"cw": .1 * random.standard_normal((1, 24, 300)), "cr": random.standard_normal((1, 24, 6)), "cb": random.standard_normal((1, 48))}
     add("LSTM", "steps cw cr cb", hidden_size=6)
+    # what it leaves as it is, though it looks alike: an axis that is not the last, squares as a product; a sum before LayerNormalization written out becomes one, too
+    inputs |= {"beside": random.standard_normal((1, 6, 16)).astype(f32), "rows": random.standard_normal((1, 6, 16)).astype(f32)}
+    constants |= {"rg": random.standard_normal((6, 16)), "ro": random.standard_normal((6, 16)), "two": np.array(2.0), "tiny": np.array(1e-5)}
+    nodes += [h.make_node("Add", ["rows", "beside"], ["rowsum"]), h.make_node("LayerNormalization", ["rowsum", "rg", "ro"], ["Joined_axis"], axis=1)]
+    outputs.append("Joined_axis")
+    for name, squares, source in ("Joined_written", "Pow", ["beside", "rows"]), ("Joined_squares", "Mul", ["rows", "rows"]):
+        s, m, d, q, v, e, r, n, g = (name[7:] + c for c in "smdqverng")
+        for op, operands, result in [("Add", source, s), ("ReduceMean", [s, "axis"], m), ("Sub", [s, m], d), (squares, [d, "two" if squares == "Pow" else d], q), ("ReduceMean", [q, "axis"], v),
+                                     ("Add", [v, "tiny"], e), ("Sqrt", [e], r), ("Div", [d, r], n), ("Mul", [n, "fscale"], g), ("Add", [g, "fshift"], name)]:
+            nodes.append(h.make_node(op, operands, [result]))
+        outputs.append(name)
     types = {name: T.FLOAT16 if name.startswith(("MatMulNBits", "Attention", "Group")) else T.FLOAT for name in outputs}
     graph = h.make_graph(nodes, "kernels", [h.make_tensor_value_info(n, T.FLOAT16 if a.dtype == np.float16 else T.FLOAT, a.shape) for n, a in inputs.items()], [h.make_tensor_value_info(n, t, None) for n, t in types.items()],
                          [numpy_helper.from_array(a.astype(f32) if a.dtype == np.float64 else a, n) for n, a in constants.items()])

@@ -19,4 +19,12 @@ for name in recorded.files:
     bad += bits[0] < 1 or (not half and bits[2] == 1) if half or name.startswith("Joined") else not (bits[0] == bits[1] == 1 and (bits[2] == 1) == in_order)
 sys.exit(bad > 0)
 END
+# A node that is kept in another arithmetic is none that the optimiser joins.
+expect 0 keep "$program" run "$sample/model.onnx" -i "$sample/inputs.npz" -a ort-cpu --keep op:Div=bf16 -q -o kept.npz
+python3 - <<'END' || fail "kept nodes are joined"
+import numpy as np
+kept, joined = np.load("kept.npz"), np.load("ort-cpu.npz")
+for name in ("Joined_gelu", "Joined_written"):
+    assert (kept[name] == joined[name]).mean() < .9, name
+END
 exit $failed

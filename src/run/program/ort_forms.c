@@ -3,6 +3,8 @@
  * instead of a value before it. By the graphs that it saved for CUDA (lab/record_ort_joins.py).
  * For the CPU provider also normalisations and Gelu, written out, and a product with a bias, which
  * its sums begin with. */
+#include <string.h>
+
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "run/idiom/idiom.h"
@@ -151,24 +153,54 @@ static bool is_alike(const struct ulp_tensor *a, const struct ulp_tensor *b)
     return a->type == ULP_TYPE_FLOAT && a->rank == 3 && ulp_tensor_same_shape(a, b);
 }
 
+/* A factor or summand for each element of the last axis. */
+static bool is_row(const struct ulp_block *block, int slot, const struct ulp_tensor *of)
+{
+    const struct ulp_tensor *row = slot < 0 ? NULL : &block->slots[slot].shape;
+    return row && row->rank == 1 && of->rank > 0 && row->dims[0] == of->dims[of->rank - 1];
+}
+
+/* Do these steps alone read the slot? */
+static bool is_read_within(const struct ulp_block *block, int slot, const int *steps, size_t count)
+{
+    const struct ulp_reading *all;
+    bool within = true;
+    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && within;) {
+        within = false;
+        for (size_t i = 0; i < count && !within; i++)
+            within = all[r].step == steps[i];
+    }
+    return within;
+}
+
+/* A normalisation over the last axis, as a node or as several. */
+struct norm {
+    int slots[3];
+    double epsilon;
+    const int *steps;
+    size_t step_count;
+};
+
 /* A LayerNormalization of a sum of two values of one size, which it alone reads; one of them may
  * have a bias, which is added last (core/optimizer/skip_layer_norm_fusion.cc). */
 static enum ulp_status find_skipping(struct ulp_program *program, struct ulp_block *block,
-                                     struct ulp_step *step, const int norm[3], double epsilon,
+                                     struct ulp_step *step, const struct norm *norm,
                                      struct ulp_error *error)
 {
-    const struct ulp_step *add = find_own(block, norm[0], "Add"), *biased = NULL;
+    const struct ulp_step *add = ulp_block_producer(block, norm->slots[0]), *biased = NULL;
     const struct ulp_own_operator own = {.op = "SkipLayerNormalization",
                                          .count = 1,
-                                         .attributes = {float_attribute("epsilon", epsilon)}};
-    if (!add || !has_sizes(program) ||
+                                         .attributes = {float_attribute("epsilon", norm->epsilon)}};
+    if (!add || !ulp_step_is(add, "Add") || !has_sizes(program) ||
+        !is_read_within(block, norm->slots[0], norm->steps, norm->step_count) ||
         !is_alike(&block->slots[add->inputs[0]].shape, &block->slots[add->inputs[1]].shape))
         return ULP_OK;
-    int slots[] = {add->inputs[0], add->inputs[1], norm[1], norm[2], -1};
+    const struct ulp_tensor *sum = &block->slots[add->inputs[0]].shape;
+    int slots[] = {add->inputs[0], add->inputs[1], norm->slots[1], norm->slots[2], -1};
     for (int i = 0; i < 2 && !biased; i++) {
         const struct ulp_step *before = find_own(block, add->inputs[i], "Add");
-        const struct ulp_tensor *bias = before ? ulp_slot_known(block, before->inputs[1]) : NULL;
-        if (!bias || bias->rank != 1 || find_own(block, before->inputs[0], "MatMul"))
+        if (!before || !ulp_slot_known(block, before->inputs[1]) ||
+            !is_row(block, before->inputs[1], sum) || find_own(block, before->inputs[0], "MatMul"))
             continue; /* or a Gemm has it */
         biased = before;
         slots[i] = before->inputs[0];
@@ -182,47 +214,118 @@ static enum ulp_status find_skipping(struct ulp_program *program, struct ulp_blo
     return ULP_OK;
 }
 
+/* The node itself. */
+static enum ulp_status find_skipping_node(struct ulp_program *program, struct ulp_block *block,
+                                          struct ulp_step *step, struct ulp_error *error)
+{
+    const int index = find_index(block, step);
+    const struct norm norm = {.slots = {step->inputs[0], step->inputs[1], ulp_step_input(step, 2)},
+                              .epsilon = ulp_bound_attribute(&step->bound, "epsilon")->f,
+                              .steps = &index,
+                              .step_count = 1};
+    const struct ulp_tensor *in = &block->slots[norm.slots[0]].shape;
+    const int64_t axis = ulp_bound_attribute(&step->bound, "axis")->i;
+    if (step->output_count != 1 || (axis != -1 && axis != in->rank - 1) ||
+        !is_row(block, norm.slots[1], in) ||
+        (norm.slots[2] >= 0 && !is_row(block, norm.slots[2], in)))
+        return ULP_OK;
+    return find_skipping(program, block, step, &norm, error);
+}
+
 /* Does nobody else read what the idiom computes on its way? */
 static bool is_closed(const struct ulp_block *block, const struct ulp_idiom *idiom)
 {
     bool closed = true;
-    for (size_t s = 0; s + 1 < idiom->step_count && closed; s++) {
-        const struct ulp_step *step = &block->steps[idiom->steps[s]];
-        const struct ulp_reading *all;
-        for (size_t r = ulp_block_readings(block, step->outputs[0], &all); r-- > 0 && closed;) {
-            closed = false;
-            for (size_t i = 0; i < idiom->step_count && !closed; i++)
-                closed = all[r].step == idiom->steps[i];
-        }
-    }
+    for (size_t s = 0; s + 1 < idiom->step_count && closed; s++)
+        closed = is_read_within(block, block->steps[idiom->steps[s]].outputs[0], idiom->steps,
+                                idiom->step_count);
     return closed;
+}
+
+/* Are the idiom's nodes those, in that order, but for those that the optimiser takes out? any: one
+ * that may stand anywhere. */
+static bool is_spelled(const struct ulp_block *block, const struct ulp_idiom *idiom,
+                       const char *words, const char *any)
+{
+    for (size_t s = 0; s < idiom->step_count; s++) {
+        const struct ulp_step *step = &block->steps[idiom->steps[s]];
+        const char *name = step->bound.op->name;
+        const size_t length = strlen(name);
+        const bool same = strncmp(words, name, length) == 0 && strchr(" ", words[length]);
+        if (same)
+            words += length + (words[length] == ' ');
+        else if (ulp_step_is(step, "Cast")
+                     ? block->slots[step->outputs[0]].shape.type != ULP_TYPE_FLOAT
+                     : !ulp_is_word(name, any))
+            return false;
+    }
+    return !*words;
+}
+
+/* The sum of 1 and erf is not what one half multiplies. */
+static bool is_gelu(const struct ulp_block *block, const struct ulp_idiom *idiom)
+{
+    bool is = is_spelled(block, idiom, "Div Erf Add", "Mul Identity Dropout");
+    for (size_t s = 0; s < idiom->step_count && is; s++) {
+        const struct ulp_step *step = &block->steps[idiom->steps[s]];
+        double number;
+        if (ulp_step_is(step, "Add"))
+            is = find_scaled(block, ulp_block_only_reader(block, step->outputs[0]), &number) < 0;
+    }
+    return is;
+}
+
+/* The chains of nodes that the optimiser looks for (core/optimizer/layer_norm_fusion.cc,
+ * gelu_fusion.cc): x / sqrt(...) is multiplied by gamma last. */
+static bool is_joined(const struct ulp_block *block, const struct ulp_idiom *idiom)
+{
+    static const char gone[] = "Identity Dropout", twice[] = "Sub Identity Dropout";
+    const int gamma = idiom->holes[ULP_IDIOM_GAMMA], beta = idiom->holes[ULP_IDIOM_BETA];
+    const struct ulp_tensor *in = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
+    if (idiom->kind == ULP_IDIOM_GELU_ERF)
+        return is_gelu(block, idiom);
+    if (idiom->axis != in->rank - 1 || !is_row(block, gamma, in) || !ulp_slot_known(block, gamma))
+        return false;
+    if (idiom->kind == ULP_IDIOM_LAYER_NORM) {
+        if (!is_row(block, beta, in) || !ulp_slot_known(block, beta) ||
+            !is_spelled(block, idiom, "ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul Add", twice))
+            return false;
+    } else if (!is_spelled(block, idiom, "Pow ReduceMean Add Sqrt Div Mul", gone) &&
+               !is_spelled(block, idiom, "Pow ReduceMean Add Sqrt Div Mul Mul", gone)) {
+        return false;
+    }
+    size_t s = idiom->step_count - 1;
+    while (!ulp_step_is(&block->steps[idiom->steps[s]], "Mul"))
+        s--;
+    const struct ulp_step *last = &block->steps[idiom->steps[s]];
+    return ulp_step_input(last, 0) == gamma || ulp_step_input(last, 1) == gamma;
 }
 
 static enum ulp_status add_idiom(struct ulp_program *program, struct ulp_block *block,
                                  const struct ulp_idiom *idiom, struct ulp_error *error)
 {
     struct ulp_step *root = &block->steps[idiom->root];
-    const int x = idiom->holes[ULP_IDIOM_X], gamma = idiom->holes[ULP_IDIOM_GAMMA],
-              beta = idiom->holes[ULP_IDIOM_BETA];
+    const int x = idiom->holes[ULP_IDIOM_X];
     const bool norm = idiom->kind == ULP_IDIOM_LAYER_NORM, rms = idiom->kind == ULP_IDIOM_RMS_NORM,
                gelu = idiom->kind == ULP_IDIOM_GELU_ERF;
-    const struct ulp_tensor *in = x < 0 ? NULL : &block->slots[x].shape,
-                            *scale = gamma < 0 ? NULL : ulp_slot_known(block, gamma);
+    const struct norm found = {.slots = {x, idiom->holes[ULP_IDIOM_GAMMA],
+                                         idiom->holes[ULP_IDIOM_BETA]},
+                               .epsilon = idiom->epsilon,
+                               .steps = idiom->steps,
+                               .step_count = idiom->step_count};
     struct ulp_own_operator own = {.op = gelu  ? "Gelu"
                                          : rms ? "SimplifiedLayerNormalization"
                                                : "LayerNormalization",
                                    .opset = gelu ? 0 : 1,
                                    .count = gelu ? 0 : 1,
                                    .attributes = {float_attribute("epsilon", idiom->epsilon)}};
-    const int slots[] = {x, gamma, beta};
-    if (!in || in->type != ULP_TYPE_FLOAT || !(norm || rms || gelu) || !is_closed(block, idiom) ||
-        (!gelu && (!scale || scale->rank != 1 || idiom->axis != in->rank - 1)) ||
-        (norm && (beta < 0 || !ulp_slot_known(block, beta))))
+    if (!(norm || rms || gelu) || x < 0 || block->slots[x].shape.type != ULP_TYPE_FLOAT ||
+        !is_closed(block, idiom) || !is_joined(block, idiom))
         return ULP_OK;
     if (norm)
-        ULP_TRY(find_skipping(program, block, root, slots, idiom->epsilon, error));
+        ULP_TRY(find_skipping(program, block, root, &found, error));
     if (!root->integer)
-        ULP_TRY(ulp_step_add_form(program, block, root, root, NULL, &own, ULP_FORM_CPU, slots,
+        ULP_TRY(ulp_step_add_form(program, block, root, root, NULL, &own, ULP_FORM_CPU, found.slots,
                                   gelu  ? 1
                                   : rms ? 2
                                         : 3,
@@ -267,11 +370,8 @@ enum ulp_status ulp_program_ort_forms(struct ulp_program *program, struct ulp_bl
         ULP_TRY(find_scaled_product(program, block, step, error));
         if (on_cpu)
             ULP_TRY(find_biased_product(program, block, step, error));
-        if (on_cpu && ulp_step_is(step, "LayerNormalization") && step->output_count == 1) {
-            const int norm[] = {step->inputs[0], step->inputs[1], ulp_step_input(step, 2)};
-            ULP_TRY(find_skipping(program, block, step, norm,
-                                  ulp_bound_attribute(&step->bound, "epsilon")->f, error));
-        }
+        if (on_cpu && ulp_step_is(step, "LayerNormalization"))
+            ULP_TRY(find_skipping_node(program, block, step, error));
     }
     return ULP_OK;
 }

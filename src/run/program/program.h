@@ -49,7 +49,7 @@ struct ulp_program_slot {
 enum { ULP_INTEGER_ORT = 1, ULP_INTEGER_FIXED = 2, ULP_INTEGER_PLAIN = 4, ULP_INTEGER_LANES = 7 };
 /* What ONNX Runtime's optimiser makes of several steps (ort_forms.c): for CUDA, with fuse=ort; for
  * its CPU provider. */
-enum { ULP_FORM_OPTIMISED = 8, ULP_FORM_CPU = 16, ULP_FORM_FLOATS = 24, ULP_FORM_TAKEN = 40 };
+enum { ULP_FORM_OPTIMISED = 8, ULP_FORM_CPU = 16, ULP_FORM_FLOATS = 24, ULP_FORM_TAKEN = 44 };
 
 /* What a step computes in arithmetics with qdq=integer instead: a row of
  * ops/product/product_integer.c. */
@@ -469,6 +469,16 @@ static inline size_t ulp_lane_value_count(const struct ulp_mix *mix, const struc
     return ((mix->fusion ? 2 : 1) * mix->count + 1) * block->slot_count;
 }
 
+/* Do both nodes compute in what the lane is, so that its runtime makes one of them? Which of them
+ * have a kernel for FP16 matters to none in FP32, which those of the CPU provider are; that nodes
+ * are kept in another arithmetic does. */
+static inline bool ulp_mix_joins_node(const struct ulp_mix *mix, size_t node, size_t with)
+{
+    const struct ulp_arithmetic *of = ulp_mix_arithmetic(mix, node);
+    return mix->items->half_as_float ? of->as_declared && of->steps == mix->items->steps
+                                     : ulp_mix_index(mix, node) == ulp_mix_index(mix, with);
+}
+
 /* The step's integer form where the lane computes it so, and the product it is of; NULL: not. */
 static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_mix *mix,
                                                               const struct ulp_block *block,
@@ -479,11 +489,9 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
                                : mix->items->half_as_float      ? ULP_FORM_CPU
                                                                 : 0;
     for (; form && optimised; form = form->next) {
-        bool whole = form->lanes & optimised;
-        /* which nodes have a kernel for FP16 matters to none in FP32, which those of the CPU are */
-        for (size_t i = 0; i < form->taken_count && optimised == ULP_FORM_OPTIMISED; i++)
-            whole &= ulp_mix_index(mix, block->steps[form->taken[i]].number) ==
-                     ulp_mix_index(mix, step->number);
+        bool whole = form->lanes & optimised && ulp_mix_joins_node(mix, step->number, step->number);
+        for (size_t i = 0; i < form->taken_count && whole; i++)
+            whole = ulp_mix_joins_node(mix, block->steps[form->taken[i]].number, step->number);
         if (whole)
             return form;
     }
