@@ -143,6 +143,12 @@ struct ulp_comparing {
     size_t nodes_tried, node_count;
 };
 
+/* Nothing that is known of the model: memory is short, or the run was ended. */
+static inline bool ulp_is_ours(enum ulp_status status)
+{
+    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
+}
+
 /* Is that part of the time over? */
 bool ulp_compare_is_late(const struct ulp_comparing *comparing, double part);
 
@@ -204,11 +210,18 @@ enum ulp_status ulp_compare_keep_slices(const struct ulp_comparing *comparing,
 /* measure.c: everything but causes; ulp_comparing_free in any case. */
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error);
 void ulp_comparing_free(struct ulp_comparing *comparing);
-/* The same of `file` alone on other inputs; causes are not looked for. */
+/* The same of `file` alone, with the arithmetics asked about, of another model or on other inputs;
+ * causes are not looked for. *out stays empty where that ends in an error of what they hold, as of
+ * an index outside of its axis: nobody can have recorded it. */
 enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
+                                  const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs, size_t file,
-                                  const struct ulp_arithmetic *arithmetics, size_t arithmetic_count,
                                   struct ulp_comparison *out, struct ulp_error *error);
+/* ... is everything explained so? */
+enum ulp_status ulp_compare_explains(const struct ulp_comparing *comparing,
+                                     const struct ulp_model *model,
+                                     const struct ulp_tensor_set *inputs, size_t file,
+                                     bool *explains, struct ulp_error *error);
 
 /* compare_match.c: out->tensors in no order yet, and what could not be matched. */
 enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_error *error);
@@ -338,21 +351,27 @@ enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, si
                                 const struct ulp_suspects *suspects, struct ulp_text *text,
                                 const char **input, struct ulp_error *error);
 
-/* A run with an input or values (NULL: none) that are not what was given. *refused: it ended in an
- * error of what they hold, as of an index outside of its axis, so nobody can have recorded it. */
+/* A run with inputs that are not those given. *refused: it ended in an error of what they hold. */
 struct ulp_program;
 enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
                                         struct ulp_program *program,
                                         const struct ulp_tensor_set *inputs,
-                                        const struct ulp_tensor_set *given,
                                         const struct ulp_observer *observer, bool *refused,
                                         struct ulp_error *error);
+/* Is it rows that differ? Where all of them match, their order does. */
+static inline bool ulp_compared_by_rows(const struct ulp_comparing *comparing, size_t file,
+                                        size_t tensor)
+{
+    return comparing->work[tensor].chosen &&
+           comparing->out->tensors[tensor].values[file].matched != 0;
+}
 /* cause/guess.c: how far a value of the tensor is from what was recorded: rms, or the distance of
  * rows that match; infinite: it has no number, or another shape. */
-enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size_t tensor,
-                                     const struct ulp_tensor *recorded,
-                                     const struct ulp_tensor *value, double *out,
+enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size_t file,
+                                     size_t tensor, const struct ulp_tensor *value, double *out,
                                      struct ulp_error *error);
+/* ... and how far the reference is. */
+double ulp_compared_error(const struct ulp_comparing *comparing, size_t file, size_t tensor);
 /* cause/guess.c: may the best of so many that were tried leave this part of the tensor's error by
  * chance? */
 bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t tried,

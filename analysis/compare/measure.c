@@ -146,27 +146,37 @@ enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ul
 }
 
 enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
+                                  const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs, size_t file,
-                                  const struct ulp_arithmetic *arithmetics, size_t arithmetic_count,
                                   struct ulp_comparison *out, struct ulp_error *error)
 {
     struct ulp_compare_options options = *comparing->options;
-    struct ulp_comparing again = {.model = comparing->model,
+    struct ulp_comparing again = {.model = model,
                                   .inputs = inputs,
                                   .recordings = &comparing->recordings[file],
                                   .recording_count = 1,
                                   .options = &options,
-                                  .asked = arithmetic_count,
+                                  .asked = comparing->asked,
                                   .trials = comparing->trials,
                                   .out = out};
-    options.arithmetics = arithmetics;
-    options.arithmetic_count = arithmetic_count;
+    options.arithmetic_count = comparing->asked;
     options.keeps = NULL;
     options.groups = NULL;
     options.recorded_inputs = NULL;
-    enum ulp_status status = ulp_comparing_measure(&again, error);
+    const enum ulp_status status = ulp_comparing_measure(&again, error);
     ulp_comparing_free(&again);
     if (status != ULP_OK)
         ulp_comparison_free(out);
-    return status;
+    return ulp_is_ours(status) ? status : ULP_OK;
+}
+
+enum ulp_status ulp_compare_explains(const struct ulp_comparing *comparing,
+                                     const struct ulp_model *model,
+                                     const struct ulp_tensor_set *inputs, size_t file,
+                                     bool *explains, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
+    ULP_TRY(ulp_compare_again(comparing, model, inputs, file, &again, error));
+    *explains = again.file_count && again.files[0].explained;
+    return ULP_OK;
 }

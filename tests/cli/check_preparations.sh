@@ -50,6 +50,32 @@ expect 1 "rows of FP16 beside FP32" "$program" compare list.onnx -i list.npz hal
 fields said.json "r['files'][0]['cause']['kind'] == 'shape' and 'fp16 explains it' in r['files'][0]['cause']['text']" "rows of FP16 beside FP32"
 expect 1 "twice as many rows" "$program" compare list.onnx -i list.npz twice.npz -a fp16 -q
 expect 1 "rows of another input" "$program" compare list.onnx -i list.npz wrong.npz -a fp16 -q
+# An input that explains a tensor while what lies behind it would end in an error; integers in reverse, whose rows all match; an input exchanged with one that the tensor does not read.
+PYTHONPATH=$source/examples python3 - <<'END' || fail "inputs"
+import numpy as np
+from onnx_writer import node, write_model
+
+r = np.random.default_rng(6)
+w, image, x, z = (r.standard_normal(shape).astype("f4") for shape in ((1, 3, 8, 1), (1, 3, 8, 8), (5, 8), (5, 8)))
+write_model("index.onnx", [node("Mul", "image w", "a"), node("ReduceMax", "image", "most", keepdims=0), node("Cast", "most", "at", to=7), node("Gather", "table at", "one"),
+                           node("Mul", "a one", "y")], {"image": image.shape}, ["a", "y"], {"w": w, "table": np.ones(10, "f4")}, opset=17)
+np.savez("index.npz", image=image)
+np.savez("index_said.npz", a=image * np.float32(255) * w)
+classes = {"table": r.standard_normal((20, 8)).astype("f4"), "w": r.standard_normal((8, 12)).astype("f4")}
+write_model("classes.onnx", [node("Gather", "table ids", "e"), node("MatMul", "e w", "l"), node("ArgMax", "l", "class", axis=-1)], {"ids": (1, 6)}, ["class"], classes, opset=17,
+            types={"ids": 7, "class": 7})
+ids = np.array([[1, 4, 7, 19, 0, 2]])
+np.savez("classes.npz", ids=ids)
+np.savez("classes_said.npz", **{"class": (classes["table"][ids[:, ::-1]] @ classes["w"]).argmax(-1, keepdims=True)})
+write_model("two.onnx", [node("Greater", "x least", "b"), node("Where", "b x z", "y")], {"x": x.shape, "z": z.shape}, ["b", "y"], {"least": np.float32(0.2)}, opset=17,
+            types={"b": 9})
+np.savez("two.npz", x=x, z=z)
+np.savez("two_said.npz", b=z > 0.2, y=np.where(z > np.float32(0.2), z, x))
+END
+for row in "index 255 times as large" "classes in reverse along axis 1" "two it was exchanged with 'z'"; do
+    expect 1 "$row" "$program" compare "${row%% *}.onnx" -i "${row%% *}.npz" "${row%% *}_said.npz" -q --json said.json
+    fields said.json "r['files'][0]['cause']['kind'] == 'preprocessing' and \"${row#* }\" in r['files'][0]['cause']['text']" "$row"
+done
 rm out
 python3 "$source/tests/cli/planted_preparations.py" "$program" "$work" || fail "wrong preparations are explained, or right ones are not"
 PYTHONPATH=$source/examples python3 "$source/tests/cli/planted_readings.py" "$program" || fail "a node that is read otherwise"

@@ -155,16 +155,6 @@ static enum ulp_status list_shapes(struct ulp_trying *trying, struct ulp_error *
     return ULP_OK;
 }
 
-static int find_target(const struct ulp_trying *trying)
-{
-    const struct ulp_graph *graph = ulp_trying_graph(trying);
-    const char *name = trying->comparing->out->tensors[trying->tensor].name;
-    for (size_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].producer >= 0 && strcmp(graph->values[v].name, name) == 0)
-            return (int)v;
-    return -1;
-}
-
 static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *error)
 {
     struct ulp_comparing *comparing = trying->comparing;
@@ -177,7 +167,8 @@ static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *erro
     ULP_TAKE(trying->read, comparing->arena, nodes, error);
     trying->places = places;
     trying->suspects = suspects;
-    trying->target = find_target(trying);
+    trying->target =
+        ulp_reread_find(ulp_trying_graph(trying), comparing->out->tensors[trying->tensor].name);
     find_suspects(trying, suspects);
     ULP_TRY(list_readings(trying, error));
     ULP_TAKE(trying->left, comparing->arena, nodes, error);
@@ -190,11 +181,9 @@ static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *erro
         trying->target < 0 ? NULL
                            : ulp_cut_value(&trying->base, ulp_trying_graph(trying), trying->target);
     trying->unchanged = INFINITY;
-    return value
-               ? ulp_compare_distance(comparing, trying->tensor,
-                                      ulp_recorded(&comparing->work[trying->tensor], trying->file),
-                                      value, &trying->unchanged, error)
-               : ULP_OK;
+    return value ? ulp_compare_distance(comparing, trying->file, trying->tensor, value,
+                                        &trying->unchanged, error)
+                 : ULP_OK;
 }
 
 /* ---- which are tried, and when ---- */
@@ -388,16 +377,12 @@ static void keep(struct best *best, const struct ulp_tried_reading *trial)
 static enum ulp_status verify_read(const struct ulp_trying *trying, struct ulp_tried_reading *trial,
                                    bool *sure, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
-    struct ulp_comparing changed = *trying->comparing;
     struct ulp_reread read = {0};
+    *sure = false;
     enum ulp_status status = ulp_tried_reread(trying, trial, &read, error);
-    changed.model = &read.model;
     if (status == ULP_OK)
-        status = ulp_compare_again(&changed, trying->comparing->inputs, trying->file,
-                                   trying->comparing->options->arithmetics,
-                                   trying->comparing->asked, &again, error);
-    *sure = status == ULP_OK && again.files[0].explained;
+        status = ulp_compare_explains(trying->comparing, &read.model, trying->comparing->inputs,
+                                      trying->file, sure, error);
     ulp_arena_free(read.arena);
     return ulp_is_ours(status) ? status : ULP_OK;
 }
@@ -540,10 +525,8 @@ static bool is_good(const struct ulp_trying *trying, const struct best *best, si
 static enum ulp_status search(struct ulp_trying *trying, const struct candidates *all,
                               struct ulp_cause *cause, struct ulp_error *error)
 {
-    const struct ulp_compared_value *value =
-        &trying->comparing->out->tensors[trying->tensor].values[trying->file];
-    struct best best = {.whole = trying->comparing->work[trying->tensor].chosen ? value->matched
-                                                                                : value->truth.rms};
+    struct best best = {.whole =
+                            ulp_compared_error(trying->comparing, trying->file, trying->tensor)};
     size_t since = 0;
     for (size_t c = 0; c < all->count && !cause->text; c++) {
         struct ulp_tried_reading *trial = &all->items[c];

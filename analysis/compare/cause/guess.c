@@ -111,14 +111,20 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
     add_places(out);
 }
 
-enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size_t tensor,
-                                     const struct ulp_tensor *recorded,
-                                     const struct ulp_tensor *value, double *out,
+double ulp_compared_error(const struct ulp_comparing *comparing, size_t file, size_t tensor)
+{
+    const struct ulp_compared_value *value = &comparing->out->tensors[tensor].values[file];
+    return ulp_compared_by_rows(comparing, file, tensor) ? value->matched : value->truth.rms;
+}
+
+enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size_t file,
+                                     size_t tensor, const struct ulp_tensor *value, double *out,
                                      struct ulp_error *error)
 {
+    const struct ulp_tensor *recorded = ulp_recorded(&comparing->work[tensor], file);
     double sum = 0;
     *out = INFINITY;
-    if (comparing->work[tensor].chosen)
+    if (ulp_compared_by_rows(comparing, file, tensor))
         return ulp_matched_distance(comparing, tensor, recorded, value, out, error);
     for (size_t i = 0; i < value->count && value->count == recorded->count; i++) {
         const double d = ulp_tensor_get(value, i) - ulp_tensor_get(recorded, i);
@@ -133,8 +139,7 @@ enum ulp_status ulp_compare_distance(const struct ulp_comparing *comparing, size
 struct looking {
     const struct ulp_comparing *comparing;
     const char *name;
-    size_t tensor;
-    const struct ulp_tensor *recorded;
+    size_t file, tensor;
     double distance; /* rms, or of rows that match; infinite until it is known */
     bool done;
 };
@@ -147,7 +152,7 @@ static enum ulp_status measure_distance(void *context, const struct ulp_event *e
     for (size_t o = 0; o < event->output_count; o++)
         if (event->execution == 0 && strcmp(event->output_names[o], looking->name) == 0) {
             looking->done = true;
-            ULP_TRY(ulp_compare_distance(looking->comparing, looking->tensor, looking->recorded,
+            ULP_TRY(ulp_compare_distance(looking->comparing, looking->file, looking->tensor,
                                          event->values[o].entire, &looking->distance, error));
         }
     return ULP_OK;
@@ -161,18 +166,15 @@ static bool is_done(void *context)
 enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
                                         struct ulp_program *program,
                                         const struct ulp_tensor_set *inputs,
-                                        const struct ulp_tensor_set *given,
                                         const struct ulp_observer *observer, bool *refused,
                                         struct ulp_error *error)
 {
-    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count,
-                                        .given = given};
+    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
     ulp_comparing_begins(comparing);
     const enum ulp_status status =
         ulp_program_run(program, inputs, &run, observer, 1, NULL, NULL, error);
-    const bool ours = status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
-    *refused = status != ULP_OK && !ours;
-    return ours ? status : ULP_OK;
+    *refused = status != ULP_OK && !ulp_is_ours(status);
+    return *refused ? ULP_OK : status;
 }
 
 struct guessing {
@@ -189,37 +191,17 @@ static enum ulp_status try_inputs(struct guessing *guessing, const struct ulp_te
     struct ulp_comparing *comparing = guessing->comparing;
     struct looking looking = {.comparing = comparing,
                               .name = comparing->out->tensors[guessing->tensor].name,
+                              .file = guessing->file,
                               .tensor = guessing->tensor,
-                              .recorded =
-                                  ulp_recorded(&comparing->work[guessing->tensor], guessing->file),
                               .distance = INFINITY};
     const struct ulp_observer observer = {.context = &looking,
                                           .node_done = measure_distance,
                                           .cancelled = is_done};
     bool refused;
-    const enum ulp_status status = ulp_compare_run_changed(comparing, guessing->program, inputs,
-                                                           NULL, &observer, &refused, error);
+    const enum ulp_status status =
+        ulp_compare_run_changed(comparing, guessing->program, inputs, &observer, &refused, error);
     *distance = refused ? INFINITY : looking.distance;
     return status == ULP_ERROR_CANCELLED && looking.done ? ULP_OK : status;
-}
-
-/* With these, is everything that was recorded explained? */
-static enum ulp_status verify(struct guessing *guessing, const struct ulp_tensor_set *inputs,
-                              bool *sure, struct ulp_error *error)
-{
-    const struct ulp_comparing *comparing = guessing->comparing;
-    ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
-    ULP_TRY(ulp_compare_again(comparing, inputs, guessing->file, comparing->options->arithmetics,
-                              comparing->asked, &again, error));
-    *sure = again.files[0].explained;
-    return ULP_OK;
-}
-
-static double error_of(const struct guessing *guessing)
-{
-    const struct ulp_compared_value *value =
-        &guessing->comparing->out->tensors[guessing->tensor].values[guessing->file];
-    return guessing->comparing->work[guessing->tensor].chosen ? value->matched : value->truth.rms;
 }
 
 /* What is of none of those tried differs from what they give by chance. Where they move the tensor
@@ -244,7 +226,8 @@ static enum ulp_status name_best(struct guessing *guessing, const struct ulp_inp
         return ULP_OK;
     ULP_TRY(ulp_change_inputs(guessing->comparing->inputs, guessing->input, &guessing->picture,
                               best, 1, &inputs, error));
-    ULP_TRY(verify(guessing, &inputs, sure, error));
+    ULP_TRY(ulp_compare_explains(guessing->comparing, guessing->comparing->model, &inputs,
+                                 guessing->file, sure, error));
     if (!*sure && closer > MUCH_CLOSER)
         return ULP_OK;
     ulp_change_describe(&guessing->picture, best, text);
@@ -306,7 +289,7 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     }
     if (status == ULP_OK && isfinite(least))
         status = name_best(&guessing, &changes->items[best], changes->count,
-                           least / error_of(&guessing), text, sure, error);
+                           least / ulp_compared_error(comparing, file, tensor), text, sure, error);
     ulp_program_free(guessing.program);
     return status;
 }
@@ -358,6 +341,14 @@ static enum ulp_status order_inputs(const struct ulp_tensor_set *given, const st
     return ULP_OK;
 }
 
+static bool is_suspect(const struct ulp_suspects *suspects, const char *input)
+{
+    size_t i = 0;
+    while (i < suspects->input_count && strcmp(suspects->inputs[i], input) != 0)
+        i++;
+    return i < suspects->input_count;
+}
+
 static size_t list_orders(const struct ulp_comparing *comparing,
                           const struct ulp_suspects *suspects, struct order *out, size_t room)
 {
@@ -369,11 +360,12 @@ static size_t list_orders(const struct ulp_comparing *comparing,
             for (int b = -1; b < a && count < room; b++)
                 if (one->dims[a] > 1 && (b < 0 || one->dims[b] == one->dims[a]))
                     out[count++] = (struct order){suspects->inputs[i], NULL, a, b};
-        for (size_t j = i + 1; one && j < suspects->input_count && count < room; j++) {
-            const struct ulp_tensor *other =
-                ulp_tensor_set_find(comparing->inputs, suspects->inputs[j]);
-            if (other && other->type == one->type && ulp_tensor_same_shape(one, other))
-                out[count++] = (struct order){suspects->inputs[i], suspects->inputs[j], 0, -1};
+        for (size_t j = 0; one && j < comparing->inputs->count && count < room; j++) {
+            const struct ulp_named_tensor *other = &comparing->inputs->items[j];
+            const bool later = &other->tensor > one || !is_suspect(suspects, other->name);
+            if (later && other->tensor.type == one->type &&
+                ulp_tensor_same_shape(one, &other->tensor))
+                out[count++] = (struct order){suspects->inputs[i], other->name, 0, -1};
         }
     }
     return count;
@@ -394,12 +386,14 @@ enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, si
     for (size_t i = 0; i <= count && guessing.program && status == ULP_OK; i++) {
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
         double distance = INFINITY;
-        if (i == count && ulp_is_chance(comparing, tensor, count, 0, least / error_of(&guessing)))
+        if (i == count && ulp_is_chance(comparing, tensor, count, 0,
+                                        least / ulp_compared_error(comparing, file, tensor)))
             break;
         status = order_inputs(comparing->inputs, &orders[i < count ? i : best], &inputs, error);
         if (status == ULP_OK)
             status = i < count ? try_inputs(&guessing, &inputs, &distance, error)
-                               : verify(&guessing, &inputs, &sure, error);
+                               : ulp_compare_explains(comparing, comparing->model, &inputs, file,
+                                                      &sure, error);
         best = distance < least ? i : best;
         least = ulp_math_min(least, distance);
     }

@@ -64,8 +64,7 @@ static enum ulp_status compare_recorded(const struct ulp_comparing *comparing, s
     *again = (struct ulp_comparison){0};
     ULP_TRY(take_inputs(comparing, file, order, &inputs, &fits, error));
     if (fits)
-        ULP_TRY(ulp_compare_again(comparing, &inputs, file, comparing->options->arithmetics,
-                                  comparing->asked, again, error));
+        ULP_TRY(ulp_compare_again(comparing, comparing->model, &inputs, file, again, error));
     return ULP_OK;
 }
 

@@ -141,7 +141,7 @@ static enum ulp_status run_mistake(struct trying *trying, const struct mistake *
     }
     ULP_TRY(ulp_change_inputs(comparing->inputs, trying->input, &trying->picture, &mistake->change,
                               part, &inputs, error));
-    return ulp_compare_run_changed(comparing, trying->program, &inputs, NULL, &observer,
+    return ulp_compare_run_changed(comparing, trying->program, &inputs, &observer,
                                    &looking->refused, error);
 }
 

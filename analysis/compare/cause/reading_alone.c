@@ -79,9 +79,8 @@ enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_re
     if (status == ULP_OK && part.count)
         status = ulp_cut_run(&trying->base, &read, &part, &trying->target, 1, &run, &set, error);
     if (status == ULP_OK && set.count)
-        status = ulp_compare_distance(comparing, trying->tensor,
-                                      ulp_recorded(&comparing->work[trying->tensor], trying->file),
-                                      &set.items[0].tensor, &trial->distance, error);
+        status = ulp_compare_distance(comparing, trying->file, trying->tensor, &set.items[0].tensor,
+                                      &trial->distance, error);
     ulp_arena_free(read.arena);
     return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
 }
@@ -288,14 +287,6 @@ static enum ulp_status end_step(const struct ulp_reverse *sweep, const struct ul
     return ULP_OK;
 }
 
-static int value_named(const struct ulp_graph *graph, const char *name)
-{
-    size_t v = 0;
-    while (v < graph->value_count && strcmp(graph->values[v].name, name) != 0)
-        v++;
-    return v < graph->value_count ? (int)v : -1;
-}
-
 /* The tensor, or the first behind it that is not explained either and has numbers that suspects
  * give, as scores beside classes; SIZE_MAX: none is. */
 static size_t find_seeded(const struct ulp_trying *trying)
@@ -305,7 +296,7 @@ static size_t find_seeded(const struct ulp_trying *trying)
     for (size_t t = trying->tensor; t < comparing->out->tensor_count && trying->base.cuts; t++) {
         const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
         const int at =
-            tensor->values[trying->file].recorded ? value_named(graph, tensor->name) : -1;
+            tensor->values[trying->file].recorded ? ulp_reread_find(graph, tensor->name) : -1;
         const struct ulp_tensor *value = at < 0 ? NULL : value_of(trying, at);
         if (value && value->data && graph->values[at].producer >= 0 &&
             trying->suspects[graph->values[at].producer] &&
@@ -344,9 +335,13 @@ static enum ulp_status seed(struct ulp_trying *trying, size_t t, const struct ul
     const struct ulp_comparing *comparing = trying->comparing;
     const char *name = comparing->out->tensors[t].name;
     const struct ulp_tensor *recorded = ulp_recorded(&comparing->work[t], trying->file),
-                            *value = value_of(trying, value_named(ulp_trying_graph(trying), name));
+                            *value =
+                                value_of(trying, ulp_reread_find(ulp_trying_graph(trying), name));
     const size_t all = ulp_matched_width(&comparing->out->tensors[t]),
-                 width = all && comparing->work[t].chosen && value->count % all == 0 ? all : 1;
+                 width = all && ulp_compared_by_rows(comparing, trying->file, t) &&
+                                 value->count % all == 0
+                             ? all
+                             : 1;
     double *seeds[ULP_PROBES];
     for (size_t p = 0; p < ULP_PROBES; p++) {
         trying->seeds[p] = 0;

@@ -77,11 +77,6 @@ enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_re
 /* Into trying->alone. */
 enum ulp_status ulp_tried_add(struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                               struct ulp_error *error);
-/* Nothing that is known of the model: memory is short, or the run was ended. */
-static inline bool ulp_is_ours(enum ulp_status status)
-{
-    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
-}
 /* reading_alone.c: all that can be tried of single nodes, into trying->alone, until so much has
  * been computed. */
 enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error);

@@ -125,21 +125,20 @@ static enum ulp_status give_activation(struct ulp_reread_change *change, struct 
     const struct ulp_block *block = reread->program->main;
     struct ulp_idiom *idioms;
     const char *x = NULL;
-    size_t count, v = 0;
+    size_t count;
     ULP_TRY(ulp_idioms_find(block, reread->arena, &idioms, &count, error));
     for (size_t i = 0; i < count; i++)
         if (idioms[i].kind >= ULP_IDIOM_GELU_ERF && idioms[i].kind <= ULP_IDIOM_SILU &&
             strcmp(block->steps[idioms[i].root].name, node->name) == 0)
             x = block->slots[idioms[i].holes[ULP_IDIOM_X]].name;
-    while (x && v < reread->graph.value_count && strcmp(reread->graph.values[v].name, x) != 0)
-        v++;
-    if (!x || v == reread->graph.value_count)
+    const int value = x ? ulp_reread_find(&reread->graph, x) : -1;
+    if (value < 0)
         return ULP_OK;
     change->changed = true;
     node->op_type = change->text;
     node->domain = MICROSOFT;
     node->attribute_count = 0;
-    ULP_TRY(ulp_reread_set_input(reread, node, 0, (int)v, error));
+    ULP_TRY(ulp_reread_set_input(reread, node, 0, value, error));
     node->input_count = 1;
     return ULP_OK;
 }

@@ -44,6 +44,8 @@ static inline struct ulp_node *ulp_reread_at(const struct ulp_reread_change *cha
 }
 
 /* reread_part.c */
+/* The value of that name; -1: none. */
+int ulp_reread_find(const struct ulp_graph *graph, const char *name);
 struct ulp_value *ulp_reread_add_value(struct ulp_reread *reread, const char *like);
 const struct ulp_tensor *ulp_reread_constant(const struct ulp_reread *reread,
                                              const struct ulp_node *node, size_t input);

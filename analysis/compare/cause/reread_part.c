@@ -16,6 +16,14 @@ struct ulp_value *ulp_reread_add_value(struct ulp_reread *reread, const char *li
     return value->name ? value : NULL;
 }
 
+int ulp_reread_find(const struct ulp_graph *graph, const char *name)
+{
+    size_t v = 0;
+    while (v < graph->value_count && strcmp(graph->values[v].name, name) != 0)
+        v++;
+    return v < graph->value_count ? (int)v : -1;
+}
+
 const struct ulp_tensor *ulp_reread_constant(const struct ulp_reread *reread,
                                              const struct ulp_node *node, size_t input)
 {
