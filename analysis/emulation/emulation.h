@@ -179,6 +179,10 @@ bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
                             const struct ulp_judgement *judgements);
 /* Before runs of which is asked whether they diverge: those of others do not count. */
 void ulp_emulation_forget_decided(struct ulp_emulation *emulation);
+/* Of all outputs as `judged` has them, and what is worst in all samples: what is not finite, or has
+ * another shape, is broken whatever its figures are. */
+enum ulp_grade ulp_emulation_grade(const struct ulp_emulation *emulation,
+                                   const struct ulp_judgement *worst);
 /* What the output is for, as asked or as it looks. */
 struct ulp_purpose ulp_emulation_purpose(const struct ulp_emulation *emulation, size_t output,
                                          const struct ulp_tensor *truth);

@@ -260,6 +260,24 @@ static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t 
     return ULP_OK;
 }
 
+static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_kind kind)
+{
+    return judgement->metric && strcmp(judgement->metric, ulp_judge_name(kind)) == 0;
+}
+
+enum ulp_grade ulp_emulation_grade(const struct ulp_emulation *emulation,
+                                   const struct ulp_judgement *worst)
+{
+    const struct ulp_model *model = emulation->given.model;
+    struct ulp_judged *judged = emulation->judged;
+    const size_t count = ulp_model_output_count(model), graded = ulp_judged_worst(judged, count);
+    bool broken = is_named(worst, ULP_CROSSED_NONFINITE);
+    for (size_t o = 0; o < count; o++)
+        broken |= judged[o].task == ULP_TASK_UNKNOWN && is_named(worst, ULP_CROSSED_DIVERGED) &&
+                  strcmp(worst->output, ulp_model_output(model, o).name) == 0;
+    return broken ? ULP_GRADE_BROKEN : graded < count ? judged[graded].grade : ULP_GRADE_FINE;
+}
+
 /* Of a problem's truth it is asked for once. */
 static enum ulp_status score_truth(const struct ulp_emulation *emulation,
                                    const struct ulp_tensor_set *truth, double *out,

@@ -22,17 +22,6 @@ static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_ki
     return judgement->metric && strcmp(judgement->metric, ulp_judge_name(kind)) == 0;
 }
 
-static enum ulp_grade find_grade(const struct ulp_fixing *x, const struct ulp_judgement *worst)
-{
-    struct ulp_judged *judged = x->emulation.judged;
-    const size_t count = ulp_model_output_count(x->model), graded = ulp_judged_worst(judged, count);
-    bool broken = is_named(worst, ULP_CROSSED_NONFINITE);
-    for (size_t o = 0; o < count; o++) /* of another shape it is for nothing */
-        broken |= judged[o].task == ULP_TASK_UNKNOWN && is_named(worst, ULP_CROSSED_DIVERGED) &&
-                  strcmp(worst->output, ulp_model_output(x->model, o).name) == 0;
-    return broken ? ULP_GRADE_BROKEN : graded < count ? judged[graded].grade : ULP_GRADE_FINE;
-}
-
 /* Where no output can say what is better, how far values stay finite does. */
 struct counting {
     const struct ulp_fixing *x;
@@ -94,7 +83,7 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
     ULP_TRY(ulp_emulation_judge_lane(&x->emulation, &programs, &looking, &out->worst, error));
     out->nonfinite = counting.count;
     x->fix->runs += x->sample_count;
-    out->grade = find_grade(x, &out->worst);
+    out->grade = ulp_emulation_grade(&x->emulation, &out->worst);
     return ULP_OK;
 }
 

@@ -440,6 +440,10 @@ static enum ulp_status report_judgements(const struct ulp_searcher *search,
 static enum ulp_status report_verdict(const struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
+    const struct ulp_judgement *worst_of_all = search->judgements;
+    for (size_t s = 1; s < search->emulation.given.sample_count; s++)
+        if (search->judgements[s].ratio > worst_of_all->ratio)
+            worst_of_all = &search->judgements[s];
     const struct ulp_model *model = search->emulation.given.model;
     const size_t count = ulp_model_output_count(model);
     const size_t worst = ulp_judged_worst(search->emulation.judged, count);
@@ -447,7 +451,11 @@ static enum ulp_status report_verdict(const struct ulp_searcher *search, struct 
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0}, why = {0};
     if (worst == count)
         return ULP_OK;
-    out->grade = ulp_judged_grade(judged, &why);
+    out->grade = ulp_emulation_grade(&search->emulation, worst_of_all);
+    if (ulp_judged_grade(judged, &why) != out->grade) { /* by what no rule is of */
+        ulp_text_free(&why);
+        ulp_text_add(&why, "it is not finite");
+    }
     ULP_TRY(ulp_taken(!why.failed, error));
     judged->text = why.data;
     ulp_judged_say(&text, out->grade, judged,

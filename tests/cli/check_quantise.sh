@@ -244,6 +244,9 @@ write_model("masked.onnx", [node("MatMul", "x w", "a", "first"), node("Where", "
 for i in range(6):
     np.savez(f"masked{i}.npz", x=draw(5, 8) * (50 if i == 3 else 1), m=draw(5, 8) < (1.2 if i == 2 else 9))
 write_model("zeros.onnx", [node("Gemm", "x w b", "y", "zeros")], {"x": (5, 8)}, {"y": (5, 6)}, {"w": np.zeros((8, 6), np.float32), "b": draw(6)}, opset=13)
+endless = np.ones((8, 6), np.float32)
+endless[0, 0] = np.inf
+write_model("endless.onnx", [node("MatMul", "x w", "y", "endless")], {"x": (5, 8)}, {"y": (5, 6)}, {"w": endless}, opset=13)
 write_model("flat.onnx", [node("MatMul", "x w", "y", "flat")], {"x": (5, 8)}, {"y": (5,)}, {"w": draw(8)}, opset=13)
 for name, inputs in {"half": {"x": draw(5, 8).astype(np.float16)}, "default": {"x": draw(5, 8)}, "first": {"x": draw(8, 5)}, "rank": {"x": draw(3, 5, 8)},
                      "body": {"x": draw(5, 8), "flag": np.array(True)}, "nine": {"x": draw(1, 6, 8)}, "upsample": {"x": draw(1, 2, 5, 5)},
@@ -374,6 +377,10 @@ fields entropy.json 'all(0 < e["largest"] <= m["largest"] and m["least"] <= e["l
 # the command for the same again is whole
 command=$("$program" quantise twice.onnx -i default.npz -q --for ort --always same_2 | sed -n 's/^  do    ulpscope //p')
 eval "\"$program\" $command -q >/dev/null" && [ -f quantised/quantised.onnx ] && grep -q same_2 quantised/exclude.txt || fail "no whole command: $command"
+# a weight that is infinite has no scale: what comes out is not fine, whatever the finite elements are
+expect 0 "an infinite weight" "$program" quantise endless.onnx -i default.npz --for ort
+shows out "broken (signal) in 1 sample" "an infinite weight"
+
 expect 0 "factors of one dimension" "$program" quantise flat.onnx -i default.npz -q --formats nvfp4
 shows out "floating-point factors of rank 2 or more" "factors of one dimension"
 expect 0 "rows of values" "$program" quantise m.onnx -i samples -q --formats uint8-row,fp32 -o rows --json rows.json

@@ -82,7 +82,8 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, ".\n");
 }
 
-/* " (with scales 92 % of the multiply-adds)", of layers that are not in the base. */
+/* " (with scales 92 % of their multiply-adds)", of layers that are not in the base: recurrences and
+ * bodies have others, which no format is looked for. */
 static void add_share(struct ulp_text *out, const struct ulp_search *found)
 {
     double narrow = 0;
@@ -97,9 +98,9 @@ static void add_share(struct ulp_text *out, const struct ulp_search *found)
     for (size_t l = 0; l < found->layer_count; l++)
         if (strcmp(found->formats[found->layers[l].format].arithmetic, found->base) != 0)
             narrow += found->layers[l].weight;
-    ulp_text_add(out, " (with scales %s of the multiply-adds%s)",
+    ulp_text_add(out, " (with scales %s of %s)",
                  ULP_FIGURE("%.3g %%", 100 * narrow / found->total_weight),
-                 left ? " of these" : "");
+                 left ? "the multiply-adds of these" : "their multiply-adds");
 }
 
 /* "; most of the error is of Conv_4 (30 %), Conv_0 (24 %) and Gemm_27 (21 %)": up to three products
@@ -341,7 +342,7 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
         ulp_text_add(notes,
                      "No single product in another format, others giving way, has less error: "
                      "each was tried.\n");
-    else if (found->minimal)
+    else if (found->minimal && found->tried)
         ulp_text_add(
             notes,
             "No single product can do with fewer bits: each of the %zu that could have them "
