@@ -119,6 +119,8 @@ static enum ulp_status look_for_findings(struct ulp_lint *lint, struct ulp_lint_
     ULP_TRY(ulp_lint_view(lint, error));
     ULP_TRY(read_options(lint, error));
     run_rules(lint);
+    if (lint->failed && lint->unplanned) /* how much memory a plan would take, and at which node */
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s", lint->unplanned);
     out->model_path = ulp_arena_copy(lint->arena, lint->model->path);
     out->unplanned = lint->unplanned;
     ULP_TRY(ulp_taken(!lint->failed && out->model_path && list_assumed(lint, &out->assumed) &&

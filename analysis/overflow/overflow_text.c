@@ -191,13 +191,14 @@ static size_t count_masked(const struct ulp_overflow_lane *lane)
     return count;
 }
 
-static bool has_values(const struct ulp_overflow_lane *lane)
+/* What there is to look at: nothing where every result is empty. */
+static void find_values(const struct ulp_overflow_lane *lane, bool *elements, bool *finite)
 {
-    bool any = false;
     for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
-            any |= lane->nodes[n].outputs[o].finite;
-    return any;
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            *elements |= lane->nodes[n].outputs[o].count > 0;
+            *finite |= lane->nodes[n].outputs[o].finite;
+        }
 }
 
 /* "its values reach 1.21e+05, and the largest fp16 is 65504" */
@@ -280,6 +281,8 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     const struct ulp_overflow_node *nearest = find_nearest_overflow(lane);
     const char *s = lane->node_count == 1 ? "" : "s";
     const struct ulp_page what = ulp_page_make(&head->what, 0, false);
+    bool elements = false, finite = false;
+    find_values(lane, &elements, &finite);
     ulp_text_show(&head->what, "%s: ", lane->name);
     const struct ulp_unjudged *first = find_unjudged(&forecast->unjudged);
     if (first && (first->is_input || !lane->harmful_count)) {
@@ -291,6 +294,11 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
         add_born(&what, lane);
         add_reach(&head->why, lane);
         add_best_remedy(&head->why, lane);
+    } else if (nearest && !elements) {
+        ulp_text_add(&head->what, "not judged: no result has an element");
+        ulp_text_add(&head->todo, "give inputs with which a result has one");
+        ulp_headline_drawn(head, forecast->drawn);
+        return;
     } else if (nearest) {
         ulp_text_add(&head->what, "nothing overflows at %zu node%s", lane->node_count, s);
         if (!isinf(find_worst(nearest)->headroom_bits))
@@ -299,7 +307,7 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
                           ulp_overflow_bits(find_worst(nearest)->headroom_bits));
         else
             ulp_text_add(&head->why,
-                         has_values(lane) ? "all values are zero%s" : "no value is finite",
+                         finite ? "all values are zero%s" : "no value is finite",
                          count_masked(lane) ? " or masks" : "");
     } else {
         ulp_text_add(&head->what, "no float is computed");

@@ -234,6 +234,14 @@ gate compare undefined.onnx good.npz --json said.json >out
 fields said.json 'r["cause"]["kind"] == "unjudged" and not r["cause"]["nodes"]' "compare: NaN everywhere"
 tells 1 "compare: wrong, beside nothing" 'r["first_unexplained"] == "y" and "explained" not in r["files"][0]' compare part.onnx -i part_empty.npz part_wrong.npz -a fp16 -q
 
+# Of no element no overflow is promised to stay away.
+"$program" overflow square.onnx -i empty.npz >out || fail "overflow: empty batch"
+shows out "fp16: not judged: no result has an element" "overflow: empty batch"
+
+# What does not fit into memory is named where nothing is computed, too.
+expect 5 "lint: no memory" "$program" lint vast.onnx
+shows err "than the memory limit" "lint: no memory"
+
 # Where there is no figure, no text has a hole or a word of the C library instead.
 plain() {
     "$@" >out 2>&1

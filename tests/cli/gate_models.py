@@ -56,6 +56,8 @@ npz("within.npz", x=((1, 4), (1e4, 2e4, 3e4, 1)))
 write_model("behind.onnx", [node("Greater", "x o", "g", "larger"), node("Mul", "v v", "w", "square"), node("Where", "g x w", "y", "choice")],
             {**x, "o": ["b", 4], "v": ["b", 4]}, ["y"])
 npz("behind.npz", x=((1, 4), (1.0001, 2, 3, 4)), o=((1, 4), (1, 1, 1, 1)), v=((1, 4), (300, 1, 1, 1)))
+write_model("vast.onnx", [node("Constant", "", "size", "size", value_ints=[2**41]), node("ConstantOfShape", "size", "zeros", "zeros"),
+                          node("ReduceMax", "zeros", "z", "largest", keepdims=0), node("Add", "x z", "y", "sum")], x, ["y"])
 # a Slice of nothing
 write_model("nothing.onnx", [node("Constant", "", "zero", "zero", value_ints=[0]), node("Slice", "x zero zero", "z", "slice"), node("Mul", "z z", "y", "square")],
             x, {"y": None})
