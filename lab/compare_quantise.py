@@ -6,7 +6,7 @@
 DATA is ULPSCOPE_TEST_DATA. Of each network (models/ and pretrained/, converted to opset 13 or later) 16 samples calibrate and 24 judge: the recorded
 inputs, and copies of them moved, scaled and with noise. Rivals quantise the same products (Conv, MatMul, Gemm; UINT8 by tensor, INT8 by channel) with
 ranges by min and max, percentile and entropy. Printed are decibels of the outputs against the FP32 model's in ONNX Runtime (the least of all float
-outputs, and of the 8 samples), what was foreseen for them, the seconds that `quantise` took, and of each file how many products ONNX Runtime's
+outputs), what was foreseen for them, the seconds that `quantise` took, and of each file how many products ONNX Runtime's
 optimised graph, saved, computes in integers and how many in floats. A/B/C: of the mean of the samples' noise over signal, of its median, of the worst
 sample, which of few samples is as much chance as merit."""
 import json
