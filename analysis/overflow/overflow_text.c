@@ -306,8 +306,7 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
                           nearest->name, nearest->op,
                           ulp_overflow_bits(find_worst(nearest)->headroom_bits));
         else
-            ulp_text_add(&head->why,
-                         finite ? "all values are zero%s" : "no value is finite",
+            ulp_text_add(&head->why, finite ? "all values are zero%s" : "no value is finite",
                          count_masked(lane) ? " or masks" : "");
     } else {
         ulp_text_add(&head->what, "no float is computed");

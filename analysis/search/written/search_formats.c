@@ -331,7 +331,8 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
         say_found(head, notes, found);
     else if (found->met)
         ulp_text_add(&head->what, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv "
-                                  "of two floating-point factors of rank 2 or more");
+                                  "of two floating-point factors of rank 2 or more, or a range "
+                                  "for none of them");
     if (found->met)
         add_todo(&head->todo, found);
     else
