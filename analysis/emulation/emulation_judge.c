@@ -52,7 +52,8 @@ static void keep_worst_ratio(struct ulp_judgement *out, double ratio, const char
 {
     if (out->output && !(ratio > out->ratio))
         return;
-    *out = (struct ulp_judgement){ratio, output, metric, value, false};
+    *out =
+        (struct ulp_judgement){.ratio = ratio, .output = output, .metric = metric, .value = value};
 }
 
 static const char *name_of(const struct ulp_emulation *emulation, size_t o)
@@ -364,7 +365,10 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         return judge_score(emulation, outputs, truth, out, error);
     /* nothing else is there to go by */
     memset(emulation->left, 0, truth->count * sizeof *emulation->left);
-    *out = (struct ulp_judgement){INFINITY, left, ulp_judge_name(ULP_CROSSED_DIVERGED), 1, false};
+    *out = (struct ulp_judgement){.ratio = INFINITY,
+                                  .output = left,
+                                  .metric = ulp_judge_name(ULP_CROSSED_DIVERGED),
+                                  .value = 1};
     return ULP_OK;
 }
 

@@ -207,11 +207,8 @@ static enum ulp_status report_prepared(const struct prepared *prepared, struct u
 {
     const struct ulp_stretched_list *list = &prepared->stretched;
     ULP_TAKE(out->remedies, out->memory, 1, error);
-    if (prepared->weights.what) {
+    if (prepared->weights.what)
         out->remedies[out->remedy_count++] = prepared->weights;
-        out->remedies->what = ulp_arena_copy(out->memory, prepared->weights.what);
-        ULP_TRY(ulp_taken(out->remedies->what, error));
-    }
     ULP_TAKE(out->stretched, out->memory, list->count + 1, error);
     for (size_t i = 0; i < list->count; i++) {
         const struct ulp_stretched *from = &list->items[i];

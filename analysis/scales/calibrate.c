@@ -209,15 +209,12 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_calibration_options, options, error);
     const struct ulp_samples all = {.count = sample_count, .items = samples};
-    struct ulp_calibrating calibrating = {.model = model, .options = options, .samples = &all};
     const struct ulp_scales_rule rule = {options->calibrator, options->percentile};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
-    struct ulp_factor_ranges ranges;
-    ULP_TRY(check_calibration_options(options, error));
+    struct ulp_factor_ranges ranges, weights;
+    struct ulp_stretched_list stretched;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
-    calibrating.memory = memory;
-    calibrating.counts = rule.calibrator != ULP_CALIBRATOR_MAX;
-    ULP_TRY(look_at_samples(&calibrating, error));
-    ULP_TRY(list_ranges(&calibrating, &rule, memory, &ranges, error));
-    return ulp_calibrate_write(&calibrating, &ranges, path, error);
+    ULP_TRY(ulp_scales_calibrate(model, &all, false, options, NULL, &rule, 1, &ranges, memory,
+                                 &stretched, &weights, error));
+    return ulp_calibrate_write(options, sample_count, &ranges, path, error);
 }

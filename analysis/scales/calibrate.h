@@ -65,6 +65,6 @@ enum ulp_status ulp_calibrate_stretched(const struct ulp_calibrating *c, struct 
 /* The value that stands for a bin: its only one in FP16 and BF16, else its middle. */
 float ulp_bin_value(const struct ulp_calibrating *c, size_t bin);
 /* calibrate_write.c: the file. */
-enum ulp_status ulp_calibrate_write(const struct ulp_calibrating *c,
-                                    const struct ulp_factor_ranges *ranges, const char *path,
-                                    struct ulp_error *error);
+enum ulp_status ulp_calibrate_write(const struct ulp_calibration_options *options,
+                                    size_t sample_count, const struct ulp_factor_ranges *ranges,
+                                    const char *path, struct ulp_error *error);
