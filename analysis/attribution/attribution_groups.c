@@ -70,8 +70,7 @@ static enum ulp_status group_causes(struct ulp_audit *audit, struct ulp_audit_la
 {
     enum { DECISION = ULP_SHARE_CAUSES, COUNT };
     struct ulp_attribution *attribution = &lane->attribution;
-    struct ulp_share_group *groups = ulp_arena_take(audit->memory, COUNT, sizeof *groups);
-    ULP_TRY(ulp_taken(groups, error));
+    ULP_TAKE_ARRAY(struct ulp_share_group, groups, audit->memory, COUNT, error);
     for (size_t g = 0; g < COUNT; g++) {
         const char *name = "decisions";
         if (g != DECISION)

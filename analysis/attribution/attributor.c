@@ -195,8 +195,7 @@ static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size
                                                             strlen(attributor->output))))
         return ulp_out_of_memory(error);
     enum ulp_status status = finish_verified(attributor, from, audit, to, error);
-    struct ulp_output_shares *outputs = ulp_arena_take(audit->memory, groups + 1, sizeof *outputs);
-    ULP_TRY(ulp_taken(outputs, error));
+    ULP_TAKE_ARRAY(struct ulp_output_shares, outputs, audit->memory, groups + 1, error);
     for (size_t g = 0; g < groups && status == ULP_OK; g++)
         status = finish_group(attributor, &from->sums[g], g, audit, &outputs[g], error);
     if (status != ULP_OK)

@@ -152,8 +152,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
         *input = ulp_tensor_view(kept);
         if (kept->element != ULP_ELEMENT_F32 || !kept->data)
             continue;
-        double *values = ulp_arena_take(trial->alone.memory, kept->count + 1, sizeof *values);
-        ULP_TRY(ulp_taken(values, error));
+        ULP_TAKE_ARRAY(double, values, trial->alone.memory, kept->count + 1, error);
         for (size_t k = 0; k < kept->count; k++)
             values[k] = (double)((const float *)kept->data)[k];
         input->element = ULP_ELEMENT_F64;

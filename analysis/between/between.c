@@ -120,7 +120,6 @@ static enum ulp_status measure_logs(struct ulp_betweening *b, struct compared *c
                                     struct ulp_arena *memory, struct ulp_error *error)
 {
     const size_t count = c->given.rows * c->given.length;
-    double *scale;
     for (int l = 0; l < LANES; l++) { /* those of both follow, for their difference weighs */
         ULP_TAKE(c->logs[l], memory, c->given.rows, error);
         ULP_TRY(ulp_between_logs(&c->given, rows_of(b, c, l), c->logs[l], NULL, NULL, error));
@@ -131,7 +130,7 @@ static enum ulp_status measure_logs(struct ulp_betweening *b, struct compared *c
                             "output %s has %.3g, and no log-probability is above 0: if it has a "
                             "row of scores for each position, --tokens FILE.npy says the tokens",
                             b->out->output, c->logs[0][r]);
-    ULP_TAKE(scale, memory, c->given.rows, error);
+    ULP_TAKE_ARRAY(double, scale, memory, c->given.rows, error);
     ULP_TAKE(c->weights, memory, count, error);
     for (size_t r = 0; r < c->given.rows; r++)
         scale[r] = (c->logs[SECOND][r] - c->logs[FIRST][r]) / 2;

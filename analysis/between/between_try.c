@@ -217,10 +217,9 @@ static enum ulp_status run_change(struct trying *t, struct change *change, struc
     const struct ulp_keeps *own = b->options->keeps;
     const size_t own_count = own ? own->count : 0;
     const struct ulp_arithmetic lanes[2] = {b->options->first, change->arithmetic};
-    struct ulp_keep *items;
     struct ulp_keeps keeps[2] = {0};
     struct ulp_run_options run = {.thread_count = b->options->thread_count};
-    ULP_TAKE(items, t->memory, own_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_keep, items, t->memory, own_count + 1, error);
     for (size_t i = 0; i < own_count; i++)
         items[i] = own->items[i];
     items[own_count] = (struct ulp_keep){.nodes = change->nodes,

@@ -56,8 +56,8 @@ static enum ulp_status try_all(struct ulp_doctoring *x, struct ulp_attempt **ite
     const struct ulp_run_options options = {.thread_count = x->options->thread_count};
     struct ulp_trouble trouble = {.against = ULP_AGAINST_SINGLE,
                                   .as_is = {.arithmetic = x->lane->arithmetic}};
-    size_t *nodes, count;
-    ULP_TAKE(nodes, x->doctor->memory, x->wide_last - x->wide_first + 1, error);
+    size_t count;
+    ULP_TAKE_ARRAY(size_t, nodes, x->doctor->memory, x->wide_last - x->wide_first + 1, error);
     for (size_t n = x->wide_first; n <= x->wide_last; n++)
         nodes[trouble.node_count++] = n;
     trouble.nodes = nodes;

@@ -71,8 +71,7 @@ enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct
     ULP_TRY(ulp_taken(items, error));
     for (size_t k = 0; k < keeps->count; k++) {
         const struct ulp_keep *from = &keeps->items[k];
-        size_t *nodes = ulp_arena_take(emulation->memory, from->node_count + 1, sizeof *nodes);
-        ULP_TRY(ulp_taken(nodes, error));
+        ULP_TAKE_ARRAY(size_t, nodes, emulation->memory, from->node_count + 1, error);
         if (from->node_count)
             memcpy(nodes, from->nodes, from->node_count * sizeof *nodes);
         items[k] = *from;

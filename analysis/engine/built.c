@@ -18,8 +18,7 @@ static enum ulp_status settle_nodes(struct ulp_layer_map *mapping, struct ulp_er
 {
     for (size_t l = 0; l < mapping->built->layer_count; l++) {
         struct ulp_layer_nodes *nodes = &mapping->of_layer[l];
-        size_t *items = ulp_arena_take(mapping->arena, nodes->count + 1, sizeof *items);
-        ULP_TRY(ulp_taken(items, error));
+        ULP_TAKE_ARRAY(size_t, items, mapping->arena, nodes->count + 1, error);
         if (nodes->count) {
             memcpy(items, nodes->items, nodes->count * sizeof *items);
             qsort(items, nodes->count, sizeof *items, by_number);

@@ -93,8 +93,7 @@ static enum ulp_status list_keeps(struct making *making, const char *base, const
                                   size_t name_count, struct ulp_error *error)
 {
     const size_t node_count = making->built->node_count;
-    struct ulp_keep *items = ulp_arena_take(making->arena, name_count + 1, sizeof *items);
-    ULP_TRY(ulp_taken(items, error));
+    ULP_TAKE_ARRAY(struct ulp_keep, items, making->arena, name_count + 1, error);
     size_t count = 0;
     for (size_t i = 0; i < name_count; i++) {
         size_t *nodes = ulp_arena_take(making->arena, node_count + 1, sizeof *nodes);

@@ -286,8 +286,7 @@ static enum ulp_status bound_regions(struct ulp_layer_map *mapping, bool *reads,
 enum ulp_status ulp_mapping_tensors(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
     struct ulp_engine_map *built = mapping->built;
-    bool *reads;
-    ULP_TAKE(reads, mapping->arena, mapping->main->slot_count + 1, error);
+    ULP_TAKE_ARRAY(bool, reads, mapping->arena, mapping->main->slot_count + 1, error);
     ULP_TRY(index_tensors(mapping, error));
     for (size_t l = 0; l < built->layer_count; l++) {
         struct region region = {.mapping = mapping, .first = l, .last = l, .reads = reads};
@@ -359,8 +358,7 @@ static bool may_be_taken(const struct ulp_step *step)
 
 enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
-    ptrdiff_t *readers;
-    ULP_TAKE(readers, mapping->arena, mapping->program->node_count + 1, error);
+    ULP_TAKE_ARRAY(ptrdiff_t, readers, mapping->arena, mapping->program->node_count + 1, error);
     find_readers(mapping, readers);
     for (size_t n = 0; n < mapping->program->node_count; n++) {
         struct ulp_engine_map_node *node = &mapping->built->nodes[n];

@@ -160,8 +160,7 @@ static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *mode
         .thread_count = options->thread_count,
         .progress = options->progress,
         .seconds = options->seconds > 0 ? options->seconds - fix->plan_seconds : 0};
-    struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
-    ULP_TRY(ulp_taken(plan, error));
+    ULP_TAKE_ARRAY(struct ulp_search, plan, fix->memory, 1, error);
     if (options->plans) /* every draw is about such a run */
         options->plans(options->plans_context,
                        PLAN_RUNS * x->run_seconds / (double)x->sample_count);
@@ -224,8 +223,7 @@ static enum ulp_status list_keeps(struct ulp_fixing *x, struct ulp_keeps *out,
 {
     const struct ulp_search *plan = x->fix->plan;
     const size_t count = plan ? plan->entry_count : 0;
-    struct ulp_keep *items = ulp_arena_take(x->fix->memory, count + 1, sizeof *items);
-    ULP_TRY(ulp_taken(items, error));
+    ULP_TAKE_ARRAY(struct ulp_keep, items, x->fix->memory, count + 1, error);
     for (size_t e = 0; e < count; e++) {
         items[e].pattern = plan->entries[e].pattern;
         ULP_TRY(ulp_arithmetic_find(plan->entries[e].arithmetic, &items[e].arithmetic, error));

@@ -249,8 +249,7 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
     const struct ulp_fix_judged *before = &again;
     *out = *given;
     ULP_TRY(list_edits(x, error));
-    bool *rest = ulp_arena_take(x->fix->memory, x->proposals.count + 1, sizeof *rest);
-    ULP_TRY(ulp_taken(rest, error));
+    ULP_TAKE_ARRAY(bool, rest, x->fix->memory, x->proposals.count + 1, error);
     ULP_TRY(measure_changes(x, rest, error));
     if (any(x, x->taken) && isinf(given->worst.ratio)) {
         ULP_TRY(share_values(x, error));

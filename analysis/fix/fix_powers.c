@@ -234,9 +234,8 @@ enum ulp_status ulp_fix_say_edit(struct ulp_fixing *x, const struct ulp_lint_edi
                                  struct ulp_fix_edit edit, size_t mended, struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
-    struct ulp_fix_edit *edits;
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    ULP_TAKE(edits, fix->memory, fix->edit_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_fix_edit, edits, fix->memory, fix->edit_count + 1, error);
     ulp_text_add(&text, "%s", said->text);
     if (mended)
         ulp_text_add(&text, "; %zu values more are finite", mended);

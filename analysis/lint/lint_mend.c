@@ -174,9 +174,8 @@ static enum ulp_status check_mended(struct mending *m, const char *path, struct 
 
 static enum ulp_status mend(struct mending *m, const char *path, struct ulp_error *error)
 {
-    struct ulp_lint_edit *said;
     ULP_TRY(choose_mends(m, error));
-    ULP_TAKE(said, m->p.lint.arena, m->p.count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_lint_edit, said, m->p.lint.arena, m->p.count + 1, error);
     for (size_t i = 0; i < m->p.count; i++)
         if (m->taken[i])
             said[m->out->edit_count++] = m->p.items[i].said;

@@ -36,11 +36,9 @@ static enum ulp_status look_for_loss(struct ulp_overflow_meter *meter, const str
 {
     const struct ulp_program *program = meter->forward.program;
     const size_t room = step->input_count + step->output_count + 1;
-    const char **names;
-    struct ulp_lane_value *values;
     size_t inputs = 0, outputs = 0;
-    ULP_TAKE(names, arena, room, error);
-    ULP_TAKE(values, arena, room, error);
+    ULP_TAKE_ARRAY(const char *, names, arena, room, error);
+    ULP_TAKE_ARRAY(struct ulp_lane_value, values, arena, room, error);
     for (size_t i = 0; i < step->input_count; i++)
         if (step->inputs[i] >= 0) {
             names[inputs] = program->main->slots[step->inputs[i]].name;

@@ -34,8 +34,7 @@ static enum ulp_status list_attempts(const struct ulp_program *program,
                                   .as_is = {.arithmetic = program->lanes[index],
                                             .what = "as it is"}};
     struct ulp_keep *keeps;
-    size_t *nodes;
-    ULP_TAKE(nodes, memory, program->node_count + 1, error);
+    ULP_TAKE_ARRAY(size_t, nodes, memory, program->node_count + 1, error);
     for (size_t n = 0; n < lane->node_count; n++) {
         if (lane->nodes[n].keep)
             nodes[trouble.node_count++] = lane->nodes[n].index;

@@ -93,9 +93,9 @@ static enum ulp_status join_lists(const struct ulp_factor_ranges *ranges,
                                   const struct ulp_factor_ranges *weights, struct ulp_arena *memory,
                                   struct ulp_factor_ranges *out, struct ulp_error *error)
 {
-    struct ulp_factor_range *items;
     *out = *ranges;
-    ULP_TAKE(items, memory, ranges->count + weights->count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_factor_range, items, memory, ranges->count + weights->count + 1,
+                   error);
     memcpy(items, ranges->items, ranges->count * sizeof *items);
     memcpy(items + ranges->count, weights->items, weights->count * sizeof *items);
     out->items = items;
@@ -176,12 +176,11 @@ static enum ulp_status take_cache(const struct ulp_quantise_options *options,
 {
     const struct ulp_factor_ranges *ranges = &prepared->ranges;
     struct ulp_calibration_cache cache;
-    struct ulp_factor_range *items;
-    const char **always;
     ULP_TRY(
         ulp_calibration_cache_read(options->calibration_cache, prepared->memory, &cache, error));
-    ULP_TAKE(items, prepared->memory, ranges->count + 1, error);
-    ULP_TAKE(always, prepared->memory, search->always_count + ranges->count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_factor_range, items, prepared->memory, ranges->count + 1, error);
+    ULP_TAKE_ARRAY(const char *, always, prepared->memory, search->always_count + ranges->count + 1,
+                   error);
     for (size_t a = 0; a < search->always_count; a++)
         always[a] = search->always[a];
     search->always = always;

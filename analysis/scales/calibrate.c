@@ -94,8 +94,7 @@ static enum ulp_status list_ranges(const struct ulp_calibrating *c,
                                    const struct ulp_scales_rule *rule, struct ulp_arena *memory,
                                    struct ulp_factor_ranges *out, struct ulp_error *error)
 {
-    struct ulp_factor_range *items;
-    ULP_TAKE(items, memory, c->factor_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_factor_range, items, memory, c->factor_count + 1, error);
     for (size_t s = 0; s < c->count; s++) {
         const struct ulp_seen *seen = c->items[s];
         struct ulp_ends ends;

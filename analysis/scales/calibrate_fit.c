@@ -158,8 +158,7 @@ enum ulp_status ulp_calibrate_weight(void *calibrating, const char *node, const 
 static enum ulp_status fit_weight(const struct ulp_calibrating *c, struct ulp_fit *fit,
                                   struct ulp_pool *pool, struct ulp_error *error)
 {
-    float *lines;
-    ULP_TAKE(lines, c->memory, fit->lines * fit->k, error);
+    ULP_TAKE_ARRAY(float, lines, c->memory, fit->lines * fit->k, error);
     for (size_t g = 0; g < fit->group_count; g++) {
         float *const of = fit->elements + fit->groups[g].offset;
         for (size_t l = 0; l < fit->lines; l++)
@@ -177,18 +176,16 @@ static enum ulp_status fit_weight(const struct ulp_calibrating *c, struct ulp_fi
 enum ulp_status ulp_calibrate_fit(const struct ulp_calibrating *c, struct ulp_arena *memory,
                                   struct ulp_factor_ranges *out, struct ulp_error *error)
 {
-    struct ulp_factor_range *items;
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     *out = (struct ulp_factor_ranges){0};
-    ULP_TAKE(items, memory, c->fit_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_factor_range, items, memory, c->fit_count + 1, error);
     ULP_TRY(ulp_pool_create(&pool, c->options->thread_count, error));
     for (size_t i = 0; i < c->fit_count; i++) {
         struct ulp_fit *fit = &c->fits[i];
-        float *elements;
         if (fit->several || !fit->group_count)
             continue;
         ULP_TRY(fit_weight(c, fit, pool, error));
-        ULP_TAKE(elements, memory, fit->element_count, error);
+        ULP_TAKE_ARRAY(float, elements, memory, fit->element_count, error);
         memcpy(elements, fit->elements, fit->element_count * sizeof *elements);
         items[out->count++] = (struct ulp_factor_range){.node = ulp_arena_copy(memory, fit->node),
                                                         .factor = fit->factor,

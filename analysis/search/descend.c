@@ -172,11 +172,10 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
     const size_t layers = search->layer_count + 1;
     struct descent descent = {.search = search, .of = of};
-    ulp_pick *before;
     ULP_TAKE(descent.moves, memory, layers * (search->choice_count + 1), error);
     ULP_TAKE(descent.without, memory, layers, error);
     ULP_TAKE(descent.fewer, memory, layers, error);
-    ULP_TAKE(before, memory, layers, error);
+    ULP_TAKE_ARRAY(ulp_pick, before, memory, layers, error);
     ULP_TRY(descend_groups(&descent, before, ratio, error));
     /* first what the model expects to do, then everything */
     for (bool moved = true, all = false; !search->over && (moved || !(all || likely));) {

@@ -47,8 +47,7 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
     const struct ulp_program *program = search->emulation.program;
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     struct ulp_keep keep = {.arithmetic = *keep_in};
-    size_t *nodes;
-    ULP_TAKE(nodes, search->emulation.memory, program->node_count + 1, error);
+    ULP_TAKE_ARRAY(size_t, nodes, search->emulation.memory, program->node_count + 1, error);
     for (size_t n = 0; n < program->node_count; n++)
         if (which ? which[n] || search->fixed[n] == 0
                   : !program->nodes[n].step->folded && !program->nodes[n].step->constant)

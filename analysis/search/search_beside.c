@@ -16,8 +16,7 @@ enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_se
 {
     struct ulp_attempt lane = {.arithmetic = search->choices[search->base].arithmetic};
     ULP_TRY(ulp_search_keeps(search, search->best, &lane.keeps, error));
-    struct ulp_keep *keeps;
-    ULP_TAKE(keeps, search->emulation.memory, lane.keeps.count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_keep, keeps, search->emulation.memory, lane.keeps.count + 1, error);
     for (size_t k = 0; k < lane.keeps.count; k++) {
         struct ulp_keep *keep = &keeps[k];
         char text[96];
@@ -103,9 +102,8 @@ enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ul
 {
     const struct ulp_model *model = search->emulation.given.model;
     const size_t count = ulp_model_output_count(model);
-    ulp_pick *wide;
     ULP_TAKE(out->decided, out->memory, count + 1, error);
-    ULP_TAKE(wide, search->emulation.memory, search->layer_count + 1, error);
+    ULP_TAKE_ARRAY(ulp_pick, wide, search->emulation.memory, search->layer_count + 1, error);
     ulp_search_same(search, 0, wide);
     for (size_t o = 0; o < count; o++) {
         struct ulp_search_decided *decided = &out->decided[out->decided_count];

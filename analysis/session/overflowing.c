@@ -102,8 +102,7 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
     const struct ulp_audit_lane *from = other->lanes;
     struct ulp_attribution *to = &lane->attribution;
     const struct ulp_audit_output *worst = ulp_audit_worst(&from->outputs);
-    size_t *kept;
-    ULP_TAKE(kept, fix->audit->memory, fix->node_count + 1, error);
+    ULP_TAKE_ARRAY(size_t, kept, fix->audit->memory, fix->node_count + 1, error);
     memcpy(kept, fix->nodes, fix->node_count * sizeof *kept);
     ulp_arena_take_over(fix->audit->memory, other->memory);
     *to = from->attribution;

@@ -17,9 +17,8 @@ static bool is_worse(const struct ulp_tolerance_output *a, const struct ulp_tole
 static enum ulp_status join_output(struct ulp_arena *memory, struct ulp_tolerance_output *to,
                                    const struct ulp_tolerance_output *from, struct ulp_error *error)
 {
-    struct ulp_tolerance_output *other;
     const bool open = to->open || from->open, worse = is_worse(from, to);
-    ULP_TAKE(other, memory, 1, error);
+    ULP_TAKE_ARRAY(struct ulp_tolerance_output, other, memory, 1, error);
     *other = worse ? *to : *from;
     other->next = to->next;
     if (worse)
@@ -42,8 +41,7 @@ static enum ulp_status append_output(struct ulp_tolerance *all,
                                      const struct ulp_tolerance_output *from,
                                      struct ulp_error *error)
 {
-    struct ulp_tolerance_output *outputs;
-    ULP_TAKE(outputs, all->memory, all->output_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_tolerance_output, outputs, all->memory, all->output_count + 1, error);
     memcpy(outputs, all->outputs, all->output_count * sizeof *outputs);
     all->outputs = outputs;
     outputs[all->output_count] = *from;

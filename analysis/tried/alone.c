@@ -11,8 +11,7 @@ enum ulp_status ulp_lane_keeps(const struct ulp_program *program, size_t l,
     ULP_TAKE(*out, memory, mix->count + 1, error);
     for (size_t a = 1; a < mix->count; a++) {
         struct ulp_keep *keep = &(*out)[(*count)++];
-        size_t *nodes;
-        ULP_TAKE(nodes, memory, program->node_count + 1, error);
+        ULP_TAKE_ARRAY(size_t, nodes, memory, program->node_count + 1, error);
         *keep = (struct ulp_keep){.nodes = nodes, .arithmetic = mix->items[a]};
         for (size_t n = 0; n < program->node_count; n++)
             if (ulp_mix_index(mix, n) == a)

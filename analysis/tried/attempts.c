@@ -69,11 +69,9 @@ enum ulp_status ulp_attempts_open(const struct ulp_model *model,
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_program_options options = {.inputs = inputs};
-    struct ulp_arithmetic *lanes;
-    struct ulp_keeps *keeps;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
-    ULP_TAKE(lanes, memory, count + 1, error);
-    ULP_TAKE(keeps, memory, count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_arithmetic, lanes, memory, count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_keeps, keeps, memory, count + 1, error);
     lanes[0] = *reference;
     for (size_t i = 0; i < count; i++) {
         lanes[i + 1] = items[i].arithmetic;
@@ -94,9 +92,8 @@ enum ulp_status ulp_attempts_run(const struct ulp_model *model,
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
-    struct ulp_tensor_set *outputs;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
-    ULP_TAKE(outputs, memory, count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_tensor_set, outputs, memory, count + 1, error);
     ULP_TRY(ulp_attempts_open(model, reference, items, count, inputs, NULL, &program, error));
     enum ulp_status status = ulp_program_look(program, inputs, run, NULL, observer, outputs, error);
     if (status == ULP_OK)

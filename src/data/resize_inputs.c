@@ -37,9 +37,8 @@ static enum ulp_status draw_all(struct ulp_sizes *sizes, const struct ulp_tensor
                                 size_t attempt, struct ulp_arena *arena, struct ulp_text *said,
                                 struct ulp_error *error)
 {
-    int64_t *given;
     size_t drawn = 0;
-    ULP_TAKE(given, arena, sizes->count + 1, error);
+    ULP_TAKE_ARRAY(int64_t, given, arena, sizes->count + 1, error);
     for (size_t i = 0; i < sizes->count; i++) {
         struct ulp_free_size *item = &sizes->items[i];
         char buffer[ULP_DIM_TEXT];

@@ -131,8 +131,7 @@ static enum ulp_status report_cycle(struct sorter *s, struct ulp_error *error)
 static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph,
                                    struct ulp_node *nodes, struct ulp_error *error)
 {
-    struct ulp_node *copy = ulp_arena_take(s->arena, s->node_count + 1, sizeof *copy);
-    ULP_TRY(ulp_taken(copy, error));
+    ULP_TAKE_ARRAY(struct ulp_node, copy, s->arena, s->node_count + 1, error);
     memcpy(copy, nodes, s->node_count * sizeof *copy);
     for (size_t i = 0; i < s->node_count; i++) {
         nodes[i] = copy[s->order[i]];

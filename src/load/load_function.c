@@ -11,8 +11,7 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
                                 size_t *out_count, Ulp__OpsetProto *const *protos, size_t count,
                                 struct ulp_error *error)
 {
-    struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
-    ULP_TRY(ulp_taken(opsets, error));
+    ULP_TAKE_ARRAY(struct ulp_opset, opsets, loader->model->arena, count, error);
     ULP_SCOPED(ulp_names_free) struct ulp_names seen = {.budget = &loader->model->budget};
     for (size_t i = 0; i < count; i++) {
         ULP_TRY(ulp_load_text(loader, &opsets[i].domain, protos[i]->domain,

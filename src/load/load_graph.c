@@ -124,8 +124,7 @@ static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *
                                    const Ulp__GraphProto *proto, struct ulp_error *error)
 {
     struct ulp_graph *graph = scope->graph;
-    int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
-    ULP_TRY(ulp_taken(inputs, error));
+    ULP_TAKE_ARRAY(int, inputs, loader->model->arena, proto->n_input, error);
     graph->inputs = inputs;
     graph->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
@@ -241,8 +240,7 @@ static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *sc
                                  struct ulp_node *node, int index, const Ulp__NodeProto *proto,
                                  struct ulp_error *error)
 {
-    int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
-    ULP_TRY(ulp_taken(outputs, error));
+    ULP_TAKE_ARRAY(int, outputs, loader->model->arena, proto->n_output, error);
     node->outputs = outputs;
     node->output_count = proto->n_output;
     enum ulp_status status = ULP_OK;
@@ -275,9 +273,7 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
                                  struct ulp_node *node, const Ulp__NodeProto *proto,
                                  struct ulp_error *error)
 {
-    int *inputs =
-        ulp_arena_take(loader->model->arena, proto->n_input + ULP_INPUTS_LOOKED_AT, sizeof *inputs);
-    ULP_TRY(ulp_taken(inputs, error));
+    ULP_TAKE_ARRAY(int, inputs, loader->model->arena, proto->n_input + ULP_INPUTS_LOOKED_AT, error);
     for (size_t i = 0; i < ULP_INPUTS_LOOKED_AT; i++)
         inputs[proto->n_input + i] = -1;
     node->inputs = inputs;
@@ -322,8 +318,7 @@ static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope 
                                     const Ulp__GraphProto *proto, struct ulp_error *error)
 {
     struct ulp_graph *graph = scope->graph;
-    int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
-    ULP_TRY(ulp_taken(outputs, error));
+    ULP_TAKE_ARRAY(int, outputs, loader->model->arena, proto->n_output, error);
     graph->outputs = outputs;
     graph->output_count = proto->n_output;
     for (size_t i = 0; i < proto->n_output; i++) {
@@ -359,8 +354,7 @@ static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_s
 static enum ulp_status list_free_inputs(struct ulp_loader *loader, struct ulp_graph *graph,
                                         struct ulp_error *error)
 {
-    int *inputs = ulp_arena_take(loader->model->arena, graph->input_count, sizeof *inputs);
-    ULP_TRY(ulp_taken(inputs, error));
+    ULP_TAKE_ARRAY(int, inputs, loader->model->arena, graph->input_count, error);
     graph->free_inputs = inputs;
     for (size_t i = 0; i < graph->input_count; i++) {
         struct ulp_value *value = &graph->values[graph->inputs[i]];
@@ -376,8 +370,7 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
                                   Ulp__GraphProto *proto, struct ulp_error *error)
 {
     struct ulp_graph *graph = scope->graph;
-    struct ulp_node *nodes = ulp_arena_take(loader->model->arena, proto->n_node, sizeof *nodes);
-    ULP_TRY(ulp_taken(nodes, error));
+    ULP_TAKE_ARRAY(struct ulp_node, nodes, loader->model->arena, proto->n_node, error);
     graph->nodes = nodes;
     graph->node_count = proto->n_node;
     ULP_TRY(ulp_load_text(loader, &graph->name, proto->name, "a graph's name", error));

@@ -46,8 +46,7 @@ static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__Mode
                                       struct ulp_error *error)
 {
     struct ulp_model *model = loader->model;
-    struct ulp_function *functions;
-    ULP_TAKE(functions, model->arena, proto->n_functions, error);
+    ULP_TAKE_ARRAY(struct ulp_function, functions, model->arena, proto->n_functions, error);
     for (size_t i = 0; i < proto->n_functions; i++)
         ULP_TRY(ulp_load_function(loader, &functions[i], proto->functions[i], error));
     model->functions = functions;

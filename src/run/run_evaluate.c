@@ -113,8 +113,7 @@ static bool any_float_computed(const struct ulp_step *step, const struct ulp_ten
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
                                       struct ulp_arena *arena, struct ulp_error *error)
 {
-    struct ulp_tensor *tensors = ulp_arena_take(arena, 3 * step->output_count + 1, sizeof *tensors);
-    ULP_TRY(ulp_taken(tensors, error));
+    ULP_TAKE_ARRAY(struct ulp_tensor, tensors, arena, 3 * step->output_count + 1, error);
     *out = (struct ulp_evaluation){.entire = tensors,
                                    .single = tensors + step->output_count,
                                    .here = tensors + 2 * step->output_count};

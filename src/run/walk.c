@@ -212,8 +212,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  struct ulp_error *error)
 {
     size_t lanes = walk->program->lane_count;
-    struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
-    ULP_TRY(ulp_taken(evaluations, error));
+    ULP_TAKE_ARRAY(struct ulp_evaluation, evaluations, arena, lanes, error);
     enum ulp_status status = compute_step(walk, frame, step, evaluations, arena, error);
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {

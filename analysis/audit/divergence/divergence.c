@@ -164,8 +164,7 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output,
                             *truth = event->values[o].entire;
     if (output->divergence)
         return ULP_OK;
-    struct ulp_divergence *out = ulp_arena_take(memory, 1, sizeof *out);
-    ULP_TRY(ulp_taken(out, error));
+    ULP_TAKE_ARRAY(struct ulp_divergence, out, memory, 1, error);
     *out = (struct ulp_divergence){.margin = NAN, .margin_error = NAN};
     output->divergence = out;
     out->reshaped = !ulp_tensor_same_shape(value, truth);

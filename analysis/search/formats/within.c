@@ -80,8 +80,7 @@ static enum ulp_status run_starts(struct ulp_searcher *search, double share, ulp
                                   struct ulp_error *error)
 {
     const size_t layers = search->layer_count;
-    double *powers;
-    ULP_TAKE(powers, search->emulation.memory, layers + 1, error);
+    ULP_TAKE_ARRAY(double, powers, search->emulation.memory, layers + 1, error);
     for (size_t l = 0; l < layers; l++)
         powers[l] = search->layers[l].power;
     for (size_t number = 0; number < STARTS_MAX && !search->over &&

@@ -94,9 +94,8 @@ static enum ulp_status keep_budget(struct ulp_searcher *search, struct ulp_searc
 enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error)
 {
-    ulp_pick *work;
     bool follows = false;
-    ULP_TAKE(work, search->emulation.memory, search->layer_count + 1, error);
+    ULP_TAKE_ARRAY(ulp_pick, work, search->emulation.memory, search->layer_count + 1, error);
     ULP_TRY(try_nothing(search, work, error));
     if (search->given)
         return ULP_OK;

@@ -323,10 +323,9 @@ static bool holds_so_far(const struct ulp_searcher *search)
 static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
-    struct ulp_kept_draws *draws;
     size_t after = 0; /* one that holds */
     double most = INFINITY;
-    ULP_TAKE(draws, search->emulation.memory, 1, error);
+    ULP_TAKE_ARRAY(struct ulp_kept_draws, draws, search->emulation.memory, 1, error);
     for (size_t i = 0, place; i < VERIFIED && after <= LOWER; i++) {
         const double power = ulp_math_min(find_next(holding), most);
         if (!(power > 0) || !may_go_on(search))

@@ -200,10 +200,9 @@ enum ulp_status ulp_links_peel(struct ulp_links *links, const ulp_pick *of, doub
     const size_t layers = search->layer_count;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     size_t *of_layer = NULL, *first;
-    double *weight, *saved;
     ULP_TRY(ulp_arena_create(&arena, links->budget, error));
-    ULP_TAKE(weight, arena, layers + 1, error);
-    ULP_TAKE(saved, arena, layers + 1, error);
+    ULP_TAKE_ARRAY(double, weight, arena, layers + 1, error);
+    ULP_TAKE_ARRAY(double, saved, arena, layers + 1, error);
     ULP_TAKE(first, arena, layers + 2, error);
     ULP_TRY(weigh(links, of, weight, first, &of_layer, arena, error));
     *count = 0;

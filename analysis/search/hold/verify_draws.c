@@ -44,8 +44,7 @@ double ulp_search_quantile(const double *ratios, size_t count, double confidence
 enum ulp_status ulp_search_lanes(struct ulp_searcher *search, const struct ulp_keeps *keeps,
                                  struct ulp_attempt *out, struct ulp_error *error)
 {
-    struct ulp_keep *own;
-    ULP_TAKE(own, search->emulation.memory, search->target_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_keep, own, search->emulation.memory, search->target_count + 1, error);
     for (size_t l = 0; l < search->judged_in_count; l++) {
         const size_t t = search->judged_in[l].target;
         out[l] =
@@ -86,8 +85,7 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw,
 {
     struct ulp_attempt lane = {.arithmetic = search->targets[0]};
     struct ulp_judgement judged;
-    ulp_pick *wide;
-    ULP_TAKE(wide, search->emulation.memory, search->layer_count + 1, error);
+    ULP_TAKE_ARRAY(ulp_pick, wide, search->emulation.memory, search->layer_count + 1, error);
     ulp_search_same(search, 0, wide);
     ULP_TRY(ulp_search_keeps(search, wide, &lane.keeps, error));
     ulp_emulation_forget_decided(&search->emulation);

@@ -93,6 +93,10 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
 /* Room for `count` elements into *place, or the function ends with ULP_ERROR_MEMORY. */
 #define ULP_TAKE(place, arena, count, error) \
     ULP_TRY(ulp_taken(((place) = ulp_arena_take(arena, count, sizeof *(place))) != NULL, error))
+/* The same, of a new variable: type *name. */
+#define ULP_TAKE_ARRAY(type, name, arena, count, error)        \
+    type *name = ulp_arena_take(arena, count, sizeof *(name)); \
+    ULP_TRY(ulp_taken((name) != NULL, error))
 /* The same, not cleared: for what is written whole. */
 void *ulp_arena_room(struct ulp_arena *arena, size_t count, size_t element_bytes);
 /* A copy of length bytes of text with a final zero byte, or of a whole text; NULL on failure. */

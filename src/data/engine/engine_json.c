@@ -63,8 +63,7 @@ static enum ulp_status read_tensors(struct ulp_engine_reading *reading, const js
                                     size_t *count, struct ulp_error *error)
 {
     const size_t before = json_array_size(first), all = before + json_array_size(second);
-    struct ulp_engine_tensor *tensors = ulp_arena_take(reading->arena, all + 1, sizeof *tensors);
-    ULP_TRY(ulp_taken(tensors, error));
+    ULP_TAKE_ARRAY(struct ulp_engine_tensor, tensors, reading->arena, all + 1, error);
     for (size_t t = 0; t < all; t++)
         ULP_TRY(
             read_tensor(reading,

@@ -68,8 +68,7 @@ static enum ulp_status list_values(struct ulp_engine_reading *reading, const str
                                    const struct ulp_engine_tensor **out, size_t *out_count,
                                    struct ulp_error *error)
 {
-    struct ulp_engine_tensor *tensors = ulp_arena_take(reading->arena, count + 1, sizeof *tensors);
-    ULP_TRY(ulp_taken(tensors, error));
+    ULP_TAKE_ARRAY(struct ulp_engine_tensor, tensors, reading->arena, count + 1, error);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (values[i] < 0 || (computed && types->graph->values[values[i]].initializer))

@@ -78,10 +78,8 @@ static const char *guess_version(const struct ulp_engine_reading *reading)
 static enum ulp_status finish_engine(struct ulp_engine_reading *reading, struct ulp_error *error)
 {
     struct ulp_engine *engine = reading->engine;
-    struct ulp_engine_layer *layers;
-    const char **bindings;
-    ULP_TAKE(layers, reading->arena, engine->layer_count + 1, error);
-    ULP_TAKE(bindings, reading->arena, engine->binding_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_engine_layer, layers, reading->arena, engine->layer_count + 1, error);
+    ULP_TAKE_ARRAY(const char *, bindings, reading->arena, engine->binding_count + 1, error);
     engine->names_only = true;
     for (size_t l = 0; l < engine->layer_count; l++) {
         layers[l] = reading->layers[l];

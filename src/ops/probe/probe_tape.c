@@ -132,8 +132,7 @@ static enum ulp_status take_chunk_memory(struct looking *looking, const bool *wa
     const struct ulp_tape *tape = looking->run->tape;
     const size_t length = looking->run->rows->row_length, rows = looking->run->rows->row_count;
     size_t outputs = 0;
-    int *list = ulp_arena_take(arena, (size_t)tape->instruction_count + 1, sizeof *list);
-    ULP_TRY(ulp_taken(list, error));
+    ULP_TAKE_ARRAY(int, list, arena, (size_t)tape->instruction_count + 1, error);
     for (int i = 0; i < tape->instruction_count; i++)
         if (wanted[i])
             list[outputs++] = i;
@@ -167,8 +166,7 @@ static enum ulp_status lay_operands(struct looking *looking, struct ulp_error *e
         *operand = looking->run->operands[i];
         if (!operand->tensor || !looking->first)
             continue;
-        int64_t *table = ulp_arena_take(looking->call->scratch, looking->count, sizeof *table);
-        ULP_TRY(ulp_taken(table, error));
+        ULP_TAKE_ARRAY(int64_t, table, looking->call->scratch, looking->count, error);
         for (size_t r = 0; r < looking->count; r++)
             table[r] = ulp_row_base(operand, looking->first + r);
         operand->row_offset = table;

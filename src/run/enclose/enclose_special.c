@@ -176,9 +176,8 @@ struct ulp_written_normalisation {
 enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct ulp_error *error)
 {
     static const char formula[] = "x / sqrt(mean(square(x)) + $epsilon)";
-    struct ulp_idiom_formula *parsed;
     ULP_TAKE(w->normalisations, w->arena, w->block->step_count + 1, error);
-    ULP_TAKE(parsed, w->arena, 1, error);
+    ULP_TAKE_ARRAY(struct ulp_idiom_formula, parsed, w->arena, 1, error);
     ULP_TRY(ulp_idiom_parse(formula, parsed, error));
     for (size_t s = 0; s < w->block->step_count; s++) {
         struct ulp_written_normalisation *n = &w->normalisations[s];

@@ -316,8 +316,7 @@ static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct u
                                     const struct ulp_tensor *named, struct ulp_tensor *outputs,
                                     struct ulp_arena *arena, struct ulp_error *error)
 {
-    struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
-    ULP_TRY(ulp_taken(results, error));
+    ULP_TAKE_ARRAY(struct ulp_tensor, results, arena, step->output_count + 1, error);
     enum ulp_status status = infer_results(w, step, in, named, results, arena, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);

@@ -342,8 +342,7 @@ static enum ulp_status decide(struct ulp_trial *trial, const struct ulp_step *st
                         !trial->lane.block->slots[step->inputs[i]].constant;
     if (!integers || !reads_floats)
         return ULP_OK;
-    struct ulp_tensor *reference = ulp_arena_take(arena, step->output_count + 1, sizeof *reference);
-    ULP_TRY(ulp_taken(reference, error));
+    ULP_TAKE_ARRAY(struct ulp_tensor, reference, arena, step->output_count + 1, error);
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             reference[o] = integers[step->outputs[o]];

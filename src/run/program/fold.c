@@ -353,8 +353,7 @@ static enum ulp_status give_captured(struct ulp_program *program, const struct u
                                      struct ulp_step *step, struct ulp_error *error)
 {
     const size_t room = step->input_count + ULP_INPUTS_LOOKED_AT;
-    int *inputs = ulp_arena_take(program->arena, room, sizeof *inputs);
-    ULP_TRY(ulp_taken(inputs, error));
+    ULP_TAKE_ARRAY(int, inputs, program->arena, room, error);
     memcpy(inputs, step->inputs, room * sizeof *inputs);
     size_t at = step->own_input_count;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {

@@ -93,8 +93,7 @@ static enum ulp_status add_slots(struct ulp_program *program, struct ulp_block *
                                  struct ulp_step *step, struct ulp_error *error)
 {
     const size_t channels = block->slots[step->inputs[1]].constant->count;
-    int *slots = ulp_arena_take(program->arena, ULP_NORM_PARAMETERS, sizeof *slots);
-    ULP_TRY(ulp_taken(slots, error));
+    ULP_TAKE_ARRAY(int, slots, program->arena, ULP_NORM_PARAMETERS, error);
     for (int p = 0; p < ULP_NORM_PARAMETERS; p++) {
         const size_t room = strlen(step->name) + strlen(words[p]) + 4;
         char *name = ulp_arena_take(program->arena, room, 1);

@@ -19,8 +19,7 @@ static enum ulp_status renumber(struct ulp_program *program, const struct ulp_bl
                                 struct ulp_error *error)
 {
     const size_t room = count + ULP_INPUTS_LOOKED_AT;
-    int *renumbered = ulp_arena_take(program->arena, room, sizeof *renumbered);
-    ULP_TRY(ulp_taken(renumbered, error));
+    ULP_TAKE_ARRAY(int, renumbered, program->arena, room, error);
     for (size_t i = 0; i < room; i++)
         renumbered[i] = i >= count || (*slots)[i] < 0 ? -1
                         : map                         ? map[(*slots)[i]]

@@ -131,9 +131,7 @@ static enum ulp_status rename_node(struct ulp_program *program, struct ulp_node 
                                    const struct ulp_own_operator *own, struct ulp_error *error)
 {
     const size_t kept = own->keeps ? node->attribute_count : 0;
-    struct ulp_attribute *attributes =
-        ulp_arena_take(program->arena, kept + own->count, sizeof *attributes);
-    ULP_TRY(ulp_taken(attributes, error));
+    ULP_TAKE_ARRAY(struct ulp_attribute, attributes, program->arena, kept + own->count, error);
     if (kept)
         memcpy(attributes, node->attributes, kept * sizeof *attributes);
     memcpy(attributes + kept, own->attributes, own->count * sizeof *attributes);

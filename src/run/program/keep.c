@@ -140,8 +140,7 @@ static enum ulp_status declare_halves(const struct ulp_program *program, struct 
                                       uint16_t *of_node, struct ulp_error *error)
 {
     struct ulp_arithmetic declared;
-    bool *half = ulp_arena_take(mix->memory, program->node_count + 1, sizeof *half);
-    ULP_TRY(ulp_taken(half, error));
+    ULP_TAKE_ARRAY(bool, half, mix->memory, program->node_count + 1, error);
     ULP_TRY(ulp_arithmetic_find("model", &declared, error));
     ULP_TRY(ulp_program_ort_cpu(program, half, mix->memory, error));
     declared.schedule.qdq_integer = mix->items[0].schedule.qdq_integer;

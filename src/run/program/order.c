@@ -117,8 +117,7 @@ static bool hands_on(const struct ulp_block *block, const struct ulp_step *step)
 static enum ulp_status find_aliases(struct ulp_program *program, struct ulp_block *block,
                                     struct ulp_error *error)
 {
-    bool *taken = ulp_arena_take(program->arena, block->slot_count + 1, sizeof *taken);
-    ULP_TRY(ulp_taken(taken, error));
+    ULP_TAKE_ARRAY(bool, taken, program->arena, block->slot_count + 1, error);
     for (size_t i = 0; i < block->output_count; i++)
         taken[block->outputs[i]] = true;
     for (size_t s = 0; s < block->step_count; s++)

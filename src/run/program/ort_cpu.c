@@ -95,8 +95,7 @@ static bool is_isolated(const struct ulp_block *block, const struct ulp_step *st
 static enum ulp_status mark_block(const struct ulp_block *block, bool *half,
                                   struct ulp_arena *scratch, struct ulp_error *error)
 {
-    bool *casts = ulp_arena_take(scratch, block->step_count + 1, sizeof *casts);
-    ULP_TRY(ulp_taken(casts, error));
+    ULP_TAKE_ARRAY(bool, casts, scratch, block->step_count + 1, error);
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         const bool kernel = has_kernel(step);

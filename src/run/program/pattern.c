@@ -212,8 +212,7 @@ static enum ulp_status spread_marks(const struct ulp_program *program, bool *mar
 static enum ulp_status choose_side(const struct ulp_program *program, const char *name, bool back,
                                    bool *chosen, struct ulp_arena *scratch, struct ulp_error *error)
 {
-    bool *named = ulp_arena_take(scratch, program->node_count + 1, sizeof *named);
-    ULP_TRY(ulp_taken(named, error));
+    ULP_TAKE_ARRAY(bool, named, scratch, program->node_count + 1, error);
     ULP_TRY(choose_names(program, name, named) ? ULP_OK : ulp_pattern_refuse(program, name, error));
     memcpy(chosen, named, program->node_count * sizeof *chosen);
     ULP_TRY(spread_marks(program, chosen, back, scratch, error));
@@ -227,8 +226,7 @@ static enum ulp_status choose_between(const struct ulp_program *program, const c
                                       const char *last, bool *chosen, struct ulp_arena *scratch,
                                       struct ulp_error *error)
 {
-    bool *before = ulp_arena_take(scratch, program->node_count + 1, sizeof *before);
-    ULP_TRY(ulp_taken(before, error));
+    ULP_TAKE_ARRAY(bool, before, scratch, program->node_count + 1, error);
     ULP_TRY(!choose_names(program, first, chosen)  ? ulp_pattern_refuse(program, first, error)
             : !choose_names(program, last, before) ? ulp_pattern_refuse(program, last, error)
                                                    : ULP_OK);

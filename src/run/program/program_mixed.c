@@ -200,8 +200,7 @@ static enum ulp_status set_outputs(const struct ulp_program *program, size_t n,
 {
     const struct ulp_block *block = program->nodes[n].block;
     const struct ulp_step *step = program->nodes[n].step;
-    enum ulp_type *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    ULP_TRY(ulp_taken(outputs, error));
+    ULP_TAKE_ARRAY(enum ulp_type, outputs, arena, step->output_count + 1, error);
     for (size_t o = 0; o < step->output_count; o++) {
         const struct ulp_program_slot *slot =
             step->outputs[o] >= 0 ? &block->slots[step->outputs[o]] : NULL;

@@ -115,10 +115,9 @@ enum ulp_status ulp_stored_values_find(const struct ulp_program *program, const 
                                        struct ulp_error *error)
 {
     const struct ulp_block *block = program->main;
-    enum kind *kinds;
     ULP_TAKE(out->product, arena, block->step_count + 1, error);
     ULP_TAKE(out->as, arena, block->slot_count + 1, error);
-    ULP_TAKE(kinds, arena, block->slot_count + 1, error);
+    ULP_TAKE_ARRAY(enum kind, kinds, arena, block->slot_count + 1, error);
     for (size_t s = 0; s < block->slot_count; s++)
         out->as[s] = (int)s;
     for (size_t s = 0; s < block->step_count; s++) {

@@ -126,8 +126,7 @@ static enum ulp_status fill_grouping(struct ulp_grouping *grouping,
                                      struct ulp_arena *scratch, struct ulp_error *error)
 {
     const size_t nodes = directory->program->node_count;
-    size_t *filled = ulp_arena_take(scratch, nodes + 1, sizeof *filled);
-    ULP_TRY(ulp_taken(filled, error));
+    ULP_TAKE_ARRAY(size_t, filled, scratch, nodes + 1, error);
     for (size_t g = 0; g < groups->count; g++)
         ULP_TRY(enter_names(directory, &groups->items[g], &(struct entry){g, grouping, NULL, false},
                             error));
@@ -173,8 +172,7 @@ enum ulp_status ulp_program_group(struct ulp_program *program, size_t lane,
     ULP_SCOPED(free_directory) struct directory directory = {0};
     ULP_TRY(ulp_arena_create(&scratch, &program->budget, error));
     const char *name = groups->name ? groups->name : "groups";
-    struct ulp_grouping *grouping = ulp_arena_take(program->arena, 1, sizeof *grouping);
-    ULP_TRY(ulp_taken(grouping, error));
+    ULP_TAKE_ARRAY(struct ulp_grouping, grouping, program->arena, 1, error);
     grouping->count = groups->count;
     grouping->name = ulp_arena_copy(program->arena, name);
     ULP_TAKE(grouping->first, program->arena, program->node_count + 2, error);
