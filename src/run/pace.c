@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 
 static struct ulp_paced *find(const struct ulp_pace *pace, const struct ulp_operator *op)
 {
@@ -33,7 +34,7 @@ void ulp_pace_step(struct ulp_pace *pace, const struct ulp_step *step, double se
     struct ulp_paced *done = find(pace, step->bound.op);
     done->seconds += seconds;
     done->cost += step->cost;
-    done->left = fmax(done->left - step->cost, 0);
+    done->left = ulp_math_max(done->left - step->cost, 0);
     for (size_t i = 0; i < pace->count; i++) {
         const struct ulp_paced *of = &pace->operators[i];
         spent += of->seconds;
