@@ -5,6 +5,9 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 
+/* Of the time in which an answer is wanted: it is written after that. */
+#define ANSWER_PART 0.95
+
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text)
 {
     return ulp_arena_copy(comparing->out->memory, text);
@@ -35,6 +38,13 @@ bool ulp_compare_is_late(const struct ulp_comparing *comparing, double part)
 {
     const double seconds = comparing->options->seconds;
     return seconds > 0 && ulp_seconds_now() - comparing->started > part * seconds;
+}
+
+bool ulp_compare_is_last(const struct ulp_comparing *comparing)
+{
+    const double seconds = comparing->options->seconds;
+    return seconds > 0 &&
+           ulp_compare_is_late(comparing, ANSWER_PART - comparing->measured / seconds);
 }
 
 void ulp_comparison_free(struct ulp_comparison *comparison)

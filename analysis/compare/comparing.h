@@ -138,19 +138,16 @@ struct ulp_comparing {
     size_t turning_count;
     size_t told; /* tensors that the run has come to */
     size_t part, part_count;
-    double started; /* as ulp_seconds_now */
+    double started;  /* as ulp_seconds_now */
+    double measured; /* seconds that the arithmetics asked about took */
     /* nodes of which readings were tried, of so many, until the time was over; 0: all were */
     size_t nodes_tried, node_count;
 };
 
-/* Nothing that is known of the model: memory is short, or the run was ended. */
-static inline bool ulp_is_ours(enum ulp_status status)
-{
-    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED;
-}
-
 /* Is that part of the time over? */
 bool ulp_compare_is_late(const struct ulp_comparing *comparing, double part);
+/* Is there none left for all of a comparison once more? */
+bool ulp_compare_is_last(const struct ulp_comparing *comparing);
 
 static inline struct ulp_budget *ulp_comparing_budget(const struct ulp_comparing *comparing)
 {

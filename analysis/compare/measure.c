@@ -5,6 +5,8 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
+#include "base/machine/clock.h"
+#include "run/program/program.h"
 
 /* Of the time in which an answer is wanted: neighbours are begun until then. */
 #define NEIGHBOURS_PART 0.5
@@ -135,10 +137,14 @@ enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ul
     ULP_TRY(ulp_compare_collect(comparing, error));
     ULP_TRY(order_tensors(comparing, error));
     for (size_t a = 0; a < comparing->out->arithmetic_count; a++)
-        if (a < comparing->asked || !ulp_compare_is_late(comparing, NEIGHBOURS_PART))
+        if (a < comparing->asked) {
             ULP_TRY(ulp_compare_try(comparing, a, error));
-        else
+            comparing->measured = ulp_seconds_now() - comparing->started;
+        } else if (!ulp_compare_is_late(comparing, NEIGHBOURS_PART)) {
+            ULP_TRY(ulp_compare_try(comparing, a, error));
+        } else {
             ULP_TRY(leave_neighbours(comparing, a, error));
+        }
     ulp_compare_judge(comparing);
     for (size_t f = 0; f < comparing->recording_count; f++)
         ULP_TRY(ulp_compare_rank(comparing, f, error));
@@ -167,7 +173,7 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
     ulp_comparing_free(&again);
     if (status != ULP_OK)
         ulp_comparison_free(out);
-    return ulp_is_ours(status) ? status : ULP_OK;
+    return ulp_program_refuses(status) ? ULP_OK : status;
 }
 
 enum ulp_status ulp_compare_explains(const struct ulp_comparing *comparing,

@@ -79,41 +79,32 @@ static enum ulp_status choose_part(struct extraction *x, struct ulp_error *error
 
 /* ---- what it reads and gives ---- */
 
-static enum ulp_status find_slots(struct extraction *x, struct ulp_error *error)
+static void find_slots(struct extraction *x)
 {
-    ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = ulp_model_budget(x->model)};
-    const struct ulp_block *block = x->program->main;
-    bool added = true;
-    for (size_t v = 0; v < block->slot_count && added; v++)
-        added = ulp_names_find(&names, block->slots[v].name) >= 0 ||
-                ulp_names_add(&names, block->slots[v].name, (int)v);
-    for (size_t v = 0; v < x->graph->value_count && added; v++) {
-        const int slot = ulp_names_find(&names, x->graph->values[v].name);
-        x->slots[v] = slot >= 0 ? &block->slots[slot] : NULL;
+    for (size_t v = 0; v < x->graph->value_count; v++) {
+        const int slot = ulp_program_find_slot(x->program, x->graph->values[v].name);
+        x->slots[v] = slot >= 0 ? &x->program->main->slots[slot] : NULL;
     }
-    return ulp_taken(added, error);
 }
 
 static enum ulp_status find_roles(struct extraction *x, struct ulp_error *error)
 {
     const struct ulp_graph *graph = x->graph;
     const size_t room = graph->value_count + 1;
-    bool *used = ulp_arena_take(x->arena, room, sizeof *used),
-         *outside = ulp_arena_take(x->arena, room, sizeof *outside),
-         *others = ulp_arena_take(x->arena, graph->node_count + 1, sizeof *others),
-         *inside = ulp_arena_take(x->arena, room, sizeof *inside);
-    ULP_TRY(ulp_taken(used && outside && others && inside, error));
+    bool *used, *outside, *others;
+    ULP_TAKE(used, x->arena, room, error);
+    ULP_TAKE(outside, x->arena, room, error);
+    ULP_TAKE(others, x->arena, graph->node_count + 1, error);
     for (size_t n = 0; n < graph->node_count; n++)
         others[n] = !x->nodes[n];
     ulp_extract_used(graph, x->nodes, used);
     ulp_extract_used(graph, others, outside);
-    memcpy(inside, used, room * sizeof *inside);
     for (size_t o = 0; o < graph->output_count; o++)
         outside[graph->outputs[o]] = true;
     for (size_t v = 0; v < graph->value_count; v++) {
         const struct ulp_value *value = &graph->values[v];
         const bool made = value->producer >= 0 && x->nodes[value->producer];
-        if (made && (outside[v] || !inside[v]))
+        if (made && (outside[v] || !used[v]))
             x->roles[v] = ROLE_OUTPUT;
         else if (!made && used[v] && !value->initializer)
             x->roles[v] = x->slots[v] && x->slots[v]->constant ? ROLE_CONSTANT : ROLE_INPUT;
@@ -123,30 +114,11 @@ static enum ulp_status find_roles(struct extraction *x, struct ulp_error *error)
 
 /* ---- values ---- */
 
-/* A copy in the elements of its type, rounded once. */
-static enum ulp_status copy_value(const struct extraction *x, const struct ulp_tensor *value,
-                                  struct ulp_tensor *out, struct ulp_error *error)
-{
-    struct ulp_format format;
-    const bool floats = ulp_element_is_float(value->element);
-    if (!floats)
-        return ulp_tensor_copy(out, value, ulp_model_budget(x->model), error);
-    ULP_TRY(ulp_format_find(ulp_type_rows[value->type].format, &format, error));
-    ULP_TRY(ulp_tensor_describe(out, value->type, ULP_ELEMENT_COUNT, 0, value->rank, value->dims,
-                                error));
-    ULP_TRY(ulp_tensor_allocate(out, ulp_model_budget(x->model), error));
-    enum ulp_status status =
-        ulp_tensor_convert(out, value, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
-    if (status != ULP_OK)
-        ulp_tensor_free(out);
-    return status;
-}
-
 static enum ulp_status add_copy(struct extraction *x, struct ulp_tensor_set *set, const char *name,
                                 const struct ulp_tensor *value, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
-    enum ulp_status status = copy_value(x, value, &copy, error);
+    enum ulp_status status = ulp_tensor_copy_typed(&copy, value, ulp_model_budget(x->model), error);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(set, name, &copy, error);
     return ulp_fail_at(error, status, "value '%s'", name);
@@ -296,7 +268,7 @@ static enum ulp_status make_part(struct extraction *x, const struct ulp_tensor_s
     char folder[4096];
     snprintf(folder, sizeof folder, "%s/test_data_set_0", x->folder);
     ULP_TRY(choose_part(x, error));
-    ULP_TRY(find_slots(x, error));
+    find_slots(x);
     ULP_TRY(find_roles(x, error));
     ULP_TRY(run_whole(x, given, error));
     ULP_TRY(ulp_report_prepare(folder, error));

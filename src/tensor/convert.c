@@ -369,3 +369,19 @@ enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_te
     ULP_TRY(ulp_tensor_allocate(out, budget, error));
     return ulp_tensor_convert(out, tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error);
 }
+
+enum ulp_status ulp_tensor_copy_typed(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                      struct ulp_budget *budget, struct ulp_error *error)
+{
+    struct ulp_format format;
+    if (!ulp_element_is_float(in->element))
+        return ulp_tensor_copy(out, in, budget, error);
+    ULP_TRY(ulp_format_find(ulp_type_rows[in->type].format, &format, error));
+    ULP_TRY(ulp_tensor_describe(out, in->type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    const enum ulp_status status =
+        ulp_tensor_convert(out, in, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
+    if (status != ULP_OK)
+        ulp_tensor_free(out);
+    return status;
+}

@@ -91,6 +91,10 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
                                    const struct ulp_format *storage, enum ulp_rounding rounding,
                                    uint64_t seed, struct ulp_pool *pool, struct ulp_error *error);
 
+/* A copy in the element of its type: floats are rounded to it once. */
+enum ulp_status ulp_tensor_copy_typed(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                      struct ulp_budget *budget, struct ulp_error *error);
+
 /* perturb.c. *in with each element changed by a random factor within 1 +- 2^(2 - p), rounded to the
  * tensor's type; p: `precision`, or the type's when that is less. The same seed and name, the same
  * change. *out is a view of *in when nothing changes: integers, and floats that are all whole

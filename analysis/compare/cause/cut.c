@@ -20,22 +20,6 @@ struct holding {
     const bool *wanted; /* by slot */
 };
 
-/* As a caller gives a value of its type. */
-static enum ulp_status hold(struct ulp_cut_base *held, int slot, const struct ulp_tensor *value,
-                            struct ulp_error *error)
-{
-    struct ulp_budget *budget = ulp_model_budget(held->program->model);
-    struct ulp_tensor *to = &held->values[slot];
-    struct ulp_format format;
-    if (!ulp_element_is_float(value->element))
-        return ulp_tensor_copy(to, value, budget, error);
-    ULP_TRY(ulp_format_find(ulp_type_rows[value->type].format, &format, error));
-    ULP_TRY(ulp_tensor_describe(to, value->type, ULP_ELEMENT_COUNT, 0, value->rank, value->dims,
-                                error));
-    ULP_TRY(ulp_tensor_allocate(to, budget, error));
-    return ulp_tensor_convert(to, value, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
-}
-
 static enum ulp_status hold_results(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
@@ -48,7 +32,8 @@ static enum ulp_status hold_results(void *context, const struct ulp_event *event
          o++) {
         const int slot = ulp_program_find_slot(program, event->output_names[o]);
         if (slot >= 0 && holding->wanted[slot] && !held->values[slot].data)
-            ULP_TRY(hold(held, slot, event->values[o].entire, error));
+            ULP_TRY(ulp_tensor_copy_typed(&held->values[slot], event->values[o].entire,
+                                          ulp_model_budget(program->model), error));
     }
     return ULP_OK;
 }

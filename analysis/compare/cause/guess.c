@@ -8,6 +8,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 /* A change that brings the arithmetic's result so much closer to the recorded one is named without
@@ -173,7 +174,7 @@ enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
     ulp_comparing_begins(comparing);
     const enum ulp_status status =
         ulp_program_run(program, inputs, &run, observer, 1, NULL, NULL, error);
-    *refused = status != ULP_OK && !ulp_is_ours(status);
+    *refused = ulp_program_refuses(status);
     return *refused ? ULP_OK : status;
 }
 

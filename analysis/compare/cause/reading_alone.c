@@ -82,7 +82,7 @@ enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_re
         status = ulp_compare_distance(comparing, trying->file, trying->tensor, &set.items[0].tensor,
                                       &trial->distance, error);
     ulp_arena_free(read.arena);
-    return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
+    return ulp_program_refuses(status) ? ULP_OK : status; /* else nobody can have read it so */
 }
 
 struct sweeping {
@@ -180,7 +180,7 @@ static enum ulp_status run_alone(const struct sweeping *sweeping, const struct u
     const enum ulp_status status =
         count ? ulp_cut_run(&trying->base, read, &part, wanted, count, &run, &set, error) : ULP_OK;
     *differs = status == ULP_OK && weigh_results(sweeping, read, wanted, count, &set, trial);
-    return ulp_is_ours(status) ? status : ULP_OK; /* else nobody can have read it so */
+    return ulp_program_refuses(status) ? ULP_OK : status; /* else nobody can have read it so */
 }
 
 static enum ulp_status try_trial(const struct sweeping *sweeping, struct ulp_tried_reading trial,
@@ -195,7 +195,7 @@ static enum ulp_status try_trial(const struct sweeping *sweeping, struct ulp_tri
     if (status == ULP_OK && trial.changed && differs)
         status = ulp_tried_add(trying, &trial, error);
     ulp_arena_free(read.arena);
-    return ulp_is_ours(status) ? status : ULP_OK;
+    return ulp_program_refuses(status) ? ULP_OK : status;
 }
 
 /* A node with several inputs that reads another value of the same shape, as of a buffer that is not
@@ -392,7 +392,7 @@ static enum ulp_status sweep(struct sweeping *sweeping, size_t seeded, struct ul
         for (size_t s = 0; s < program->main->slot_count; s++)
             ulp_free(sweeps[p].cotangents[s]);
     sweeping->sweeps = NULL;
-    return ulp_is_ours(status) ? status : ULP_OK; /* without derivatives in what is left */
+    return ulp_program_refuses(status) ? ULP_OK : status; /* without derivatives in what is left */
 }
 
 enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error)
