@@ -71,6 +71,10 @@ enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_
 /* count elements from call->scratch; ULP_ERROR_MEMORY */
 enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t element_bytes,
                               void *out, struct ulp_error *error);
+/* Declare name, so many of a type, and take its memory. */
+#define ULP_CALL_TAKE(type, name, call, count, error) \
+    type *name;                                       \
+    ULP_TRY(ulp_call_take(call, count, sizeof *(name), &(name), error))
 /* Allocate a described tensor's data, charged to the budget, freed when the call ends. */
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
                                    struct ulp_error *error);

@@ -13,10 +13,8 @@ static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
                                    size_t update_count, size_t place_count, struct passes *out,
                                    struct ulp_error *error)
 {
-    uint32_t *seen;
-    size_t *pass;
-    ULP_TRY(ulp_call_take(call, place_count, sizeof *seen, &seen, error));
-    ULP_TRY(ulp_call_take(call, update_count, sizeof *pass, &pass, error));
+    ULP_CALL_TAKE(uint32_t, seen, call, place_count, error);
+    ULP_CALL_TAKE(size_t, pass, call, update_count, error);
     ULP_TRY(ulp_call_take(call, update_count, sizeof *out->order, &out->order, error));
     ULP_TRY(ulp_call_take(call, update_count + 2, sizeof *out->first, &out->first, error));
     out->count = 0;
@@ -29,8 +27,7 @@ static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
     }
     for (size_t r = 0; r < out->count; r++)
         out->first[r + 1] += out->first[r];
-    size_t *next;
-    ULP_TRY(ulp_call_take(call, out->count, sizeof *next, &next, error));
+    ULP_CALL_TAKE(size_t, next, call, out->count, error);
     for (size_t u = 0; u < update_count; u++)
         if (places[u] >= 0)
             out->order[out->first[pass[u]] + next[pass[u]]++] = u;

@@ -124,14 +124,13 @@ static enum ulp_status find_ahead(struct ulp_trying *trying, struct ulp_error *e
     const struct ulp_compared_work *work = &trying->comparing->work[trying->tensor];
     const struct ulp_tensor *recorded = ulp_recorded(work, trying->file);
     const int axis = strncmp(target->op, "Conv", 4) == 0 ? 1 : target->rank - 1;
-    double *ahead;
     size_t after = 1;
     if (axis < 0 || axis >= target->rank || !work->reference || recorded->count != work->count)
         return ULP_OK;
     const size_t channels = (size_t)target->dims[axis];
     for (int d = axis + 1; d < target->rank; d++)
         after *= (size_t)target->dims[d];
-    ULP_TAKE(ahead, trying->comparing->arena, channels + 1, error);
+    ULP_TAKE_ARRAY(double, ahead, trying->comparing->arena, channels + 1, error);
     for (size_t i = 0; i < work->count; i++)
         ahead[i / after % channels] += (ulp_tensor_get(recorded, i) - work->reference[i]) *
                                        (double)channels / (double)work->count;
@@ -161,9 +160,8 @@ static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *erro
     const size_t nodes = ulp_trying_graph(trying)->node_count + 1;
     const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
     unsigned long long *places;
-    bool *suspects;
     ULP_TAKE(places, comparing->arena, nodes, error);
-    ULP_TAKE(suspects, comparing->arena, nodes, error);
+    ULP_TAKE_ARRAY(bool, suspects, comparing->arena, nodes, error);
     ULP_TAKE(trying->read, comparing->arena, nodes, error);
     trying->places = places;
     trying->suspects = suspects;
@@ -311,8 +309,7 @@ static int by_key(const void *a, const void *b)
 static enum ulp_status order_candidates(const struct ulp_trying *trying, struct candidates *all,
                                         struct ulp_error *error)
 {
-    struct rank *ranks;
-    ULP_TAKE(ranks, trying->comparing->arena, all->count + 1, error);
+    ULP_TAKE_ARRAY(struct rank, ranks, trying->comparing->arena, all->count + 1, error);
     for (size_t i = 0; i < all->count; i++)
         all->items[i].key = INFINITY;
     for (int turn = 0; turn < 3; turn++) {

@@ -323,11 +323,10 @@ static enum ulp_status take_node(struct cutting *cutting, size_t n, struct ulp_a
 {
     const struct ulp_node *from = &cutting->from->nodes[n];
     struct ulp_node *to = &cutting->nodes[cutting->graph.node_count];
-    int *values;
     *to = *from;
     to->index = (int)cutting->graph.node_count;
     visit_read(from, take_value, cutting);
-    ULP_TAKE(values, arena, from->input_count + from->output_count + 1, error);
+    ULP_TAKE_ARRAY(int, values, arena, from->input_count + from->output_count + 1, error);
     for (size_t i = 0; i < from->input_count; i++)
         values[i] = from->inputs[i] < 0 ? -1 : cutting->numbers[from->inputs[i]];
     to->inputs = values;
@@ -351,7 +350,6 @@ static enum ulp_status cut(struct cutting *cutting, const struct ulp_reread *rea
     const struct ulp_graph *from = cutting->from;
     const size_t values = from->value_count + 1;
     size_t count = 0;
-    int *outputs;
     for (size_t n = from->node_count; n-- > 0;)
         if (cutting->in[n])
             visit_read(&from->nodes[n], complete, cutting);
@@ -362,7 +360,7 @@ static enum ulp_status cut(struct cutting *cutting, const struct ulp_reread *rea
     ULP_TAKE(cutting->inputs, read->arena, values, error);
     ULP_TAKE(cutting->graph.values, read->arena, values, error);
     ULP_TAKE(cutting->nodes, read->arena, count + 1, error);
-    ULP_TAKE(outputs, read->arena, wanted_count + 1, error);
+    ULP_TAKE_ARRAY(int, outputs, read->arena, wanted_count + 1, error);
     memset(cutting->numbers, -1, values * sizeof *cutting->numbers);
     for (size_t v = 0; cutting->whole && v < from->value_count; v++) {
         cutting->graph.values[cutting->graph.value_count++] = from->values[v];

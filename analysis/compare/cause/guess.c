@@ -259,7 +259,6 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
                                 struct ulp_error *error)
 {
     const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, input);
-    struct changes *changes;
     struct guessing guessing = {.comparing = comparing,
                                 .file = file,
                                 .tensor = tensor,
@@ -267,7 +266,7 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     double least = INFINITY;
     size_t best = 0;
     *sure = false;
-    ULP_TAKE(changes, comparing->arena, 1, error);
+    ULP_TAKE_ARRAY(struct changes, changes, comparing->arena, 1, error);
     enum ulp_status status = open_guessing(&guessing, error);
     if (status == ULP_OK && guessing.program) {
         guessing.picture = ulp_picture_of(given);
@@ -376,12 +375,11 @@ enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, si
                                 const struct ulp_suspects *suspects, struct ulp_text *text,
                                 const char **input, struct ulp_error *error)
 {
-    struct order *orders;
     struct guessing guessing = {.comparing = comparing, .file = file, .tensor = tensor};
     double least = INFINITY;
     size_t best = 0;
     bool sure = false;
-    ULP_TAKE(orders, comparing->arena, CHANGES_MAX, error);
+    ULP_TAKE_ARRAY(struct order, orders, comparing->arena, CHANGES_MAX, error);
     const size_t count = list_orders(comparing, suspects, orders, CHANGES_MAX);
     enum ulp_status status = count ? open_guessing(&guessing, error) : ULP_OK;
     for (size_t i = 0; i <= count && guessing.program && status == ULP_OK; i++) {

@@ -173,9 +173,8 @@ static enum ulp_status run_alone(const struct sweeping *sweeping, const struct u
     const struct ulp_run_options run = {.thread_count = 1};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set set = {0};
     struct ulp_cut part;
-    int *wanted;
     ULP_TRY(ulp_cut_find(read, -1, &part, error));
-    ULP_TAKE(wanted, read->arena, read->graph.value_count + 1, error);
+    ULP_TAKE_ARRAY(int, wanted, read->arena, read->graph.value_count + 1, error);
     const size_t count = list_results(read, &part, wanted);
     const enum ulp_status status =
         count ? ulp_cut_run(&trying->base, read, &part, wanted, count, &run, &set, error) : ULP_OK;
@@ -367,8 +366,7 @@ static enum ulp_status sweep(struct sweeping *sweeping, size_t seeded, struct ul
     struct ulp_trying *trying = sweeping->trying;
     const struct ulp_program *program = trying->base.program;
     struct ulp_arena *const arena = trying->comparing->arena;
-    struct ulp_reverse *sweeps;
-    ULP_TAKE(sweeps, arena, ULP_PROBES, error);
+    ULP_TAKE_ARRAY(struct ulp_reverse, sweeps, arena, ULP_PROBES, error);
     for (size_t p = 0; p < ULP_PROBES; p++) {
         sweeps[p] = (struct ulp_reverse){.program = program,
                                          .values = trying->base.values,

@@ -32,11 +32,11 @@ enum ulp_status ulp_reread_open(const struct ulp_program *program, size_t most,
                                 struct ulp_reread *out, struct ulp_error *error)
 {
     const struct ulp_graph *graph = program->model->graph;
-    struct ulp_value *values;
     *out = (struct ulp_reread){.model = *program->model, .graph = *graph, .program = program};
     ULP_TRY(ulp_arena_create(&out->arena, ulp_model_budget(program->model), error));
     ULP_TAKE(out->nodes, out->arena, graph->node_count + ADDED_MAX * most, error);
-    ULP_TAKE(values, out->arena, graph->value_count + ADDED_MAX * most, error);
+    ULP_TAKE_ARRAY(struct ulp_value, values, out->arena, graph->value_count + ADDED_MAX * most,
+                   error);
     memcpy(out->nodes, graph->nodes, graph->node_count * sizeof *out->nodes);
     memcpy(values, graph->values, graph->value_count * sizeof *values);
     out->graph.nodes = out->nodes;
@@ -233,7 +233,6 @@ static enum ulp_status give_operator(struct ulp_reread_change *change, struct ul
     char *colon = strchr(change->text, ':'), *dot = strrchr(change->text, '.');
     const size_t count = colon ? (size_t)(colon[1] - '0') : 1;
     const char *op = dot ? dot + 1 : change->text, *domain = dot ? change->text : "";
-    struct ulp_attribute *kept;
     size_t kept_count = 0;
     struct ulp_attribute_text entry;
     if (dot)
@@ -246,7 +245,7 @@ static enum ulp_status give_operator(struct ulp_reread_change *change, struct ul
     node->domain = domain;
     node->input_count = node->input_count < count ? node->input_count : count;
     change->changed = true;
-    ULP_TAKE(kept, reread->arena, node->attribute_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_attribute, kept, reread->arena, node->attribute_count + 1, error);
     for (size_t a = 0; a < node->attribute_count; a++)
         if (find_attribute(reread, node, node->attributes[a].name, &entry))
             kept[kept_count++] = node->attributes[a];

@@ -13,10 +13,9 @@ static enum ulp_status put_before(struct ulp_reread_change *change, const char *
     struct ulp_reread *reread = change->reread;
     const size_t n = change->n, input = change->input;
     struct ulp_value *value = ulp_reread_add_value(reread, reread->nodes[n].name);
-    int *ends;
     change->changed = true;
     ULP_TRY(ulp_taken(value, error));
-    ULP_TAKE(ends, reread->arena, 2, error);
+    ULP_TAKE_ARRAY(int, ends, reread->arena, 2, error);
     memmove(&reread->nodes[n + 1], &reread->nodes[n],
             (reread->graph.node_count++ - n) * sizeof *reread->nodes);
     for (size_t v = 0; v < reread->graph.value_count; v++)

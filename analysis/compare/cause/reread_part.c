@@ -35,8 +35,7 @@ enum ulp_status ulp_reread_set_input(struct ulp_reread *reread, struct ulp_node 
                                      int value, struct ulp_error *error)
 {
     const size_t count = input < node->input_count ? node->input_count : input + 1;
-    int *inputs;
-    ULP_TAKE(inputs, reread->arena, count, error);
+    ULP_TAKE_ARRAY(int, inputs, reread->arena, count, error);
     for (size_t i = 0; i < count; i++)
         inputs[i] = i == input ? value : i < node->input_count ? node->inputs[i] : -1;
     node->inputs = inputs;
@@ -49,9 +48,8 @@ enum ulp_status ulp_reread_set_constant(struct ulp_reread *reread, struct ulp_no
                                         struct ulp_error *error)
 {
     struct ulp_value *value = ulp_reread_add_value(reread, node->name);
-    struct ulp_tensor *kept;
     ULP_TRY(ulp_taken(value, error));
-    ULP_TAKE(kept, reread->arena, 1, error);
+    ULP_TAKE_ARRAY(struct ulp_tensor, kept, reread->arena, 1, error);
     *kept = *tensor;
     value->initializer = kept;
     return ulp_reread_set_input(reread, node, input, (int)(value - reread->graph.values), error);
@@ -85,9 +83,8 @@ enum ulp_status ulp_reread_set_attribute(struct ulp_reread *reread, struct ulp_n
                                          const struct ulp_attribute *attribute,
                                          struct ulp_error *error)
 {
-    struct ulp_attribute *all;
     size_t count = 0;
-    ULP_TAKE(all, reread->arena, node->attribute_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_attribute, all, reread->arena, node->attribute_count + 1, error);
     for (size_t a = 0; a < node->attribute_count; a++)
         if (strcmp(node->attributes[a].name, attribute->name) != 0)
             all[count++] = node->attributes[a];
@@ -101,8 +98,7 @@ enum ulp_status ulp_reread_set_ints(struct ulp_reread *reread, struct ulp_node *
                                     const char *name, const int64_t *values, size_t count,
                                     struct ulp_error *error)
 {
-    int64_t *kept;
-    ULP_TAKE(kept, reread->arena, count, error);
+    ULP_TAKE_ARRAY(int64_t, kept, reread->arena, count, error);
     memcpy(kept, values, count * sizeof *kept);
     const struct ulp_attribute attribute = {.name = name,
                                             .kind = ULP_ATTRIBUTE_INTS,

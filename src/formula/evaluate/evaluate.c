@@ -242,12 +242,11 @@ static enum ulp_status run_call(const struct ulp_tape_call *call, struct ulp_ope
                                 struct ulp_error *error)
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
-    struct ulp_tape_access *accesses;
     struct ulp_tape_case made_for;
     struct ulp_tape_plan plan;
     ULP_TRY(ulp_arena_create(&arena, ulp_pool_scratch(call->pool), error));
-    ULP_TAKE(accesses, arena, (size_t)call->tape->operand_count + (size_t)call->tape->output_count,
-             error);
+    ULP_TAKE_ARRAY(struct ulp_tape_access, accesses, arena,
+                   (size_t)call->tape->operand_count + (size_t)call->tape->output_count, error);
     ulp_evaluate_describe(&made_for, call, accesses);
     ULP_TRY(ulp_evaluate_plan(&plan, &made_for, arena, error));
     return call->rows->row_count > 0 && plan.output_count > 0

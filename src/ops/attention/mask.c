@@ -79,7 +79,6 @@ enum ulp_status ulp_attention_lay_sink(struct ulp_call *call, const struct ulp_a
                                        struct ulp_operand *out, struct ulp_error *error)
 {
     const int64_t rows = a->q.batch * a->q.heads * a->q.length;
-    int64_t *row;
     *out = (struct ulp_operand){.constant = "0"};
     if (!a->sink)
         return ULP_OK;
@@ -87,7 +86,7 @@ enum ulp_status ulp_attention_lay_sink(struct ulp_call *call, const struct ulp_a
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "a sink of %zu elements: expected one for each of %lld heads",
                         a->sink->count, (long long)a->q.heads);
-    ULP_TRY(ulp_call_take(call, (size_t)rows, sizeof *row, &row, error));
+    ULP_CALL_TAKE(int64_t, row, call, (size_t)rows, error);
     for (int64_t r = 0; r < rows; r++)
         row[r] = r / a->q.length % a->q.heads;
     *out = (struct ulp_operand){.tensor = a->sink, .row_offset = row};

@@ -235,10 +235,8 @@ static enum ulp_status lay_rows(const struct ulp_call *call, const struct linear
                                 int64_t each, struct ulp_operand *operand, size_t *count,
                                 struct ulp_error *error)
 {
-    int64_t *places;
     *count = 0;
-    ULP_TRY(ulp_call_take(call, (size_t)(l->batch * heads * l->value) + 1, sizeof *places, &places,
-                          error));
+    ULP_CALL_TAKE(int64_t, places, call, (size_t)(l->batch * heads * l->value) + 1, error);
     for (int64_t b = 0; b < l->batch; b++)
         for (int64_t r = 0; r < heads * l->value && has_token(l, b, t); r++)
             places[(*count)++] = (part.of_batch ? b : first_token(l, b) + t) * part.width +
@@ -359,8 +357,7 @@ static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
                                   struct ulp_error *error)
 {
     const int64_t rows_count = l->batch * l->heads * l->value;
-    int64_t *turned;
-    ULP_TRY(ulp_call_take(call, (size_t)rows_count, sizeof *turned, &turned, error));
+    ULP_CALL_TAKE(int64_t, turned, call, (size_t)rows_count, error);
     for (int64_t r = 0; r < rows_count; r++)
         turned[r] = r / l->value * l->key * l->value + r % l->value;
     const struct ulp_rows rows = {.row_count = (size_t)rows_count, .row_length = (size_t)l->key};

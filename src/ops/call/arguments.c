@@ -67,7 +67,6 @@ enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, str
         return ULP_OK;
     }
     const struct ulp_tensor *tensor = ulp_call_input(call, name);
-    int64_t *values;
     if (!tensor)
         return ULP_OK;
     if (tensor->rank > 1)
@@ -78,7 +77,7 @@ enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, str
     out->count = tensor->count;
     if (!out->known)
         return ULP_OK;
-    ULP_TRY(ulp_call_take(call, tensor->count, sizeof *values, &values, error));
+    ULP_CALL_TAKE(int64_t, values, call, tensor->count, error);
     for (size_t i = 0; i < tensor->count; i++)
         values[i] = ulp_tensor_get_int(tensor, i);
     out->values = values;

@@ -179,10 +179,9 @@ enum ulp_status ulp_call_numbers_of(const struct ulp_call *call, const struct ul
 enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,
                             enum ulp_type type, struct ulp_error *error)
 {
-    struct ulp_tensor *out;
     if (!*tensor)
         return ULP_OK;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *out, &out, error));
+    ULP_CALL_TAKE(struct ulp_tensor, out, call, 1, error);
     ULP_TRY(ulp_call_describe_tensor(call, out, type, (*tensor)->rank, (*tensor)->dims, error));
     if (out->element == (*tensor)->element && out->precision == (*tensor)->precision)
         return ULP_OK;

@@ -57,13 +57,11 @@ void ulp_make_flat(struct ulp_tensor *out, const struct ulp_tensor *model, float
 enum ulp_status ulp_fill_lines(const struct ulp_call *call, const int64_t *places, size_t count,
                                size_t lines, struct ulp_factor *factor, struct ulp_error *error)
 {
-    struct ulp_tensor *filled;
-    float *values;
     uint8_t *padding;
     int64_t *line, *along;
     const float *from = factor->tensor->data;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *filled, &filled, error));
-    ULP_TRY(ulp_call_take(call, lines * count, sizeof *values, &values, error));
+    ULP_CALL_TAKE(struct ulp_tensor, filled, call, 1, error);
+    ULP_CALL_TAKE(float, values, call, lines *count, error);
     ULP_TRY(ulp_call_take(call, lines * count, 1, &padding, error));
     ULP_TRY(ulp_move_table(call, &line, lines, 0, (int64_t)count, error));
     ULP_TRY(ulp_move_table(call, &along, count, 0, 1, error));

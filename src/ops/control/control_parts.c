@@ -16,9 +16,8 @@ enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gath
                                 struct ulp_tensor *part, struct ulp_error *error)
 {
     if (gathered->count == gathered->room) {
-        struct ulp_tensor *parts;
         size_t room = gathered->room ? 2 * gathered->room : 16;
-        ULP_TRY(ulp_call_take(call, room, sizeof *parts, &parts, error));
+        ULP_CALL_TAKE(struct ulp_tensor, parts, call, room, error);
         if (gathered->count)
             memcpy(parts, gathered->parts, gathered->count * sizeof *parts);
         gathered->parts = parts;

@@ -258,11 +258,10 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     struct ulp_tensor *out = &call->out[0], sums;
     struct ulp_arithmetic inner;
     struct blocks b;
-    int64_t *places;
     ULP_TRY(read_blocks(call, &b, error));
     if (out->count == 0)
         return ULP_OK;
-    ULP_TRY(ulp_call_take(call, in->count, sizeof *places, &places, error));
+    ULP_CALL_TAKE(int64_t, places, call, in->count, error);
     ULP_TRY(make_accumulator(call, in->type, out->rank, out->dims, &sums, &inner, error));
     ULP_TRY(fill_from(call, &sums, 0, error));
     const int64_t steps = in->dims[2], taps = ulp_product(b.block, b.rank),

@@ -180,12 +180,11 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_l
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t size = ulp_call_int(call, "size");
-    struct neighbours *n;
     if (in->rank < 2 || size < 1 || size > 1 << 16)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "size %lld, rank %d: expected a positive size and channels",
                         (long long)size, in->rank);
-    ULP_TRY(ulp_call_take(call, 1, sizeof *n, &n, error));
+    ULP_CALL_TAKE(struct neighbours, n, call, 1, error);
     const struct ulp_split split = ulp_split_at(in, 1);
     *n = (struct neighbours){(int64_t)split.size, (int64_t)split.inner, (size - 1) / 2,
                              (size_t)size};
@@ -193,8 +192,7 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_l
                                       .row_length = n->size,
                                       .window = fill_neighbours,
                                       .window_context = n};
-    int64_t *first;
-    ULP_TRY(ulp_call_take(call, in->count, sizeof *first, &first, error));
+    ULP_CALL_TAKE(int64_t, first, call, in->count, error);
     for (size_t i = 0; i < in->count; i++)
         first[i] = (int64_t)i - n->before * n->pixels;
     layout->operands[0].row_stride = layout->outputs[0].row_stride = 1;

@@ -96,10 +96,9 @@ static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *err
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_windows w;
-    int64_t *from;
     struct ulp_tensor lowest;
     ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
-    ULP_TRY(ulp_call_take(call, call->out[0].count, sizeof *from, &from, error));
+    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count, error);
     ULP_TRY(ulp_call_scalar(call, &lowest, in->type, -__builtin_inff(), error));
     bool columns = ulp_call_int(call, "storage_order");
     int64_t channel_size = ulp_product(w.in, w.rank), windows = ulp_product(w.out, w.rank);

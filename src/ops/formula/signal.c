@@ -28,7 +28,6 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     struct ulp_arithmetic wide;
     struct ulp_tensor turn, circle[2];
-    int64_t *from;
     size_t count;
     char number[32];
     if (!ulp_size_mul(rows_count, columns, &count) || count > ROOTS_MAX)
@@ -46,7 +45,7 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[1], error));
     ULP_TRY(ulp_call_temporary_in(call, &out->cosines, &inner.storage, 2, dims, error));
     ULP_TRY(ulp_call_temporary_in(call, &out->sines, &inner.storage, 2, dims, error));
-    ULP_TRY(ulp_call_take(call, count, sizeof *from, &from, error));
+    ULP_CALL_TAKE(int64_t, from, call, count, error);
     snprintf(number, sizeof number, "%lld", (long long)length);
     const struct ulp_rows rows = {.row_count = 1, .row_length = (size_t)length};
     const struct ulp_named_operand operands[] = {{"i", {.tensor = &turn, .position_stride = 1}},

@@ -98,14 +98,13 @@ static enum ulp_status select_boxes(const struct ulp_call *call, struct selectio
                                     struct ulp_error *error)
 {
     const struct ulp_tensor *boxes = call->in[0], *scores = call->in[1];
-    size_t *order;
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
         boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "expected boxes of N x B x 4 and scores of N x C x B");
     *out = (struct selection){.room = scores->count};
     ULP_TRY(ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples, error));
-    ULP_TRY(ulp_call_take(call, (size_t)boxes->dims[1], sizeof *order, &order, error));
+    ULP_CALL_TAKE(size_t, order, call, (size_t)boxes->dims[1], error);
     for (size_t n = 0; n < (size_t)scores->dims[0]; n++)
         for (size_t c = 0; c < (size_t)scores->dims[1]; c++)
             ULP_TRY(select_class(call, n, c, order, out, error));

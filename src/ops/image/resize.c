@@ -296,11 +296,9 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
     const struct ulp_rows rows = {.row_count = last ? to.outer : to.outer * to.size,
                                   .row_length = last ? to.size : to.inner};
     size_t table_size = last ? to.size : rows.row_count;
-    struct ulp_named_operand *operands;
-    struct ulp_tensor *weights;
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    ULP_TRY(ulp_call_take(call, 2 * taps->count, sizeof *operands, &operands, error));
-    ULP_TRY(ulp_call_take(call, taps->count, sizeof *weights, &weights, error));
+    ULP_CALL_TAKE(struct ulp_named_operand, operands, call, 2 * taps->count, error);
+    ULP_CALL_TAKE(struct ulp_tensor, weights, call, taps->count, error);
     for (size_t t = 0; t < taps->count; t++) {
         int64_t *x_offset, *w_offset;
         char *names;

@@ -246,8 +246,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
     const double scale = (double)ulp_call_attribute(call, "spatial_scale")->f;
     const int64_t *d = call->out[0].dims, height = x->dims[2], width = x->dims[3];
     struct ulp_tensor zero;
-    int64_t *from;
-    ULP_TRY(ulp_call_take(call, call->out[0].count, sizeof *from, &from, error));
+    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count, error);
     ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
     for (int64_t i = 0; i < (int64_t)call->out[0].count; i++) {
         const int64_t column = i % d[3], row = i / d[3] % d[2], channel = i / (d[3] * d[2]) % d[1],

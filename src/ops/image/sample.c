@@ -180,18 +180,16 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
 {
     const int64_t plane = source->dims[1];
     const size_t channels = (size_t)call->in[0]->dims[1];
-    struct ulp_named_operand *operands;
     const struct ulp_tensor from = ulp_tensor_view_from(source, n * channels * (size_t)plane);
     struct ulp_tensor to = ulp_tensor_view_from(&call->out[0], n * channels * g->points), *weights;
     size_t count = 0;
     for (int d = 0; d < g->rank; d++)
         count += g->axes[d].count;
-    ULP_TRY(ulp_call_take(call, g->combinations + count, sizeof *operands, &operands, error));
+    ULP_CALL_TAKE(struct ulp_named_operand, operands, call, g->combinations + count, error);
     ULP_TRY(ulp_call_take(call, count, sizeof *weights, &weights, error));
     for (size_t c = 0; c < g->combinations; c++) {
-        int64_t *offset;
         char *name;
-        ULP_TRY(ulp_call_take(call, g->points, sizeof *offset, &offset, error));
+        ULP_CALL_TAKE(int64_t, offset, call, g->points, error);
         ULP_TRY(ulp_call_take(call, 24, 1, &name, error));
         find_places(call, g, n, c, plane - 1, offset);
         snprintf(name, 24, "x%zu", c);
@@ -314,11 +312,10 @@ static enum ulp_status rows_affine(struct ulp_call *call, const struct ulp_layou
                  first = (size_t)call->bound->tape->operand_count - 10;
     struct ulp_tensor *numbers, *columns;
     char *lengths;
-    int64_t *theta_row;
     ULP_TRY(ulp_call_take(call, 3, sizeof *numbers, &numbers, error));
     ULP_TRY(ulp_call_take(call, 4, sizeof *columns, &columns, error));
     ULP_TRY(ulp_call_take(call, 3 * 32, 1, &lengths, error));
-    ULP_TRY(ulp_call_take(call, points, sizeof *theta_row, &theta_row, error));
+    ULP_CALL_TAKE(int64_t, theta_row, call, points, error);
     *layout->rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};
     for (int a = 0; a < 3; a++) {
         int64_t length = a < rank ? out->dims[rank - a] : 1, inner = 1;

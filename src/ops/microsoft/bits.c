@@ -291,8 +291,7 @@ static enum ulp_status add_rows(struct ulp_call *call, const struct ulp_arithmet
                                 struct ulp_error *error)
 {
     const size_t count = in->count / (size_t)length;
-    int64_t *place;
-    ULP_TRY(ulp_call_take(call, count, sizeof *place, &place, error));
+    ULP_CALL_TAKE(int64_t, place, call, count, error);
     for (size_t i = 0; i < count; i++)
         place[i] = (int64_t)i / columns * line + first + (int64_t)i % columns;
     const struct ulp_rows rows = {.row_count = count, .row_length = (size_t)length};
@@ -362,10 +361,9 @@ static enum ulp_status code_blocks(struct ulp_call *call, const struct ulp_tenso
 {
     const size_t lines = in->count / k;
     struct ulp_arithmetic stored = *call->arithmetic;
-    int64_t *row;
     if (widens(call))
         stored.storage = stored.compute;
-    ULP_TRY(ulp_call_take(call, lines * blocks + 1, sizeof *row, &row, error));
+    ULP_CALL_TAKE(int64_t, row, call, lines * blocks + 1, error);
     for (size_t r = 0; r < lines * blocks; r++)
         row[r] = (int64_t)(r / blocks * k + first + r % blocks * length);
     const struct ulp_rows rows = {.row_count = lines * blocks, .row_length = length};

@@ -76,11 +76,10 @@ static enum ulp_status lay_scale(const struct ulp_call *call, const struct ulp_c
                                  struct ulp_error *error)
 {
     const int64_t rows = h->batch * h->heads * h->length;
-    int64_t *places;
     *out = (struct ulp_operand){.tensor = cache->scale};
     if (cache->scale->count == 1)
         return ULP_OK;
-    ULP_TRY(ulp_call_take(call, (size_t)rows, sizeof *places, &places, error));
+    ULP_CALL_TAKE(int64_t, places, call, (size_t)rows, error);
     for (int64_t r = 0; r < rows; r++)
         places[r] = r / h->length % h->heads * h->size;
     *out = (struct ulp_operand){.tensor = cache->scale, .row_offset = places, .position_stride = 1};

@@ -217,10 +217,9 @@ static enum ulp_status choose_experts(struct ulp_call *call, const struct expert
     const bool normalises = ulp_call_int(call, "normalize_routing_weights"),
                all = !e->bits && !normalises;
     struct ulp_tensor *values, full;
-    int64_t *order;
     struct best best = {.router = call->followed ? call->followed[ROUTER] : router};
     ULP_TRY(ulp_call_numbers_of(call, &best.router, error));
-    ULP_TRY(ulp_call_take(call, (size_t)e->count, sizeof *order, &order, error));
+    ULP_CALL_TAKE(int64_t, order, call, (size_t)e->count, error);
     ULP_TRY(ulp_call_take(call, (size_t)(e->rows * e->chosen), sizeof **experts, experts, error));
     ULP_TRY(ulp_call_make(call, router->type, 2, dims, &values, error));
     ULP_TRY(ulp_call_temporary_in(call, weights, &inner.storage, 2, dims, error));
@@ -261,7 +260,6 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
     const int64_t dims[] = {layer->n, layer->k}, blocks = layer->blocks;
     const int64_t places = e->block ? layer->n * blocks : layer->n;
     struct ulp_tensor *values, *zeros = NULL, scales;
-    int64_t *block_of;
     if (!e->bits) {
         ULP_TRY(ulp_call_take(call, 1, sizeof **out, out, error));
         **out = ulp_tensor_view_from(layer->weights, (size_t)(x * layer->n * layer->k));
@@ -271,7 +269,7 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
     if (layer->zeros)
         ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 1, &places, &zeros, error));
     ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, out, error));
-    ULP_TRY(ulp_call_take(call, (size_t)layer->k, sizeof *block_of, &block_of, error));
+    ULP_CALL_TAKE(int64_t, block_of, call, (size_t)layer->k, error);
     for (int64_t k = 0; k < layer->k; k++)
         block_of[k] = e->block ? k / e->block : 0;
     ulp_unpack_bits(layer->weights, x * layer->n, layer->n, layer->k, packed_bytes(e, layer->k),

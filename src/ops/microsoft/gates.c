@@ -33,12 +33,11 @@ static enum ulp_status rows_branch(struct ulp_call *call, const struct ulp_layou
                   length = !branches   ? given
                            : parts > 0 ? last / parts
                                        : last;
-    int64_t *places;
     if (length < 1 || last % length || given % length || (parts > 0 && last % parts))
         return ulp_fail(error, ULP_ERROR_INPUT, "scale has %lld elements for rows of %lld",
                         (long long)given, (long long)last);
     const int64_t count = (int64_t)in->count / length;
-    ULP_TRY(ulp_call_take(call, (size_t)count + 1, sizeof *places, &places, error));
+    ULP_CALL_TAKE(int64_t, places, call, (size_t)count + 1, error);
     for (int64_t r = 0; r < count; r++)
         places[r] = r % (given / length) * length;
     lay_rows(call, layout, count, length);

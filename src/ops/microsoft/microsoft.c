@@ -68,13 +68,12 @@ static enum ulp_status lay_table(const struct ulp_call *call, const char *table,
     const int64_t length = call->in[0]->dims[1], count = (int64_t)call->in[0]->count,
                   size = call->out[0].dims[2];
     const int64_t rows = size ? (int64_t)operand->tensor->count / size : 0;
-    int64_t *row;
     if (operand->tensor->rank != 2 || operand->tensor->dims[1] != size ||
         (ids && (int64_t)ids->count != count && (int64_t)ids->count != length))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%s or its ids do not fit %lld positions of %lld features", table,
                         (long long)count, (long long)size);
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *row, &row, error));
+    ULP_CALL_TAKE(int64_t, row, call, (size_t)count, error);
     for (int64_t i = 0; i < count; i++) {
         const int64_t id =
             ids ? ulp_tensor_get_int(ids, (size_t)(i % (int64_t)ids->count)) : i % length;

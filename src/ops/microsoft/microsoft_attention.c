@@ -73,8 +73,7 @@ enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp
                                    int64_t first, const struct ulp_tensor **out,
                                    struct ulp_error *error)
 {
-    struct ulp_tensor *view;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *view, &view, error));
+    ULP_CALL_TAKE(struct ulp_tensor, view, call, 1, error);
     *view = ulp_tensor_view_from(tensor, (size_t)first);
     *out = view;
     return ULP_OK;

@@ -96,8 +96,7 @@ static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor
                                   struct ulp_error *error)
 {
     const int64_t channels = in->dims[1], places = (int64_t)row_count / (in->dims[0] * channels);
-    int64_t *row;
-    ULP_TRY(ulp_call_take(call, row_count, sizeof *row, &row, error));
+    ULP_CALL_TAKE(int64_t, row, call, row_count, error);
     for (int64_t r = 0; r < (int64_t)row_count; r++)
         row[r] = (r / (channels * places) * places + r % places) * channels + r / places % channels;
     output->row_offset = row;
@@ -107,10 +106,9 @@ static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor
 static enum ulp_status rows_pool(struct ulp_call *call, const struct ulp_layout *layout,
                                  struct ulp_error *error)
 {
-    struct ulp_tensor *in;
     struct ulp_windows w;
     char *area;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *in, &in, error));
+    ULP_CALL_TAKE(struct ulp_tensor, in, call, 1, error);
     ULP_TRY(read_channels_first(call, false, in, error));
     ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
     if (!in->count)
@@ -311,9 +309,9 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED
 #define FACTORS "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i c:i?=0"
 #define X "(x - x_zero_point) * x_scale"
-/* No attributes of a model. raise: 128 where ONNX Runtime has made bytes of a Q/DQ graph unsigned, whose
- * zero points are so much higher (integer_form.c). What is added before rounding decides ties. rectified: a Relu
- * is behind it (of requant=). */
+/* No attributes of a model. raise: 128 where ONNX Runtime has made bytes of a Q/DQ graph unsigned,
+ * whose zero points are so much higher (integer_form.c). What is added before rounding decides
+ * ties. rectified: a Relu is behind it (of requant=). */
 #define RAISE "raise:float=0"
 #define JOINED RAISE "; rectified:int=0"
 #define RAISED(value) \

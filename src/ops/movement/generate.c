@@ -161,8 +161,7 @@ static enum ulp_status run_one_hot(struct ulp_call *call, struct ulp_error *erro
 static enum ulp_status set_positions(struct ulp_call *call, struct ulp_operand *operand,
                                      struct ulp_error *error)
 {
-    struct ulp_tensor *positions;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *positions, &positions, error));
+    ULP_CALL_TAKE(struct ulp_tensor, positions, call, 1, error);
     ULP_TRY(ulp_call_make_here(call, positions, ULP_TYPE_INT64, 1, call->out[0].dims, error));
     for (size_t i = 0; i < positions->count; i++)
         ulp_tensor_set_int(positions, i, (int64_t)i);
@@ -226,8 +225,7 @@ static enum ulp_status rows_random(struct ulp_call *call, const struct ulp_layou
                                    struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
-    struct ulp_tensor *uniform;
-    ULP_TRY(ulp_call_take(call, bound->derived_count, sizeof *uniform, &uniform, error));
+    ULP_CALL_TAKE(struct ulp_tensor, uniform, call, bound->derived_count, error);
     for (size_t n = 0; n < bound->derived_count; n++) {
         ULP_TRY(ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
                                     call->out[0].rank, call->out[0].dims, error));

@@ -158,12 +158,11 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_tensor *in = call->in[0];
     const struct ulp_attribute_value *largest = ulp_call_attribute(call, "largest");
     int64_t k;
-    size_t *order;
     bool known;
     int axis;
     ULP_TRY(ulp_call_first_axis(call, &axis, error));
     ULP_TRY(read_k(call, in->dims[axis], &k, &known, error));
-    ULP_TRY(ulp_call_take(call, (size_t)k, sizeof *order, &order, error));
+    ULP_CALL_TAKE(size_t, order, call, (size_t)k, error);
     const struct ulp_split split = ulp_split_at(in, axis);
     for (size_t l = 0; l < split.outer * split.inner; l++) {
         size_t outer = l / split.inner, inner = l % split.inner;
@@ -254,11 +253,10 @@ static enum ulp_status run_compress(struct ulp_call *call, struct ulp_error *err
 {
     const struct ulp_tensor *in = call->in[0], *condition = call->in[1];
     struct ulp_split split;
-    int64_t *from;
     int axis;
     ULP_TRY(compress_split(call, &split, &axis, error));
     size_t kept = count_true(condition, split.size), b = 0;
-    ULP_TRY(ulp_call_take(call, split.outer * kept, sizeof *from, &from, error));
+    ULP_CALL_TAKE(int64_t, from, call, split.outer * kept, error);
     for (size_t o = 0; o < split.outer; o++)
         for (size_t i = 0; i < condition->count && i < split.size; i++)
             if (ulp_tensor_get_int(condition, i))
@@ -373,10 +371,9 @@ static enum ulp_status infer_unique(struct ulp_call *call, struct ulp_error *err
 static enum ulp_status run_unique(struct ulp_call *call, struct ulp_error *error)
 {
     struct unique u;
-    int64_t *from;
     ULP_TRY(find_unique(call, &u, error));
     const struct ulp_split s = u.slices.split;
-    ULP_TRY(ulp_call_take(call, s.outer * u.count, sizeof *from, &from, error));
+    ULP_CALL_TAKE(int64_t, from, call, s.outer * u.count, error);
     for (size_t i = 0; i < s.outer * u.count; i++)
         from[i] = (int64_t)((i / u.count * s.size + u.first[i % u.count]) * s.inner);
     const size_t *const lists[] = {NULL, u.first, u.value, u.counts};

@@ -143,9 +143,8 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
 static enum ulp_status infer_einsum(struct ulp_call *call, struct ulp_error *error)
 {
     struct einsum e;
-    struct labelled *operands;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *operands, &operands, error));
+    ULP_CALL_TAKE(struct labelled, operands, call, call->input_count, error);
     ULP_TRY(read_einsum(call, &e, operands, error));
     for (int d = 0; d < e.rank; d++)
         dims[d] = e.sizes[e.order[d]];
@@ -286,10 +285,9 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
 {
     struct einsum e;
     struct labelled *operands, final = {.tensor = &call->out[0]}, left;
-    struct ulp_tensor *partial;
     int64_t strides[ULP_RANK_MAX];
     ULP_TRY(ulp_call_take(call, call->input_count, sizeof *operands, &operands, error));
-    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *partial, &partial, error));
+    ULP_CALL_TAKE(struct ulp_tensor, partial, call, call->input_count, error);
     ULP_TRY(read_einsum(call, &e, operands, error));
     if (call->out[0].count == 0)
         return ULP_OK;

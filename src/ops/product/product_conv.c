@@ -117,10 +117,9 @@ static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct
 {
     const struct ulp_tensor *weights = problem->a.tensor;
     const size_t k = problem->k - 1, count = x->tensor.count;
-    struct ulp_tensor *longer;
     float *values, *input;
     uint8_t *padding = NULL;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *longer, &longer, error));
+    ULP_CALL_TAKE(struct ulp_tensor, longer, call, 1, error);
     ULP_TRY(ulp_call_take(call, weights->count + bias->count, sizeof *values, &values, error));
     ULP_TRY(ulp_call_take(call, 2 * count, sizeof *input, &input, error));
     if (x->padding)

@@ -77,9 +77,8 @@ static enum ulp_status spread_blocks(struct ulp_call *call, struct ulp_operand *
                                      int64_t block, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0], *in = operand->tensor;
-    struct ulp_tensor *out;
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_take(call, 1, sizeof *out, &out, error));
+    ULP_CALL_TAKE(struct ulp_tensor, out, call, 1, error);
     ULP_TRY(
         ulp_tensor_describe(out, in->type, in->element, in->precision, x->rank, x->dims, error));
     ULP_TRY(ulp_call_temporary(call, out, error));

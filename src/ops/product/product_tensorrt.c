@@ -109,8 +109,7 @@ static enum ulp_status rows_blocks(struct ulp_call *call, const struct ulp_layou
                                    struct ulp_error *error)
 {
     const int64_t block = ulp_call_int(call, "block_size");
-    struct ulp_format *scales;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *scales, &scales, error));
+    ULP_CALL_TAKE(struct ulp_format, scales, call, 1, error);
     if (ulp_type_is_float(call->out[1].type)) {
         ULP_TRY(ulp_call_storage(call, call->out[1].type, scales, error));
         layout->outputs[1].storage = scales;

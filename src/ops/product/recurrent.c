@@ -208,10 +208,9 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
                                        struct ulp_error *error)
 {
     struct ulp_tensor zero;
-    int64_t *line;
     const size_t lines = s->gates * s->hidden;
     ULP_TRY(ulp_call_scalar(call, &zero, s->x->type, 0, error));
-    ULP_TRY(ulp_call_take(call, s->steps * s->batch, sizeof *line, &line, error));
+    ULP_CALL_TAKE(int64_t, line, call, s->steps * s->batch, error);
     for (size_t t = 0; t < s->steps; t++)
         for (size_t b = 0; b < s->batch; b++)
             line[t * s->batch + b] =
@@ -245,14 +244,13 @@ static enum ulp_status run_step(struct ulp_call *call, struct ulp_recurrent *s, 
     const size_t lines = s->gates * s->hidden,
                  state_lines = ulp_cell_resets_before(call) ? 2 * s->hidden : lines;
     const struct ulp_tensor r = ulp_tensor_view_from(s->r, d * lines * s->hidden);
-    struct cell_operands *operands;
     const struct ulp_arithmetic chains = ulp_call_chains(call);
     struct ulp_call wide = *call;
     if (!s->kernel->h_stored) {
         wide.arithmetic = &chains;
         call = &wide;
     }
-    ULP_TRY(ulp_call_take(call, 1, sizeof *operands, &operands, error));
+    ULP_CALL_TAKE(struct cell_operands, operands, call, 1, error);
     ULP_TRY(s->coded ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r, error)
                      : multiply_rows(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines,
                                      s->hidden, s->kernel->sums_stored, error));
@@ -287,11 +285,10 @@ static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent
 {
     const bool reverse = d == 1 || ulp_call_is(call, "direction", "reverse");
     int64_t *x_row, *h_line;
-    size_t *place;
     ULP_TRY(begin_direction(call, s, d, error));
     ULP_TRY(ulp_call_take(call, s->batch, sizeof *x_row, &x_row, error));
     ULP_TRY(ulp_move_table(call, &h_line, s->batch, 0, (int64_t)s->hidden, error));
-    ULP_TRY(ulp_call_take(call, s->batch, sizeof *place, &place, error));
+    ULP_CALL_TAKE(size_t, place, call, s->batch, error);
     for (size_t t = 0; t < s->steps; t++) {
         for (size_t b = 0; b < s->batch; b++) {
             const size_t length = item_length(s, b);
