@@ -61,7 +61,7 @@ enum ulp_status ulp_fill_lines(const struct ulp_call *call, const int64_t *place
     int64_t *line, *along;
     const float *from = factor->tensor->data;
     ULP_CALL_TAKE(struct ulp_tensor, filled, call, 1, error);
-    ULP_CALL_TAKE(float, values, call, lines *count, error);
+    ULP_CALL_TAKE(float, values, call, (lines * count), error);
     ULP_TRY(ulp_call_take(call, lines * count, 1, &padding, error));
     ULP_TRY(ulp_move_table(call, &line, lines, 0, (int64_t)count, error));
     ULP_TRY(ulp_move_table(call, &along, count, 0, 1, error));
