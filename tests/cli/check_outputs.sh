@@ -114,7 +114,7 @@ for command in $commands; do
         [ -n "$names" ] && [ -z "$read" ] || continue
         for input in $inputs_of $words; do
             case $command-$input-$output in
-            plan-apply-html | plan-apply-json | plan-apply-markdown | quantise-fuse-out | quantise-cost-calibrate | quantise-validate-calibrate) continue ;; # they do not go together
+            plan-apply-html | plan-apply-json | plan-apply-markdown | quantise-fuse-out | quantise-cost-calibrate | quantise-validate-calibrate | quantise-calibration-cache-calibrate) continue ;; # they do not go together
             audit-tokens-json | audit-tokens-html | audit-tokens-markdown) files=$names ;;
             audit-tokens-*) continue ;; # --between has no others
             plan-apply-out) files="mixed.onnx mixed.onnx.data" ;;
