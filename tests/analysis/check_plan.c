@@ -122,24 +122,26 @@ TEST(a_plan_is_read_back)
     scoped_search found = {0};
     scoped_precision_plan read = {0};
     SCOPED_MEMORY char *text = NULL;
-    static const char *const contents[] = {"\"verdict\": \"Keep ",
-                                           NULL, /* of formats with scales, this and the next */
-                                           NULL,
-                                           "--fp16 --precisionConstraints=obey '--layerPrecisions=",
-                                           "    \"larger\": trt.float32,\n",
-                                           "'^larger$'",
-                                           "  larger (Mul)\n",
-                                           NULL /* no product is kept: TF32 is no matter */};
+    /* no format has scales, and no product is kept: TF32 is no matter */
+    static const char *const contents[][2] = {
+        {"plan.json", "\"verdict\": \"Keep "},
+        {"trtexec.txt", "--fp16 --precisionConstraints=obey '--layerPrecisions="},
+        {"npps.py", "    \"larger\": trt.float32,\n"},
+        {"autocast.txt", "'^larger$'"},
+        {"strongly_typed.txt", "  larger (Mul)\n"}};
     ck_ok(find(model, (struct ulp_search_options){0}, "sqnr_db=50", &inputs, 1, &found, &why));
     ck_assert(found.met && found.kept_count > 0);
     ck_assert(isinf(found.before));
     ck_ok(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
-    for (size_t f = 0; ulp_search_file_name(f); f++) {
+    size_t known = 0;
+    for (size_t f = 0; f < sizeof contents / sizeof *contents; f++) {
         char path[512];
-        snprintf(path, sizeof path, "%s/%s", test_folder("out"), ulp_search_file_name(f));
-        if (contents[f])
-            ck_assert_msg(oracle_file_has(path, contents[f]), "%s", path);
+        snprintf(path, sizeof path, "%s/%s", test_folder("out"), contents[f][0]);
+        ck_assert_msg(oracle_file_has(path, contents[f][1]), "%s", path);
+        for (size_t n = 0; ulp_search_file_name(n); n++)
+            known += strcmp(ulp_search_file_name(n), contents[f][0]) == 0;
     }
+    ck_assert_uint_eq(known, sizeof contents / sizeof *contents);
     ck_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &why));
     const double db = oracle_outputs_db(model, &inputs, &read);
     ck_assert_double_ge(db, 50);
