@@ -129,17 +129,18 @@ static void store_partial(const struct ulp_chains_job *job, void *sums, size_t c
     }
 }
 
-/* The outputs of the tile as they are. */
+/* The outputs of the tile as they are; lines of padding have none. */
 static void load_outputs(const struct ulp_chains_job *job, float *sums, size_t row_count,
                          struct ulp_tile_place place)
 {
     const struct ulp_contraction *problem = job->problem;
     const size_t column = place.output % job->row_pitch, line = place.output / job->row_pitch,
                  row = line % job->row_count, batch = line / job->row_count,
+                 rows = ulp_size_min(row_count, job->row_count - row),
                  columns = ulp_size_min(job->tile_columns, job->column_count - column);
     const float *out = (const float *)problem->out->data +
                        (problem->out_batch_offset ? problem->out_batch_offset[batch] : 0);
-    for (size_t i = 0; i < row_count; i++)
+    for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
             sums[i * job->tile_columns + j] =
                 out[job->out_row[row + i] + job->out_column[column + j]];
