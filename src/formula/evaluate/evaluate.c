@@ -18,7 +18,7 @@
 /* Rows of one window's positions: row `row` and those behind it. */
 static void run_window(struct ulp_tape_worker *worker, size_t row, size_t count)
 {
-    const struct ulp_rows *rows = worker->run->rows;
+    const struct ulp_rows *rows = worker->plan->call->rows;
     int32_t *positions = ulp_slot_of(worker, worker->plan->positions_slot);
     worker->first_row = row;
     worker->row_count = count;
@@ -30,7 +30,7 @@ static void run_window(struct ulp_tape_worker *worker, size_t row, size_t count)
 /* Neighbours among `count` rows whose windows are alike are a tile. */
 static void run_windows(struct ulp_tape_worker *worker, size_t first, size_t count)
 {
-    const struct ulp_rows *rows = worker->run->rows;
+    const struct ulp_rows *rows = worker->plan->call->rows;
     uint64_t *ids = ulp_slot_of(worker, worker->plan->ids_slot);
     rows->window_classes(rows->window_context, first, count, ids);
     for (size_t row = 0, alike; row < count; row += alike) {
@@ -68,9 +68,9 @@ ULP_WORK(run_tiles)
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
         if (is_settled(run->open, row, count))
             continue;
-        if (run->rows->window && plan->tiles) {
+        if (run->plan->call->rows->window && plan->tiles) {
             run_windows(own, row, count);
-        } else if (run->rows->window) {
+        } else if (run->plan->call->rows->window) {
             run_window(own, row, 1);
         } else {
             own->first_row = row;
@@ -88,7 +88,7 @@ static void mark_pieces(struct ulp_tape_worker *worker, size_t strip_begin, size
                         size_t *noted)
 {
     const struct ulp_tape_run *run = worker->run;
-    const size_t pieces = ulp_size_divide_up(run->rows->row_length, ULP_OPEN_WIDTH),
+    const size_t pieces = ulp_size_divide_up(run->plan->call->rows->row_length, ULP_OPEN_WIDTH),
                  first = worker->first_row * pieces + strip_begin / ULP_OPEN_WIDTH;
     if (!run->open->marks)
         return;
@@ -105,7 +105,9 @@ static void mark_row(const struct ulp_tape_run *run, size_t row, size_t *noted)
 {
     const size_t found = run->open->marks ? ulp_notes_take() : 0;
     if (found)
-        run->open->marks[row * ulp_size_divide_up(run->rows->row_length, ULP_OPEN_WIDTH)] = 1;
+        run->open
+            ->marks[row * ulp_size_divide_up(run->plan->call->rows->row_length, ULP_OPEN_WIDTH)] =
+            1;
     *noted += found;
 }
 
@@ -113,7 +115,7 @@ static void mark_row(const struct ulp_tape_run *run, size_t row, size_t *noted)
 ULP_WORK(run_open_pieces)
 {
     const struct ulp_tape_run *run = context;
-    const size_t length = run->rows->row_length,
+    const size_t length = run->plan->call->rows->row_length,
                  pieces = ulp_size_divide_up(length, ULP_OPEN_WIDTH);
     size_t noted = ulp_notes_take();
     struct ulp_tape_worker *own;
@@ -139,14 +141,14 @@ ULP_WORK(run_open_pieces)
 
 static size_t count_strips(const struct ulp_tape_run *run)
 {
-    return ulp_size_divide_up(run->rows->row_length, run->plan->width);
+    return ulp_size_divide_up(run->plan->call->rows->row_length, run->plan->width);
 }
 
 /* Strips [first, last) of all rows. */
 ULP_WORK(run_strips)
 {
     const struct ulp_tape_run *run = context;
-    const size_t length = run->rows->row_length, width = run->plan->width,
+    const size_t length = run->plan->call->rows->row_length, width = run->plan->width,
                  strips = count_strips(run);
     struct ulp_tape_worker *own;
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
@@ -178,7 +180,7 @@ ULP_WORK(run_strips)
 static enum ulp_status run_plan(const struct ulp_tape_run *run, struct ulp_pool *pool,
                                 struct ulp_error *error)
 {
-    const struct ulp_rows *rows = run->rows;
+    const struct ulp_rows *rows = run->plan->call->rows;
     const bool strips = !run->plan->has_reductions && !rows->window && rows->row_length > 0;
     size_t count = rows->row_count;
     if (strips && run->open->again)
@@ -214,20 +216,18 @@ static uint64_t make_stream(uint64_t node_key, int number)
     return ulp_mix(node_key + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1));
 }
 
-static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
-                                struct ulp_open_items *open, struct ulp_arena *arena,
-                                struct ulp_error *error)
+static enum ulp_status run_with(const struct ulp_tape_plan *plan, struct ulp_open_items *open,
+                                struct ulp_arena *arena, struct ulp_error *error)
 {
+    const struct ulp_tape_call *call = plan->call;
     const int stream_count = plan->step_count + call->tape->output_count;
-    const size_t worker_count = (size_t)plan->made_for.worker_count;
-    struct ulp_tape_run run = {.open = open,
-                               .plan = plan,
-                               .rows = call->rows,
-                               .operands = call->operands,
-                               .outputs = call->outputs,
-                               .scratch = ulp_pool_scratch(call->pool)};
+    const size_t worker_count = (size_t)ulp_pool_thread_count(call->pool);
+    struct ulp_tape_run run = {
+        .open = open,
+        .plan = plan,
+    };
     if (!open->again)
-        ULP_TRY(take_marks(open, plan, call->rows, run.scratch, error));
+        ULP_TRY(take_marks(open, plan, call->rows, ulp_pool_scratch(call->pool), error));
     ULP_TAKE(run.streams, arena, (size_t)stream_count, error);
     ULP_TAKE(run.workers, arena, worker_count, error);
     for (int i = 0; i < stream_count; i++)
@@ -242,16 +242,11 @@ static enum ulp_status run_call(const struct ulp_tape_call *call, struct ulp_ope
                                 struct ulp_error *error)
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
-    struct ulp_tape_case made_for;
     struct ulp_tape_plan plan;
     ULP_TRY(ulp_arena_create(&arena, ulp_pool_scratch(call->pool), error));
-    ULP_TAKE_ARRAY(struct ulp_tape_access, accesses, arena,
-                   (size_t)call->tape->operand_count + (size_t)call->tape->output_count, error);
-    ulp_evaluate_describe(&made_for, call, accesses);
-    ULP_TRY(ulp_evaluate_plan(&plan, &made_for, arena, error));
-    return call->rows->row_count > 0 && plan.output_count > 0
-               ? run_with(&plan, call, open, arena, error)
-               : ULP_OK;
+    ULP_TRY(ulp_evaluate_plan(&plan, call, arena, error));
+    return call->rows->row_count > 0 && plan.output_count > 0 ? run_with(&plan, open, arena, error)
+                                                              : ULP_OK;
 }
 
 /* The arithmetic in records whose values carry bounds. */

@@ -1,6 +1,5 @@
-/* Running a tape, inside formula/. A case is what a plan follows from (case.c); the plan
- * (evaluate_plan.c, memory.c) never changes; a run is one call with a plan
- * (evaluate.c), in which each worker has memory of its own (worker.c) and computes tiles (tile.c).
+/* Running a tape, inside formula/. The plan of a call (evaluate_plan.c, memory.c) never changes; in
+ * its run (evaluate.c) each worker has memory of its own (worker.c) and computes tiles (tile.c).
  *
  * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
  * on them only), for a row, or for an element. A tile is a number of rows side by side, often one.
@@ -12,29 +11,6 @@
 
 #include "base/memory/alloc.h"
 #include "formula/tape.h"
-
-/* How an operand's or output's elements are addressed and stored. */
-struct ulp_tape_access {
-    bool given;           /* there is a tensor or a constant */
-    const char *constant; /* NULL: a tensor */
-    enum ulp_type type;
-    enum ulp_element element;
-    int precision;
-    bool empty; /* the tensor has no elements */
-    bool row_table, row_period, position_table;
-    int64_t row_step, position_step; /* the stride; of a table from the first to the second entry */
-    const struct ulp_format *storage;
-};
-
-/* All that a plan depends on. */
-struct ulp_tape_case {
-    const struct ulp_tape *tape;
-    const struct ulp_arithmetic *arithmetic;
-    size_t row_count, row_length;
-    bool windows, window_classes;
-    int worker_count;
-    struct ulp_tape_access *operands, *outputs;
-};
 
 enum ulp_reach { ULP_REACH_RUN, ULP_REACH_ROW, ULP_REACH_ELEMENT };
 
@@ -76,7 +52,7 @@ struct ulp_tape_steps {
 };
 
 struct ulp_tape_plan {
-    struct ulp_tape_case made_for;
+    const struct ulp_tape_call *call;     /* that it is made for */
     struct ulp_strip_rule rule, sum_rule; /* of the compute format and of sums of rows */
     struct ulp_strip_rule stored_rule;    /* of storage, where sums of groups are that */
     /* the accumulator's carrier, rounding to the compute format */
@@ -125,10 +101,7 @@ struct ulp_open_items {
 struct ulp_tape_run {
     const struct ulp_open_items *open;
     const struct ulp_tape_plan *plan;
-    const struct ulp_rows *rows;
-    const struct ulp_operand *operands, *outputs;
     uint64_t *streams;                /* by instruction, then by output of the tape */
-    struct ulp_budget *scratch;       /* what workers' memory is charged to */
     struct ulp_tape_worker **workers; /* NULL until used */
 };
 
@@ -151,13 +124,8 @@ struct ulp_tape_worker {
     struct ulp_row_address *addresses; /* of several rows, by instruction, then by output */
 };
 
-/* The case of a call, into memory for its accesses: one for each operand and output. */
-void ulp_evaluate_describe(struct ulp_tape_case *out, const struct ulp_tape_call *call,
-                           struct ulp_tape_access *accesses);
-bool ulp_evaluate_same_format(const struct ulp_format *a, const struct ulp_format *b);
-
-/* Check and prepare; everything in the arena, *made_for there, too. */
-enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_case *made_for,
+/* Check and prepare; everything in the arena. */
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
                                   struct ulp_arena *arena, struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena);
@@ -179,8 +147,8 @@ void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_ta
                        void *out, const void *values, size_t row_count, size_t first, size_t count,
                        struct ulp_strip_place place);
 /* The order of one reduction of the plan. */
-static inline struct ulp_reduction_order
-ulp_evaluate_order(const struct ulp_tape_plan *plan, const struct ulp_tape_step *step)
+static inline struct ulp_reduction_order ulp_evaluate_order(const struct ulp_tape_plan *plan,
+                                                            const struct ulp_tape_step *step)
 {
     struct ulp_reduction_order order = plan->order;
     if (step->kernel || step->reduction_kind != ULP_REDUCTION_SUM)
@@ -207,20 +175,20 @@ static inline void *ulp_slot_of(const struct ulp_tape_worker *worker, size_t slo
 static inline const struct ulp_operand *ulp_step_operand(const struct ulp_tape_worker *worker,
                                                          const struct ulp_tape_step *step)
 {
-    return &worker->run->operands[step->operand];
+    return &worker->plan->call->operands[step->operand];
 }
 static inline const struct ulp_operand *ulp_output_operand(const struct ulp_tape_worker *worker,
                                                            const struct ulp_tape_output *output)
 {
-    return &worker->run->outputs[output->number];
+    return &worker->plan->call->outputs[output->number];
 }
-static inline bool ulp_has_positions(const struct ulp_tape_access *access)
+static inline bool ulp_has_positions(const struct ulp_operand *operand)
 {
-    return access->position_table || access->position_step;
+    return operand->position_offset || operand->position_stride;
 }
-static inline bool ulp_has_rows(const struct ulp_tape_access *access)
+static inline bool ulp_has_rows(const struct ulp_operand *operand)
 {
-    return access->row_table || access->row_step;
+    return operand->row_offset || operand->row_stride;
 }
 static inline void *ulp_tape_element(const struct ulp_tensor *tensor, int64_t index)
 {

@@ -9,36 +9,31 @@
 #include "base/tuning.h"
 #include "number/round/round.h"
 
-static bool is_tensor(const struct ulp_tape_access *access)
-{
-    return access->given && !access->constant;
-}
-
 /* Of a step that reads a tensor; NULL: it does not, or is not needed. */
-static const struct ulp_tape_access *access_of(const struct ulp_tape_plan *plan,
-                                               const struct ulp_tape_step *step)
+static const struct ulp_operand *operand_of(const struct ulp_tape_plan *plan,
+                                            const struct ulp_tape_step *step)
 {
-    return step->needed && step->operand >= 0 ? &plan->made_for.operands[step->operand] : NULL;
+    return step->needed && step->operand >= 0 ? &plan->call->operands[step->operand] : NULL;
 }
 
 /* Rule and table of the compute format and of the accumulator. Integers when no tensor is a
  * float. */
 static bool choose_integers(struct ulp_tape_plan *plan)
 {
-    const struct ulp_tape *tape = plan->made_for.tape;
+    const struct ulp_tape *tape = plan->call->tape;
     enum ulp_type type = ULP_TYPE_UNDEFINED;
     bool unsigned64 = false;
     for (int i = 0; i < tape->output_count + tape->operand_count; i++) {
-        const struct ulp_tape_access *access =
-            i < tape->output_count ? &plan->made_for.outputs[i]
-                                   : &plan->made_for.operands[i - tape->output_count];
-        if (!is_tensor(access))
+        const struct ulp_operand *operand = i < tape->output_count
+                                                ? &plan->call->outputs[i]
+                                                : &plan->call->operands[i - tape->output_count];
+        if (!operand->tensor)
             continue;
-        if (ulp_element_is_float(access->element))
+        if (ulp_element_is_float(operand->tensor->element))
             return false;
-        if (type == ULP_TYPE_UNDEFINED && access->type != ULP_TYPE_BOOL)
-            type = access->type;
-        unsigned64 = unsigned64 || access->type == ULP_TYPE_UINT64;
+        if (type == ULP_TYPE_UNDEFINED && operand->tensor->type != ULP_TYPE_BOOL)
+            type = operand->tensor->type;
+        unsigned64 = unsigned64 || operand->tensor->type == ULP_TYPE_UINT64;
     }
     plan->rule = plan->sum_rule = plan->narrow_rule =
         ulp_strip_rule_integer(unsigned64                   ? ULP_TYPE_UINT64
@@ -60,12 +55,12 @@ static void describe_partial(struct ulp_tape_plan *plan, const struct ulp_format
 
 static void choose_rules(struct ulp_tape_plan *plan)
 {
-    const struct ulp_arithmetic *arithmetic = plan->made_for.arithmetic;
+    const struct ulp_arithmetic *arithmetic = plan->call->arithmetic;
     plan->order = (struct ulp_reduction_order){.order = arithmetic->reduce,
                                                .block = arithmetic->reduce_block,
                                                .parts = 1,
                                                .group = 1,
-                                               .length = plan->made_for.row_length};
+                                               .length = plan->call->rows->row_length};
     if (!choose_integers(plan)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
         plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->rows);
@@ -95,10 +90,11 @@ static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
 }
 
 /* Elements of the tensor are values of the carrier, byte for byte. */
-static bool is_native(const struct ulp_tape_plan *plan, const struct ulp_tape_access *access)
+static bool is_native(const struct ulp_tape_plan *plan, const struct ulp_operand *operand)
 {
-    return access->element == carrier_element(plan->rule.carrier) && !plan->rule.bounded &&
-           (access->element != ULP_ELEMENT_WIDE || access->precision == plan->rule.precision);
+    return operand->tensor->element == carrier_element(plan->rule.carrier) && !plan->rule.bounded &&
+           (operand->tensor->element != ULP_ELEMENT_WIDE ||
+            operand->tensor->precision == plan->rule.precision);
 }
 
 /* The carrier's own rounding is the format's. */
@@ -119,23 +115,23 @@ static const struct ulp_format *choose_storage(const struct ulp_tape_plan *plan,
                                                const struct ulp_tape_output *output,
                                                const struct ulp_instruction *instruction)
 {
-    const struct ulp_tape_access *access = &plan->made_for.outputs[output->number];
+    const struct ulp_operand *operand = &plan->call->outputs[output->number];
     const struct ulp_format *storage =
-        access->storage ? access->storage : &plan->made_for.arithmetic->storage;
-    if (!ulp_element_is_float(access->element) || rounds_natively(plan, storage))
+        operand->storage ? operand->storage : &plan->call->arithmetic->storage;
+    if (!ulp_element_is_float(operand->tensor->element) || rounds_natively(plan, storage))
         return NULL;
     if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE &&
         ulp_primitive_rows[instruction->primitive].result != ULP_RESULT_EXACT &&
-        ulp_evaluate_same_format(&plan->rule.format, storage))
+        ulp_format_holds(storage, &plan->rule.format))
         return NULL;
     return storage;
 }
 
 static enum ulp_status find_outputs(struct ulp_tape_plan *plan, struct ulp_error *error)
 {
-    const struct ulp_tape *tape = plan->made_for.tape;
+    const struct ulp_tape *tape = plan->call->tape;
     for (int i = 0; i < tape->output_count; i++) {
-        if (!is_tensor(&plan->made_for.outputs[i]))
+        if (!plan->call->outputs[i].tensor)
             continue;
         if (tape->outputs[i] < 0)
             return ulp_fail(error, ULP_ERROR_USAGE,
@@ -143,22 +139,21 @@ static enum ulp_status find_outputs(struct ulp_tape_plan *plan, struct ulp_error
         plan->outputs[plan->output_count++] =
             (struct ulp_tape_output){.number = i,
                                      .step = tape->outputs[i],
-                                     .per_position = ulp_has_positions(&plan->made_for.outputs[i]),
-                                     .native = is_native(plan, &plan->made_for.outputs[i])};
+                                     .per_position = ulp_has_positions(&plan->call->outputs[i]),
+                                     .native = is_native(plan, &plan->call->outputs[i])};
     }
     return ULP_OK;
 }
 
 /* How often an operand's value changes. One without elements, beside rows without positions, must
  * not be loaded for a row: it counts as changing from position to position. */
-static enum ulp_reach operand_reach(const struct ulp_tape_case *made_for,
-                                    const struct ulp_tape_access *access)
+static enum ulp_reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
 {
-    if (!is_tensor(access))
+    if (!operand->tensor)
         return ULP_REACH_RUN;
-    if (ulp_has_positions(access) || (access->empty && made_for->row_count > 0))
+    if (ulp_has_positions(operand) || (operand->tensor->count == 0 && rows->row_count > 0))
         return ULP_REACH_ELEMENT;
-    return ulp_has_rows(access) && made_for->row_count > 1 ? ULP_REACH_ROW : ULP_REACH_RUN;
+    return ulp_has_rows(operand) && rows->row_count > 1 ? ULP_REACH_ROW : ULP_REACH_RUN;
 }
 
 static enum ulp_reach find_reach(const struct ulp_tape_plan *plan,
@@ -170,9 +165,9 @@ static enum ulp_reach find_reach(const struct ulp_tape_plan *plan,
     if (step->kind == ULP_TAPE_SCAN)
         return ULP_REACH_ELEMENT;
     if (step->kind == ULP_TAPE_ROW_SIZE)
-        return plan->made_for.windows ? ULP_REACH_ROW : ULP_REACH_RUN;
+        return plan->call->rows->window ? ULP_REACH_ROW : ULP_REACH_RUN;
     if (step->kind == ULP_TAPE_OPERAND)
-        return operand_reach(&plan->made_for, &plan->made_for.operands[step->index]);
+        return operand_reach(plan->call->rows, &plan->call->operands[step->index]);
     for (int k = 0; k < 3; k++)
         if (step->arguments[k] >= 0 && plan->steps[step->arguments[k]].reach > reach)
             reach = plan->steps[step->arguments[k]].reach;
@@ -181,7 +176,7 @@ static enum ulp_reach find_reach(const struct ulp_tape_plan *plan,
 
 static void mark_needed(struct ulp_tape_plan *plan)
 {
-    const struct ulp_instruction *instructions = plan->made_for.tape->instructions;
+    const struct ulp_instruction *instructions = plan->call->tape->instructions;
     for (int i = 0; i < plan->output_count; i++)
         plan->steps[plan->outputs[i].step].needed = true;
     for (int i = plan->step_count - 1; i >= 0; i--)
@@ -215,17 +210,17 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
                                    .reach = find_reach(plan, instruction)};
     memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
     if (step->kind == ULP_TAPE_OPERAND) {
-        const struct ulp_tape_access *access = &plan->made_for.operands[instruction->index];
-        if (!access->given)
+        const struct ulp_operand *operand = &plan->call->operands[instruction->index];
+        if (!operand->tensor && !operand->constant)
             return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value",
                             instruction->column, instruction->index);
-        if (access->constant)
-            ULP_TRY(make_value(plan, step, access->constant, arena, error));
+        if (!operand->tensor)
+            ULP_TRY(make_value(plan, step, operand->constant, arena, error));
         else
             step->operand = instruction->index;
     } else if (step->kind == ULP_TAPE_CONSTANT) {
-        ULP_TRY(make_value(plan, step, plan->made_for.tape->constants[instruction->index], arena,
-                           error));
+        ULP_TRY(
+            make_value(plan, step, plan->call->tape->constants[instruction->index], arena, error));
     } else if (step->kind == ULP_TAPE_PRIMITIVE) {
         step->function = plan->table->primitive[instruction->primitive];
         if (!step->function)
@@ -250,21 +245,21 @@ static enum ulp_status make_steps(struct ulp_tape_plan *plan, struct ulp_arena *
     mark_needed(plan);
     for (int i = 0; i < plan->step_count; i++)
         if (plan->steps[i].needed)
-            ULP_TRY(make_step(plan, &plan->steps[i], &plan->made_for.tape->instructions[i], arena,
-                              error));
+            ULP_TRY(
+                make_step(plan, &plan->steps[i], &plan->call->tape->instructions[i], arena, error));
     return ULP_OK;
 }
 
 static enum ulp_status check_addresses(struct ulp_tape_plan *plan, struct ulp_error *error)
 {
-    const struct ulp_tape_case *made_for = &plan->made_for;
-    const struct ulp_tape *tape = made_for->tape;
+    const struct ulp_tape *tape = plan->call->tape;
+    const struct ulp_rows *rows = plan->call->rows;
     for (int i = 0; i < plan->output_count; i++) {
         struct ulp_tape_output *output = &plan->outputs[i];
         const struct ulp_tape_step *step = &plan->steps[output->step];
         output->storage = choose_storage(plan, output, &tape->instructions[output->step]);
         if (step->reach == ULP_REACH_ELEMENT) {
-            if (!output->per_position && made_for->row_length > 1)
+            if (!output->per_position && rows->row_length > 1)
                 return ulp_fail(
                     error, ULP_ERROR_USAGE,
                     "formula:%d: an output with one element a row is given one value per position",
@@ -277,8 +272,8 @@ static enum ulp_status check_addresses(struct ulp_tape_plan *plan, struct ulp_er
             plan->phase_count = step->phase + 2;
     }
     for (int i = 0; i < plan->step_count; i++) {
-        const struct ulp_tape_access *access = access_of(plan, &plan->steps[i]);
-        if (access && access->empty && made_for->row_length > 0 && made_for->row_count > 0)
+        const struct ulp_operand *operand = operand_of(plan, &plan->steps[i]);
+        if (operand && operand->tensor->count == 0 && rows->row_length > 0 && rows->row_count > 0)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "formula:%d: the operand is empty, but the rows are not",
                             tape->instructions[i].column);
@@ -289,9 +284,10 @@ static enum ulp_status check_addresses(struct ulp_tape_plan *plan, struct ulp_er
 /* The rows' elements are neighbours in memory, in an operand at least. */
 static bool is_contiguous(const struct ulp_tape_plan *plan)
 {
-    for (int i = 0; i < plan->step_count; i++) {
-        const struct ulp_tape_access *access = access_of(plan, &plan->steps[i]);
-        if (access && plan->made_for.row_length > 1 && access->position_step == 1)
+    const struct ulp_rows *rows = plan->call->rows;
+    for (int i = 0; i < plan->step_count && rows->row_count > 0 && rows->row_length > 1; i++) {
+        const struct ulp_operand *operand = operand_of(plan, &plan->steps[i]);
+        if (operand && ulp_operand_place(operand, 0, 1) - ulp_operand_place(operand, 0, 0) == 1)
             return true;
     }
     return false;
@@ -302,14 +298,14 @@ static bool is_contiguous(const struct ulp_tape_plan *plan)
 static bool choose_kernel(struct ulp_tape_plan *plan)
 {
     enum { LONGEST = 1 << 22 };
-    const struct ulp_tape_case *made_for = &plan->made_for;
+    const struct ulp_rows *rows = plan->call->rows;
     const int own = plan->order.block;
-    if (made_for->arithmetic->steps != ULP_STEPS_ORT_CPU ||
+    if (plan->call->arithmetic->steps != ULP_STEPS_ORT_CPU ||
         plan->sum_rule.carrier != ULP_STRIP_FLOAT || plan->sum_rule.each_step)
         return false;
     plan->order =
         (struct ulp_reduction_order){.parts = 1, .group = 1, .length = plan->order.length};
-    if (!made_for->windows && !made_for->window_classes && made_for->row_length <= LONGEST &&
+    if (!rows->window && !rows->window_classes && rows->row_length <= LONGEST &&
         is_contiguous(plan))
         plan->order.kernel = own ? (enum ulp_row_kernel)own : ULP_ROW_EIGEN;
     return true;
@@ -319,11 +315,11 @@ static bool choose_kernel(struct ulp_tape_plan *plan)
 static bool choose_parts(struct ulp_tape_plan *plan)
 {
     enum { PARTS = 64 };
-    const struct ulp_tape_case *made_for = &plan->made_for;
-    if (plan->sum_rule.carrier != ULP_STRIP_PAIR || made_for->windows || made_for->row_length < 16)
+    const struct ulp_rows *rows = plan->call->rows;
+    if (plan->sum_rule.carrier != ULP_STRIP_PAIR || rows->window || rows->row_length < 16)
         return false;
     plan->order = (struct ulp_reduction_order){.order = ULP_ORDER_WARP, .parts = 8, .group = 1};
-    while (plan->order.parts < PARTS && 4 * (size_t)plan->order.parts <= made_for->row_length)
+    while (plan->order.parts < PARTS && 4 * (size_t)plan->order.parts <= rows->row_length)
         plan->order.parts *= 2;
     return true;
 }
@@ -332,23 +328,23 @@ static bool choose_parts(struct ulp_tape_plan *plan)
  * summed by one thread, in order. */
 static void choose_order(struct ulp_tape_plan *plan)
 {
-    const struct ulp_tape *tape = plan->made_for.tape;
+    const struct ulp_tape *tape = plan->call->tape;
     const bool integers =
         plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
     if (choose_kernel(plan) || choose_parts(plan) || plan->order.order != ULP_ORDER_WARP)
         return;
     const int threads = plan->order.block < 0 ? -plan->order.block : plan->order.block;
-    if (plan->order.block < 0 &&
-        (plan->made_for.row_count > (size_t)threads || plan->made_for.row_length < (size_t)threads))
+    if (plan->order.block < 0 && (plan->call->rows->row_count > (size_t)threads ||
+                                  plan->call->rows->row_length < (size_t)threads))
         plan->order.order = ULP_ORDER_SEQUENTIAL;
-    if (integers || plan->made_for.windows || plan->made_for.window_classes) {
+    if (integers || plan->call->rows->window || plan->call->rows->window_classes) {
         plan->order.order = ULP_ORDER_SEQUENTIAL;
         return;
     }
-    const int group = plan->made_for.arithmetic->reduce_group;
+    const int group = plan->call->arithmetic->reduce_group;
     if (group) {
         plan->stored_rule =
-            ulp_strip_rule_make(plan->made_for.arithmetic, &plan->made_for.arithmetic->storage);
+            ulp_strip_rule_make(plan->call->arithmetic, &plan->call->arithmetic->storage);
         plan->order.parts = threads;
         plan->order.group = group;
         plan->order.stored = &plan->stored_rule;
@@ -359,7 +355,7 @@ static void choose_order(struct ulp_tape_plan *plan)
         plan->order.rest = threads / 64; /* the sums of one of 64 threads, or one more step */
         return;
     }
-    plan->order = ulp_reduction_order_warp(plan->made_for.row_length, is_contiguous(plan));
+    plan->order = ulp_reduction_order_warp(plan->call->rows->row_length, is_contiguous(plan));
     for (int i = 0; i < plan->step_count; i++) {
         const int *arguments = tape->instructions[i].arguments;
         if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_PRIMITIVE &&
@@ -374,15 +370,14 @@ static void choose_order(struct ulp_tape_plan *plan)
  * at a time. */
 static bool can_tile(const struct ulp_tape_plan *plan)
 {
-    const struct ulp_tape_case *made_for = &plan->made_for;
+    const struct ulp_rows *rows = plan->call->rows;
     const enum ulp_order order = plan->order.order;
     const bool wide = plan->sum_rule.carrier == ULP_STRIP_MPFR ||
                       plan->sum_rule.carrier == ULP_STRIP_PAIR ||
                       plan->rule.carrier == ULP_STRIP_MPFR;
-    if (!plan->has_reductions || plan->order.stored ||
-        made_for->row_count < ULP_TUNE_TILE_ROWS_MIN || made_for->row_length == 0 ||
-        plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
-        (made_for->windows && !made_for->window_classes))
+    if (!plan->has_reductions || plan->order.stored || rows->row_count < ULP_TUNE_TILE_ROWS_MIN ||
+        rows->row_length == 0 || plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
+        (rows->window && !rows->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_tape_step *step = &plan->steps[i];
@@ -401,17 +396,18 @@ static bool can_tile(const struct ulp_tape_plan *plan)
  * stay in the first-level cache while their positions are walked. */
 static void choose_tiles(struct ulp_tape_plan *plan)
 {
-    const size_t row_count = plan->made_for.row_count, row_length = plan->made_for.row_length,
-                 worker_count = (size_t)plan->made_for.worker_count;
-    bool adjacent = plan->made_for.windows;
+    const size_t row_count = plan->call->rows->row_count, row_length = plan->call->rows->row_length,
+                 worker_count = (size_t)ulp_pool_thread_count(plan->call->pool);
+    bool adjacent = plan->call->rows->window;
     plan->tiles = can_tile(plan);
     plan->tile_rows = 1;
     if (!plan->tiles)
         return;
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_tape_step *step = &plan->steps[i];
-        if (access_of(plan, step) && step->reach == ULP_REACH_ELEMENT)
-            adjacent = adjacent || access_of(plan, step)->row_step == 1;
+        const struct ulp_operand *operand = operand_of(plan, step);
+        if (operand && step->reach == ULP_REACH_ELEMENT)
+            adjacent |= ulp_row_base(operand, 1) - ulp_row_base(operand, 0) == 1;
     }
     const size_t least = adjacent ? ULP_TUNE_TILE_ROWS_ADJACENT : ULP_TUNE_TILE_ROWS_APART,
                  most = adjacent ? ULP_STRIP : ULP_TUNE_TILE_ROWS_APART_MAX;
@@ -431,7 +427,7 @@ static void choose_tiles(struct ulp_tape_plan *plan)
 /* How many values are in a strip. */
 static void choose_width(struct ulp_tape_plan *plan)
 {
-    const size_t length = plan->made_for.row_length, rows = plan->tile_rows;
+    const size_t length = plan->call->rows->row_length, rows = plan->tile_rows;
     plan->width = length < 1                  ? 1
                   : length < ULP_STRIP / rows ? rows * length
                                               : ULP_STRIP / rows * rows;
@@ -442,8 +438,8 @@ static void find_native(struct ulp_tape_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         struct ulp_tape_step *step = &plan->steps[i];
-        const struct ulp_tape_access *access = access_of(plan, step);
-        step->native = access && step->reach == ULP_REACH_ELEMENT && is_native(plan, access);
+        const struct ulp_operand *operand = operand_of(plan, step);
+        step->native = operand && step->reach == ULP_REACH_ELEMENT && is_native(plan, operand);
     }
 }
 
@@ -460,7 +456,7 @@ static double estimate_element(const struct ulp_tape_plan *plan)
     const struct cost *cost = &costs[plan->rule.carrier];
     double sum = 0;
     for (int i = 0; i < plan->step_count; i++) {
-        const struct ulp_instruction *instruction = &plan->made_for.tape->instructions[i];
+        const struct ulp_instruction *instruction = &plan->call->tape->instructions[i];
         const bool function =
             instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
             ulp_primitive_rows[instruction->primitive].result == ULP_RESULT_FUNCTION;
@@ -471,19 +467,19 @@ static double estimate_element(const struct ulp_tape_plan *plan)
 
 static void choose_grain(struct ulp_tape_plan *plan)
 {
-    const size_t row = plan->made_for.row_length;
-    const bool strips = !plan->has_reductions && !plan->made_for.windows;
+    const size_t row = plan->call->rows->row_length;
+    const bool strips = !plan->has_reductions && !plan->call->rows->window;
     const size_t length = strips && row > plan->width ? plan->width : row;
     const size_t grain =
         ulp_grain(estimate_element(plan) * (double)length + 20 * (double)plan->step_count);
     plan->grain = grain < plan->tile_rows ? plan->tile_rows : grain;
 }
 
-enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_case *made_for,
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
                                   struct ulp_arena *arena, struct ulp_error *error)
 {
-    const struct ulp_tape *tape = made_for->tape;
-    *plan = (struct ulp_tape_plan){.made_for = *made_for, .step_count = tape->instruction_count};
+    const struct ulp_tape *tape = call->tape;
+    *plan = (struct ulp_tape_plan){.call = call, .step_count = tape->instruction_count};
     ULP_TAKE(plan->steps, arena, (size_t)plan->step_count, error);
     ULP_TAKE(plan->outputs, arena, (size_t)tape->output_count + 1, error);
     choose_rules(plan);

@@ -1,3 +1,3 @@
 libulpscope_a_SOURCES += \
-	%D%/case.c %D%/evaluate.c %D%/evaluate.h %D%/memory.c %D%/evaluate_plan.c %D%/tile.c \
+	%D%/evaluate.c %D%/evaluate.h %D%/memory.c %D%/evaluate_plan.c %D%/tile.c \
 	%D%/turn.c %D%/worker.c

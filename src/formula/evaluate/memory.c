@@ -46,8 +46,8 @@ static void assign_registers(struct ulp_tape_plan *plan, int *last_use, size_t *
             continue;
         free_registers(plan, i, last_use, free_slots, &free_count);
         if (step->kept)
-            step->strip =
-                take_slot(plan, plan->tile_rows * plan->made_for.row_length * plan->element_bytes);
+            step->strip = take_slot(plan, plan->tile_rows * plan->call->rows->row_length *
+                                              plan->element_bytes);
         else if (step->reach == ULP_REACH_ELEMENT)
             step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
     }
@@ -59,11 +59,11 @@ static void lay_tiles(struct ulp_tape_plan *plan)
     const size_t tensors = (size_t)plan->step_count + (size_t)plan->output_count;
     plan->addresses_slot = take_slot(plan, tensors * sizeof(struct ulp_row_address));
     bool gathers = false;
-    for (int i = 0; i < plan->made_for.tape->operand_count; i++)
-        gathers |= plan->made_for.operands[i].row_period;
+    for (int i = 0; i < plan->call->tape->operand_count; i++)
+        gathers |= plan->call->operands[i].row_period != 0;
     if (gathers)
         plan->gathered_slot = take_slot(plan, tensors * plan->tile_rows * sizeof(int64_t));
-    if (plan->made_for.windows)
+    if (plan->call->rows->window)
         plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));
 }
 
@@ -91,8 +91,8 @@ static void lay_worker(struct ulp_tape_plan *plan)
     plan->partial_slot = take_slot(plan, rows * plan->partial.element_bytes);
     plan->size_slot = take_slot(plan, plan->element_bytes);
     plan->offsets_slot = take_slot(plan, plan->width * sizeof(int64_t));
-    if (plan->made_for.windows)
-        plan->positions_slot = take_slot(plan, plan->made_for.row_length * sizeof(int32_t));
+    if (plan->call->rows->window)
+        plan->positions_slot = take_slot(plan, plan->call->rows->row_length * sizeof(int32_t));
     if (plan->tiles)
         lay_tiles(plan);
     if (!plan->has_reductions)

@@ -17,7 +17,7 @@ struct span {
 static struct ulp_strip_place place_of(const struct ulp_tape_worker *worker, int stream,
                                        size_t position)
 {
-    const uint64_t row = worker->first_row, length = worker->plan->made_for.row_length;
+    const uint64_t row = worker->first_row, length = worker->plan->call->rows->row_length;
     return (struct ulp_strip_place){.stream = worker->run->streams[stream],
                                     .first = row * length + position};
 }

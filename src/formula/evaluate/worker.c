@@ -149,10 +149,10 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
     const struct ulp_tape_plan *plan = run->plan;
     /* Work that runs inside another pool's worker comes with that worker's number, and alone. */
     struct ulp_tape_worker **slot =
-        &run->workers[number < plan->made_for.worker_count ? number : 0];
+        &run->workers[number < ulp_pool_thread_count(plan->call->pool) ? number : 0];
     if (!*slot) {
         void *memory;
-        ULP_TRY(ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
+        ULP_TRY(ulp_allocate(&memory, plan->worker_bytes, 1, ulp_pool_scratch(plan->call->pool),
                              "scratch memory of a formula", error));
         struct ulp_tape_worker *worker = memory;
         *worker = (struct ulp_tape_worker){.run = run,
@@ -160,7 +160,7 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
                                            .values = ulp_slot_of(memory, plan->values_slot),
                                            .addresses = ulp_slot_of(memory, plan->addresses_slot),
                                            .row_count = 1,
-                                           .position_count = plan->made_for.row_length};
+                                           .position_count = plan->call->rows->row_length};
         for (int i = 0; i < plan->step_count; i++)
             worker->values[i] =
                 plan->steps[i].strip ? ulp_slot_of(worker, plan->steps[i].strip) : NULL;
