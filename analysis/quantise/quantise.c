@@ -133,14 +133,42 @@ static enum ulp_status try_weights(const struct ulp_model *model,
     return ULP_OK;
 }
 
-/* The ranges of the samples by the calibrator that is asked for, or by the best. */
+/* Scales of the cache in place of the samples'. Products of values without one, as TensorRT
+ * computes them, are added to those that stay. */
+static enum ulp_status take_cache(const struct ulp_calibration_cache *cache,
+                                  struct prepared *prepared, struct ulp_search_options *search,
+                                  struct ulp_error *error)
+{
+    const struct ulp_factor_ranges *ranges = &prepared->ranges;
+    ULP_TAKE_ARRAY(struct ulp_factor_range, items, prepared->memory, ranges->count + 1, error);
+    ULP_TAKE_ARRAY(const char *, always, prepared->memory, search->always_count + ranges->count + 1,
+                   error);
+    for (size_t a = 0; a < search->always_count; a++)
+        always[a] = search->always[a];
+    search->always = always;
+    for (size_t i = 0; i < ranges->count; i++) {
+        const float scale = ulp_calibration_cache_find(cache, ranges->items[i].value);
+        items[i] = ranges->items[i];
+        if (scale > 0) {
+            items[i].largest = scale * 127;
+            items[i].least = -items[i].largest;
+        } else if (!search->always_count ||
+                   strcmp(always[search->always_count - 1], items[i].node) != 0) {
+            always[search->always_count++] = items[i].node;
+        }
+    }
+    prepared->ranges.items = items;
+    return ULP_OK;
+}
+
+/* The ranges of the samples by the calibrator that is asked for, or by the best, or a cache's. */
 static enum ulp_status prepare_ranges(const struct ulp_model *model,
                                       const struct ulp_quantise_options *options,
+                                      struct ulp_search_options *search,
                                       const struct formats *formats, const char *results,
                                       const struct ulp_sample *samples, size_t count,
                                       struct prepared *out, struct ulp_error *error)
 {
-    const struct ulp_search_options *search = &options->search;
     const struct ulp_scales_rule asked = {options->calibrator, options->percentile};
     const size_t list_count = options->best_calibrator && !options->calibration_cache ? RULES : 1;
     const struct ulp_samples all = {.count = count, .items = samples},
@@ -150,9 +178,12 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
                                                   .thread_count = search->thread_count,
                                                   .progress = search->progress};
     struct ulp_factor_ranges lists[RULES], weights;
+    struct ulp_calibration_cache cache;
     double db[RULES];
     size_t best = 0;
     char text[96];
+    if (options->calibration_cache)
+        ULP_TRY(ulp_calibration_cache_read(options->calibration_cache, out->memory, &cache, error));
     snprintf(text, sizeof text, "%s,factor=%s,unit=none", formats->plain, formats->calibrated);
     ULP_TRY(ulp_arithmetic_find(text, &calibration.arithmetic, error));
     ULP_TRY(ulp_scales_calibrate(model, calibrated, calibrated != &all, &calibration, results,
@@ -164,41 +195,10 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
     for (size_t l = 1; l < list_count; l++)
         best = db[l] > db[best] ? l : best;
     out->ranges = lists[best];
+    if (options->calibration_cache)
+        ULP_TRY(take_cache(&cache, out, search, error));
     return try_weights(model, &calibration, &weights, samples, count, calibrated != &all, out,
                        error);
-}
-
-/* Scales of the cache in place of the samples'. Products of values without one, as TensorRT
- * computes them, are added to those that stay. */
-static enum ulp_status take_cache(const struct ulp_quantise_options *options,
-                                  struct prepared *prepared, struct ulp_search_options *search,
-                                  struct ulp_error *error)
-{
-    const struct ulp_factor_ranges *ranges = &prepared->ranges;
-    struct ulp_calibration_cache cache;
-    ULP_TRY(
-        ulp_calibration_cache_read(options->calibration_cache, prepared->memory, &cache, error));
-    ULP_TAKE_ARRAY(struct ulp_factor_range, items, prepared->memory, ranges->count + 1, error);
-    ULP_TAKE_ARRAY(const char *, always, prepared->memory, search->always_count + ranges->count + 1,
-                   error);
-    for (size_t a = 0; a < search->always_count; a++)
-        always[a] = search->always[a];
-    search->always = always;
-    for (size_t i = 0; i < ranges->count; i++) {
-        const float scale = ulp_calibration_cache_find(&cache, ranges->items[i].value);
-        items[i] = ranges->items[i];
-        if (items[i].elements)
-            continue;
-        if (scale > 0) {
-            items[i].largest = scale * 127;
-            items[i].least = -items[i].largest;
-        } else if (!search->always_count ||
-                   strcmp(always[search->always_count - 1], items[i].node) != 0) {
-            always[search->always_count++] = items[i].node;
-        }
-    }
-    prepared->ranges.items = items;
-    return ULP_OK;
 }
 
 static enum ulp_status report_prepared(const struct prepared *prepared, struct ulp_search *out,
@@ -233,7 +233,6 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_quantise_options, options, error);
     struct ulp_search_options search = options->search;
-    struct ulp_quantise_options wanted = *options;
     struct formats found;
     struct ulp_target_name target;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
@@ -255,18 +254,15 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
         search.format_count = 2;
     }
     ULP_TRY(look_at_formats(&search, &found, error));
-    wanted.search = search;
     if (options->calibration_cache && (!found.calibrated || strcmp(found.calibrated, "int8") != 0))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a calibration cache has scales of INT8: give int8 among the formats, as "
                         "trt10 takes");
     if (found.calibrated)
-        ULP_TRY(prepare_ranges(model, &wanted, &found, integers ? integers->results : "", samples,
-                               sample_count, &prepared, error));
+        ULP_TRY(prepare_ranges(model, options, &search, &found, integers ? integers->results : "",
+                               samples, sample_count, &prepared, error));
     if (search.seconds > 0) /* what is left of them */
         search.seconds = ulp_math_max(prepared.deadline - ulp_seconds_now(), 1e-3);
-    if (options->calibration_cache)
-        ULP_TRY(take_cache(options, &prepared, &search, error));
     search.ranges = found.calibrated ? &prepared.ranges : search.ranges;
     search.unsigned_codes = integers && integers->unsigned_codes;
     search.expected = 1;
