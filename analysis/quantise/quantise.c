@@ -7,6 +7,7 @@
 #include <ulpscope/target.h>
 
 #include "analysis/scales/scales.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
@@ -201,6 +202,22 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
                        error);
 }
 
+/* Whose ranges were asked for, in the command for the same search. */
+static enum ulp_status report_asked(const struct ulp_quantise_options *options,
+                                    struct ulp_search *out, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    ulp_text_add(&text, "%s", out->asked);
+    if (options->calibration_cache)
+        ulp_option_add(&text, " --calibration-cache", options->calibration_cache);
+    else if (!options->best_calibrator)
+        ulp_text_add(&text, " --calibrator %s", ulp_calibrator_names[options->calibrator]);
+    if (options->calibrator == ULP_CALIBRATOR_PERCENTILE && !options->best_calibrator)
+        ulp_text_add(&text, "=%.17g", options->percentile);
+    out->asked = text.failed ? NULL : ulp_arena_copy(out->memory, text.data);
+    return ulp_taken(out->asked, error);
+}
+
 static enum ulp_status report_prepared(const struct prepared *prepared, struct ulp_search *out,
                                        struct ulp_error *error)
 {
@@ -275,7 +292,9 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
             found.most - (options->share > 0 ? options->share : 1) * (found.most - found.least);
     ULP_TRY(
         ulp_search_run(model, &search, samples, sample_count, held_out, held_count, out, error));
-    const enum ulp_status status = report_prepared(&prepared, out, error);
+    enum ulp_status status = report_prepared(&prepared, out, error);
+    if (status == ULP_OK)
+        status = report_asked(options, out, error);
     if (status != ULP_OK)
         ulp_search_free(out);
     return status;

@@ -17,15 +17,16 @@ static void add_ranges(const struct ulp_factor_ranges *ranges, bool least, json_
     }
 }
 
+const char *const ulp_calibrator_names[] = {"max", "percentile", "mse", "entropy"};
+
 enum ulp_status ulp_calibrate_write(const struct ulp_calibration_options *options,
                                     size_t sample_count, const struct ulp_factor_ranges *ranges,
                                     const char *path, struct ulp_error *error)
 {
-    static const char *const names[] = {"max", "percentile", "mse", "entropy"};
     json_t *list = json_array(), *root = json_object();
     add_ranges(ranges, options->arithmetic.scaling[0].zero_point, &list);
     ulp_json_set(&root, "arithmetic", ulp_json_text(options->arithmetic.asked));
-    ulp_json_set(&root, "calibrator", ulp_json_text(names[options->calibrator]));
+    ulp_json_set(&root, "calibrator", ulp_json_text(ulp_calibrator_names[options->calibrator]));
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE)
         ulp_json_set(&root, "percentile", ulp_json_number(options->percentile));
     ulp_json_set(&root, "samples", json_integer((json_int_t)sample_count));

@@ -77,6 +77,7 @@ enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp
  * inputs are there round no weights; else every fourth rounds none.
  * results: of products of these operators have ranges, too, as they are stored; "": none. Lists,
  * stretched ranges and weights are of `memory`. */
+extern const char *const ulp_calibrator_names[];
 struct ulp_scales_rule {
     enum ulp_calibrator calibrator;
     double percentile; /* of that calibrator */

@@ -377,6 +377,7 @@ fields entropy.json 'all(0 < e["largest"] <= m["largest"] and m["least"] <= e["l
 # the command for the same again is whole
 command=$("$program" quantise twice.onnx -i default.npz -q --for ort --always same_2 | sed -n 's/^  do    ulpscope //p')
 eval "\"$program\" $command -q >/dev/null" && [ -f quantised/quantised.onnx ] && grep -q same_2 quantised/exclude.txt || fail "no whole command: $command"
+shows out "quantise m.onnx -i samples --calibrator percentile=99 --for ort" "no whole command of ranges"
 # a weight that is infinite has no scale: what comes out is not fine, whatever the finite elements are
 expect 0 "an infinite weight" "$program" quantise endless.onnx -i default.npz --for ort
 shows out "broken (signal) in 1 sample" "an infinite weight"
@@ -403,6 +404,8 @@ fields again.json 'all(r[k] == json.load(open("trt.json"))[k] for k in ("samples
 expect 0 "no scale of a value" "$program" quantise m.onnx -i samples -q --for trt10 --calibration-cache half.cache -o half --json half.json
 fields half.json '{l["name"]: l["bits"] for l in r["layers"]} == {"conv": 8, "depthwise": 8, "matmul": 8} and all(abs(x["largest"] / next(y["largest"] for y in json.load(open("trt.json"))["ranges"] if y["node"] == x["node"]) - 2) < 1e-6 for x in r["ranges"] if x["node"] != "gemm")' "no scale of a value"
 fields half.json 'r["remedies"] and r["remedies"] != json.load(open("trt.json"))["remedies"]' "weights are judged with the cache's ranges"
+"$program" quantise m.onnx -i samples -q --for trt10 --calibration-cache trt/calibration.cache >out
+shows out "quantise m.onnx -i samples --calibration-cache trt/calibration.cache --for trt10" "no whole command of a cache"
 expect 2 "a cache for codes from 0 on" "$program" quantise m.onnx -i samples --for ort --calibration-cache trt/calibration.cache
 expect 2 "a cache and a calibrator" "$program" quantise m.onnx -i samples --for trt10 --calibrator max --calibration-cache trt/calibration.cache
 for wrong in 'x: 3c010a14' 'TRT-8400-EntropyCalibration2\nx 3c010a14' 'TRT-8400-X\nx: 7f800000' 'TRT-8400-X\nx: bf800000' 'TRT-8400-X\nx: 1\nx: 2' 'TRT-8400-X\nx: 123456789'; do

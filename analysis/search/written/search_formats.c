@@ -226,14 +226,11 @@ static void add_search_command(struct ulp_text *out, const struct ulp_search *fo
     ulp_command_add(out, "quantise", found->arguments);
     ulp_text_show_whole(out, found->asked);
     if (found->target)
-        ulp_text_show_whole(out, " --for ");
-    if (found->target)
-        ulp_text_show_whole(out, found->target);
+        ulp_option_add(out, " --for", found->target);
     for (size_t f = 0; f < found->format_count; f++)
         ulp_text_add(out, "%s%s", f ? "," : " --formats ", found->formats[f].name);
-    for (size_t t = 0; t < found->tolerance_count && !found->by_default; t++) {
+    for (size_t t = 0; t < found->tolerance_count && !found->by_default; t++)
         ulp_option_add(out, " --tolerance", found->tolerances[t]);
-    }
     if (share)
         ulp_text_add(out, " --share 90");
     else if (found->budget > 0)

@@ -146,10 +146,8 @@ static void print_fix(const struct audit_options *options, const struct ulp_audi
     ULP_SCOPED(ulp_text_free) struct ulp_text command = {0};
     ulp_text_add(&command, "ulpscope fix ");
     ulp_text_show_whole(&command, audit->arguments);
-    if (lane == audit->lanes)
-        ulp_text_add(&command, " --for %s", options->target);
-    else
-        add_option(&command, "-a", lane->name);
+    const bool first = lane == audit->lanes;
+    ulp_option_add(&command, first ? " --for" : " -a", first ? options->target : lane->name);
     fputs("  do    ", stdout);
     fputs(command.data && !command.failed ? command.data : "ulpscope fix", stdout);
     fputs(" -o fixed.onnx\n\n", stdout);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
@@ -32,11 +33,11 @@ static void list_engine(struct making *making)
     struct ulp_text *out = &making->engine_arguments;
     if (!options->engine)
         return;
-    add_option(out, "--engine", options->engine);
+    ulp_option_add(out, " --engine", options->engine);
     if (options->built.unknown_accumulator)
         ulp_text_add(out, " -A unknown=%s", options->built.unknown_accumulator);
     if (options->built.gpu)
-        add_option(out, "-G", options->built.gpu);
+        ulp_option_add(out, " -G", options->built.gpu);
 }
 
 static enum ulp_status prepare_diagnosis(struct making *making, struct ulp_error *error)

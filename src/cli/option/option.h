@@ -276,8 +276,6 @@ struct sample_list {
     bool random;           /* made, not read */
     struct ulp_text notes; /* what the first's arrays were taken for, a line for each note */
 };
-/* " --option word", in quotes where a shell would change it. */
-void add_option(struct ulp_text *out, const char *option, const char *word);
 /* Prepare the folder of results (NULL: none), and load the model with the shapes of --shape. It
  * gets what the command line says of its inputs, too (ulp_model_set_arguments). */
 enum ulp_status load_with_shapes(const struct common_options *options, const char *folder,

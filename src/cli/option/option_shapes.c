@@ -1,43 +1,28 @@
 /* A model with the shapes of --shape, and what a proposed command says of its inputs. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
-
-void add_option(struct ulp_text *out, const char *option, const char *word)
-{
-    const bool quoted = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_./,:@%+=-")];
-    ulp_text_add(out, quoted ? " %s '" : " %s ", option);
-    for (; *word; word++)
-        ulp_text_add(out, *word == '\'' ? "'\\''" : "%c", *word);
-    ulp_text_add(out, quoted ? "'" : "");
-}
 
 /* What a command that a result proposes says of the inputs: as this one, but for the shapes, which
  * are said behind it. */
 static void list_arguments(struct ulp_text *out, const struct common_options *options)
 {
     for (size_t i = 0; i < options->input_count; i++)
-        add_option(out, "-i", options->inputs[i]);
+        ulp_option_add(out, " -i", options->inputs[i]);
     for (size_t d = 0; d < options->dim_count; d++) {
-        struct ulp_text text = {0};
+        ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
         ulp_text_add(&text, "%s=%lld", options->dims[d].name, (long long)options->dims[d].value);
-        add_option(out, "--dim", text.data ? text.data : "");
+        ulp_option_add(out, " --dim", text.data ? text.data : "");
         out->failed |= text.failed;
-        ulp_text_free(&text);
     }
     for (size_t r = 0; r < options->range_count; r++) {
         const struct ulp_input_range *range = &options->ranges[r];
-        struct ulp_text text = {0};
+        ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
         ulp_text_add(&text, "%s%s%.17g,%.17g", range->name ? range->name : "",
                      range->name ? "=" : "", range->low, range->high);
-        add_option(out, "--val-range", text.data ? text.data : "");
+        ulp_option_add(out, " --val-range", text.data ? text.data : "");
         out->failed |= text.failed;
-        ulp_text_free(&text);
     }
     if (options->seed)
         ulp_text_add(out, " --seed %llu", (unsigned long long)options->seed);
@@ -51,7 +36,7 @@ static enum ulp_status set_shape(struct ulp_model *model, const struct input_sha
     ulp_text_add(&text, "%s=%s", shape->name, shape->rank ? "" : "scalar");
     for (int d = 0; d < shape->rank; d++)
         ulp_text_add(&text, "%s%lld", d ? "x" : "", (long long)shape->dims[d]);
-    add_option(arguments, "--shape", text.data ? text.data : "");
+    ulp_option_add(arguments, " --shape", text.data ? text.data : "");
     arguments->failed |= text.failed;
     return ULP_OK;
 }
