@@ -305,8 +305,8 @@ enum ulp_status ulp_trt_cache(const struct ulp_search *found, struct ulp_text *o
         const struct ulp_search_range *range = &found->ranges[r];
         bool written = !is_cached(found, range) || strchr(range->value, '\n');
         for (size_t i = 0; i < r && !written; i++)
-            written = is_cached(found, &found->ranges[i]) &&
-                      strcmp(found->ranges[i].value, range->value) == 0;
+            written = found->ranges[i].value && strcmp(found->ranges[i].value, range->value) == 0 &&
+                      is_cached(found, &found->ranges[i]);
         if (!written)
             ulp_text_add(out, "%s: %" PRIx32 "\n", range->value,
                          ulp_float_bits((float)(range->largest / 127)));
