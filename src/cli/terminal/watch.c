@@ -48,11 +48,11 @@ static void end_children(void)
         if (length <= 0)
             return;
         list[length] = '\0';
-        for (char *at = list; *at;) {
-            const pid_t child = (pid_t)strtol(at, &at, 10);
+        char *at = list;
+        for (char *end; (end = strchr(at, ' ')); at = end + 1) { /* a part of a number is left */
+            const pid_t child = (pid_t)strtol(at, NULL, 10);
             kill(child, SIGKILL);
             waitpid(child, NULL, 0);
-            at += strspn(at, " \n");
         }
     }
 }
