@@ -23,8 +23,9 @@ struct linear {
     int64_t key, value;                     /* sizes of a head */
     struct part q, k, v, decay, beta;
     const struct ulp_tensor
-        *cumulated;    /* where each batch's tokens begin; NULL: all have `steps` */
-    bool values_first; /* states are batch x head x value x key */
+        *cumulated;     /* where each batch's tokens begin; NULL: all have `steps` */
+    bool values_first;  /* states are batch x head x value x key */
+    int64_t *places[7]; /* of a formula's rows */
 };
 
 /* Is it batch x steps, as query is, x so many features? */
@@ -228,22 +229,20 @@ static enum ulp_status check_tokens(const struct linear *l, const struct ulp_ten
 }
 
 /* Rows of a step: (batch, head, value index) of the batches that have a token t. *operand gets
- * where each begins in the part, a head having `size` elements there and a value index `each`; it
- * gives the number of rows. */
-static enum ulp_status lay_rows(const struct ulp_call *call, const struct linear *l,
-                                struct part part, int64_t heads, int64_t t, int64_t size,
-                                int64_t each, struct ulp_operand *operand, size_t *count,
-                                struct ulp_error *error)
+ * where each begins in the part, in that table, a head having `size` elements there and a value
+ * index `each`. Returns the number of rows. */
+static size_t lay_rows(const struct linear *l, struct part part, int64_t heads, int64_t t,
+                       int64_t size, int64_t each, size_t table, struct ulp_operand *operand)
 {
-    *count = 0;
-    ULP_CALL_TAKE(int64_t, places, call, (size_t)(l->batch * heads * l->value) + 1, error);
+    int64_t *places = l->places[table];
+    size_t count = 0;
     for (int64_t b = 0; b < l->batch; b++)
         for (int64_t r = 0; r < heads * l->value && has_token(l, b, t); r++)
-            places[(*count)++] = (part.of_batch ? b : first_token(l, b) + t) * part.width +
-                                 part.first + r / l->value / (heads / part.heads) * size +
-                                 r % l->value * each;
+            places[count++] = (part.of_batch ? b : first_token(l, b) + t) * part.width +
+                              part.first + r / l->value / (heads / part.heads) * size +
+                              r % l->value * each;
     *operand = (struct ulp_operand){.tensor = part.tensor, .row_offset = places};
-    return ULP_OK;
+    return count;
 }
 
 /* What of attributes and inputs GatedDeltaNet alone has. */
@@ -311,8 +310,8 @@ static enum ulp_status step_state(struct ulp_call *call, const struct linear *l,
              l->beta.tensor ? ") * (v - row_sum(kept * key))" : "");
     for (size_t i = 0; i < sizeof laid / sizeof *laid; i++)
         if (laid[i].part.tensor)
-            ULP_TRY(lay_rows(call, l, laid[i].part, l->heads, t, laid[i].size, laid[i].each,
-                             &operands[i].operand, &count, error));
+            count = lay_rows(l, laid[i].part, l->heads, t, laid[i].size, laid[i].each, i,
+                             &operands[i].operand);
     operands[0].operand.position_stride = operands[1].operand.position_stride = 1;
     operands[3].operand.position_stride = sizes > 1;
     operands[6].operand.position_stride = biases > 1;
@@ -328,19 +327,17 @@ static enum ulp_status read_state(struct ulp_call *call, const struct linear *l,
     const struct ulp_attribute_value *scale = ulp_call_attribute(call, "scale");
     const bool given = scale->present && scale->f != 0;
     char number[40], text[128];
-    size_t count;
     struct ulp_named_operand operands[3] = {{.name = "q"}, {.name = "state"}, {.name = "number"}},
                              y = {.name = "y"};
     snprintf(number, sizeof number, given ? "%a" : "%.0f",
              given ? (double)scale->f : (double)l->key);
     snprintf(text, sizeof text, "query = %s; %s * row_sum(query * state)", fused->query,
              given ? "number" : "1 / sqrt(number)");
-    ULP_TRY(
-        lay_rows(call, l, l->q, l->out_heads, t, l->key, 0, &operands[0].operand, &count, error));
-    ULP_TRY(lay_rows(call, l, states(l, state), l->out_heads, t, l->value * l->key, l->key,
-                     &operands[1].operand, &count, error));
-    ULP_TRY(lay_rows(call, l, whole(&call->out[0], l->out_heads, l->value), l->out_heads, t,
-                     l->value, 1, &y.operand, &count, error));
+    lay_rows(l, l->q, l->out_heads, t, l->key, 0, 0, &operands[0].operand);
+    lay_rows(l, states(l, state), l->out_heads, t, l->value * l->key, l->key, 1,
+             &operands[1].operand);
+    const size_t count = lay_rows(l, whole(&call->out[0], l->out_heads, l->value), l->out_heads, t,
+                                  l->value, 1, 2, &y.operand);
     operands[0].operand.position_stride = operands[1].operand.position_stride = 1;
     operands[2].operand.constant = number;
     const struct ulp_rows rows = {.row_count = count, .row_length = (size_t)l->key};
@@ -385,6 +382,9 @@ static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error
     if (state.count == 0)
         return ULP_OK;
     const struct fused fused = read_fused(call, &l);
+    for (size_t i = 0; i < sizeof l.places / sizeof *l.places; i++)
+        ULP_TRY(ulp_call_take(call, (size_t)(l.batch * l.out_heads * l.value), sizeof **l.places,
+                              &l.places[i], error));
     ULP_TRY(turn_state(call, &l, &inner, ulp_call_in(call, delta ? DELTA_STATE : 3), &state, true,
                        error));
     for (int64_t t = 0; t < l.steps; t++) {
