@@ -73,6 +73,9 @@ static inline bool ulp_idiom_scale_fits(const struct ulp_idiom *idiom)
     return (float)idiom->scale > 0 && isfinite((float)idiom->scale);
 }
 
+/* Does nobody else read what the idiom computes on its way? */
+bool ulp_idiom_is_closed(const struct ulp_block *block, const struct ulp_idiom *idiom);
+
 /* All idioms of the block (not of the bodies of its steps), by root. One kind never overlaps
  * itself: the larger match counts. An attention contains the Softmax that is listed beside it.
  * Memory from arena. The time is linear in the steps: matching at one node has a limited number of

@@ -102,6 +102,17 @@ static void find_far(struct search *search)
     }
 }
 
+bool ulp_idiom_is_closed(const struct ulp_block *block, const struct ulp_idiom *idiom)
+{
+    for (size_t s = 0; s + 1 < idiom->step_count; s++) {
+        const struct ulp_step *step = &block->steps[idiom->steps[s]];
+        for (size_t o = 0; o < step->output_count; o++)
+            if (!ulp_block_read_within(block, step->outputs[o], idiom->steps, idiom->step_count))
+                return false;
+    }
+    return true;
+}
+
 static bool find_at(struct search *search, int step)
 {
     for (int r = 0; r < ROWS; r++) {

@@ -11,6 +11,8 @@
 #include "run/idiom/idiom_read.h"
 #include "run/program/program.h"
 
+_Static_assert(ULP_FORM_TAKEN >= ULP_IDIOM_STEPS_MAX + 2, "an idiom, an Add and its bias");
+
 static int find_index(const struct ulp_block *block, const struct ulp_step *step)
 {
     return (int)(step - block->steps);
@@ -160,19 +162,6 @@ static bool is_row(const struct ulp_block *block, int slot, const struct ulp_ten
     return row && row->rank == 1 && of->rank > 0 && row->dims[0] == of->dims[of->rank - 1];
 }
 
-/* Do these steps alone read the slot? */
-static bool is_read_within(const struct ulp_block *block, int slot, const int *steps, size_t count)
-{
-    const struct ulp_reading *all;
-    bool within = true;
-    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && within;) {
-        within = false;
-        for (size_t i = 0; i < count && !within; i++)
-            within = all[r].step == steps[i];
-    }
-    return within;
-}
-
 /* A normalisation over the last axis, as a node or as several. */
 struct norm {
     int slots[3];
@@ -192,7 +181,7 @@ static enum ulp_status find_skipping(struct ulp_program *program, struct ulp_blo
                                          .count = 1,
                                          .attributes = {float_attribute("epsilon", norm->epsilon)}};
     if (!add || !ulp_step_is(add, "Add") || !has_sizes(program) ||
-        !is_read_within(block, norm->slots[0], norm->steps, norm->step_count) ||
+        !ulp_block_read_within(block, norm->slots[0], norm->steps, norm->step_count) ||
         !is_alike(&block->slots[add->inputs[0]].shape, &block->slots[add->inputs[1]].shape))
         return ULP_OK;
     const struct ulp_tensor *sum = &block->slots[add->inputs[0]].shape;
@@ -230,16 +219,6 @@ static enum ulp_status find_skipping_node(struct ulp_program *program, struct ul
         (norm.slots[2] >= 0 && !is_row(block, norm.slots[2], in)))
         return ULP_OK;
     return find_skipping(program, block, step, &norm, error);
-}
-
-/* Does nobody else read what the idiom computes on its way? */
-static bool is_closed(const struct ulp_block *block, const struct ulp_idiom *idiom)
-{
-    bool closed = true;
-    for (size_t s = 0; s + 1 < idiom->step_count && closed; s++)
-        closed = is_read_within(block, block->steps[idiom->steps[s]].outputs[0], idiom->steps,
-                                idiom->step_count);
-    return closed;
 }
 
 /* Are the idiom's nodes those, in that order, but for those that the optimiser takes out? any: one
@@ -320,7 +299,7 @@ static enum ulp_status add_idiom(struct ulp_program *program, struct ulp_block *
                                    .count = gelu ? 0 : 1,
                                    .attributes = {float_attribute("epsilon", idiom->epsilon)}};
     if (!(norm || rms || gelu) || x < 0 || block->slots[x].shape.type != ULP_TYPE_FLOAT ||
-        !is_closed(block, idiom) || !is_joined(block, idiom))
+        !ulp_idiom_is_closed(block, idiom) || !is_joined(block, idiom))
         return ULP_OK;
     if (norm)
         ULP_TRY(find_skipping(program, block, root, &found, error));

@@ -185,6 +185,8 @@ static inline bool ulp_block_is_own(const struct ulp_block *block, int slot)
     return ulp_block_readings(block, slot, &all) == 1 && all->step >= 0;
 }
 
+/* Do these steps alone read the slot? */
+bool ulp_block_read_within(const struct ulp_block *block, int slot, const int *steps, size_t count);
 /* The only step that reads the slot, and once, whether outputs do or not; NULL: there is none. */
 const struct ulp_step *ulp_block_only_reader(const struct ulp_block *block, int slot);
 enum ulp_status ulp_block_find_readers(struct ulp_program *program, struct ulp_block *block,

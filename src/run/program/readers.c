@@ -30,6 +30,18 @@ enum ulp_status ulp_block_find_readers(struct ulp_program *program, struct ulp_b
     return ULP_OK;
 }
 
+bool ulp_block_read_within(const struct ulp_block *block, int slot, const int *steps, size_t count)
+{
+    const struct ulp_reading *all;
+    bool within = true;
+    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && within;) {
+        within = false;
+        for (size_t i = 0; i < count && !within; i++)
+            within = all[r].step == steps[i];
+    }
+    return within;
+}
+
 const struct ulp_step *ulp_block_only_reader(const struct ulp_block *block, int slot)
 {
     const struct ulp_reading *all;

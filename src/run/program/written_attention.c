@@ -12,24 +12,6 @@
  * of any format exp of it is 0. */
 #define HIDING (-1e4)
 
-static bool is_inside(const struct ulp_idiom *idiom, int step)
-{
-    for (size_t i = 0; i < idiom->step_count; i++)
-        if (idiom->steps[i] == step)
-            return true;
-    return false;
-}
-
-/* Is the slot read by the idiom's own steps alone? */
-static bool is_own(const struct ulp_block *block, const struct ulp_idiom *idiom, int slot)
-{
-    const struct ulp_reading *all;
-    bool own = true;
-    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && own;)
-        own = all[r].step >= 0 && is_inside(idiom, all[r].step);
-    return own;
-}
-
 /* A mask broadcasts to [batch, heads, queries, keys]. */
 static bool fits_scores(const struct ulp_tensor *mask, const struct ulp_tensor *q, int64_t keys)
 {
@@ -73,13 +55,8 @@ static const char *find_obstacle(const struct ulp_block *block, const struct ulp
         return "its scale is not positive";
     if (idiom->axis >= 0 && idiom->axis != q->rank - 1)
         return "its Softmax is not over the keys";
-    for (size_t i = 0; i < idiom->step_count; i++) {
-        const struct ulp_step *step = &block->steps[idiom->steps[i]];
-        for (size_t o = 0; o < step->output_count; o++)
-            if (idiom->steps[i] != idiom->root && step->outputs[o] >= 0 &&
-                !is_own(block, idiom, step->outputs[o]))
-                return "what is between its products is read elsewhere, too";
-    }
+    if (!ulp_idiom_is_closed(block, idiom))
+        return "what is between its products is read elsewhere, too";
     if (holes[ULP_IDIOM_MASK] >= 0 &&
         !fits_scores(&block->slots[holes[ULP_IDIOM_MASK]].shape, q, k->dims[k->rank - 1]))
         return "its mask does not broadcast to the scores";

@@ -25,19 +25,6 @@ static bool is_free(const struct finding *f, const struct ulp_step *step)
     return !step->folded && f->group[step->number] == 0;
 }
 
-/* Is the slot read by those steps of the block alone? */
-static bool is_read_by(const struct ulp_block *block, int slot, const int *readers, size_t count)
-{
-    const struct ulp_reading *all;
-    bool known = slot >= 0;
-    for (size_t r = ulp_block_readings(block, slot, &all); r-- > 0 && known;) {
-        known = false;
-        for (size_t i = 0; i < count && !known; i++)
-            known = readers[i] == all[r].step;
-    }
-    return known;
-}
-
 static void add_group(struct finding *f, const int *steps, size_t count)
 {
     f->count++;
@@ -52,7 +39,7 @@ static int find_before(const struct finding *f, int step, size_t input, const ch
     const int slot = ulp_step_input(&f->block->steps[step], input);
     const struct ulp_step *before = ulp_block_producer(f->block, slot);
     return before && ulp_is_word(before->bound.op->name, names) && !before->bound.op->domain &&
-                   is_free(f, before) && is_read_by(f->block, slot, &step, 1)
+                   is_free(f, before) && ulp_block_read_within(f->block, slot, &step, 1)
                ? (int)(before - f->block->steps)
                : -1;
 }
@@ -80,15 +67,14 @@ static bool is_whole(const struct finding *f, const struct ulp_idiom *idiom)
     const struct ulp_block *block = f->block;
     const bool norm = idiom->kind == ULP_IDIOM_LAYER_NORM || idiom->kind == ULP_IDIOM_RMS_NORM;
     size_t divided = 0, squared = 0;
-    if (!norm && (idiom->kind != ULP_IDIOM_GELU_ERF || !is_gelu(block, idiom)))
+    if ((!norm && (idiom->kind != ULP_IDIOM_GELU_ERF || !is_gelu(block, idiom))) ||
+        !ulp_idiom_is_closed(block, idiom))
         return false;
     for (size_t i = 0; i < idiom->step_count; i++) {
         const struct ulp_step *step = &block->steps[idiom->steps[i]];
         divided += ulp_step_is(step, "Div");
         squared += ulp_step_is(step, "Pow");
-        if (!is_free(f, step) ||
-            (idiom->steps[i] != idiom->root &&
-             !is_read_by(block, step->outputs[0], idiom->steps, idiom->step_count)))
+        if (!is_free(f, step))
             return false;
     }
     return divided == 1 &&
