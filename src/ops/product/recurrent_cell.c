@@ -122,6 +122,19 @@ static void write_gate(struct ulp_text *text, const struct ulp_call *call,
     ulp_text_add(text, "; ");
 }
 
+/* Of both products, a peephole, if any, and biases, which ort-cpu adds to each other first. */
+static void write_sums(struct ulp_text *text, const struct ulp_call *call,
+                       const struct ulp_chosen_activation *chosen, const char *name, const char *of,
+                       const char *peephole)
+{
+    const bool joined = call->arithmetic->steps == ULP_STEPS_ORT_CPU && !*peephole;
+    char sum[64];
+    snprintf(sum, sizeof sum,
+             joined ? "x_%s + h_%s%s + (v_%s + r_%s)" : "x_%s + h_%s%s + v_%s + r_%s", of, of,
+             peephole, of, of);
+    write_gate(text, call, chosen, name, sum);
+}
+
 bool ulp_cell_resets_before(const struct ulp_call *call)
 {
     return call->bound->op->parameter == ULP_GRU_GATES &&
@@ -158,26 +171,20 @@ static void write_rnn(struct ulp_text *text, const struct ulp_call *call,
 static void write_reset(struct ulp_text *text, const struct ulp_call *call,
                         const struct ulp_chosen_activation *f)
 {
-    write_gate(text, call, &f[0], "r", "x_r + h_r + v_r + r_r");
+    write_sums(text, call, &f[0], "r", "r", "");
     ulp_text_add(text, "r * h");
-}
-
-/* ONNX Runtime's CPU provider adds the biases to each other first. */
-static const char *joined(const struct ulp_call *call, const char *others, const char *own)
-{
-    return call->arithmetic->steps == ULP_STEPS_ORT_CPU ? own : others;
 }
 
 static void write_gru(struct ulp_text *text, const struct ulp_call *call,
                       const struct ulp_chosen_activation *f)
 {
-    write_gate(text, call, &f[0], "z",
-               joined(call, "x_z + h_z + v_z + r_z", "x_z + h_z + (v_z + r_z)"));
+    write_sums(text, call, &f[0], "z", "z", "");
     if (ulp_cell_resets_before(call)) {
-        write_gate(text, call, &f[1], "y", "x_h + q + r_h + v_h");
+        write_gate(text, call, &f[1], "y",
+                   call->arithmetic->steps == ULP_STEPS_ORT_CPU ? "x_h + q + (v_h + r_h)"
+                                                                : "x_h + q + r_h + v_h");
     } else {
-        write_gate(text, call, &f[0], "r",
-                   joined(call, "x_r + h_r + v_r + r_r", "x_r + h_r + (v_r + r_r)"));
+        write_sums(text, call, &f[0], "r", "r", "");
         write_gate(text, call, &f[1], "y",
                    f->stepped ? "fma(r, h_h + r_h, x_h + v_h)" : "x_h + r * (h_h + r_h) + v_h");
     }
@@ -188,21 +195,14 @@ static void write_lstm(struct ulp_text *text, const struct ulp_call *call,
                        const struct ulp_chosen_activation *f)
 {
     const bool p = ulp_call_input(call, "p") != NULL;
-    write_gate(text, call, &f[0], "i",
-               p ? "x_i + h_i + p_i * c + v_i + r_i"
-                 : joined(call, "x_i + h_i + v_i + r_i", "x_i + h_i + (v_i + r_i)"));
+    write_sums(text, call, &f[0], "i", "i", p ? " + p_i * c" : "");
     if (ulp_call_int(call, "input_forget"))
         ulp_text_add(text, "f = 1 - i; ");
     else
-        write_gate(text, call, &f[0], "f",
-                   p ? "x_f + h_f + p_f * c + v_f + r_f"
-                     : joined(call, "x_f + h_f + v_f + r_f", "x_f + h_f + (v_f + r_f)"));
-    write_gate(text, call, &f[1], "g",
-               joined(call, "x_c + h_c + v_c + r_c", "x_c + h_c + (v_c + r_c)"));
+        write_sums(text, call, &f[0], "f", "f", p ? " + p_f * c" : "");
+    write_sums(text, call, &f[1], "g", "c", "");
     ulp_text_add(text, f->stepped ? "n = fma(f, c, i * g); " : "n = f * c + i * g; ");
-    write_gate(text, call, &f[0], "o",
-               p ? "x_o + h_o + p_o * n + v_o + r_o"
-                 : joined(call, "x_o + h_o + v_o + r_o", "x_o + h_o + (v_o + r_o)"));
+    write_sums(text, call, &f[0], "o", "o", p ? " + p_o * n" : "");
     write_gate(text, call, &f[2], "m", "n");
     ulp_text_add(text, "o * m");
 }
