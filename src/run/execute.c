@@ -121,7 +121,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     if (status == ULP_OK)
         status = set_inputs(walk, &frame, inputs, fitted, error);
     ulp_stream_begin(walk);
-    if (status == ULP_OK)
+    if (status == ULP_OK && walk->listened)
         status = ulp_pace_begin(&walk->pace, program->main, walk->memory, error);
     if (status == ULP_OK)
         status = ulp_walk_block(walk, &frame, error);
