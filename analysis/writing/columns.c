@@ -52,24 +52,6 @@ void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, 
     ulp_text_add(page->out, " (%s)", op);
 }
 
-void ulp_word_add(struct ulp_text *out, const char *word)
-{
-    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                   "_./,:@%+=-")] == '\0') {
-        ulp_text_add(out, " %s", word);
-        return;
-    }
-    ulp_text_add(out, " '");
-    ulp_quoted_add(out, word);
-    ulp_text_add(out, "'");
-}
-
-void ulp_option_add(struct ulp_text *out, const char *option, const char *word)
-{
-    ulp_text_add(out, "%s", option);
-    ulp_word_add(out, word);
-}
-
 void ulp_command_add(struct ulp_text *out, const char *command, const char *arguments)
 {
     ulp_text_add(out, "ulpscope %s ", command);
@@ -137,15 +119,6 @@ void ulp_page_broken(const struct ulp_page *page, struct ulp_text *text, size_t 
         ulp_page_wrapped(page, text->data, indent, used);
     page->out->failed |= text->failed;
     ulp_text_free(text);
-}
-
-void ulp_quoted_add(struct ulp_text *out, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '\'')
-            ulp_text_add(out, "'\\''");
-        else
-            ulp_text_put(out, text, 1);
 }
 
 /* ---- headlines ---- */

@@ -31,12 +31,6 @@ void ulp_page_name(const struct ulp_page *page, const char *name, int used);
 /* "node N NAME (OP)" so. */
 void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, const char *op,
                    int used);
-/* What stands between single quotes of a shell: there it changes nothing but a quote. */
-void ulp_quoted_add(struct ulp_text *out, const char *text);
-/* " word" of a command line, in quotes where a shell needs them. */
-void ulp_word_add(struct ulp_text *out, const char *word);
-/* The same behind an option, " -a". */
-void ulp_option_add(struct ulp_text *out, const char *option, const char *word);
 /* "ulpscope command arguments", whole: what a result proposes to run. */
 void ulp_command_add(struct ulp_text *out, const char *command, const char *arguments);
 /* The model and its inputs as a command that judges names them: "model.onnx -i inputs.npz". NULL:

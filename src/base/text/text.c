@@ -92,6 +92,33 @@ void ulp_text_show_whole(struct ulp_text *text, const char *words)
     }
 }
 
+void ulp_quoted_add(struct ulp_text *out, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '\'')
+            ulp_text_add(out, "'\\''");
+        else
+            ulp_text_put(out, text, 1);
+}
+
+void ulp_word_add(struct ulp_text *out, const char *word)
+{
+    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_./,:@%+=-")] == '\0') {
+        ulp_text_add(out, " %s", word);
+        return;
+    }
+    ulp_text_add(out, " '");
+    ulp_quoted_add(out, word);
+    ulp_text_add(out, "'");
+}
+
+void ulp_option_add(struct ulp_text *out, const char *option, const char *word)
+{
+    ulp_text_add(out, "%s", option);
+    ulp_word_add(out, word);
+}
+
 void ulp_text_free(struct ulp_text *text)
 {
     free(text->data);

@@ -26,6 +26,12 @@ void ulp_text_show(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2,
 /* As the format "%s" of it would, however long the words are: of a command, to be copied. */
 void ulp_text_show_whole(struct ulp_text *text, const char *words);
 void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list);
+/* What stands between single quotes of a shell: there it changes nothing but a quote. */
+void ulp_quoted_add(struct ulp_text *out, const char *text);
+/* " word" of a command line, in quotes where a shell needs them. */
+void ulp_word_add(struct ulp_text *out, const char *word);
+/* The same behind an option, " -a". */
+void ulp_option_add(struct ulp_text *out, const char *option, const char *word);
 void ulp_text_free(struct ulp_text *text);
 
 /* Whether text is longer than `end` and ends in it: ".npz". */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"

@@ -1,5 +1,4 @@
 /* A model with the shapes of --shape, and what a proposed command says of its inputs. */
-#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
