@@ -11,6 +11,8 @@
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
+ULP_FREES(ulp_program_free, struct ulp_program)
+
 /* A change that brings the arithmetic's result so much closer to the recorded one is named without
  * being exact: a border that is unknown, another rounding. */
 #define MUCH_CLOSER 0.05
@@ -178,16 +180,22 @@ enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
     return *refused ? ULP_OK : status;
 }
 
+struct guessing;
+typedef enum ulp_status way_fn(const struct guessing *guessing, size_t way,
+                               struct ulp_tensor_set *out, struct ulp_error *error);
 struct guessing {
     struct ulp_comparing *comparing;
     size_t file, tensor;
+    way_fn *make; /* the inputs given in a way */
     const char *input;
     struct ulp_picture picture;
-    struct ulp_program *program; /* of the first arithmetic alone */
+    struct changes *changes;
+    struct order *orders;
 };
 
-static enum ulp_status try_inputs(struct guessing *guessing, const struct ulp_tensor_set *inputs,
-                                  double *distance, struct ulp_error *error)
+static enum ulp_status try_inputs(const struct guessing *guessing, struct ulp_program *program,
+                                  const struct ulp_tensor_set *inputs, double *distance,
+                                  struct ulp_error *error)
 {
     struct ulp_comparing *comparing = guessing->comparing;
     struct looking looking = {.comparing = comparing,
@@ -200,7 +208,7 @@ static enum ulp_status try_inputs(struct guessing *guessing, const struct ulp_te
                                           .cancelled = is_done};
     bool refused;
     const enum ulp_status status =
-        ulp_compare_run_changed(comparing, guessing->program, inputs, &observer, &refused, error);
+        ulp_compare_run_changed(comparing, program, inputs, &observer, &refused, error);
     *distance = refused ? INFINITY : looking.distance;
     return status == ULP_ERROR_CANCELLED && looking.done ? ULP_OK : status;
 }
@@ -218,23 +226,6 @@ bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t 
     return !(freedom > 0 && (double)tried * ulp_math_pow(left, freedom) < CHANCE);
 }
 
-static enum ulp_status name_best(struct guessing *guessing, const struct ulp_input_change *best,
-                                 size_t tried, double closer, struct ulp_text *text, bool *sure,
-                                 struct ulp_error *error)
-{
-    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-    if (ulp_is_chance(guessing->comparing, guessing->tensor, tried, 0, closer))
-        return ULP_OK;
-    ULP_TRY(ulp_change_inputs(guessing->comparing->inputs, guessing->input, &guessing->picture,
-                              best, 1, &inputs, error));
-    ULP_TRY(ulp_compare_explains(guessing->comparing, guessing->comparing->model, &inputs,
-                                 guessing->file, sure, error));
-    if (!*sure && closer > MUCH_CLOSER)
-        return ULP_OK;
-    ulp_change_describe(&guessing->picture, best, text);
-    return text->failed ? ulp_out_of_memory(error) : ULP_OK;
-}
-
 /* All equal: what any input may give. */
 static bool is_constant(const struct ulp_tensor *tensor)
 {
@@ -244,14 +235,45 @@ static bool is_constant(const struct ulp_tensor *tensor)
     return true;
 }
 
-static enum ulp_status open_guessing(struct guessing *guessing, struct ulp_error *error)
+/* The way that brings the tensor nearest, and how much of its error that leaves; `count`: none
+ * does, but by chance. *sure: with it everything recorded is explained. */
+static enum ulp_status find_way(const struct guessing *guessing, size_t count, size_t *best,
+                                double *left, bool *sure, struct ulp_error *error)
 {
     struct ulp_comparing *comparing = guessing->comparing;
     const struct ulp_program_options options = {.inputs = comparing->inputs};
-    return is_constant(ulp_recorded(&comparing->work[guessing->tensor], guessing->file))
-               ? ULP_OK
-               : ulp_program_create(comparing->model, comparing->options->arithmetics, 1, &options,
-                                    &guessing->program, error);
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL; /* of one arithmetic */
+    double least = INFINITY;
+    *best = count;
+    *sure = false;
+    if (!count || is_constant(ulp_recorded(&comparing->work[guessing->tensor], guessing->file)))
+        return ULP_OK;
+    ULP_TRY(ulp_program_create(comparing->model, comparing->options->arithmetics, 1, &options,
+                               &program, error));
+    comparing->part_count += count;
+    for (size_t i = 0; i < count && !ulp_compare_is_late(comparing, GUESSES_PART); i++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+        double distance;
+        ULP_TRY(guessing->make(guessing, i, &inputs, error));
+        ULP_TRY(try_inputs(guessing, program, &inputs, &distance, error));
+        *best = distance < least ? i : *best;
+        least = ulp_math_min(least, distance);
+    }
+    *left = least / ulp_compared_error(comparing, guessing->file, guessing->tensor);
+    if (ulp_is_chance(comparing, guessing->tensor, count, 0, *left))
+        *best = count;
+    if (*best == count)
+        return ULP_OK;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    ULP_TRY(guessing->make(guessing, *best, &inputs, error));
+    return ulp_compare_explains(comparing, comparing->model, &inputs, guessing->file, sure, error);
+}
+
+static enum ulp_status change_inputs(const struct guessing *guessing, size_t way,
+                                     struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    return ulp_change_inputs(guessing->comparing->inputs, guessing->input, &guessing->picture,
+                             &guessing->changes->items[way], 1, out, error);
 }
 
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
@@ -262,36 +284,17 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     struct guessing guessing = {.comparing = comparing,
                                 .file = file,
                                 .tensor = tensor,
-                                .input = input};
-    double least = INFINITY;
-    size_t best = 0;
-    *sure = false;
-    ULP_TAKE_ARRAY(struct changes, changes, comparing->arena, 1, error);
-    enum ulp_status status = open_guessing(&guessing, error);
-    if (status == ULP_OK && guessing.program) {
-        guessing.picture = ulp_picture_of(given);
-        list_changes(given, &guessing.picture, changes);
-        comparing->part_count += changes->count;
-    }
-    for (size_t i = 0;
-         status == ULP_OK && i < changes->count && !ulp_compare_is_late(comparing, GUESSES_PART);
-         i++) {
-        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-        double distance = INFINITY; /* of a change that cannot be tried */
-        status = ulp_change_inputs(comparing->inputs, input, &guessing.picture, &changes->items[i],
-                                   1, &inputs, error);
-        if (status == ULP_OK)
-            status = try_inputs(&guessing, &inputs, &distance, error);
-        if (distance < least) {
-            least = distance;
-            best = i;
-        }
-    }
-    if (status == ULP_OK && isfinite(least))
-        status = name_best(&guessing, &changes->items[best], changes->count,
-                           least / ulp_compared_error(comparing, file, tensor), text, sure, error);
-    ulp_program_free(guessing.program);
-    return status;
+                                .make = change_inputs,
+                                .input = input,
+                                .picture = ulp_picture_of(given)};
+    double left;
+    size_t best;
+    ULP_TAKE(guessing.changes, comparing->arena, 1, error);
+    list_changes(given, &guessing.picture, guessing.changes);
+    ULP_TRY(find_way(&guessing, guessing.changes->count, &best, &left, sure, error));
+    if (best < guessing.changes->count && (*sure || left <= MUCH_CLOSER))
+        ulp_change_describe(&guessing.picture, &guessing.changes->items[best], text);
+    return text->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
 /* ---- any input ---- */
@@ -317,9 +320,11 @@ static size_t place_in(const struct ulp_tensor *tensor, const struct order *orde
     return from;
 }
 
-static enum ulp_status order_inputs(const struct ulp_tensor_set *given, const struct order *order,
+static enum ulp_status order_inputs(const struct guessing *guessing, size_t way,
                                     struct ulp_tensor_set *out, struct ulp_error *error)
 {
+    const struct ulp_tensor_set *given = guessing->comparing->inputs;
+    const struct order *order = &guessing->orders[way];
     for (size_t i = 0; i < given->count; i++) {
         const char *name = given->items[i].name;
         const bool is_one = strcmp(name, order->input) == 0,
@@ -375,28 +380,17 @@ enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, si
                                 const struct ulp_suspects *suspects, struct ulp_text *text,
                                 const char **input, struct ulp_error *error)
 {
-    struct guessing guessing = {.comparing = comparing, .file = file, .tensor = tensor};
-    double least = INFINITY;
-    size_t best = 0;
-    bool sure = false;
-    ULP_TAKE_ARRAY(struct order, orders, comparing->arena, CHANGES_MAX, error);
-    const size_t count = list_orders(comparing, suspects, orders, CHANGES_MAX);
-    enum ulp_status status = count ? open_guessing(&guessing, error) : ULP_OK;
-    for (size_t i = 0; i <= count && guessing.program && status == ULP_OK; i++) {
-        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-        double distance = INFINITY;
-        if (i == count && ulp_is_chance(comparing, tensor, count, 0,
-                                        least / ulp_compared_error(comparing, file, tensor)))
-            break;
-        status = order_inputs(comparing->inputs, &orders[i < count ? i : best], &inputs, error);
-        if (status == ULP_OK)
-            status = i < count ? try_inputs(&guessing, &inputs, &distance, error)
-                               : ulp_compare_explains(comparing, comparing->model, &inputs, file,
-                                                      &sure, error);
-        best = distance < least ? i : best;
-        least = ulp_math_min(least, distance);
-    }
-    const struct order *order = &orders[best];
+    struct guessing guessing = {.comparing = comparing,
+                                .file = file,
+                                .tensor = tensor,
+                                .make = order_inputs};
+    double left;
+    size_t best;
+    bool sure;
+    ULP_TAKE(guessing.orders, comparing->arena, CHANGES_MAX + 1, error);
+    const size_t count = list_orders(comparing, suspects, guessing.orders, CHANGES_MAX);
+    ULP_TRY(find_way(&guessing, count, &best, &left, &sure, error));
+    const struct order *order = &guessing.orders[best];
     if (sure && order->with)
         ulp_text_show(text, "it was exchanged with '%s'", order->with);
     else if (sure && order->b < 0)
@@ -404,6 +398,5 @@ enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, si
     else if (sure)
         ulp_text_add(text, "axes %d and %d exchanged", order->b, order->a);
     *input = order->input;
-    ulp_program_free(guessing.program);
-    return status;
+    return ULP_OK;
 }
