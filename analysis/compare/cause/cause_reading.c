@@ -107,16 +107,6 @@ static enum ulp_status find_places(const struct ulp_graph *graph, struct ulp_are
     return ULP_OK;
 }
 
-static void find_suspects(const struct ulp_trying *trying, bool *suspects)
-{
-    const struct ulp_graph *graph = ulp_trying_graph(trying);
-    for (size_t s = 0; s < trying->all->count; s++) {
-        const size_t n = trying->all->steps[s]->node->index;
-        if (n < graph->node_count && &graph->nodes[n] == trying->all->steps[s]->node)
-            suspects[n] = true; /* and not of a body, or a function */
-    }
-}
-
 /* By channel, of which there must be many elements each, or any error would be one of the bias. */
 static enum ulp_status find_ahead(struct ulp_trying *trying, struct ulp_error *error)
 {
@@ -154,7 +144,8 @@ static enum ulp_status list_shapes(struct ulp_trying *trying, struct ulp_error *
     return ULP_OK;
 }
 
-static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *error)
+static enum ulp_status prepare(struct ulp_trying *trying, const struct ulp_suspects *all,
+                               struct ulp_error *error)
 {
     struct ulp_comparing *comparing = trying->comparing;
     const size_t nodes = ulp_trying_graph(trying)->node_count + 1;
@@ -167,7 +158,9 @@ static enum ulp_status prepare(struct ulp_trying *trying, struct ulp_error *erro
     trying->suspects = suspects;
     trying->target =
         ulp_reread_find(ulp_trying_graph(trying), comparing->out->tensors[trying->tensor].name);
-    find_suspects(trying, suspects);
+    for (size_t s = 0; s < all->count; s++)
+        suspects[ulp_trying_node(trying, all->steps[s])] = true;
+    suspects[nodes - 1] = false;
     ULP_TRY(list_readings(trying, error));
     ULP_TAKE(trying->left, comparing->arena, nodes, error);
     ULP_TRY(find_places(ulp_trying_graph(trying), comparing->arena, places, error));
@@ -579,11 +572,8 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
                                     const struct ulp_suspects *suspects, struct ulp_cause *cause,
                                     struct ulp_error *error)
 {
-    struct ulp_trying trying = {.comparing = comparing,
-                                .file = file,
-                                .tensor = tensor,
-                                .all = suspects};
-    enum ulp_status status = prepare(&trying, error);
+    struct ulp_trying trying = {.comparing = comparing, .file = file, .tensor = tensor};
+    enum ulp_status status = prepare(&trying, suspects, error);
     comparing->node_count = comparing->nodes_tried = 0;
     if (status == ULP_OK)
         trying.cost_max = ulp_math_max(COST_MAX, RUNS_MIN * trying.base.program->main->cost);

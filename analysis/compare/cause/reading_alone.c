@@ -245,28 +245,10 @@ static enum ulp_status try_node(const struct sweeping *sweeping, size_t n, struc
 
 /* ---- the sweep ---- */
 
-static enum ulp_status see_cotangents(void *context, size_t node, size_t execution, int position,
-                                      const double *cotangents, size_t count, double *introduced,
-                                      struct ulp_error *error)
-{
-    (void)context, (void)node, (void)execution, (void)position;
-    (void)cotangents, (void)count, (void)introduced, (void)error;
-    return ULP_OK;
-}
-
-/* Not of nodes in bodies and functions. */
-static bool is_suspect(const struct ulp_trying *trying, const struct ulp_step *step)
-{
-    const struct ulp_graph *graph = ulp_trying_graph(trying);
-    const size_t n = (size_t)step->node->index;
-    return n < graph->node_count && step->node == &graph->nodes[n] && trying->suspects[n];
-}
-
 static enum ulp_status see_step(void *context, const struct ulp_step *step, struct ulp_error *error)
 {
     const struct sweeping *sweeping = context;
-    return is_suspect(sweeping->trying, step) ? try_node(sweeping, (size_t)step->node->index, error)
-                                              : ULP_OK;
+    return try_node(sweeping, ulp_trying_node(sweeping->trying, step), error);
 }
 
 /* The sweep ends at what was recorded and is explained: nothing there is held. */
@@ -278,7 +260,7 @@ static enum ulp_status end_step(const struct ulp_reverse *sweep, const struct ul
     for (size_t i = 0; i < step->input_count; i++) {
         const int slot = step->inputs[i];
         const struct ulp_step *from = ulp_block_producer(sweep->program->main, slot);
-        if (!from || is_suspect(sweeping->trying, from))
+        if (!from || sweeping->trying->suspects[ulp_trying_node(sweeping->trying, from)])
             continue;
         ulp_free(sweep->cotangents[slot]);
         sweep->cotangents[slot] = NULL;
@@ -373,7 +355,6 @@ static enum ulp_status sweep(struct sweeping *sweeping, size_t seeded, struct ul
                                          .plain = true,
                                          .budget = ulp_model_budget(program->model),
                                          .pool = trying->comparing->pool,
-                                         .node = see_cotangents,
                                          .told = see_step,
                                          .decided = end_step,
                                          .context = sweeping};

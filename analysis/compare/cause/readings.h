@@ -46,11 +46,10 @@ struct ulp_trying {
     double unchanged; /* how far what the model as it is gives is from what was recorded */
     const struct ulp_known_reading *readings, **last; /* the first; where the next one is put */
     size_t reading_count;
-    bool *suspects;                   /* by node */
+    bool *suspects;                   /* by node; false behind the last */
     bool *read;                       /* those that the last model reads otherwise */
     const unsigned long long *places; /* by node */
-    const struct ulp_suspects *all;
-    const double *ahead; /* see reread.h */
+    const double *ahead;              /* see reread.h */
     size_t ahead_count;
     bool wires;                       /* other values are tried as inputs, and not readings */
     const struct ulp_tensor **shapes; /* by value: its shape; NULL: a constant, or not known */
@@ -64,6 +63,13 @@ struct ulp_trying {
 static inline const struct ulp_graph *ulp_trying_graph(const struct ulp_trying *trying)
 {
     return trying->comparing->model->graph;
+}
+/* The graph's node of a step; of one in a body or a function that behind the last. */
+static inline size_t ulp_trying_node(const struct ulp_trying *trying, const struct ulp_step *step)
+{
+    const struct ulp_graph *graph = ulp_trying_graph(trying);
+    const size_t n = (size_t)step->node->index;
+    return n < graph->node_count && step->node == &graph->nodes[n] ? n : graph->node_count;
 }
 /* reading_alone.c */
 bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,

@@ -54,7 +54,7 @@ static enum ulp_status notify_outputs(const struct ulp_reverse *sweep, const str
 {
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
-        if (slot >= 0 && sweep->cotangents[slot])
+        if (slot >= 0 && sweep->cotangents[slot] && sweep->node)
             ULP_TRY(sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
                                 sweep->values[slot].count, introduced, error));
     }
@@ -122,7 +122,7 @@ static enum ulp_status notify_bodies(struct course *course, const struct ulp_rev
 {
     const struct ulp_trace_mark *first = ulp_trace_remembered(course->trace);
     void *memory, *counts;
-    if (!first)
+    if (!first || !sweep->node)
         return ULP_OK;
     enum ulp_status status =
         ulp_allocate_zero(&counts, sweep->program->node_count * POSITIONS, sizeof(size_t),

@@ -31,7 +31,7 @@ struct ulp_reverse {
     double *remainders;
     struct ulp_budget *budget;
     struct ulp_pool *pool;
-    ulp_reverse_fn *node;
+    ulp_reverse_fn *node; /* NULL: no one asks */
     /* what the step has introduced at output 0; NULL: nothing. Where there are errors */
     const float *(*introduced)(void *context, const struct ulp_step *step);
     /* `node` has been told all of the step's outputs, whose cotangents stay until this returns; of
