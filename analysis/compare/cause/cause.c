@@ -68,15 +68,13 @@ static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_
 static enum ulp_status keep_nodes(const struct ulp_comparing *comparing, struct ulp_cause *cause,
                                   const struct ulp_suspects *suspects, struct ulp_error *error)
 {
-    cause->nodes =
-        ulp_arena_take(comparing->out->memory, suspects->count + 1, sizeof *cause->nodes);
-    bool whole = cause->nodes;
-    for (; whole && cause->node_count < suspects->count; cause->node_count++) {
-        cause->nodes[cause->node_count] =
-            ulp_comparing_text(comparing, suspects->steps[cause->node_count]->name);
-        whole = cause->nodes[cause->node_count];
+    ULP_TAKE(cause->nodes, comparing->out->memory, suspects->count + 1, error);
+    for (size_t s = 0; s < suspects->count; s++) {
+        cause->nodes[s] = ulp_comparing_text(comparing, suspects->steps[s]->name);
+        ULP_TRY(ulp_taken(cause->nodes[s], error));
     }
-    return ulp_taken(whole, error);
+    cause->node_count = suspects->count;
+    return ULP_OK;
 }
 
 static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *text)
@@ -139,16 +137,19 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
     if (comparing->nodes_tried < comparing->node_count) {
-        ulp_text_add(&text,
-                     " Of %zu of %zu nodes usual misreadings were tried, and none explains it; of "
-                     "the others it cannot be told",
-                     comparing->nodes_tried, comparing->node_count);
+        if (comparing->nodes_tried)
+            ulp_text_add(&text,
+                         " Of %zu of %zu nodes all usual misreadings were tried, and none explains "
+                         "it; of the others it cannot be told",
+                         comparing->nodes_tried, comparing->node_count);
+        else
+            ulp_text_add(&text, " Of no node were all usual misreadings tried");
         if (comparing->options->seconds > 0)
-            ulp_text_add(&text, ": --max-time %.0f would do.",
+            ulp_text_add(&text, "; --max-time %.0f may do.",
                          ceil(comparing->options->seconds * (1 + (double)comparing->node_count) /
                               (1 + (double)comparing->nodes_tried)));
         else
-            ulp_text_add(&text, ": inner tensors would, for fewer nodes lie between them.");
+            ulp_text_add(&text, "; inner tensors would tell, for fewer nodes lie between them.");
     }
     ULP_TRY(ulp_cause_set(comparing, cause, input ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text, input,
                           error));

@@ -12,12 +12,9 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-/* So much is computed, as a step's cost is: a minute or two of a core, or so many runs; half of it
- * for nodes alone. */
+/* So much is computed, as a step's cost is: a minute or two of a core, or so many runs. */
 #define COST_MAX 3e11
 #define RUNS_MIN 96
-/* ... and so many times that, with what was computed before, until numbers have been fitted. */
-#define NUMBERS_PART 1.25
 /* Of several that leave about as little, so many times at most, the plainest is told. */
 #define ALIKE 1.5
 #define BEST_MAX 4
@@ -526,11 +523,8 @@ static enum ulp_status search(struct ulp_trying *trying, const struct candidates
         struct ulp_tried_reading *trial = &all->items[c];
         const double nearest = best.count ? best.items[0].distance : INFINITY;
         bool known = trial->number != 0;
-        if (!known && (trying->base.cost > trying->cost_max ||
-                       ulp_compare_is_late(trying->comparing, ULP_READINGS_RUN))) {
-            trying->left[trial->first] |= !trying->wires;
+        if (!known && ulp_trying_leaves(trying, trial->first, 1, ULP_READINGS_RUN))
             continue;
-        }
         for (size_t before = 0; before < c && trial->result && !known; before++)
             if (all->items[before].result == trial->result &&
                 all->items[before].first == trial->first) {
@@ -559,11 +553,11 @@ static enum ulp_status find_candidates(struct ulp_trying *trying, int turn, stru
 {
     trying->wires = turn == WIRES;
     if (turn != NUMBERS) {
-        ULP_TRY(ulp_try_alone(trying, trying->cost_max / 2, error));
+        ULP_TRY(ulp_try_alone(trying, error));
         ULP_TRY(list_candidates(trying, out, error));
         return order_candidates(trying, out, error);
     }
-    ULP_TRY(ulp_try_numbers(trying, NUMBERS_PART * trying->cost_max, error));
+    ULP_TRY(ulp_try_numbers(trying, error));
     *out = (struct candidates){trying->alone, trying->alone_count};
     return ULP_OK;
 }

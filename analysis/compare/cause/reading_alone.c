@@ -17,6 +17,19 @@
 /* Sweeps go back over each node in FP64: so many times what a run takes, together. */
 #define SWEEPS_COST 20
 
+/* Of what may be computed, and of the time in which an answer is wanted: so much for nodes alone.
+ */
+#define ALONE_COST 0.5
+#define ALONE_TIME 0.7
+
+bool ulp_trying_leaves(struct ulp_trying *trying, size_t n, double cost_part, double time_part)
+{
+    const bool leaves = trying->base.cost > cost_part * trying->cost_max ||
+                        ulp_compare_is_late(trying->comparing, time_part);
+    trying->left[n] |= leaves && !trying->wires;
+    return leaves;
+}
+
 bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                      size_t n)
 {
@@ -88,8 +101,7 @@ enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_re
 struct sweeping {
     struct ulp_trying *trying;
     struct ulp_reverse *sweeps; /* NULL: nothing tells what a change makes of the tensor */
-    double cost_max;
-    bool *seen; /* by node */
+    bool *seen;                 /* by node */
 };
 
 static const struct ulp_tensor *value_of(const struct ulp_trying *trying, int value)
@@ -176,10 +188,10 @@ static enum ulp_status run_alone(const struct sweeping *sweeping, const struct u
     ULP_TRY(ulp_cut_find(read, -1, &part, error));
     ULP_TAKE_ARRAY(int, wanted, read->arena, read->graph.value_count + 1, error);
     const size_t count = list_results(read, &part, wanted);
-    const enum ulp_status status =
-        count ? ulp_cut_run(&trying->base, read, &part, wanted, count, &run, &set, error) : ULP_OK;
-    *differs = status == ULP_OK && weigh_results(sweeping, read, wanted, count, &set, trial);
-    return ulp_program_refuses(status) ? ULP_OK : status; /* else nobody can have read it so */
+    if (count)
+        ULP_TRY(ulp_cut_run(&trying->base, read, &part, wanted, count, &run, &set, error));
+    *differs = weigh_results(sweeping, read, wanted, count, &set, trial);
+    return ULP_OK;
 }
 
 static enum ulp_status try_trial(const struct sweeping *sweeping, struct ulp_tried_reading trial,
@@ -194,7 +206,7 @@ static enum ulp_status try_trial(const struct sweeping *sweeping, struct ulp_tri
     if (status == ULP_OK && trial.changed && differs)
         status = ulp_tried_add(trying, &trial, error);
     ulp_arena_free(read.arena);
-    return ulp_program_refuses(status) ? ULP_OK : status;
+    return ulp_program_refuses(status) ? ULP_OK : status; /* else nobody can have read it so */
 }
 
 /* A node with several inputs that reads another value of the same shape, as of a buffer that is not
@@ -232,13 +244,9 @@ static enum ulp_status try_readings(const struct sweeping *sweeping, size_t n,
 static enum ulp_status try_node(const struct sweeping *sweeping, size_t n, struct ulp_error *error)
 {
     struct ulp_trying *trying = sweeping->trying;
-    if (!trying->suspects[n] || sweeping->seen[n])
+    if (!trying->suspects[n] || sweeping->seen[n] ||
+        ulp_trying_leaves(trying, n, ALONE_COST, ALONE_TIME))
         return ULP_OK;
-    if (trying->base.cost > sweeping->cost_max ||
-        ulp_compare_is_late(trying->comparing, ULP_READINGS_ALONE)) {
-        trying->left[n] |= !trying->wires;
-        return ULP_OK;
-    }
     sweeping->seen[n] = true;
     return trying->wires ? try_wires(sweeping, n, error) : try_readings(sweeping, n, error);
 }
@@ -374,10 +382,10 @@ static enum ulp_status sweep(struct sweeping *sweeping, size_t seeded, struct ul
     return ulp_program_refuses(status) ? ULP_OK : status; /* without derivatives in what is left */
 }
 
-enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error)
+enum ulp_status ulp_try_alone(struct ulp_trying *trying, struct ulp_error *error)
 {
     const size_t nodes = ulp_trying_graph(trying)->node_count, seeded = find_seeded(trying);
-    struct sweeping sweeping = {.trying = trying, .cost_max = cost_max};
+    struct sweeping sweeping = {.trying = trying};
     trying->alone_count = 0;
     ULP_TAKE(sweeping.seen, trying->comparing->arena, nodes + 1, error);
     if (seeded != SIZE_MAX)

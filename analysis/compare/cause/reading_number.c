@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
+/* Of what may be computed, with what was before: so many times that until numbers are fitted. */
+#define COST_PART 1.25
+
 struct fitting {
     struct ulp_trying *trying;
     struct ulp_tried_reading trial;
@@ -67,13 +70,14 @@ static enum ulp_status fit_at(struct ulp_trying *trying, const struct ulp_known_
             before += m < n;
             others++;
         }
-    if (trial.own == 0 || (alone ? !others : before > 0))
+    if (trial.own == 0 || (alone ? !others : before > 0) ||
+        ulp_trying_leaves(trying, n, COST_PART, ULP_READINGS_RUN))
         return ULP_OK;
     trial.only = alone ? n : SIZE_MAX;
     return fit_number(trying, &trial, error);
 }
 
-enum ulp_status ulp_try_numbers(struct ulp_trying *trying, double cost_max, struct ulp_error *error)
+enum ulp_status ulp_try_numbers(struct ulp_trying *trying, struct ulp_error *error)
 {
     trying->alone_count = 0;
     for (int alone = 0; alone < 2; alone++)
@@ -81,8 +85,7 @@ enum ulp_status ulp_try_numbers(struct ulp_trying *trying, double cost_max, stru
             for (size_t n = 0;
                  n < ulp_trying_graph(trying)->node_count && strncmp(r->change, "@fitted", 7) == 0;
                  n++)
-                if (trying->suspects[n] && trying->base.cost < cost_max &&
-                    !ulp_compare_is_late(trying->comparing, ULP_READINGS_RUN))
+                if (trying->suspects[n])
                     ULP_TRY(fit_at(trying, r, n, alone, error));
     return ULP_OK;
 }

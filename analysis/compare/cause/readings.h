@@ -14,9 +14,7 @@ struct ulp_known_reading { /* reading.def */
  * with the tensor's error, and with signs that are drawn. */
 #define ULP_PROBES 4
 
-/* Of the time in which an answer is wanted: until then nodes are read alone, and until then what is
- * likeliest is run. */
-#define ULP_READINGS_ALONE 0.7
+/* Of the time in which an answer is wanted: until then what is likeliest is run. */
 #define ULP_READINGS_RUN 0.8
 
 /* A reading of nodes: of one, of those of an operator, of those of them at one place. */
@@ -72,6 +70,9 @@ static inline size_t ulp_trying_node(const struct ulp_trying *trying, const stru
     return n < graph->node_count && step->node == &graph->nodes[n] ? n : graph->node_count;
 }
 /* reading_alone.c */
+/* Has that part of what may be computed been, or is that part of the time over, so that what is
+ * next of node n is left? */
+bool ulp_trying_leaves(struct ulp_trying *trying, size_t n, double cost_part, double time_part);
 bool ulp_tried_reads(const struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                      size_t n);
 /* The model so read; free out->arena in any case. */
@@ -83,9 +84,7 @@ enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_re
 /* Into trying->alone. */
 enum ulp_status ulp_tried_add(struct ulp_trying *trying, const struct ulp_tried_reading *trial,
                               struct ulp_error *error);
-/* reading_alone.c: all that can be tried of single nodes, into trying->alone, until so much has
- * been computed. */
-enum ulp_status ulp_try_alone(struct ulp_trying *trying, double cost_max, struct ulp_error *error);
+/* reading_alone.c: all that can be tried of single nodes, into trying->alone. */
+enum ulp_status ulp_try_alone(struct ulp_trying *trying, struct ulp_error *error);
 /* reading_number.c: numbers, fitted and measured (@fitted), in place of those. */
-enum ulp_status ulp_try_numbers(struct ulp_trying *trying, double cost_max,
-                                struct ulp_error *error);
+enum ulp_status ulp_try_numbers(struct ulp_trying *trying, struct ulp_error *error);

@@ -15,16 +15,6 @@ static size_t last_of(const struct ulp_tensor *tensor)
     return tensor->rank ? (size_t)tensor->dims[tensor->rank - 1] : 1;
 }
 
-static size_t pair_of(const struct ulp_tensor *tensor, size_t i)
-{
-    return i - i % last_of(tensor) + i % last_of(tensor) / 2;
-}
-
-static size_t half_of(const struct ulp_tensor *tensor, size_t i)
-{
-    return i - i % last_of(tensor) + 2 * (i % last_of(tensor)) % last_of(tensor);
-}
-
 /* Rows whose halves are the same, as cosines of angles that are written twice. */
 static bool is_halved(const struct ulp_reread_change *change)
 {
@@ -39,7 +29,8 @@ static bool is_halved(const struct ulp_reread_change *change)
 
 static double at_paired(const struct ulp_reread_change *change, size_t i)
 {
-    return ulp_tensor_get(change->from, pair_of(change->from, i));
+    const size_t last = last_of(change->from);
+    return ulp_tensor_get(change->from, i - i % last + i % last / 2);
 }
 
 static bool is_paired(const struct ulp_reread_change *change)
@@ -53,7 +44,8 @@ static bool is_paired(const struct ulp_reread_change *change)
 
 static double at_halved(const struct ulp_reread_change *change, size_t i)
 {
-    return ulp_tensor_get(change->from, half_of(change->from, i));
+    const size_t last = last_of(change->from);
+    return ulp_tensor_get(change->from, i - i % last + 2 * (i % last) % last);
 }
 
 static bool is_mask(const struct ulp_reread_change *change)
