@@ -74,15 +74,19 @@ static enum ulp_status write_engine(const void *of, enum ulp_output_kind as, con
     return ulp_engine_map_write(&session->built, &session->wishes, as, path, error);
 }
 
+static enum ulp_status text_engine(const void *of, int width, bool colour, char **text,
+                                   struct ulp_error *error)
+{
+    const struct session *session = of;
+    return ulp_engine_map_text(&session->built, &session->wishes, session->options->shown, width,
+                               colour, text, error);
+}
+
 static enum ulp_status say_engine(const struct session *session, struct ulp_error *error)
 {
     const struct engine_options *options = session->options;
-    char *text = NULL;
-    ULP_TRY(ulp_engine_map_text(&session->built, &session->wishes, options->shown,
-                                terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
-                                error));
     const struct result result = {.of = session,
-                                  .text = text,
+                                  .text_of = text_engine,
                                   .write = write_engine,
                                   .folder = options->out,
                                   .folder_has = "engine.json",

@@ -84,14 +84,14 @@ static enum ulp_status report(const struct lint_options *options,
                               const struct ulp_lint_result *result,
                               const struct ulp_lint_fixed *fixed, struct ulp_error *error)
 {
-    char *text = NULL;
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     ULP_TRY(ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
                           use_colour(STDOUT_FILENO), &text, error));
-    const struct result said = {.of = result,
-                                .text = text,
-                                .brief = options->common.quiet,
-                                .write = write_lint,
-                                .page = options->html};
+    char *end = options->common.quiet ? strstr(text, "\n\n") : NULL;
+    if (end) /* behind the first paragraph, headlines and notes */
+        end[1] = '\0';
+    fputs(text, stdout);
+    const struct result said = {.of = result, .write = write_lint, .page = options->html};
     ULP_TRY(say_result(&said, error));
     if (options->fix)
         list_edits(options, fixed);

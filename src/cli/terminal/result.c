@@ -8,8 +8,18 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-static enum ulp_status write_files(const struct result *result, struct ulp_error *error)
+enum ulp_status print_result(text_of_result *text_of, const void *of, struct ulp_error *error)
 {
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(text_of(of, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text, error));
+    fputs(text, stdout);
+    return ULP_OK;
+}
+
+enum ulp_status say_result(const struct result *result, struct ulp_error *error)
+{
+    if (result->text_of)
+        ULP_TRY(print_result(result->text_of, result->of, error));
     if (result->folder) {
         ULP_TRY(result->write(result->of, ULP_OUTPUT_FOLDER, result->folder, error));
         say(stdout, "report: %s/%s\n", result->folder, result->folder_has);
@@ -25,34 +35,11 @@ static enum ulp_status write_files(const struct result *result, struct ulp_error
     return ULP_OK;
 }
 
-enum ulp_status print_result(text_of_result *text_of, const void *of, struct ulp_error *error)
-{
-    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    ULP_TRY(text_of(of, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text, error));
-    fputs(text, stdout);
-    return ULP_OK;
-}
-
-enum ulp_status say_result(const struct result *result, struct ulp_error *error)
-{
-    if (result->text_of)
-        ULP_TRY(print_result(result->text_of, result->of, error));
-    char *end = result->text && result->brief ? strstr(result->text, "\n\n") : NULL;
-    if (end)
-        end[1] = '\0';
-    if (result->text)
-        fputs(result->text, stdout);
-    free(result->text);
-    return write_files(result, error);
-}
+RESULT_TEXT(refusal)
 
 enum ulp_status print_refusal(const struct ulp_refusal *refusal, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    ULP_TRY(ulp_refusal_text(refusal, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                             &text, error));
-    fputs(text, stdout);
-    return ULP_OK;
+    return print_result(text_refusal, refusal, error);
 }
 
 void say_wrapped(size_t indent, const char *format, ...)

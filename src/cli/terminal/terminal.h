@@ -97,18 +97,16 @@ typedef enum ulp_status write_result(const void *of, enum ulp_output_kind as, co
         return ulp_##KIND##_write(of, as, path, error);                                            \
     }
 /* And its text. */
-#define RESULT_KIND(KIND)                                                                   \
-    RESULT_WRITER(KIND)                                                                     \
+#define RESULT_TEXT(KIND)                                                                   \
     static enum ulp_status text_##KIND(const void *of, int width, bool colour, char **text, \
                                        struct ulp_error *error)                             \
     {                                                                                       \
         return ulp_##KIND##_text(of, width, colour, text, error);                           \
     }
+#define RESULT_KIND(KIND) RESULT_WRITER(KIND) RESULT_TEXT(KIND)
 struct result {
     const void *of;
-    text_of_result *text_of; /* NULL: by `text` */
-    char *text;              /* printed and freed; NULL: it is printed already */
-    bool brief;              /* of `text` the first paragraph: headlines and notes */
+    text_of_result *text_of; /* NULL: it is printed already */
     write_result *write;
     const char *folder;     /* --out; NULL: none */
     const char *folder_has; /* which is said: "proof.json" */
