@@ -17,8 +17,9 @@ static void add_done(struct ulp_text *out, const struct ulp_fix *fix)
     if (fix->made_count)
         ulp_text_add(out, "%zu edit%s", fix->made_count, fix->made_count == 1 ? "" : "s");
     if (keeps_all(fix))
-        ulp_text_add(out, "%sall %zu nodes in FP32", fix->made_count ? " and " : "",
-                     fix->node_count);
+        ulp_text_add(out,
+                     fix->node_count == 1 ? "%sits one node in FP32" : "%sall %zu nodes in FP32",
+                     fix->made_count ? " and " : "", fix->node_count);
     else if (fix->kept_count)
         ulp_text_add(out, "%s%zu of %zu nodes in FP32", fix->made_count ? " and " : "",
                      fix->kept_count, fix->node_count);

@@ -46,9 +46,10 @@ void ulp_lint_headline(const struct ulp_lint_result *result, struct ulp_headline
     const char *s = result->node_count == 1 ? "" : "s";
     ulp_text_show(&head->what, "%s: ", result->model_path);
     if (!result->finding_count) {
-        ulp_text_add(&head->what, "nothing found in %zu node%s", result->node_count, s);
+        ulp_text_add(&head->what, "nothing found in %zu node%s%s", result->node_count, s,
+                     result->unplanned ? ", but not every rule could look" : "");
         ulp_text_add(&head->why, "no rule for the targets asked about finds anything");
-        ulp_text_add(&head->todo, "nothing");
+        ulp_text_add(&head->todo, result->unplanned ? "see below what the others lack" : "nothing");
         return;
     }
     const struct ulp_finding *finding = &result->findings[find_worst(result)];

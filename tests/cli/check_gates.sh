@@ -275,6 +275,9 @@ rm -rf done mixed && mkdir mixed && cp good.npz nan.npz mixed
 expect 0 "a shard with NaN" "$program" audit square.onnx -i mixed -a fp16 -q --shard 1/1 --checkpoint done --fail-above sqnr_db=20
 shut "merge: NaN among the inputs" "input x" "holds NaN or infinity" "$program" audit --merge done
 expect 0 "merge: NaN meant" "$program" audit --merge done --allow-nonfinite-inputs
+tells 0 "audit: no inputs" 'r["sample_names"] == ["no inputs"]' audit constant.onnx -a fp16
+grep -q "no --inputs" err && fail "audit: inputs of none are drawn: $(cat err)"
+says 1 "fix: one node" "with its one node in FP32" fix square.onnx -i big.npz -a fp16 -o fixed.onnx
 "$program" prove constant.onnx --json said.json >out
 fields said.json 'not r["inputs"] and "for every" not in r["verdict"]' "prove: every of no inputs"
 "$program" run constant.onnx -a fp16 -q -o constant.npz

@@ -65,24 +65,22 @@ enum ulp_status make_random_sample(const struct ulp_model *model,
     struct ulp_tensor_set inputs;
     double low = 0, high = 1;
     ULP_TRY(ulp_model_random_inputs(model, &random, &inputs, error));
-    list->random = true;
+    list->random = inputs.count;
     for (size_t r = 0; r < options->range_count; r++)
         if (!options->ranges[r].name) {
             low = options->ranges[r].low;
             high = options->ranges[r].high;
         }
     ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
-    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", low, high,
-                 (unsigned long long)options->seed);
+    ulp_text_add(&name, inputs.count ? "random, uniform in [%g, %g], seed %llu" : "no inputs", low,
+                 high, (unsigned long long)options->seed);
     add_chosen_ranges(&name, model, &random, &inputs);
     const size_t end = name.length;
     add_chosen_dims(&name, model, &inputs);
     snprintf(open_dims, sizeof open_dims, "%s", name.failed ? "" : name.data + end);
-    if (!name.failed)
-        ULP_TRY(add_sample(list, name.data, NULL, &inputs, error));
-    else {
+    if (name.failed) {
         ulp_tensor_set_free(&inputs);
         return out_of_memory(error);
     }
-    return ULP_OK;
+    return add_sample(list, name.data, NULL, &inputs, error);
 }
