@@ -406,6 +406,17 @@ fields half.json '{l["name"]: l["bits"] for l in r["layers"]} == {"conv": 8, "de
 fields half.json 'r["remedies"] and r["remedies"] != json.load(open("trt.json"))["remedies"]' "weights are judged with the cache's ranges"
 "$program" quantise m.onnx -i samples -q --for trt10 --calibration-cache trt/calibration.cache >out
 shows out "quantise m.onnx -i samples --calibration-cache trt/calibration.cache --for trt10" "no whole command of a cache"
+"$python" - "$source/examples" <<'END' || exit 99
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from onnx_writer import node, write_model
+write_model("still.onnx", [node("Relu", "x", "r", "relu"), node("MatMul", "r w", "p", "still"), node("MatMul", "x w", "m", "matmul"), node("Add", "p m", "y", "add")],
+            {"x": (1, 4)}, {"y": (1, 4)}, {"w": np.eye(4, dtype=np.float32)}, opset=13)
+np.savez("still.npz", x=np.float32([[-1, -2, -3, -127]]))
+END
+expect 0 "values that are zeros" "$program" quantise still.onnx -i still.npz -q --for trt10 --calibrator max -o still
+[ "$(sort still/calibration.cache | tr '\n' ' ')" = "TRT-101401-EntropyCalibration2 r: 3f800000 x: 3f800000 " ] || fail "values that are zeros: $(cat still/calibration.cache)"
 expect 2 "a cache for codes from 0 on" "$program" quantise m.onnx -i samples --for ort --calibration-cache trt/calibration.cache
 expect 2 "a cache and a calibrator" "$program" quantise m.onnx -i samples --for trt10 --calibrator max --calibration-cache trt/calibration.cache
 for wrong in 'x: 3c010a14' 'TRT-8400-EntropyCalibration2\nx 3c010a14' 'TRT-8400-X\nx: 7f800000' 'TRT-8400-X\nx: bf800000' 'TRT-8400-X\nx: 1\nx: 2' 'TRT-8400-X\nx: 123456789'; do

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/text/shown.h"
 #include "data/layer_options.h"
+#include "kernels/operand/scaled_round.h"
+#include "number/format/scaling.h"
 
 /* By storage, for one GPU's FP16 is any GPU's. */
 static const struct {
@@ -288,6 +290,15 @@ static bool is_cached(const struct ulp_search *found, const struct ulp_search_ra
     return is;
 }
 
+/* As quantised.onnx has it; of zeros alone 1, as a scale of 0 is none. */
+static float find_scale(const struct ulp_search_range *range)
+{
+    struct ulp_scaling scaling[2];
+    float low;
+    ulp_scaling_find_word("int8", scaling);
+    return ulp_scaled_scale(&scaling[0], (float)range->least, (float)range->largest, &low);
+}
+
 bool ulp_trt_has_cache(const struct ulp_search *found)
 {
     bool any = false;
@@ -308,8 +319,7 @@ enum ulp_status ulp_trt_cache(const struct ulp_search *found, struct ulp_text *o
             written = found->ranges[i].value && strcmp(found->ranges[i].value, range->value) == 0 &&
                       is_cached(found, &found->ranges[i]);
         if (!written)
-            ulp_text_add(out, "%s: %" PRIx32 "\n", range->value,
-                         ulp_float_bits((float)(range->largest / 127)));
+            ulp_text_add(out, "%s: %" PRIx32 "\n", range->value, ulp_float_bits(find_scale(range)));
     }
     return ULP_OK;
 }
