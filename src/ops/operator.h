@@ -278,9 +278,8 @@ struct ulp_operator {
 enum ulp_integer_end { ULP_INTEGER_FLOAT, ULP_INTEGER_QUANTIZED, ULP_INTEGER_RELU };
 const struct ulp_operator *ulp_operator_integer(const char *op_type, enum ulp_integer_end end);
 
-/* An attention that a graph writes out, which is in no table either: q, k as the product reads it
- * ([..., features, keys]), v, and what is added to the scores or, of BOOL, which keys are seen
- * (hides=1: are not); attribute scale. */
+/* An attention that a graph writes out, which is in no table either: q, k, v and operands m0, m1,
+ * ..., laid and taken as attributes say (run/program/written.h). */
 extern const struct ulp_operator ulp_operator_written_attention;
 
 /* The row for (domain, name) at that opset, or NULL. */

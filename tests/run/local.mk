@@ -55,4 +55,5 @@ check_trial_SOURCES = %D%/check_trial.c
 test_programs += check_work
 check_work_SOURCES = %D%/check_work.c
 TESTS += %D%/check_caches.sh %D%/check_ort_groups.sh %D%/check_written_attention.sh
+EXTRA_DIST += %D%/attention_spellings.py
 dist_check_SCRIPTS += %D%/check_caches.sh %D%/check_ort_groups.sh %D%/check_written_attention.sh

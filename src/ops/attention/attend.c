@@ -185,7 +185,7 @@ static enum ulp_status attend_in_fp32(struct ulp_call *call, const struct ulp_at
                                       const struct ulp_tensor *values, const struct ulp_heads *v,
                                       struct ulp_error *error)
 {
-    const double root = sqrt(isnan(a->scale) ? 1 / sqrt((double)a->q.size) : (double)a->scale);
+    const double root = sqrt(isnan(a->scale) ? 1 / sqrt((double)a->q.size) : a->scale);
     struct ulp_arithmetic fp32 = ulp_call_chains(call);
     struct ulp_call inner = *call;
     struct ulp_attention own = *a;

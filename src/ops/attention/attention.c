@@ -2,6 +2,7 @@
 #include "ops/attention/attention.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -107,76 +108,88 @@ const struct ulp_operator ulp_ops_attention[] = {
 
 /* ---- written out ---- */
 
-/* Batch, heads: of rank 3 the first axis is the heads. */
-static int64_t axis(const struct ulp_tensor *t, int from_end)
-{
-    return t->rank >= from_end ? t->dims[t->rank - from_end] : 1;
-}
+enum { OPERANDS_FROM = 3, OPERANDS_MAX = 8 };
 
 static enum ulp_status read_written(const struct ulp_call *call, struct ulp_attention *a,
                                     struct ulp_error *error)
 {
-    const struct ulp_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2];
-    if (q->rank < 3 || q->rank > 4 || k->rank != q->rank || v->rank != q->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "query, key and value have ranks %d, %d, %d: expected 3 or 4, all the same",
-                        q->rank, k->rank, v->rank);
-    *a = (struct ulp_attention){
-        .query = q,
-        .key = k,
-        .value = v,
-        .mask = ulp_call_in(call, 3),
-        .left = -1,
-        .right = -1,
-        .scale = ulp_call_attribute(call, "scale")->f,
-        .q = ulp_heads_first(axis(q, 4), axis(q, 3), axis(q, 2), axis(q, 1)),
-        .k = ulp_heads_first(axis(k, 4), axis(k, 3), axis(k, 1), axis(k, 2)),
-        .v = ulp_heads_first(axis(v, 4), axis(v, 3), axis(v, 2), axis(v, 1)),
-    };
-    a->k.step = 1;
-    a->k.across = a->k.length;
-    a->y = ulp_heads_first(a->q.batch, a->q.heads, a->q.length, a->v.size);
+    const struct ulp_attribute_value *layout = ulp_call_attribute(call, "layout"),
+                                     *scale = ulp_call_attribute(call, "scale");
+    struct ulp_heads *const of[] = {&a->q, &a->k, &a->v, &a->y};
+    const size_t size = sizeof a->q / sizeof(int64_t);
+    *a = (struct ulp_attention){.query = call->in[0],
+                                .key = call->in[1],
+                                .value = call->in[2],
+                                .left = -1,
+                                .right = -1,
+                                .scale = (double)scale->floats[0] + scale->floats[1]};
+    for (size_t i = 0; i < 4; i++)
+        memcpy(of[i], layout->ints + i * size, sizeof *of[i]);
     return ulp_attention_check(a, error);
 }
 
 static enum ulp_status infer_written(struct ulp_call *call, struct ulp_error *error)
 {
-    struct ulp_attention a;
-    int64_t dims[4];
-    const int rank = call->in[0]->rank;
-    ULP_TRY(read_written(call, &a, error));
-    for (int d = 0; d < rank - 1; d++)
-        dims[d] = call->in[0]->dims[d];
-    dims[rank - 1] = a.v.size;
-    return ulp_call_describe(call, 0, call->in[0]->type, rank, dims, error);
+    const struct ulp_attribute_value *shape = ulp_call_attribute(call, "shape");
+    return ulp_call_describe(call, 0, call->in[0]->type, (int)shape->count, shape->ints, error);
 }
 
-/* Which keys are seen, of a mask that says which are not. */
-static enum ulp_status turn_mask(struct ulp_call *call, const struct ulp_tensor *mask,
-                                 struct ulp_tensor *seen, struct ulp_error *error)
+/* Which keys all masks of roles 's' (seen) and 'h' (hidden) leave. */
+static enum ulp_status join_masks(struct ulp_call *call, const char *roles,
+                                  const struct ulp_tensor *masks, struct ulp_tensor *seen,
+                                  struct ulp_error *error)
 {
-    ULP_TRY(ulp_call_make_here(call, seen, ULP_TYPE_BOOL, mask->rank, mask->dims, error));
-    for (size_t i = 0; i < seen->count; i++)
-        ((uint8_t *)seen->data)[i] = ulp_tensor_get_int(mask, i) == 0;
+    int64_t dims[4] = {1, 1, 1, 1};
+    for (size_t m = 0; roles[m]; m++)
+        for (int d = 0; d < 4 && strchr("sh", roles[m]); d++)
+            dims[d] = masks[m].dims[d] > dims[d] ? masks[m].dims[d] : dims[d];
+    ULP_TRY(ulp_call_make_here(call, seen, ULP_TYPE_BOOL, 4, dims, error));
+    for (size_t i = 0; i < seen->count; i++) {
+        bool sees = true;
+        for (size_t m = 0; roles[m]; m++) {
+            size_t index = 0, rest = i, stride = 1;
+            for (int d = 3; d >= 0 && strchr("sh", roles[m]); d--) {
+                index += masks[m].dims[d] == 1 ? 0 : rest % (size_t)dims[d] * stride;
+                rest /= (size_t)dims[d];
+                stride *= (size_t)masks[m].dims[d];
+            }
+            if (strchr("sh", roles[m]))
+                sees = sees && (ulp_tensor_get_int(&masks[m], index) != 0) == (roles[m] == 's');
+        }
+        ((uint8_t *)seen->data)[i] = sees;
+    }
     return ULP_OK;
 }
 
 static enum ulp_status run_written(struct ulp_call *call, struct ulp_error *error)
 {
+    const char *roles = ulp_call_attribute(call, "roles")->s;
+    const int64_t *dims = ulp_call_attribute(call, "dims")->ints;
     struct ulp_attention a;
-    struct ulp_tensor seen;
+    struct ulp_tensor operands[OPERANDS_MAX], seen;
     ULP_TRY(read_written(call, &a, error));
-    if (a.mask && ulp_call_int(call, "hides")) {
-        ULP_TRY(turn_mask(call, a.mask, &seen, error));
-        a.mask = &seen;
+    for (size_t m = 0; m < OPERANDS_MAX && roles[m]; m++) {
+        operands[m] = ulp_tensor_view(call->in[OPERANDS_FROM + m]);
+        operands[m].rank = 4;
+        memcpy(operands[m].dims, dims + 4 * m, 4 * sizeof *dims);
+        a.mask = roles[m] == 'a' ? &operands[m] : a.mask;
+        a.sink = roles[m] == 'z' ? &operands[m] : a.sink;
     }
+    if (strpbrk(roles, "sh")) {
+        ULP_TRY(join_masks(call, roles, operands, &seen, error));
+        a.seen = &seen;
+    }
+    a.between = ulp_call_attribute(call, "between")->s;
+    a.operands = operands;
+    a.operand_count = strlen(roles);
     a.out = &call->out[0];
     return ulp_attend(call, &a, error);
 }
 
 /* clang-format off */
 const struct ulp_operator ulp_operator_written_attention = {
-    .name = "Attention", .since = 1, .inputs = "q k v:f mask:*?", .outputs = "y", .attributes = "hides:int=0; scale:float=1",
+    .name = "Attention", .since = 1, .inputs = "q k v:f m0:*? m1:*? m2:*? m3:*? m4:*? m5:*? m6:*? m7:*?", .outputs = "y",
+    .attributes = "between:string; dims:ints; layout:ints; roles:string; scale:floats; shape:ints",
     .infer = infer_written, .run = run_written, .work = ULP_WORK_CONTRACTION, .kernel = "attention",
     .formulas = ULP_FORMULAS(&ulp_attend_average)};
 /* clang-format on */

@@ -14,6 +14,13 @@ struct ulp_attention {
     int64_t past; /* their number */
     /* broadcasts to the scores; BOOL: which keys are seen; floats: added. NULL: none */
     const struct ulp_tensor *mask;
+    /* BOOL, of rank 4, which broadcasts to the scores: which keys are seen, too. NULL: all */
+    const struct ulp_tensor *seen;
+    /* A formula's text that makes "capped" of the scaled scores, "raw", and of m0, m1, ...: the
+     * operands, each of rank 4, which broadcast to the scores. NULL or empty: softcap does */
+    const char *between;
+    const struct ulp_tensor *operands;
+    size_t operand_count;
     /* INT32 that broadcasts to the scores: `filter` is added where it is not 0 */
     const struct ulp_tensor *hidden;
     float filter;
@@ -25,9 +32,10 @@ struct ulp_attention {
     const int64_t *lengths; /* of the keys of each batch; NULL: all */
     /* the place of each batch's first query among the keys; NULL: behind the past */
     const int64_t *starts;
-    float scale;   /* NaN: 1 / sqrt(features) */
+    double scale;  /* NaN: 1 / sqrt(features) */
     float softcap; /* 0: none */
-    /* a further score for each head, of no key; NULL: none, or 0 if `smooth` */
+    /* a further score for each head (of rank 4: that broadcasts to the queries), of no key; NULL:
+     * none, or 0 if `smooth` */
     const struct ulp_tensor *sink;
     bool smooth;
     struct ulp_tensor *out; /* NULL: not wanted, as are the following */

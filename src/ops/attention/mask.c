@@ -45,6 +45,8 @@ enum ulp_status ulp_attention_allowed(struct ulp_call *call, const struct ulp_at
             sees = index >= 0 && (mask->type == ULP_TYPE_BOOL
                                       ? ulp_tensor_get_int(mask, (size_t)index) != 0
                                       : !(ulp_tensor_read(mask, (size_t)index) == -HUGE_VAL));
+        if (a->seen && sees)
+            sees = ulp_tensor_get_int(a->seen, (size_t)mask_index(a->seen, place)) != 0;
         ((uint8_t *)allowed->data)[n] = sees;
     }
     return ULP_OK;
@@ -55,7 +57,7 @@ enum ulp_status ulp_attention_lay_mask(struct ulp_call *call, const struct ulp_a
                                        struct ulp_operand *out, struct ulp_error *error)
 {
     *out = (struct ulp_operand){.constant = "0"};
-    if (!mask || mask->type == ULP_TYPE_BOOL || !mask->count)
+    if (!mask || !mask->count)
         return ULP_OK;
     const int64_t rows = a->q.batch * a->q.heads * a->q.length,
                   keys = mask->rank ? mask->dims[mask->rank - 1] : 1;
@@ -80,6 +82,11 @@ enum ulp_status ulp_attention_lay_sink(struct ulp_call *call, const struct ulp_a
 {
     const int64_t rows = a->q.batch * a->q.heads * a->q.length;
     *out = (struct ulp_operand){.constant = "0"};
+    if (a->sink && a->sink->rank == 4) {
+        ULP_TRY(ulp_attention_lay_mask(call, a, 1, a->sink, out, error));
+        out->position_offset = NULL; /* one for all keys */
+        return ULP_OK;
+    }
     if (!a->sink)
         return ULP_OK;
     if (a->sink->count != (size_t)a->q.heads)

@@ -58,33 +58,38 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
                                      struct ulp_tensor *out, struct ulp_tensor *sums,
                                      struct ulp_error *error)
 {
-    char text[544], number[40], cap[40], filter[40];
+    char text[1184], number[40], cap[40], filter[40], capped[80];
     struct ulp_operand bias, hidden, sink;
     const bool has_sink = a->sink || a->smooth, scaled = !isnan(a->scale);
     const bool stored = call->arithmetic->steps == ULP_STEPS_ORT_CPU &&
                         call->arithmetic->storage.precision == 11 && !ulp_attention_is_wide(call);
     snprintf(number, sizeof number, scaled ? "%a" : "%.0f",
-             scaled ? (double)a->scale : (double)a->q.size);
+             scaled ? a->scale : (double)a->q.size);
     snprintf(cap, sizeof cap, "%a", (double)a->softcap);
     snprintf(filter, sizeof filter, "%a", (double)a->filter);
+    snprintf(capped, sizeof capped, "capped = %s; ",
+             a->softcap > 0 ? "cap * tanh(raw / cap)" : "raw");
     snprintf(text, sizeof text,
-             "raw = acc * %s; capped = %s; u = capped + bias%s; %smasked = allowed ? %s : -inf; "
+             "raw = acc * %s; %su = capped + bias%s; %smasked = allowed ? %s : -inf; "
              "%stop = %s; sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = "
              "row_sum(e)%s; p = sees ? e / all : 0; %s",
              scaled ? "number" : "(1 / sqrt(number))",
-             a->softcap > 0 ? "cap * tanh(raw / cap)" : "raw",
+             a->between && a->between[0] ? a->between : capped,
              a->hidden ? " + (hidden == 0 ? 0 : filter)" : "", stored ? "c = 8193 * u; " : "",
              stored ? "(is_inf(u) ? u : c - (c - u))" : "u",
              a->show && strcmp(a->show, "seen") == 0 ? "seen = allowed ? u : 0; " : "",
              has_sink ? "max(row_max(masked), sink)" : "row_max(masked)",
              has_sink ? " + exp(sink - top)" : "", wanted);
-    ULP_TRY(ulp_attention_lay_mask(call, a, total, a->mask, &bias, error));
+    const bool adds = a->mask && a->mask->type != ULP_TYPE_BOOL;
+    ULP_TRY(ulp_attention_lay_mask(call, a, total, adds ? a->mask : NULL, &bias, error));
     ULP_TRY(ulp_attention_lay_mask(call, a, total, a->hidden, &hidden, error));
     ULP_TRY(ulp_attention_lay_sink(call, a, &sink, error));
     const struct ulp_rows rows = {.row_count = (size_t)(a->q.batch * a->q.heads * a->q.length),
                                   .row_length = (size_t)total};
     const struct ulp_operand full = {.row_stride = total, .position_stride = 1};
-    struct ulp_named_operand operands[] = {
+    static const char *const names[] = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
+    enum { NAMES = sizeof names / sizeof *names };
+    struct ulp_named_operand operands[8 + NAMES] = {
         {"acc", full},
         {"allowed", full},
         {"bias", bias},
@@ -94,6 +99,12 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
         {"filter", {.constant = filter}},
         {"sink", sink},
     };
+    size_t count = 8;
+    for (size_t m = 0; m < a->operand_count && m < NAMES; m++) {
+        operands[count].name = names[m];
+        ULP_TRY(ulp_attention_lay_mask(call, a, total, &a->operands[m], &operands[count++].operand,
+                                       error));
+    }
     operands[0].operand.tensor = acc;
     operands[1].operand.tensor = allowed;
     struct ulp_named_operand outputs[] = {
@@ -104,6 +115,6 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
     if (ulp_attention_is_wide(call))
         outputs[0].operand.storage = &call->arithmetic->accumulator;
     outputs[2].operand.tensor = a->shown;
-    return ulp_call_text(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
-                         operands, a->shown ? 3 : 2, outputs, error);
+    return ulp_call_text(call, text, call->arithmetic, &rows, count, operands, a->shown ? 3 : 2,
+                         outputs, error);
 }

@@ -242,8 +242,9 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
     const struct kernel *kernel = &kernels[call->arithmetic->attention];
     const size_t rows = (size_t)(a->q.batch * a->q.heads * a->q.length);
     const bool large = a->q.size > 64, plain = !(a->softcap > 0) && !a->hidden &&
+                                               !(a->between && a->between[0]) &&
                                                !(a->mask && ulp_type_is_float(a->mask->type));
-    float natural = isnan(a->scale) ? (float)(1 / sqrt((double)a->q.size)) : a->scale;
+    float natural = isnan(a->scale) ? (float)(1 / sqrt((double)a->q.size)) : (float)a->scale;
     struct ulp_tensor masked = *acc;
     if (!plain) { /* the mask is added to scores that have the scale */
         masked.data = NULL;

@@ -4,66 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/idiom/idiom.h"
-#include "run/idiom/idiom_read.h"
 #include "run/program/program.h"
-
-/* What a Where puts in place of a score hides its key when it is no more than that: beside scores
- * of any format exp of it is 0. */
-#define HIDING (-1e4)
-
-/* A mask broadcasts to [batch, heads, queries, keys]. */
-static bool fits_scores(const struct ulp_tensor *mask, const struct ulp_tensor *q, int64_t keys)
-{
-    int64_t dims[ULP_RANK_MAX];
-    if (mask->type == ULP_TYPE_UNDEFINED || mask->rank > q->rank)
-        return false;
-    memcpy(dims, q->dims, sizeof dims);
-    dims[q->rank - 1] = keys;
-    for (int d = 1; d <= mask->rank; d++)
-        if (mask->dims[mask->rank - d] != 1 && mask->dims[mask->rank - d] != dims[q->rank - d])
-            return false;
-    return mask->rank == 0 || mask->dims[mask->rank - 1] == keys;
-}
-
-static bool hides(const struct ulp_block *block, int slot)
-{
-    const struct ulp_tensor *low = ulp_slot_known(block, slot);
-    bool all = low && low->count;
-    for (size_t i = 0; all && i < low->count; i++)
-        all = ulp_tensor_get(low, i) <= HIDING;
-    return all;
-}
-
-/* Why the idiom stays as it is; NULL: it becomes one step. */
-static const char *find_obstacle(const struct ulp_block *block, const struct ulp_idiom *idiom)
-{
-    const int *holes = idiom->holes;
-    const struct ulp_tensor *q = &block->slots[holes[ULP_IDIOM_Q]].shape,
-                            *k = &block->slots[holes[ULP_IDIOM_K]].shape,
-                            *v = &block->slots[holes[ULP_IDIOM_V]].shape;
-    if (q->type == ULP_TYPE_UNDEFINED || k->type != q->type || v->type != q->type)
-        return "its shapes or types are not known to be alike";
-    if (q->rank < 3 || q->rank > 4 || k->rank != q->rank || v->rank != q->rank)
-        return "its factors are no batches of heads";
-    for (int d = 0; d < q->rank - 2; d++)
-        if (k->dims[d] != q->dims[d] || v->dims[d] != q->dims[d])
-            return "its factors have different batches or heads";
-    if (q->dims[q->rank - 3] == 0)
-        return "it has no heads";
-    if (!ulp_idiom_scale_fits(idiom))
-        return "its scale is not positive";
-    if (idiom->axis >= 0 && idiom->axis != q->rank - 1)
-        return "its Softmax is not over the keys";
-    if (!ulp_idiom_is_closed(block, idiom))
-        return "what is between its products is read elsewhere, too";
-    if (holes[ULP_IDIOM_MASK] >= 0 &&
-        !fits_scores(&block->slots[holes[ULP_IDIOM_MASK]].shape, q, k->dims[k->rank - 1]))
-        return "its mask does not broadcast to the scores";
-    if (holes[ULP_IDIOM_LOW] < 0)
-        return NULL;
-    return hides(block, holes[ULP_IDIOM_LOW]) ? NULL : "its Where does not hide keys";
-}
+#include "run/program/written.h"
 
 /* Others may share its tapes: they are freed with the program. */
 static enum ulp_status leave(struct ulp_program *program, const struct ulp_bound *bound,
@@ -76,34 +18,65 @@ static enum ulp_status leave(struct ulp_program *program, const struct ulp_bound
     return ULP_OK;
 }
 
-static enum ulp_status join_attention(struct ulp_program *program, struct ulp_block *block,
-                                      const struct ulp_idiom *idiom, struct ulp_error *error)
+/* A list of numbers as an attribute. */
+static enum ulp_status add_numbers(struct ulp_arena *arena, const char *name, const int64_t *from,
+                                   size_t count, struct ulp_attribute *out, struct ulp_error *error)
 {
-    static const int numbers[] = {0, 1, 2, 3};
-    struct ulp_step *step = &block->steps[idiom->root];
-    const int slots[] = {idiom->holes[ULP_IDIOM_Q], idiom->holes[ULP_IDIOM_K],
-                         idiom->holes[ULP_IDIOM_V], idiom->holes[ULP_IDIOM_MASK]};
-    const size_t count = slots[3] >= 0 ? 4 : 3;
-    struct ulp_attribute *attributes = ulp_arena_take(program->arena, 2, sizeof *attributes);
-    struct ulp_node *node = ulp_arena_take(program->arena, 1, sizeof *node);
-    int *inputs = ulp_arena_take(program->arena, count, sizeof *inputs);
+    ULP_TAKE_ARRAY(int64_t, numbers, arena, count + 1, error);
+    memcpy(numbers, from, count * sizeof *from);
+    *out = (struct ulp_attribute){.name = name,
+                                  .kind = ULP_ATTRIBUTE_INTS,
+                                  .count = count,
+                                  .ints = numbers};
+    return ULP_OK;
+}
+
+static enum ulp_status add_text(struct ulp_arena *arena, const char *name, const char *text,
+                                struct ulp_attribute *out, struct ulp_error *error)
+{
+    *out = (struct ulp_attribute){.name = name,
+                                  .kind = ULP_ATTRIBUTE_STRING,
+                                  .s = ulp_arena_copy(arena, text)};
+    return ulp_taken(out->s, error);
+}
+
+static enum ulp_status join_attention(struct ulp_program *program, struct ulp_block *block,
+                                      const struct ulp_written *written, struct ulp_error *error)
+{
+    enum { SCALE, ROLES, BETWEEN, SHAPE, LAYOUT, DIMS, ATTRIBUTES };
+    struct ulp_arena *arena = program->arena;
+    struct ulp_step *step = &block->steps[written->steps[0]];
+    const struct ulp_tensor *y = &block->slots[step->outputs[0]].shape;
+    const size_t count = 3 + written->operand_count;
+    struct ulp_attribute *attributes = ulp_arena_take(arena, ATTRIBUTES, sizeof *attributes);
+    struct ulp_node *node = ulp_arena_take(arena, 1, sizeof *node);
+    int *inputs = ulp_arena_take(arena, 2 * count, sizeof *inputs), *numbers = inputs + count;
     ULP_TRY(ulp_taken(attributes && node && inputs, error));
-    memcpy(inputs, slots, count * sizeof *inputs);
-    attributes[0] = (struct ulp_attribute){.name = "scale",
-                                           .kind = ULP_ATTRIBUTE_FLOAT,
-                                           .f = (float)idiom->scale};
-    attributes[1] = (struct ulp_attribute){.name = "hides",
-                                           .kind = ULP_ATTRIBUTE_INT,
-                                           .i = strstr(idiom->formula, "low, ") != NULL};
+    memcpy(inputs, written->slots, count * sizeof *inputs);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (int)i;
+    ULP_TAKE_ARRAY(float, scale, arena, 2, error); /* and what its float leaves */
+    scale[0] = (float)written->scale;
+    scale[1] = (float)(written->scale - scale[0]);
+    attributes[SCALE] = (struct ulp_attribute){.name = "scale",
+                                               .kind = ULP_ATTRIBUTE_FLOATS,
+                                               .count = 2,
+                                               .floats = scale};
+    ULP_TRY(add_text(arena, "roles", written->roles, &attributes[ROLES], error));
+    ULP_TRY(add_text(arena, "between", written->between, &attributes[BETWEEN], error));
+    ULP_TRY(add_numbers(arena, "shape", y->dims, (size_t)y->rank, &attributes[SHAPE], error));
+    ULP_TRY(add_numbers(arena, "layout", (const int64_t *)written->layout,
+                        sizeof written->layout / (sizeof(int64_t)), &attributes[LAYOUT], error));
+    ULP_TRY(add_numbers(arena, "dims", written->dims[0], 4 * written->operand_count,
+                        &attributes[DIMS], error));
     *node = *step->bound.node;
     node->attributes = attributes;
-    node->attribute_count = 2;
+    node->attribute_count = ATTRIBUTES;
     node->inputs = numbers;
     node->input_count = count;
     struct ulp_bound bound;
     ULP_TRY(leave(program, &step->bound, error));
-    ULP_TRY(ulp_bind_row(&bound, &ulp_operator_written_attention, node, step->opset, program->arena,
-                         error));
+    ULP_TRY(ulp_bind_row(&bound, &ulp_operator_written_attention, node, step->opset, arena, error));
     bound.key = step->bound.key;
     step->bound = bound;
     ulp_program_charge_prepared(program, &step->bound);
@@ -131,24 +104,6 @@ static enum ulp_status drop_joined(struct ulp_program *program, struct ulp_block
     return ULP_OK;
 }
 
-/* A Softmax before a product of computed values that is of no attention above. */
-static bool is_strange(const struct ulp_block *block, int softmax, const bool *known, int *product)
-{
-    const struct ulp_reading *all;
-    if (known[softmax] || !ulp_step_is(&block->steps[softmax], "Softmax"))
-        return false;
-    const size_t count = ulp_block_readings(block, block->steps[softmax].outputs[0], &all);
-    for (size_t r = 0; r < count && all[r].step >= 0; r++) {
-        const struct ulp_step *reader = &block->steps[all[r].step];
-        if (ulp_step_is(reader, "MatMul") && all[r].input == 0 &&
-            !ulp_slot_known(block, reader->inputs[1])) {
-            *product = all[r].step;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void stay_apart(struct ulp_program *program, const struct ulp_block *block, int root,
                        const char *why)
 {
@@ -163,31 +118,23 @@ static enum ulp_status join_all(struct ulp_program *program, struct ulp_block *b
 {
     struct ulp_idiom *idioms;
     size_t count;
-    int product = 0;
-    bool *dropped = ulp_arena_take(memory, block->step_count + 1, sizeof *dropped);
-    bool *known = ulp_arena_take(memory, block->step_count + 1, sizeof *known);
-    ULP_TRY(dropped && known ? ulp_idioms_find(block, memory, &idioms, &count, error)
-                             : ulp_out_of_memory(error));
-    for (size_t i = 0; i < count; i++) {
-        const struct ulp_idiom *idiom = &idioms[i];
-        const char *why = idiom->kind == ULP_IDIOM_ATTENTION ? find_obstacle(block, idiom) : NULL;
-        if (idiom->kind != ULP_IDIOM_ATTENTION)
+    struct ulp_written written;
+    const char *why;
+    ULP_TAKE_ARRAY(bool, dropped, memory, block->step_count + 1, error);
+    ULP_TRY(ulp_idioms_find(block, memory, &idioms, &count, error));
+    for (size_t s = 0; s < block->step_count; s++) {
+        if (block->steps[s].folded ||
+            !ulp_written_find(block, (int)s, idioms, count, &written, &why))
             continue;
-        for (size_t s = 0; s < idiom->step_count; s++)
-            known[idiom->steps[s]] = true;
         if (why) {
-            stay_apart(program, block, idiom->root, why);
+            stay_apart(program, block, (int)s, why);
             continue;
         }
         program->written.joined++;
-        ULP_TRY(join_attention(program, block, idiom, error));
-        for (size_t s = 0; s < idiom->step_count; s++)
-            dropped[idiom->steps[s]] = idiom->steps[s] != idiom->root;
+        ULP_TRY(join_attention(program, block, &written, error));
+        for (size_t i = 1; i < written.step_count; i++)
+            dropped[written.steps[i]] = true;
     }
-    for (size_t s = 0; s < block->step_count; s++)
-        if (is_strange(block, (int)s, known, &product))
-            stay_apart(program, block, product,
-                       "more than a scale and a mask is between its products");
     return drop_joined(program, block, dropped, error);
 }
 
