@@ -82,23 +82,37 @@ static bool is_empty(const struct ulp_metrics *entire, int rank, const int64_t *
     return empty && !entire->diverged;
 }
 
-static void count_vacant(struct ulp_vacant *vacant, const struct ulp_metrics *entire, size_t sample)
+/* Of a graph's output, whose task is known. */
+static bool is_idle(const struct ulp_audit_output *output, const struct ulp_metrics *entire,
+                    const struct ulp_range *range)
 {
+    return ulp_type_is_float(output->type) && output->judged.task != ULP_TASK_UNKNOWN &&
+           output->judged.task != ULP_TASK_NONE && entire->count > 1 && range->ref_max == 0;
+}
+
+static void count_vacant(struct ulp_audit_output *output, const struct ulp_metrics *entire,
+                         const struct ulp_range *range, bool drawn, size_t sample)
+{
+    struct ulp_vacant *vacant = &output->vacant;
     const enum ulp_crossing_kind kind = ulp_judge_metrics(entire);
-    if ((kind == ULP_CROSSED_EMPTY || kind == ULP_CROSSED_NOTHING) && !vacant->count++) {
+    const bool idle = drawn && kind == ULP_CROSSED_VALUE && is_idle(output, entire, range);
+    if ((kind == ULP_CROSSED_EMPTY || kind == ULP_CROSSED_NOTHING || idle) && !vacant->count++) {
         vacant->sample = sample;
         vacant->undefined = kind == ULP_CROSSED_NOTHING;
+        vacant->idle = idle;
     }
 }
 
 /* A sample in which the output is empty counts only where all are like that. */
-static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_output *output,
-                                   struct ulp_sampled *sampled, size_t sample,
-                                   struct ulp_error *error)
+static enum ulp_status keep_sample(struct ulp_auditor *auditor, struct ulp_audit_output *output,
+                                   struct ulp_sampled *sampled, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
+    struct ulp_arena *memory = auditor->audit.memory;
+    const size_t sample = auditor->sample;
     const struct ulp_round *later = sampled->samples_before ? sampled->later : NULL;
-    count_vacant(&output->vacant, later ? &later->views[ULP_VIEW_ENTIRE] : &output->entire, sample);
+    count_vacant(output, later ? &later->views[ULP_VIEW_ENTIRE] : &output->entire,
+                 later ? &later->range : &output->range, auditor->audit.drawn, sample);
     if (later ? is_empty(&later->views[ULP_VIEW_ENTIRE], later->rank, later->dims)
               : is_empty(&output->entire, output->rank, output->dims)) {
         output->worst_sample = later ? output->worst_sample : sample;
@@ -136,8 +150,8 @@ enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
             for (size_t o = 0; o < node->output_count; o++)
                 if (auditor->sampled[l][n][o].executions)
-                    ULP_TRY(keep_sample(auditor->audit.memory, &node->outputs[o],
-                                        &auditor->sampled[l][n][o], auditor->sample, error));
+                    ULP_TRY(
+                        keep_sample(auditor, &node->outputs[o], &auditor->sampled[l][n][o], error));
         }
     return ULP_OK;
 }

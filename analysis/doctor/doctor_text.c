@@ -27,6 +27,7 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
     ulp_text_show(&head->why, "%s",
                   cause                             ? cause->text
                   : doctor->grade == ULP_GRADE_FINE ? "every output is within what its task allows"
+                  : doctor->grade == ULP_GRADE_NOT  ? "there is nothing to judge by"
                                                     : "no cause was found");
     if (doctor->stopped > 0)
         ulp_text_add(&head->why, "; the search for what to keep was not finished in %.*f s",

@@ -8,6 +8,7 @@
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/lint/proposal.h"
 #include "analysis/measure/judged.h"
+#include "analysis/report/report.h"
 #include "base/error.h"
 
 /* Is there an edit for something that the lint found, or are values that leave the format all? */
@@ -77,6 +78,12 @@ enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error 
     const struct ulp_search *plan = x->doctor->plan;
     const bool edits = tries_edits(x);
     struct ulp_text text = {0};
+    if (x->doctor->grade == ULP_GRADE_NOT)
+        ulp_report_uncompared(&text, x->lane);
+    if (text.length) {
+        x->doctor->remedy = ulp_doctor_keep(x, &text);
+        return ulp_taken(x->doctor->remedy, error);
+    }
     if (edits_weights(x) && x->doctor->other_processor) { /* exact sums are the other lane's */
         ulp_text_add(&text,
                      "session.x64quantprecision=1, with which sums are those of the other kind of "

@@ -18,6 +18,7 @@ static const struct {
                               "has diverged: its shape or integers differ from the reference's"},
     [ULP_CROSSED_INPUT] = {"input", "holds NaN or infinity"},
     [ULP_CROSSED_EMPTY] = {"empty", "has no element to compare"},
+    [ULP_CROSSED_IDLE] = {"idle", "is 0 everywhere in the reference"},
     [ULP_CROSSED_NONFINITE] = {"nonfinite",
                                "is not finite where the reference is, or the other way round"},
     [ULP_CROSSED_REFERENCE] = {"reference", "is not finite in the reference already"},
@@ -58,7 +59,9 @@ enum ulp_crossing_kind ulp_judge_metrics(const struct ulp_metrics *metrics)
 
 enum ulp_crossing_kind ulp_judge_vacant(const struct ulp_vacant *vacant)
 {
-    return vacant->undefined ? ULP_CROSSED_NOTHING : ULP_CROSSED_EMPTY;
+    return vacant->undefined ? ULP_CROSSED_NOTHING
+           : vacant->idle    ? ULP_CROSSED_IDLE
+                             : ULP_CROSSED_EMPTY;
 }
 
 bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i)
@@ -227,7 +230,8 @@ void ulp_judge_wider(struct ulp_text *out, const char *name)
 {
     struct ulp_arithmetic reference;
     const bool known = ulp_arithmetic_find(name, &reference, NULL) == ULP_OK;
-    ulp_text_add(out, " --reference mpfr:%d", known && !reference.storage.pairs ? 4 * reference.storage.precision : 512);
+    ulp_text_add(out, " --reference mpfr:%d",
+                 known && !reference.storage.pairs ? 4 * reference.storage.precision : 512);
 }
 
 void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,

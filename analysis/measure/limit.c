@@ -80,7 +80,8 @@ static void add_crossing(struct check *check, enum ulp_crossing_kind kind, doubl
     struct ulp_crossing *worst = &check->worst;
     const size_t more = worst->more + check->crossed;
     const bool vacant =
-        output->vacant.count && (kind == ULP_CROSSED_EMPTY || kind == ULP_CROSSED_NOTHING);
+        output->vacant.count &&
+        (kind == ULP_CROSSED_EMPTY || kind == ULP_CROSSED_IDLE || kind == ULP_CROSSED_NOTHING);
     if (!check->crossed || kind > worst->kind ||
         (kind == worst->kind && is_worse(check->figure, value, worst->value)))
         *worst =

@@ -22,6 +22,8 @@ const char *ulp_report_crossed(const struct ulp_audit *audit, const struct ulp_a
  * begins with its name. */
 void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict);
+/* What makes an output comparable that is not; nothing where no inputs do. */
+void ulp_report_uncompared(struct ulp_text *out, const struct ulp_audit_lane *lane);
 void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict);
 /* The next node behind `after` (NULL: the first) that divides by what has an error worth naming, as

@@ -367,8 +367,7 @@ static void add_wider(struct ulp_text *out, const struct ulp_audit *audit,
     ulp_judge_wider(out, audit->reference);
 }
 
-/* No node that is kept makes an output comparable. */
-static void add_uncompared(struct ulp_text *out, const struct ulp_audit_lane *lane)
+void ulp_report_uncompared(struct ulp_text *out, const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_node *outputs = &lane->outputs;
     for (size_t o = 0; o < outputs->output_count && !out->length; o++)
@@ -394,7 +393,7 @@ void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_l
     else if (birth)
         ulp_birth_todo(&verdict->todo, birth);
     else if (grade == ULP_GRADE_NOT && !is_unmeant(audit))
-        add_uncompared(&verdict->todo, lane);
+        ulp_report_uncompared(&verdict->todo, lane);
     if (!verdict->todo.length && !fine)
         ulp_report_todo(audit, lane, &verdict->todo);
     if (!fine && !verdict->todo.length && audit->stored_fault_count &&

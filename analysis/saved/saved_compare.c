@@ -74,7 +74,7 @@ static enum ulp_change compare_outputs(const struct ulp_audit_output *before,
         return diverged ? ULP_BETTER : ULP_WORSE;
     if (diverged)
         return compare_diverged(before->divergence, after->divergence, factor);
-    if (is == ULP_CROSSED_EMPTY || is == ULP_CROSSED_NOTHING) {
+    if (is == ULP_CROSSED_EMPTY || is == ULP_CROSSED_IDLE || is == ULP_CROSSED_NOTHING) {
         *reason = ulp_judge_reason(is);
         return ULP_WORSE;
     }

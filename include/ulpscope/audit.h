@@ -159,6 +159,7 @@ struct ulp_audit_output {
         size_t count;
         size_t sample;  /* index of the first */
         bool undefined; /* which has elements there, of which none is finite; else it has none */
+        bool idle; /* ... or floats that are all 0, of random inputs, which may mask all of it */
     } vacant;
 };
 

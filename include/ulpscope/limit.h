@@ -12,6 +12,7 @@ enum ulp_crossing_kind {
     ULP_CROSSED_DIVERGED, /* its shape or integers differ from the reference's */
     ULP_CROSSED_INPUT,    /* NaN or infinity in an input of the model: output is its name */
     ULP_CROSSED_EMPTY,    /* no element at all, as of an empty batch */
+    ULP_CROSSED_IDLE,     /* floats that are all 0 in the reference, of random inputs */
     ULP_CROSSED_NONFINITE, /* elements that are not finite, and differ from the reference's: of
                               these a figure says nothing. value: how many */
     ULP_CROSSED_REFERENCE, /* elements of the reference itself are not finite, from `node` on

@@ -68,7 +68,8 @@ static const struct index_row index_rows[] = {
 struct reading {
     const struct ulp_graph *graph;
     const struct ulp_random_options *options;
-    bool *seen; /* by value: holds the input's integers */
+    /* by value: it holds the input's integers, or what arithmetic with others made of them */
+    enum { UNSEEN, COUNTED, MOVED } * seen;
     struct ulp_chosen_range *out;
     bool indexed;
 };
@@ -167,7 +168,24 @@ static bool reads_mask(const char *op)
                        "Mul Sub Where Equal Greater Less And Or Not GreaterOrEqual LessOrEqual");
 }
 
-static void look_at_reader(struct reading *reading, const struct ulp_node *node, size_t input)
+/* Lengths in samples become lengths in frames: (length + padding) / hop. */
+static bool only_counts(const char *op)
+{
+    return ulp_is_word(op, "Add Sub Mul Div Mod Floor Ceil Round Max Min Clip");
+}
+
+/* What the node makes of values that it reads at `input`. */
+static void hand_on(struct reading *reading, const struct ulp_node *node, size_t input)
+{
+    const bool moves =
+        only_moves(node->op_type) && (input == 0 || strcmp(node->op_type, "Concat") == 0);
+    for (size_t o = 0; (moves || only_counts(node->op_type)) && o < node->output_count; o++)
+        if (node->outputs[o] >= 0 && !reading->seen[node->outputs[o]])
+            reading->seen[node->outputs[o]] = moves ? reading->seen[node->inputs[input]] : COUNTED;
+}
+
+/* Of the integers themselves, or a number that an operator takes for one. */
+static void look_at_index(struct reading *reading, const struct ulp_node *node, size_t input)
 {
     const struct ulp_graph *graph = reading->graph;
     for (size_t r = 0; r < sizeof index_rows / sizeof *index_rows; r++) {
@@ -181,29 +199,33 @@ static void look_at_reader(struct reading *reading, const struct ulp_node *node,
     }
     if (strcmp(node->op_type, "Equal") == 0) /* with 0, 1, 2, ...: a one-hot written out */
         take_index(reading, node, find_end(graph, node->inputs[!input]));
-    if (!reading->indexed &&
-        ulp_is_word(node->op_type, "Less Greater LessOrEqual GreaterOrEqual") &&
-        counts(graph, node->inputs[!input]))
-        take_length(reading, node);
-    if (!*reading->out->why && reads_mask(node->op_type))
-        snprintf(reading->out->why, sizeof reading->out->why, "%.40s %.100s reads a mask",
-                 node->op_type, node->name);
     if (strcmp(node->op_type, "OneHot") == 0 && input == 0) {
         const struct ulp_tensor *depth = ulp_value_constant(graph, node->inputs[1]);
         if (depth && depth->data && depth->count == 1)
             take_index(reading, node, (int64_t)ulp_tensor_get(depth, 0));
     }
-    for (size_t o = 0; only_moves(node->op_type) && o < node->output_count; o++)
-        if (node->outputs[o] >= 0 && !reading->seen[node->outputs[o]] &&
-            (input == 0 || strcmp(node->op_type, "Concat") == 0))
-            reading->seen[node->outputs[o]] = true;
+}
+
+static void look_at_reader(struct reading *reading, const struct ulp_node *node, size_t input)
+{
+    const bool moved = reading->seen[node->inputs[input]] == MOVED;
+    if (moved)
+        look_at_index(reading, node, input);
+    if (!reading->indexed &&
+        ulp_is_word(node->op_type, "Less Greater LessOrEqual GreaterOrEqual") &&
+        counts(reading->graph, node->inputs[!input]))
+        take_length(reading, node);
+    if (moved && !*reading->out->why && reads_mask(node->op_type))
+        snprintf(reading->out->why, sizeof reading->out->why, "%.40s %.100s reads a mask",
+                 node->op_type, node->name);
+    hand_on(reading, node, input);
 }
 
 /* Nodes stand in topological order, so that one walk over them follows everything. */
 static void follow(struct reading *reading, int value)
 {
     const struct ulp_graph *graph = reading->graph;
-    reading->seen[value] = true;
+    reading->seen[value] = MOVED;
     for (size_t n = 0; n < graph->node_count; n++)
         for (size_t i = 0; i < graph->nodes[n].input_count; i++)
             if (graph->nodes[n].inputs[i] >= 0 && reading->seen[graph->nodes[n].inputs[i]])

@@ -1,6 +1,7 @@
 /* Random inputs at sizes that the model takes, found by trying: its own shape functions, and a run
  * in FP64, say whether it does. One of a single element shows little of what sums and norms do, and
  * networks that halve an image or window a signal refuse it. */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -18,10 +19,12 @@ static const int64_t sizes[] = {64, 32, 48, 256, 512, 1024, 16000, 320, 224, 640
 enum { SIZES = sizeof sizes / sizeof *sizes };
 /* Where they are not all alike: a cache beside the tokens that it is joined with, an image's sides,
  * a batch that stands second. Of up to so many dimensions. */
-enum { APART_MAX = 4, WAYS = 5, TRIES_MAX = 700, OPEN_MAX = 100, WEIGHTS_MAX = 50 };
+enum { APART_MAX = 4, WAYS = 5, TRIES_MAX = 700, OPEN_MAX = 100, WEIGHTS_MAX = 50, EMPTY_MAX = 6 };
 static const int64_t apart[] = {64, 8, 256};
 /* Beyond, inputs are no example any more. */
 #define ELEMENTS_MAX 1e7
+/* From here on an empty output is no reason to try further sizes. */
+#define EMPTY_ELEMENTS_MAX 1e5
 
 ULP_FREES(ulp_program_free, struct ulp_program)
 
@@ -32,7 +35,8 @@ struct fitting {
     size_t given, open;
     struct ulp_arithmetic fp64;
     struct ulp_tensor_set *out;
-    bool found;
+    bool found, empty; /* empty: the last run left an output so */
+    size_t empty_count;
     struct ulp_error refused[2]; /* the first two */
     size_t refused_count;
 };
@@ -82,14 +86,30 @@ static enum ulp_status open(struct fitting *f, struct ulp_arena *arena, struct u
 
 /* ---- trying ---- */
 
-static enum ulp_status run(const struct fitting *f, const struct ulp_tensor_set *inputs,
+/* Nothing, as of less than a window; floats that are all 0, as of less than a frame, or NaN, as the
+ * deviation of a single one. */
+static bool is_empty(const struct ulp_tensor *output)
+{
+    bool zero = true, nan = false;
+    for (size_t i = 0; i < output->count && ulp_element_is_float(output->element); i++) {
+        zero &= ulp_tensor_get(output, i) == 0;
+        nan |= isnan(ulp_tensor_get(output, i));
+    }
+    return !output->count || (ulp_element_is_float(output->element) && (zero || nan));
+}
+
+static enum ulp_status run(struct fitting *f, const struct ulp_tensor_set *inputs,
                            struct ulp_error *error)
 {
     const struct ulp_program_options options = {.inputs = inputs};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
     ULP_TRY(ulp_program_create(f->model, &f->fp64, 1, &options, &program, error));
-    return ulp_program_run(program, inputs, NULL, NULL, 0, &outputs, NULL, error);
+    ULP_TRY(ulp_program_run(program, inputs, NULL, NULL, 0, &outputs, NULL, error));
+    f->empty = false;
+    for (size_t o = 0; o < outputs.count; o++)
+        f->empty |= is_empty(&outputs.items[o].tensor);
+    return ULP_OK;
 }
 
 static double count_elements(const struct fitting *f)
@@ -115,14 +135,16 @@ static enum ulp_status attempt(struct fitting *f, struct ulp_error *error)
     enum ulp_status status = ulp_random_inputs_at(f->model, &f->options, &inputs, &refused);
     if (status == ULP_OK)
         status = run(f, &inputs, &refused);
-    f->found = status == ULP_OK;
-    if (f->found) {
-        *f->out = inputs;
+    f->found = status == ULP_OK && (!f->empty || f->empty_count++ == EMPTY_MAX ||
+                                    count_elements(f) > EMPTY_ELEMENTS_MAX);
+    if (status == ULP_OK && (f->found ? !f->empty : f->empty_count == 1)) {
+        ulp_tensor_set_free(f->out);
+        *f->out = inputs; /* the first of those that leave an output empty, for want of others */
         inputs = (struct ulp_tensor_set){0};
-    } else if (!ulp_program_refuses(status)) {
+    } else if (status != ULP_OK && !ulp_program_refuses(status)) {
         *error = refused;
         return status;
-    } else if (f->refused_count++ < 2)
+    } else if (status != ULP_OK && f->refused_count++ < 2)
         f->refused[f->refused_count - 1] = refused;
     return ULP_OK;
 }
@@ -204,7 +226,7 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
         ULP_TRY(try_weights(&f, error));
     for (size_t s = 0; s < sizeof apart / sizeof *apart && f.open > 1 && f.open <= APART_MAX; s++)
         ULP_TRY(try_apart(&f, apart[s], error));
-    if (f.found)
+    if (f.found || f.empty_count)
         return ULP_OK;
     const enum ulp_status status = ulp_random_inputs_at(model, options, out, error);
     struct ulp_program *program = NULL;

@@ -204,6 +204,11 @@ shut "doctor: behind a decision" "broken in fp16" "1 element is not finite" gate
 # Of an output without an element everything is proven, and nothing.
 shut "prove: nothing" "nothing is proven of output y" "has no element" "$program" prove nothing.onnx -i good.npz --fail-on unproven
 expect 0 "prove: something" "$program" prove square.onnx -i good.npz --fail-on unproven -q
+# Random inputs of which a mask leaves nothing; those that somebody gave are taken as they are.
+shut "audit: random, masked" "y'?[ :(].*" "is 0 everywhere in the reference" "$program" audit idle.onnx -a fp16 -q --fail-above sqnr_db=20
+expect 0 "audit: given, masked" gate audit idle.onnx good.npz
+shut "doctor: random, masked" "do +" "give inputs for which output y has something" "$program" doctor idle.onnx -q
+
 # Two reports: what says nothing in both is not equal, and what differs alike is.
 expect 0 "diff: a decision, as before" gate diff decided.onnx near.npz
 "$program" audit decided.onnx -i far.npz -a fp16 -q --no-attribute -o before >/dev/null

@@ -33,6 +33,7 @@ npz("ratio.npz", x=((1, 4), (1, 0, 2, 3)))
 for name, y in {"same": (1, nan, 1, 1), "more": (1, nan, nan, 1), "less": (1, 1, 1, 1), "other": (1, inf, 1, 1)}.items():
     npz("ratio_%s.npz" % name, y=((1, 4), y))
 npz("positive.npz", x=((2, 4), (1, 2, 3, 4, 1, .5, .25, 7)))
+write_model("idle.onnx", [zero, node("Mul", "x z", "y", "masked")], x, ["y"])
 # one output of two without elements
 write_model("part.onnx", [square, node("Relu", "v", "e", "rest")], {**x, "v": ["n"]}, ["y", "e"])
 npz("part.npz", x=((2, 4), (1, 2, 3, 4, -1, .5, .25, 7)), v=((3,), (1, 2, 3)))

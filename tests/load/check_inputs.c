@@ -261,6 +261,27 @@ TEST(integers_take_the_range_of_their_readers)
              ulp_model_random_inputs(model, &options, &set, &why));
 }
 
+/* A length in samples counts frames of 100 of them, and sizes are tried until there is one: of less
+ * an output is empty, of a length below its samples' all of it is masked. */
+TEST(lengths_count_frames_of_which_there_is_one)
+{
+    scoped_model *model = onnx_text_load(
+        18, "(float[1, N] x, int64[1] lengths) => (float[M] y)"
+            "<int64[1] one = {1}, int64 zero = {0}, int64 step = {1}, int64 hop = {100},"
+            " int64[2] rows = {-1, 100}, int64[1] from = {0}, float none = {0}> {"
+            "  size = Shape<start = 1, end = 2>(x)  count = Div(size, hop)  end = Mul(count, hop)"
+            "  whole = Slice(x, from, end, one)  frames = Reshape(whole, rows)"
+            "  means = ReduceMean<keepdims = 0>(frames, one)"
+            "  number = Squeeze(count)  places = Range(zero, number, step)"
+            "  known = Div(lengths, hop)  mask = Less(places, known)"
+            "  y = Where(mask, means, none) }");
+    scoped_tensor_set set = {0};
+    ck_ok(ulp_model_random_inputs(model, NULL, &set, &why));
+    const struct ulp_tensor *x = ulp_tensor_set_find(&set, "x");
+    ck_assert_int_eq(x->dims[1], 256);
+    ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "lengths"), 0), 256);
+}
+
 /* A shape other than the declared one, of the same rank; arrays are then held against it. */
 TEST(shapes_are_set)
 {
