@@ -322,7 +322,7 @@ static enum ulp_status propose_smooth(struct ulp_fixing *x, struct ulp_error *er
         for (size_t n = 0; n < lint->node_count; n++)
             if (lint->places[n].node == smooth->node && !x->proposals.covered[n])
                 ulp_lint_propose_edit(&x->proposals, &smooth->edit, "outlier-channel",
-                                      lint->places[n], true, true,
+                                      lint->places[n], true,
                                       "its channels are divided by powers of two that its weights "
                                       "are multiplied by; channel %zu is %.3g times the median's",
                                       smooth->channel, smooth->ratio);

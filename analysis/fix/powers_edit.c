@@ -267,7 +267,7 @@ void ulp_powers_propose(struct ulp_powers *powers, struct ulp_lint_place place)
         if (p->count)
             ulp_lint_propose_more(p, &edit);
         else
-            ulp_lint_propose_edit(p, &edit, ULP_POWERS_RULE, place, true, true, "%s", "");
+            ulp_lint_propose_edit(p, &edit, ULP_POWERS_RULE, place, true, "%s", "");
     }
     if (p->count && !p->lint.failed)
         p->items[0].said.text =

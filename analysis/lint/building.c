@@ -36,7 +36,7 @@ static struct ulp_lint_proposal *add_proposal(struct ulp_lint_proposals *p, cons
 }
 
 void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *edit,
-                           const char *rule, struct ulp_lint_place place, bool exact, bool tried,
+                           const char *rule, struct ulp_lint_place place, bool exact,
                            const char *format, ...)
 {
     va_list list;
@@ -46,7 +46,6 @@ void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *
     if (!added)
         return;
     added->said.exact = exact;
-    added->tried = tried;
     ulp_lint_propose_more(p, edit);
 }
 
@@ -60,7 +59,7 @@ const char *ulp_lint_say(struct ulp_lint_proposals *p, const char *format, ...)
 }
 
 void ulp_lint_leave(struct ulp_lint_proposals *p, const char *rule, struct ulp_lint_place place,
-                    bool tried, const char *why, const char *format, ...)
+                    const char *why, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -68,7 +67,6 @@ void ulp_lint_leave(struct ulp_lint_proposals *p, const char *rule, struct ulp_l
     va_end(list);
     if (!added)
         return;
-    added->tried = tried;
     added->said.reason = ulp_lint_say(p, "right at some sizes alone: %s", why);
     p->lint.failed |= !added->said.reason;
 }
@@ -113,7 +111,7 @@ struct ulp_edit_part *ulp_build_part(struct ulp_building *b, const char *op,
 }
 
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
-                       bool tried, const char *text)
+                       const char *text)
 {
     struct ulp_lint_proposals *p = b->p;
     if (b->failed || !b->count)
@@ -128,5 +126,5 @@ void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, cons
                                   .parts = parts,
                                   .part_count = b->count,
                                   .opset = b->opset};
-    ulp_lint_propose_edit(p, &edit, rule, place, true, tried, "%s", text);
+    ulp_lint_propose_edit(p, &edit, rule, place, true, "%s", text);
 }

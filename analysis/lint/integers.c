@@ -128,7 +128,7 @@ static void convert_length(struct ulp_lint_proposals *p, struct ulp_lint_place p
     if (b.failed)
         return;
     cast(&b, whole, (int64_t)to);
-    ulp_build_propose(&b, place, "length-in-float", true, "it is computed in integers");
+    ulp_build_propose(&b, place, "length-in-float", "it is computed in integers");
 }
 
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *p)

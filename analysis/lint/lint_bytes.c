@@ -42,7 +42,7 @@ static void propose(struct ulp_lint_proposals *p, struct ulp_lint_place place,
                                   .parts = kept,
                                   .part_count = 1};
     if (p->count == before)
-        ulp_lint_propose_edit(p, &edit, "bytes-saturate", place, true, true,
+        ulp_lint_propose_edit(p, &edit, "bytes-saturate", place, true,
                               "weights of INT8 become UINT8 with zero points 128 higher, the same "
                               "numbers: sums are exact with and without VNNI, with it slower");
     else

@@ -4,10 +4,15 @@
 #include "analysis/lint/lint.h"
 #include "load/mixed/edit_file.h"
 
+struct ulp_lint_edit {
+    const char *rule, *node; /* that found it, and where */
+    const char *text;
+    bool exact;         /* in exact arithmetic the model computes the same */
+    const char *reason; /* it is not made, as not every size has it: which size is free */
+};
 struct ulp_lint_proposal {
     struct ulp_lint_edit said;
     size_t first, edit_count; /* of the edits, which belong together */
-    bool tried;               /* it is only made where a run shows what it gains */
 };
 struct ulp_lint_proposals {
     struct ulp_lint lint; /* its arena holds the rest */
@@ -31,13 +36,13 @@ bool ulp_lint_has_edit(const char *rule);        /* NULL: no rule */
 const char *ulp_lint_rewrite_rule(size_t index); /* those of rewrite.def */
 /* building.c: one more, of one edit so far. */
 void ulp_lint_propose_edit(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit,
-                           const char *rule, struct ulp_lint_place place, bool exact, bool tried,
-                           const char *format, ...) ULP_PRINTF(7, 8);
+                           const char *rule, struct ulp_lint_place place, bool exact,
+                           const char *format, ...) ULP_PRINTF(6, 7);
 /* One that is not made, as not every size has it, and which size is free (said.reason); it has no
  * edits. */
 void ulp_lint_leave(struct ulp_lint_proposals *proposals, const char *rule,
-                    struct ulp_lint_place place, bool tried, const char *why, const char *format,
-                    ...) ULP_PRINTF(6, 7);
+                    struct ulp_lint_place place, const char *why, const char *format, ...)
+    ULP_PRINTF(5, 6);
 /* A text kept with them; NULL: no memory. */
 const char *ulp_lint_say(struct ulp_lint_proposals *proposals, const char *format, ...)
     ULP_PRINTF(2, 3);
@@ -64,7 +69,7 @@ struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char
                                           enum ulp_attribute_kind kind);
 /* All of them in the place of that node: the same in exact arithmetic. */
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
-                       bool tried, const char *text);
+                       const char *text);
 
 /* Of fix, which runs the model: values that leave the format times a power of two. */
 #define ULP_POWERS_RULE "out-of-range"
@@ -90,9 +95,6 @@ void ulp_lint_rewrite(struct ulp_lint_proposals *proposals, enum ulp_rewrite_tur
 void ulp_lint_rewrite_by(struct ulp_lint_proposals *proposals, struct ulp_lint_place place,
                          const char *rule);
 
-/* The model with those that are taken; none: no file. */
-enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
-                                      const char *path, struct ulp_error *error);
-/* The same in memory, as ulp_edit_load gives it. */
+/* The model with those that are taken, in memory, as ulp_edit_load gives it. */
 enum ulp_status ulp_lint_load_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
                                      bool written, struct ulp_model **out, struct ulp_error *error);

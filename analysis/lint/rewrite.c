@@ -298,7 +298,6 @@ static const struct row {
     int opset, from;
     enum ulp_rewrite_turn turn;
     const char *rule;
-    bool tried;
     bool (*condition)(struct ulp_terms *r);
     const char *pattern, *replacement, *text;
 } rows[] = {
@@ -356,7 +355,7 @@ static void try_row(struct ulp_terms *r, struct ulp_lint_place place, const stru
               : snprintf(text, sizeof text, "%s", row->text);
     if (row->condition != always && !ulp_lint_holds(&p->lint, meets, &trying, &why)) {
         if (why)
-            ulp_lint_leave(p, row->rule, place, row->tried || raises, why, "%s", text);
+            ulp_lint_leave(p, row->rule, place, why, "%s", text);
         return;
     }
     r->plan = 0;
@@ -367,7 +366,7 @@ static void try_row(struct ulp_terms *r, struct ulp_lint_place place, const stru
     ulp_terms_build(r, row->replacement);
     if (row->turn == ULP_REWRITE_OPERATORS)
         cover(r);
-    ulp_build_propose(&r->building, place, row->rule, row->tried || raises, text);
+    ulp_build_propose(&r->building, place, row->rule, text);
 }
 
 void ulp_lint_rewrite(struct ulp_lint_proposals *p, enum ulp_rewrite_turn turn)

@@ -106,37 +106,6 @@ ULP_API void ulp_refusal_free(struct ulp_refusal *refusal);
 ULP_API enum ulp_status ulp_refusal_text(const struct ulp_refusal *refusal, int width, bool colour,
                                          char **out, struct ulp_error *error);
 
-/* What ulp_lint_fix changed. */
-struct ulp_lint_edit {
-    const char *rule, *node; /* that found it, and where */
-    const char *text;
-    bool exact;         /* in exact arithmetic the model computes the same */
-    const char *reason; /* it was dropped: what it changes, and where, or which size is free */
-};
-struct ulp_lint_fixed {
-    size_t edit_count;
-    size_t left_count; /* not made: they change what is computed, which was not allowed */
-    const struct ulp_lint_edit *edits;
-    /* not made: they are not right at every size, or the model with them was run, and is not what
-     * it was */
-    size_t dropped_count;
-    const struct ulp_lint_edit *dropped;
-    const char *checked;   /* at which sizes both were run; NULL: the model is not computed here */
-    const char *unchecked; /* why it is not; NULL: it is */
-    struct ulp_arena *memory; /* private: holds the rest */
-};
-/* Write a copy of the model in which what needs no inputs is mended, not in functions: operators
- * that are written out (as far as the opset has them), the logarithm of a Softmax; and, when
- * changed values are allowed, masks beyond FP16 (-10000) and epsilons that vanish (2^-14). Nothing
- * to mend: no file, edit_count 0. External data goes to path.data. The model and the copy are run
- * in FP64, on the inputs of the options or on random ones, at their sizes and at others of free
- * dimensions. Free *out with ulp_lint_fixed_free. */
-ULP_API enum ulp_status ulp_lint_fix(const struct ulp_model *model,
-                                     const struct ulp_lint_options *options, const char *path,
-                                     bool allow_value_change, struct ulp_lint_fixed *out,
-                                     struct ulp_error *error);
-ULP_API void ulp_lint_fixed_free(struct ulp_lint_fixed *fixed);
-
 /* The result as text: the verdict first, then the findings of each rule, at most `shown` of one
  * rule by name (0: all). Free *out with free(); width and colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,

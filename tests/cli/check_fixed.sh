@@ -75,9 +75,6 @@ branch square-in-half
 epsilon eps-zero
 END
 [ -s w/body-scan/fixed.onnx.data ] || fail "a body's weights stay in the old file"
-mkdir elsewhere
-expect 0 "a body's weights" "$program" lint w/body-scan/broken.onnx -q --fail-on none --fix elsewhere/fixed.onnx
-expect 0 "a body's weights, elsewhere" "$program" doctor elsewhere/fixed.onnx -i w/body-scan/inputs.npz --for torch --no-plan -q
 python3 "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
 
 # edits that hold as the sample rounds, and in few draws (a plan of TF32 keeps less without them): nodes are kept, too, and what is reported is judged as a plan's
@@ -167,7 +164,6 @@ END
 cp copy.onnx.data kept
 for out in copy.onnx ./copy.onnx; do
     says 2 "weights under the copy's name" "copy.onnx.data: is read as part of the model own.onnx, so nothing is written to it" fix own.onnx -i own.npz --for torch -q -o $out
-    expect 2 "weights under lint's copy's name" "$program" lint own.onnx -q --fail-on none --fix $out
     cmp -s kept copy.onnx.data || fail "the model's weights are written over"
 done
 # what stands beside the copy stays, whatever it is

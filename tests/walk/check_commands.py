@@ -84,7 +84,6 @@ def commands(arith, ranges):
         ([*audited, "--plan=plan/plan.json"], any_code),
         (["tolerance", "model.onnx", *sample, "-a", settled, "--trials=2", "--check=atol=1e-2"], any_code),
         (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
-        (["lint", "model.onnx", "-i", "inputs.npz", "--fix=linted.onnx"], any_code),
         (["fix", "model.onnx", *sample, "-a", single, "-o", "fixed.onnx", "--html=fix.html"], any_code),
         (["extract", "model.onnx", "#0-0", "-i", "inputs.npz", "-o", "part"], any_code),
         (["extract", "model.onnx", "*", "-i", "inputs.npz", "-o", "whole"], any_code),

@@ -10,8 +10,8 @@
 struct lint_options {
     struct common_options common;
     struct ulp_lint_options lint;
-    const char *sarif, *html, *explain, *fix, *reference_model;
-    bool list, change;
+    const char *sarif, *html, *explain, *reference_model;
+    bool list;
     size_t shown;
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
 };
@@ -55,34 +55,10 @@ static enum ulp_status list_rules(void)
     return ULP_OK;
 }
 
-static void list_edits(const struct lint_options *options, const struct ulp_lint_fixed *fixed)
-{
-    const char *s = fixed->left_count == 1 ? "" : "s";
-    if (fixed->edit_count)
-        say(stdout, "\n%s: %zu edit%s\n", options->fix, fixed->edit_count,
-            fixed->edit_count == 1 ? "" : "s");
-    else
-        say(stdout, "\n--fix: nothing that it mends; no file is written\n");
-    for (size_t e = 0; e < fixed->edit_count; e++)
-        say(stdout, "  %-22s %s: %s%s\n", fixed->edits[e].rule, fixed->edits[e].node,
-            fixed->edits[e].text, fixed->edits[e].exact ? "" : " (changes values)");
-    for (size_t e = 0; e < fixed->dropped_count; e++)
-        say(stdout, "  dropped: %s %s: %s: %s\n", fixed->dropped[e].rule, fixed->dropped[e].node,
-            fixed->dropped[e].text, fixed->dropped[e].reason);
-    if (fixed->left_count)
-        say(stdout, "  left: %zu edit%s that change%s values (--allow-value-change)\n",
-            fixed->left_count, s, *s ? "" : "s");
-    if (fixed->checked)
-        say(stdout, "  checked: the copy and the model were run in FP64 %s\n", fixed->checked);
-    else if (fixed->edit_count)
-        say(stdout, "  not checked by a run: %s\n", fixed->unchecked);
-}
-
 RESULT_WRITER(lint)
 
 static enum ulp_status report(const struct lint_options *options,
-                              const struct ulp_lint_result *result,
-                              const struct ulp_lint_fixed *fixed, struct ulp_error *error)
+                              const struct ulp_lint_result *result, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     ULP_TRY(ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
@@ -93,8 +69,6 @@ static enum ulp_status report(const struct lint_options *options,
     fputs(text, stdout);
     const struct result said = {.of = result, .write = write_lint, .page = options->html};
     ULP_TRY(say_result(&said, error));
-    if (options->fix)
-        list_edits(options, fixed);
     if (options->sarif)
         ULP_TRY(ulp_lint_write_sarif(result, options->sarif, error));
     size_t failing = 0;
@@ -115,7 +89,6 @@ static enum ulp_status run_lint(void *parsed, struct ulp_error *error)
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *original = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(ulp_lint_free) struct ulp_lint_result result = {0};
-    ULP_SCOPED(ulp_lint_fixed_free) struct ulp_lint_fixed fixed = {0};
     if (options->list || options->explain)
         return options->list ? list_rules() : explain(options->explain, error);
     ULP_TRY(load_with_shapes(common, NULL, &model, error));
@@ -128,9 +101,7 @@ static enum ulp_status run_lint(void *parsed, struct ulp_error *error)
     options->lint.dim_count = common->dim_count;
     options->lint.inputs = samples.count ? &samples.items[0].inputs : NULL;
     ULP_TRY(ulp_lint_run(model, &options->lint, &result, error));
-    if (options->fix)
-        ULP_TRY(ulp_lint_fix(model, &options->lint, options->fix, options->change, &fixed, error));
-    return report(options, &result, &fixed, error);
+    return report(options, &result, error);
 }
 
 #define PARSED struct lint_options

@@ -8,10 +8,7 @@
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 
-/* What stands for a mask from now on, and (of lint --fix) for an epsilon: FP16's least normal
- * number. */
-#define MASK -1e4
-#define EPSILON 0x1p-14
+#define MASK -1e4 /* what stands for a mask from now on */
 
 const char *ulp_lint_edit_rule(size_t index)
 {
@@ -105,7 +102,7 @@ static void replace_variance(struct ulp_lint_proposals *p, struct ulp_lint_place
     if (p->lint.failed)
         return;
     ulp_lint_propose_edit(
-        p, &edits[0], "constant-beyond-fp16", place, true, false,
+        p, &edits[0], "constant-beyond-fp16", place, true,
         "the scale '%s' is divided by the deviations, for the variance '%s', which reaches %.3g, "
         "is 1 less the epsilon",
         ulp_lint_value_name(of_scale, scale), ulp_lint_value_name(of_variance, variance),
@@ -171,7 +168,7 @@ static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint
         if (edit.tensor)
             *(float *)edit.tensor->data = (float)copysign(p->epsilon, ulp_tensor_get(constant, 0));
         if (edit.tensor)
-            ulp_lint_propose_edit(p, &edit, "eps-zero", reader, false, false,
+            ulp_lint_propose_edit(p, &edit, "eps-zero", reader, false,
                                   "epsilon '%s' is %g instead of %g",
                                   ulp_lint_value_name(graph, value), p->epsilon,
                                   ulp_tensor_get(constant, 0));
@@ -179,7 +176,7 @@ static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint
                of_readers(lint, graph, value, masks, &reader)) {
         edit.tensor = change_constant(p, constant, bound_mask);
         if (edit.tensor)
-            ulp_lint_propose_edit(p, &edit, "constant-beyond-fp16", reader, false, false,
+            ulp_lint_propose_edit(p, &edit, "constant-beyond-fp16", reader, false,
                                   "%zu of %zu elements of mask '%s' are %g", figures->overflowing,
                                   constant->count, ulp_lint_value_name(graph, value), MASK);
     }
@@ -234,34 +231,14 @@ void ulp_lint_proposals_free(struct ulp_lint_proposals *proposals)
     *proposals = (struct ulp_lint_proposals){0};
 }
 
-/* Those that are taken; NULL: no memory. */
-static struct ulp_edit *list_taken(const struct ulp_lint_proposals *proposals, const bool *taken,
-                                   size_t *count)
-{
-    struct ulp_edit *edits =
-        ulp_arena_take(proposals->lint.arena, proposals->edit_count + 1, sizeof *edits);
-    *count = 0;
-    for (size_t i = 0; edits && i < proposals->count; i++)
-        for (size_t e = 0; taken[i] && e < proposals->items[i].edit_count; e++)
-            edits[(*count)++] = proposals->edits[proposals->items[i].first + e];
-    return edits;
-}
-
-enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
-                                      const char *path, struct ulp_error *error)
-{
-    size_t count;
-    const struct ulp_edit *edits = list_taken(proposals, taken, &count);
-    ULP_TRY(ulp_taken(edits, error));
-    return count ? ulp_edit_file(proposals->lint.model, edits, count, path, error) : ULP_OK;
-}
-
 enum ulp_status ulp_lint_load_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
                                      bool written, struct ulp_model **out, struct ulp_error *error)
 {
-    size_t count;
-    const struct ulp_edit *edits = list_taken(proposals, taken, &count);
+    size_t count = 0;
     *out = NULL;
-    return edits ? ulp_edit_load(proposals->lint.model, edits, count, written, out, error)
-                 : ulp_out_of_memory(error);
+    ULP_TAKE_ARRAY(struct ulp_edit, edits, proposals->lint.arena, proposals->edit_count + 1, error);
+    for (size_t i = 0; i < proposals->count; i++)
+        for (size_t e = 0; taken[i] && e < proposals->items[i].edit_count; e++)
+            edits[count++] = proposals->edits[proposals->items[i].first + e];
+    return ulp_edit_load(proposals->lint.model, edits, count, written, out, error);
 }
