@@ -145,20 +145,24 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
     return ULP_OK;
 }
 
-/* Of a product with weights. */
+/* Of a plan's node, or of a product with weights, which the model itself has no quantisers for. */
 static enum ulp_status report_module(const struct ulp_searcher *search, size_t n,
                                      struct ulp_arena *memory, char **out, struct ulp_error *error)
 {
-    const struct ulp_program *program = search->emulation.program;
-    const struct ulp_program_node *node = &program->nodes[n];
-    const struct ulp_program_slot *slot = &node->block->slots[node->step->inputs[1]];
+    const bool by_node = search->options->by_node;
+    const struct ulp_step *step = search->emulation.program->nodes[n].step;
+    const struct ulp_block *block = search->emulation.program->nodes[n].block;
+    const struct ulp_program_slot *weights =
+        step->input_count > 1 && step->inputs[1] >= 0 ? &block->slots[step->inputs[1]] : NULL;
+    const bool constant = weights && weights->constant;
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    if (!slot->constant)
-        return ULP_OK;
-    ulp_search_module(&text, ulp_program_node_name(program, n), slot->name);
-    return text.failed   ? ulp_out_of_memory(error)
-           : text.length ? ulp_search_copy(memory, text.data, out, error)
-                         : ULP_OK;
+    const bool known = ulp_search_module(&text, step->bound.node->scopes, step->name,
+                                         constant ? weights->name : "");
+    if (text.failed)
+        return ulp_out_of_memory(error);
+    return known && (by_node || (constant && text.length))
+               ? ulp_search_copy(memory, text.length ? text.data : "", out, error)
+               : ULP_OK;
 }
 
 static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
@@ -255,6 +259,8 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
         ULP_TRY(
             ulp_search_copy(out->memory, ulp_program_node_name(program, n), &node->name, error));
         ULP_TRY(ulp_search_copy(out->memory, ulp_program_node_op(program, n), &node->op, error));
+        if (search->options->by_node)
+            ULP_TRY(report_module(search, n, out->memory, &node->module, error));
     }
     while (out->narrow + 1 < out->format_count && !out->formats[out->narrow].node_count &&
            !search->options->by_node)

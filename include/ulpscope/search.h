@@ -121,8 +121,7 @@ struct ulp_search_layer {
     double predicted, without;
     /* that format, of several the one with the least error; -1: none [in formats] */
     ptrdiff_t fewer;
-    /* of formats with scales, where the product has weights: the module of PyTorch, as these or the
-     * node are named; NULL: they do not say */
+    /* of formats with scales: the module of PyTorch, as of a node below */
     char *module;
 };
 
@@ -132,6 +131,9 @@ struct ulp_search_node {
     size_t format;      /* [in formats] */
     bool always, never; /* as asked */
     double without;     /* of its layer */
+    /* of a plan: the innermost module of PyTorch that it is of, as the exporter's metadata, its
+     * weights or itself are named; NULL: they do not say, "": the model itself */
+    char *module;
 };
 
 /* One sample: the output and tolerance that is worst. ratio: how many times too large the error is

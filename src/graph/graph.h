@@ -60,7 +60,7 @@ struct ulp_node {
     bool named;                   /* the file has that name; false: none, or another node's, too */
     const char *op_type, *domain; /* "ai.onnx" is normalised to "" */
     const char *overload;         /* of the called function; "" when there is none */
-    const char *doc;
+    const char *scopes; /* "['', 'fc', 'linear']": of PyTorch's exporter, modules and the node; "" */
     size_t input_count, output_count, attribute_count;
     const int *inputs, *outputs;
     const struct ulp_attribute *attributes;

@@ -33,7 +33,7 @@ void ulp_loader_free(struct ulp_loader *loader)
     *loader = (struct ulp_loader){0};
 }
 
-static bool key_is(const Ulp__EntryProto *entry, const char *key)
+bool ulp_entry_is(const Ulp__EntryProto *entry, const char *key)
 {
     return entry->key.len == strlen(key) && memcmp(entry->key.data, key, entry->key.len) == 0;
 }
@@ -58,12 +58,12 @@ static enum ulp_status read_place(struct ulp_loader *loader, struct place *place
     for (size_t i = 0; i < proto->n_external_data; i++) {
         const Ulp__EntryProto *entry = proto->external_data[i];
         bool good = true;
-        if (key_is(entry, "location")) {
+        if (ulp_entry_is(entry, "location")) {
             ULP_TRY(ulp_load_text(loader, &place->location, entry->value, "its external location",
                                   error));
-        } else if (key_is(entry, "offset")) {
+        } else if (ulp_entry_is(entry, "offset")) {
             good = parse_size(&place->offset, entry->value);
-        } else if (key_is(entry, "length")) {
+        } else if (ulp_entry_is(entry, "length")) {
             good = parse_size(&place->length, entry->value);
             place->has_length = true;
         }

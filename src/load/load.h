@@ -80,6 +80,7 @@ enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tens
                                 Ulp__TensorProto *proto, bool stored, struct ulp_error *error);
 enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
                                        Ulp__SparseTensorProto *proto, struct ulp_error *error);
+bool ulp_entry_is(const Ulp__EntryProto *entry, const char *key);
 /* Bytes of an external data file; they live as long as the model. needed: what type and shape ask
  * for. */
 enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char **out,

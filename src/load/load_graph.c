@@ -208,12 +208,13 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
                         node->name);
     node->index = node->position = index;
     node->domain = ulp_domain_normal(node->domain);
-    size_t doc_length = proto->doc_string.len
-                            ? strnlen((const char *)proto->doc_string.data, proto->doc_string.len)
-                            : 0;
-    node->doc =
-        ulp_arena_text(loader->model->arena, (const char *)proto->doc_string.data, doc_length);
-    return ulp_taken(node->doc, error);
+    ProtobufCBinaryData scopes = {0};
+    for (size_t i = 0; i < proto->n_metadata_props; i++)
+        if (ulp_entry_is(proto->metadata_props[i], "pkg.torch.onnx.name_scopes"))
+            scopes = proto->metadata_props[i]->value;
+    const size_t length = scopes.len ? strnlen((const char *)scopes.data, scopes.len) : 0;
+    node->scopes = ulp_arena_text(loader->model->arena, (const char *)scopes.data, length);
+    return ulp_taken(node->scopes, error);
 }
 
 /* A node without a name is called by its operator and place; the second and later ones of a name

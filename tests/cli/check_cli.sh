@@ -322,6 +322,17 @@ fields later/plan.json 'not r.get("met")' "no plan"
     fail "beside a plan without files stand $(ls later)"
 expect 0 "a plan with files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 -q --out later
 [ -s later/mixed.onnx ] && [ ! -e later/modelopt.yaml ] || fail "a plan with files wrote $(ls later)"
+# Modules of PyTorch that kept nodes are of: the exporter's metadata, else the node's name, else that of its weights; one tool keeps all of a module.
+python <<'END' || fail "no model of modules"
+scopes = lambda text: block(9, block(1, "pkg.torch.onnx.name_scopes") + block(2, text))
+write_model("modules.onnx", [
+    node("Add", "x x", "a", "/elsewhere/Add") + scopes("['', 'body', 'body.0', 'add']"), node("Mul", "a x", "b", "node_mul") + scopes("['', 'body', 'body.0', 'mul']"),
+    node("Exp", "b", "c", "node_exp") + scopes("not a list"), node("Relu", "c", "d", "/body/body.1/Relu"), node("Tanh", "d", "e", "/Tanh"),
+    node("MatMul", "e body.fc.weight", "y", "dense")], {"x": [2, 4]}, ["y"], {"body.fc.weight": np.ones((4, 4), "f4") / 8})
+END
+expect 0 "a plan by modules" "$program" plan modules.onnx --for trt11 --tolerance sqnr_db=1 --always node_mul --always node_exp --always /body/body.1/Relu --always /Tanh --always dense --out modules -q
+[ "$(tail -2 modules/exclude.txt)" = '# torch_tensorrt.compile with use_explicit_typing and enable_autocast, which keeps modules whole: of their 5 nodes the plan keeps 4; of what it keeps 1 are of no module that is known, and missing
+data_max=float("inf"), nodes_to_exclude=["^body\\.0$", "^body\\.1$", "^$", "^body\\.fc$"]' ] || fail "modules: $(cat modules/exclude.txt)"
 echo '{"arithmetic": "fp16", "keep": [{"nodes": "*", "arithmetic": "fp32"}]}' >all.json
 "$program" plan "$model" -i "$inputs" --apply all.json -o later -q >out 2>err
 [ ! -e later/mixed.onnx ] || fail "an applied plan of no types leaves an earlier mixed.onnx"

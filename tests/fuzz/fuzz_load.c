@@ -44,7 +44,7 @@ static const char *check_node(const struct ulp_graph *graph, size_t index)
     const struct ulp_node *node = &graph->nodes[index];
     const char *wrong = NULL;
     if (node->index != (int)index || !node->name || !*node->name || !*node->op_type ||
-        !node->domain || !node->doc)
+        !node->domain || !node->scopes)
         return "a node without index, name or operator";
     for (size_t i = 0; !wrong && i < node->input_count; i++)
         wrong = check_number(graph, node->inputs[i], (int)index);

@@ -43,7 +43,10 @@ TEST(the_public_view)
                  clip = proto_node("Clip", "", "x - w", "y");
     proto_bytes(&weight, TENSOR_RAW, "\0\0\200?", 4);
     proto_message(&graph, GRAPH_INITIALIZER, &weight);
-    proto_text(&clip, NODE_DOC, "why");
+    struct proto entry = {0};
+    proto_text(&entry, 1, "pkg.torch.onnx.name_scopes");
+    proto_text(&entry, 2, "['', 'clip']");
+    proto_message(&clip, NODE_METADATA, &entry);
     proto_text(&clip, NODE_DOMAIN, "ai.onnx");
     proto_message(&graph, GRAPH_NODE, &clip);
     add_node(&graph, "Dropout", "d", "y", "z -");
@@ -72,7 +75,7 @@ TEST(the_public_view)
     const struct ulp_node *node = &model->graph->nodes[0];
     ck_assert(node->input_count == 3 && node->inputs[1] == -1);
     ck_assert_str_eq(node->domain, "");
-    ck_assert_str_eq(node->doc, "why");
+    ck_assert_str_eq(node->scopes, "['', 'clip']");
     ck_assert_ptr_nonnull(model->graph->values[node->inputs[2]].initializer);
     ck_assert_int_eq(model->graph->nodes[1].outputs[1], -1);
 }

@@ -43,6 +43,49 @@ static void put_name(struct ulp_text *out, const char *name, bool *any)
     *any = true;
 }
 
+static void quote(struct ulp_text *out, const char *text)
+{
+    ulp_json_put_text(out, text, false);
+}
+
+/* Is it the module of one of the first `count` nodes that are kept? */
+static bool is_module(const struct ulp_search *found, const char *module, size_t count)
+{
+    bool is = false;
+    for (size_t k = 0; k < count && module; k++)
+        is |= found->kept[k].module && strcmp(found->kept[k].module, module) == 0;
+    return is;
+}
+
+/* torch_tensorrt matches expressions with the name of the innermost module around a node. */
+static void put_modules(struct ulp_text *out, const struct ulp_search *found)
+{
+    size_t inside = 0, known = 0;
+    bool any = false;
+    for (size_t n = 0; n < found->node_count; n++)
+        inside += is_module(found, found->nodes[n].module, found->kept_count);
+    for (size_t k = 0; k < found->kept_count; k++)
+        known += found->kept[k].module != NULL;
+    if (!known)
+        return;
+    ulp_text_add(
+        out,
+        "# torch_tensorrt.compile with use_explicit_typing and enable_autocast, which keeps "
+        "modules whole: of their %zu nodes the plan keeps %zu",
+        inside, known);
+    if (known < found->kept_count)
+        ulp_text_add(out, "; of what it keeps %zu are of no module that is known, and missing",
+                     found->kept_count - known);
+    ulp_text_add(out, "\ndata_max=float(\"inf\"), nodes_to_exclude=[");
+    for (size_t k = 0; k < found->kept_count; k++)
+        if (found->kept[k].module && !is_module(found, found->kept[k].module, k)) {
+            ulp_text_add(out, any ? ", " : "");
+            ulp_trt_put_expression(out, found->kept[k].module, quote);
+            any = true;
+        }
+    ulp_text_add(out, "]\n");
+}
+
 enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_text *out,
                                   struct ulp_error *error)
 {
@@ -72,5 +115,7 @@ enum ulp_status ulp_exclude_write(const struct ulp_search *found, struct ulp_tex
             put_name(out, found->kept[k].name, &any);
         ulp_text_add(out, "]%s\n", tools[t].after);
     }
+    if (found->by_node)
+        put_modules(out, found);
     return out->failed ? ulp_out_of_memory(error) : ULP_OK;
 }

@@ -10,7 +10,27 @@
 
 /* ---- modules ---- */
 
-/* "/encoder/layers.0/fc/MatMul": its module is encoder.layers.0.fc; exporters write a list's name
+/* "['', 'encoder', 'encoder.fc', 'linear']": modules from the outermost on, by whole names, and the
+ * node. Is one named? */
+static bool add_declared(struct ulp_text *out, const char *scopes)
+{
+    const char *module = NULL, *node = NULL;
+    size_t module_length = 0, node_length = 0;
+    for (const char *at = strchr(scopes, '\''), *end; at; at = strchr(end + 1, '\'')) {
+        if (!(end = strchr(at + 1, '\'')))
+            return false;
+        module = node;
+        module_length = node_length;
+        node = at + 1;
+        node_length = (size_t)(end - node);
+    }
+    if (module)
+        ulp_text_put(out, module, module_length);
+    return module != NULL;
+}
+
+/* "/encoder/layers.0/fc/MatMul": its module is encoder.layers.0.fc, that of "/MatMul" the model
+ * itself; exporters write a list's name
  * once more in front of its members ("/features/features.0/Conv"). */
 static void add_scopes(struct ulp_text *out, const char *name)
 {
@@ -31,14 +51,18 @@ static void add_scopes(struct ulp_text *out, const char *name)
     }
 }
 
-void ulp_search_module(struct ulp_text *out, const char *node, const char *weight)
+bool ulp_search_module(struct ulp_text *out, const char *scopes, const char *node,
+                       const char *weight)
 {
     static const char end[] = ".weight";
     const size_t length = strlen(weight);
-    if (length > strlen(end) && strcmp(weight + length - strlen(end), end) == 0)
-        ulp_text_put(out, weight, length - strlen(end));
-    else
+    if (add_declared(out, scopes))
+        return true;
+    if (*node == '/')
         add_scopes(out, node);
+    else if (length > strlen(end) && strcmp(weight + length - strlen(end), end) == 0)
+        ulp_text_put(out, weight, length - strlen(end));
+    return *node == '/' || out->length;
 }
 
 /* ---- formats ---- */

@@ -28,6 +28,9 @@ enum ulp_status ulp_trt_polygraphy(const struct ulp_search *found, struct ulp_te
 bool ulp_trt_has_two_formats(const struct ulp_search *found);
 enum ulp_status ulp_trt_autocast(const struct ulp_search *found, struct ulp_text *out,
                                  struct ulp_error *error);
+/* Python's re: the name and nothing else, quoted as the function does. */
+typedef void ulp_trt_quote(struct ulp_text *out, const char *text);
+void ulp_trt_put_expression(struct ulp_text *out, const char *name, ulp_trt_quote *quote);
 /* TensorRT 11, which takes types from the graph alone: the Casts to put into it. */
 enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ulp_text *out,
                                        struct ulp_error *error);

@@ -29,9 +29,10 @@ const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample 
                                                  size_t count);
 /* ", and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
 void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found);
-/* modelopt.c: the module of PyTorch that a product is of, as its weights or its node are named;
- * empty: they do not say. */
-void ulp_search_module(struct ulp_text *out, const char *node, const char *weight);
+/* modelopt.c: the innermost module of PyTorch that a node is of, as the exporter's metadata, its
+ * weights ("": it has none) or itself are named; false: they do not say. "": the model itself. */
+bool ulp_search_module(struct ulp_text *out, const char *scopes, const char *node,
+                       const char *weight);
 /* search_formats.c: of plans that give each layer a format of a list. */
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found);

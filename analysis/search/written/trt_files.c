@@ -207,8 +207,7 @@ static void add_character(struct ulp_text *out, const char *at, const char *next
         ulp_json_put_escaped(out, at, bytes, true);
 }
 
-/* Python's re: the name and nothing else. */
-static void add_expression(struct ulp_text *out, const char *name)
+void ulp_trt_put_expression(struct ulp_text *out, const char *name, ulp_trt_quote *quote)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     struct ulp_shown ignored;
@@ -220,7 +219,7 @@ static void add_expression(struct ulp_text *out, const char *name)
     ulp_text_add(&text, "$");
     out->failed |= text.failed;
     if (!text.failed)
-        add_quoted(out, text.data);
+        quote(out, text.data);
 }
 
 /* Its own rules by magnitude are switched off: the plan has been proven without them. */
@@ -234,7 +233,7 @@ enum ulp_status ulp_trt_autocast(const struct ulp_search *found, struct ulp_text
         ulp_text_add(out, " --nodes_to_exclude");
     for (size_t k = 0; k < found->kept_count; k++) {
         ulp_text_add(out, " ");
-        add_expression(out, found->kept[k].name);
+        ulp_trt_put_expression(out, found->kept[k].name, add_quoted);
     }
     ulp_text_add(out, "\n");
     return ULP_OK;

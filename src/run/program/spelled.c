@@ -67,7 +67,7 @@ static int add_node(struct writing *w, const char *op, const char *name, const i
                               .op_type = op,
                               .domain = "",
                               .overload = "",
-                              .doc = "",
+                              .scopes = "",
                               .input_count = count,
                               .inputs = numbers,
                               .output_count = 1,
