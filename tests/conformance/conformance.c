@@ -11,14 +11,13 @@
 
 #include "base/error.h"
 #include "tests/conformance/conformance.h"
-#include "tests/conformance/coverage.h"
 
 #define ONNX_RELATIVE 1e-3
 #define ONNX_ABSOLUTE 1e-7
 #define DEPTH_MAX 8
 #define TALLY_ROOM 1024
 
-enum { OPTION_LIST = 512, OPTION_TOLERANCE, OPTION_MEMORY, OPTION_COVERAGE };
+enum { OPTION_LIST = 512, OPTION_TOLERANCE, OPTION_MEMORY };
 
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32)", 0},
@@ -30,8 +29,6 @@ static const struct argp_option option_list[] = {
     {"verbose", 'v', 0, 0, "Print a line for every case, not only for those that fail", 0},
     {"list", OPTION_LIST, 0, 0,
      "Print what is out of scope (operators, types, single cases) and why, and exit", 0},
-    {"coverage", OPTION_COVERAGE, 0, 0,
-     "Print how many operators of each opset are covered and why the others are not, and exit", 0},
     {"max-memory", OPTION_MEMORY, "BYTES", 0, "Of each case (default 4 GiB)", 0},
     {0},
 };
@@ -46,7 +43,7 @@ static const char documentation[] =
 
 struct options {
     const char *arithmetic, *only;
-    bool verbose, list, coverage, has_tolerance;
+    bool verbose, list, has_tolerance;
     struct tolerance tolerance;
     char **folders;
     int folder_count;
@@ -80,7 +77,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'o': options->only = argument; return 0;
     case 'v': options->verbose = true; return 0;
     case OPTION_LIST: options->list = true; return 0;
-    case OPTION_COVERAGE: options->coverage = true; return 0;
     case OPTION_MEMORY: options->max_memory_bytes = strtoull(argument, NULL, 10); return 0;
     case OPTION_TOLERANCE: set_tolerance(state, options, argument); return 0;
     case ARGP_KEY_ARGS:
@@ -88,7 +84,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->folder_count = state->argc - state->next;
         return 0;
     case ARGP_KEY_END:
-        if (!options->list && !options->coverage && options->folder_count == 0)
+        if (!options->list && options->folder_count == 0)
             argp_error(state, "which cases? Give a folder");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -259,8 +255,6 @@ int main(int argc, char **argv)
         print_lists();
         return ULP_OK;
     }
-    if (options.coverage)
-        return print_coverage(stdout) ? 1 : ULP_OK;
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return ULP_ERROR_MEMORY;

@@ -1,7 +1,6 @@
 /* ONNX's own test cases: a folder with model.onnx and test_data_set_i/{input,output}_j.pb is one
- * case. What is shared by the program (conformance.c), the run of one case (conformance_case.c),
- * the written list of what is out of scope (conformance_scope.c) and the count of operators
- * (coverage.c). */
+ * case. What is shared by the program (conformance.c), the run of one case (conformance_case.c)
+ * and the written list of what is out of scope (conformance_scope.c). */
 #pragma once
 
 #include <ulpscope.h>

@@ -1,6 +1,6 @@
 # ONNX's own test cases: conformance DIR... runs those of a folder.
 EXTRA_PROGRAMS += conformance
-conformance_SOURCES = %D%/conformance.c %D%/conformance.h %D%/conformance_case.c %D%/conformance_scope.c %D%/coverage.c %D%/coverage.h %D%/onnx_operators.def
+conformance_SOURCES = %D%/conformance.c %D%/conformance.h %D%/conformance_case.c %D%/conformance_scope.c
 conformance_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 conformance_LDADD = $(core)
 dist_check_SCRIPTS += %D%/check_cases.sh %D%/check_conformance.sh %D%/check_coverage.sh
