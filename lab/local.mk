@@ -1,4 +1,5 @@
 # What records, compares and measures beside GPUs and other runtimes: README.md. CI runs none of it but what a test names.
+include lab/bench/local.mk
 EXTRA_DIST += %D%/README.md %D%/gpu.md %D%/plans.md %D%/scales.md
 EXTRA_DIST += %D%/case_archive.py %D%/compare_attention.py %D%/compare_autocast.py %D%/compare_bits.py %D%/compare_builds.py %D%/compare_conv.py %D%/compare_extract.py %D%/compare_fused.py %D%/compare_cmsis.py %D%/compare_decoders.py %D%/compare_tflite.py %D%/train_text_model.py %D%/pretrained_text_model.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_htp.py %D%/compare_mixed.py %D%/compare_mmasim.py %D%/compare_modelopt.py %D%/compare_operators.py %D%/compare_openvino.py %D%/compare_pairs.py %D%/compare_written.py %D%/compare_ort.py %D%/compare_ort_cuda.py

@@ -73,7 +73,6 @@ check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 .PHONY: check-long
 
-include tests/bench/local.mk
 
 if HAVE_CHECK
 test_programs += check_corpus

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Did a change move a time? Two commits in paired turns, and what moved by more than its noise.
 
-    tests/bench/pairs.py BASE NEW [--only networks,start] [--word WORD] [--turns 9] [--minutes 40] [--page doc/performance.md]
+    lab/bench/pairs.py BASE NEW [--only networks,start] [--word WORD] [--turns 9] [--minutes 40] [--page doc/performance.md]
 
 BASE and NEW are commits, which are built at -O3 in folders of their own below --work and kept there, or build folders. The parts are
 contract, elementwise and measure (the rows of the bench programs), start (of the program), python (a call) and networks: models of
@@ -285,7 +285,7 @@ def main():
     verdicts = list(judge(rows))
     sentence = first_sentence(verdicts, len(rows) - len(verdicts), base, new)
     left = "" if options.data else " Only networks made by script were measured: no --data was given and `ULPSCOPE_TEST_DATA` is not set."
-    text = (f"{sentence}{left}\nWritten by `tests/bench/pairs.py {base.label} {new.label}` on {page.processor()}, load {before:.1f} before and "
+    text = (f"{sentence}{left}\nWritten by `lab/bench/pairs.py {base.label} {new.label}` on {page.processor()}, load {before:.1f} before and "
             f"{os.getloadavg()[0]:.1f} after, one thread, both at the same options of the compiler: medians of the turns, the processor's seconds of the later "
             "commit over the earlier's, and three standard errors of each.\n\n" + table(verdicts if options.all else filter(has_moved, verdicts)))
     print(text, end="")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """doc/performance.md from one run of the benchmarks on this machine.
 
-    tests/bench/page.py [--build FOLDER] [--only WORD] [--networks N] [--out FILE]     (make -C build performance)
+    lab/bench/page.py [--build FOLDER] [--only WORD] [--networks N] [--out FILE]     (make -C build performance)
 
 Every bench program runs once with all instruction sets of the processor and once without AVX-512 and in portable C, then the networks of ULPSCOPE_TEST_DATA beside ONNX Runtime in N turns (networks.py; without the folder they are
 left out, and the page says so). Take a quiet machine: the page gives its load before the first program and after the last. --only: rows of
@@ -110,7 +110,7 @@ def main():
     parts = [section(options.build, *row, options.only) for row in SECTIONS]
     if not options.only:
         parts.append(networks(options.build, options.networks))
-    head = (f"# Performance\n\nWritten by `make -C build performance` (`tests/bench/page.py`) on {begun}: one run on one machine, {processor()}, "
+    head = (f"# Performance\n\nWritten by `make -C build performance` (`lab/bench/page.py`) on {begun}: one run on one machine, {processor()}, "
             f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after; {version}, configured with {words}; commit {commit or 'of a tarball'}.\n"
             "Seconds are this process's on a processor. Columns leave out instruction sets (`ULPSCOPE_DISABLE_CPU`); results have the same bits in all of them.\n")
     with open("/dev/stdout" if options.out == "-" else options.out, "w", encoding="utf-8") as file:

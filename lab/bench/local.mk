@@ -14,7 +14,7 @@ EXTRA_DIST += %D%/networks.py %D%/page.py %D%/pairs.py %D%/process.py
 
 # On a quiet machine: the page's figures, and doc/performance.md of them.
 bench: bench_contract bench_elementwise bench_measure ulpscope
-	python3 $(srcdir)/tests/bench/page.py --build . --out -
+	python3 $(srcdir)/lab/bench/page.py --build . --out -
 performance: bench_contract bench_elementwise bench_measure ulpscope
-	python3 $(srcdir)/tests/bench/page.py --build . --out $(srcdir)/doc/performance.md
+	python3 $(srcdir)/lab/bench/page.py --build . --out $(srcdir)/doc/performance.md
 .PHONY: bench performance
