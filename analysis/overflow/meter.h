@@ -48,6 +48,28 @@ struct ulp_overflow_meter {
     } inside; /* the first that is beyond it */
 };
 
+/* overflow.c. Zeroed; the program outlives it, or is followed by another of other shapes: of other
+ * nodes ULP_ERROR_INPUT. Freed in either case. */
+enum ulp_status ulp_overflow_meter_take(struct ulp_overflow_meter *meter,
+                                        const struct ulp_program *program, int thread_count,
+                                        struct ulp_error *error);
+void ulp_overflow_meter_free(struct ulp_overflow_meter *meter);
+enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *meter, const char *name,
+                                          const struct ulp_tensor_set *inputs,
+                                          const struct ulp_observer *observer,
+                                          struct ulp_error *error);
+/* The forecast over all samples; the meter takes no more. */
+enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
+                                          struct ulp_overflow_forecast *out,
+                                          struct ulp_error *error);
+/* remedy.c: try what may help lane `lane` (of the forecast) on one sample, which the program is
+ * of. */
+enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
+                                      const struct ulp_program *program, size_t lane,
+                                      const struct ulp_tensor_set *inputs,
+                                      const struct ulp_overflow_options *options,
+                                      struct ulp_error *error);
+
 /* One node in one lane and sample. */
 struct ulp_overflow_view {
     const struct ulp_step *step;

@@ -75,24 +75,6 @@ static enum ulp_status prepare_meter(struct ulp_overflow_meter *meter,
     return ULP_OK;
 }
 
-enum ulp_status ulp_overflow_meter_create(const struct ulp_program *program, int thread_count,
-                                          struct ulp_overflow_meter **out, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    *out = NULL;
-    if (program->lane_count < 2)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "a forecast needs a reference and at least one arithmetic");
-    struct ulp_overflow_meter *meter = calloc(1, sizeof *meter);
-    ULP_TRY(ulp_taken(meter, error));
-    const enum ulp_status status = prepare_meter(meter, program, thread_count, error);
-    if (status == ULP_OK)
-        *out = meter;
-    else
-        ulp_overflow_meter_free(meter);
-    return status;
-}
-
 static void forget_values(struct ulp_overflow_meter *meter)
 {
     for (size_t l = 0; meter->lanes && l < meter->forecast.lane_count; l++) {
@@ -110,26 +92,24 @@ static void forget_values(struct ulp_overflow_meter *meter)
 
 void ulp_overflow_meter_free(struct ulp_overflow_meter *meter)
 {
-    if (!meter)
-        return;
     forget_values(meter);
     ulp_taint_clear(&meter->lost.values);
     ulp_forward_close(&meter->forward);
     ulp_arena_free(meter->memory);
     ulp_arena_free(meter->forecast.memory);
-    free(meter);
 }
 
-enum ulp_status ulp_overflow_meter_reshape(struct ulp_overflow_meter *meter,
-                                           const struct ulp_program *program,
-                                           struct ulp_error *error)
+enum ulp_status ulp_overflow_meter_take(struct ulp_overflow_meter *meter,
+                                        const struct ulp_program *program, int thread_count,
+                                        struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    if (!meter->forward.program)
+        return prepare_meter(meter, program, thread_count, error);
     if (!ulp_program_same_nodes(meter->forward.program, program))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "its shapes leave other nodes to compute than the first sample's");
     ulp_forward_close(&meter->forward);
-    return ulp_forward_open(&meter->forward, program, meter->thread_count, error);
+    return ulp_forward_open(&meter->forward, program, thread_count, error);
 }
 
 /* ---- nodes ---- */
@@ -349,7 +329,6 @@ enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *meter, cons
                                           const struct ulp_observer *observer,
                                           struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_tensor_set no_inputs;
     const double started = ulp_seconds_now();
     ULP_TRY(ulp_overflow_begin(meter, name, inputs, error));
@@ -364,7 +343,6 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
                                           struct ulp_overflow_forecast *out,
                                           struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct ulp_program *program = meter->forward.program;
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     for (size_t l = 0; l < forecast->lane_count; l++) {
@@ -377,10 +355,4 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
     *out = *forecast;
     *forecast = (struct ulp_overflow_forecast){0};
     return ULP_OK;
-}
-
-void ulp_overflow_free(struct ulp_overflow_forecast *forecast)
-{
-    ulp_arena_free(forecast->memory);
-    *forecast = (struct ulp_overflow_forecast){0};
 }

@@ -4,9 +4,7 @@
 
 #include "analysis/overflow/meter.h"
 #include "analysis/tried/tried.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/options.h"
 #include "number/function/math.h"
 
 /* The largest number of the format that something overflows in: the lane's, or where types are as
@@ -69,23 +67,13 @@ static enum ulp_status report(const struct ulp_model *model, const struct ulp_at
     return ulp_taken(out->what && (out->output || !outcome->any), error);
 }
 
-size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane)
-{
-    ULP_ENTER_ENVIRONMENT;
-    for (size_t n = 0; n < lane->node_count; n++)
-        if (lane->nodes[n].born && lane->nodes[n].output_count)
-            return lane->nodes[n].outputs[0].sample;
-    return 0;
-}
-
 enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
                                       const struct ulp_program *program, size_t lane,
                                       const struct ulp_tensor_set *inputs,
-                                      const struct ulp_run_options *run,
-                                      const struct ulp_observer *observer, struct ulp_error *error)
+                                      const struct ulp_overflow_options *options,
+                                      struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    ULP_OPTIONS_TAKE(ulp_run_options, run, error);
+    const struct ulp_run_options run = {.thread_count = options->thread_count};
     struct ulp_overflow_lane *own = &forecast->lanes[lane];
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_attempt *items;
@@ -96,8 +84,8 @@ enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
     ULP_TAKE(own->remedies, forecast->memory, count, error);
     if (count == 1)
         return ULP_OK;
-    ULP_TRY(ulp_attempts_run(program->model, program->lanes, items, count, inputs, run, observer,
-                             NULL, error));
+    ULP_TRY(ulp_attempts_run(program->model, program->lanes, items, count, inputs, &run,
+                             options->progress, NULL, error));
     for (size_t c = 0; c < count; c++)
         ULP_TRY(report(program->model, &items[c], forecast->memory, &own->remedies[c], error));
     own->remedy_count = count;

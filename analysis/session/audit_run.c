@@ -21,12 +21,12 @@ static enum ulp_status open_taken(const struct ulp_session *session, size_t from
 {
     *index = SIZE_MAX;
     for (size_t s = from; s < until; s++) {
-        ULP_TRY(ulp_session_open(session, s, out, error));
+        ULP_TRY(ulp_samples_open(session->samples, s, out, error));
         if (ulp_program_takes(session->programs->first, *out)) {
             *index = s;
             return ULP_OK;
         }
-        ulp_session_close(session, s);
+        ulp_samples_close(session->samples, s);
     }
     return ULP_OK;
 }
@@ -141,7 +141,7 @@ static enum ulp_status run_again(const struct ulp_session *session, struct kept_
     if (status == ULP_OK)
         status = ulp_session_advise(session, audit, &samples, truths, error);
     for (size_t s = 0; s < samples.count; s++)
-        ulp_session_close(session, taken[s]);
+        ulp_samples_close(session->samples, taken[s]);
     return status;
 }
 
@@ -158,7 +158,7 @@ static enum ulp_status look_at_first(const struct ulp_session *session, struct u
     if (index == SIZE_MAX)
         return ULP_OK;
     enum ulp_status status = look(session, audit, inputs, error);
-    ulp_session_close(session, index);
+    ulp_samples_close(session->samples, index);
     return status;
 }
 
@@ -170,7 +170,7 @@ static enum ulp_status measure_spreads(const struct ulp_session *session, struct
     const struct ulp_tensor_set *inputs;
     audit->spreads = calloc(programs->lane_count, sizeof *audit->spreads);
     ULP_TRY(ulp_taken(audit->spreads, error));
-    ULP_TRY(ulp_session_open(session, 0, &inputs, error));
+    ULP_TRY(ulp_samples_open(session->samples, 0, &inputs, error));
     enum ulp_status status = ULP_OK;
     for (size_t l = 1; l < programs->lane_count && status == ULP_OK; l++) {
         ulp_session_begin_run(session, SIZE_MAX, l - 1, programs->lane_count - 1);
@@ -179,7 +179,7 @@ static enum ulp_status measure_spreads(const struct ulp_session *session, struct
                                      &audit->spreads[audit->spread_count], error);
         audit->spread_count += status == ULP_OK;
     }
-    ulp_session_close(session, 0);
+    ulp_samples_close(session->samples, 0);
     return status;
 }
 

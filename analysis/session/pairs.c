@@ -263,14 +263,14 @@ static enum ulp_status try_samples(struct pairing *pairing, const struct ulp_alo
     pairing->measured = true;
     for (size_t t = 0; t < tried && status == ULP_OK; t++) {
         const size_t s = t * samples / tried;
-        status = ulp_session_open(session, s, &pairing->inputs, error);
+        status = ulp_samples_open(session->samples, s, &pairing->inputs, error);
         if (status != ULP_OK)
             break;
         if (ulp_program_takes(pairing->program, pairing->inputs)) {
             status = try_sample(pairing, alone, pair, &before, &after, error);
             out->sample_count++;
         }
-        ulp_session_close(session, s);
+        ulp_samples_close(session->samples, s);
     }
     out->worst_db = after - before;
     pairing->measured = false;

@@ -67,9 +67,9 @@ static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *e
     const struct ulp_checkpoint *checkpoint = options->checkpoint;
     const struct ulp_tensor_set *inputs;
     struct ulp_program *program;
-    ULP_TRY(ulp_session_open(session, 0, &inputs, error));
+    ULP_TRY(ulp_samples_open(session->samples, 0, &inputs, error));
     enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
-    ulp_session_close(session, 0);
+    ulp_samples_close(session->samples, 0);
     ULP_TRY(status == ULP_OK ? tell_compiled(session, program, error) : status);
     if (!(checkpoint && checkpoint->ranks && checkpoint->ranks->self))
         ULP_TRY(ulp_auditor_create(program, &session->sum, error));

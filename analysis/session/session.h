@@ -34,9 +34,10 @@ enum ulp_status ulp_session_run(struct ulp_session *session, struct ulp_audit *o
 /* session_sample.c: the audit of sample `index` by itself. Free *out with ulp_audit_free. */
 enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t index,
                                    struct ulp_audit *out, struct ulp_error *error);
-enum ulp_status ulp_session_open(const struct ulp_session *session, size_t index,
+/* Its inputs, until it is closed. */
+enum ulp_status ulp_samples_open(const struct ulp_samples *samples, size_t index,
                                  const struct ulp_tensor_set **out, struct ulp_error *error);
-void ulp_session_close(const struct ulp_session *session, size_t index);
+void ulp_samples_close(const struct ulp_samples *samples, size_t index);
 /* Tell of run `run` of the sample, or with SIZE_MAX samples of what comes after all. */
 void ulp_session_begin_run(const struct ulp_session *session, size_t sample, size_t run,
                            size_t run_count);

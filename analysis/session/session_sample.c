@@ -24,10 +24,9 @@ struct one {
     size_t run; /* of the sample's */
 };
 
-enum ulp_status ulp_session_open(const struct ulp_session *session, size_t index,
+enum ulp_status ulp_samples_open(const struct ulp_samples *samples, size_t index,
                                  const struct ulp_tensor_set **out, struct ulp_error *error)
 {
-    const struct ulp_samples *samples = session->samples;
     *out = samples->items[index].inputs;
     if (*out || !samples->open)
         return ULP_OK;
@@ -37,9 +36,8 @@ enum ulp_status ulp_session_open(const struct ulp_session *session, size_t index
     return status;
 }
 
-void ulp_session_close(const struct ulp_session *session, size_t index)
+void ulp_samples_close(const struct ulp_samples *samples, size_t index)
 {
-    const struct ulp_samples *samples = session->samples;
     if (samples->items[index].inputs || !samples->close)
         return;
     struct ulp_environment *paused = ulp_environment_pause();
@@ -273,11 +271,11 @@ enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t ind
     const struct ulp_tensor_set *inputs;
     struct ulp_program *program;
     *out = (struct ulp_audit){0};
-    ULP_TRY(ulp_session_open(session, index, &inputs, error));
+    ULP_TRY(ulp_samples_open(session->samples, index, &inputs, error));
     enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
     if (status == ULP_OK)
         status = make_one(session, index, inputs, program, out, error);
-    ulp_session_close(session, index);
+    ulp_samples_close(session->samples, index);
     if (status != ULP_OK)
         ulp_audit_free(out);
     return status;

@@ -1,1 +1,1 @@
-libulpscope_a_SOURCES += %D%/join.c %D%/tolerance.c %D%/tolerance_fields.c %D%/tolerance_text.c
+libulpscope_a_SOURCES += %D%/tolerance.c %D%/tolerance_fields.c %D%/tolerance_text.c

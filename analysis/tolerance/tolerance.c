@@ -19,7 +19,7 @@
 
 struct measuring {
     const struct ulp_model *model;
-    const struct ulp_tensor_set *inputs;
+    const struct ulp_sample *sample;
     const struct ulp_tolerance_options *options;
     struct ulp_tolerance *out;
     struct ulp_program *program;
@@ -35,15 +35,15 @@ static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
     const struct ulp_arithmetic lanes[2] = {options->reference, options->arithmetic};
     const struct ulp_keeps keeps[2] = {{0},
                                        options->keeps ? *options->keeps : (struct ulp_keeps){0}};
-    const struct ulp_program_options plan_options = {.inputs = m->inputs, .keeps = keeps};
+    const struct ulp_program_options plan_options = {.inputs = m->sample->inputs, .keeps = keeps};
     struct ulp_run_options run = {.thread_count = options->thread_count};
     run.audit = true;
     ULP_TRY(ulp_program_create(m->model, lanes, 2, &plan_options, &m->program, error));
     ULP_TRY(ulp_attributor_create(m->program, NULL, run.thread_count, &m->attributor, error));
-    ULP_TRY(ulp_attributor_sample(m->attributor, m->inputs, error));
+    ULP_TRY(ulp_attributor_sample(m->attributor, m->sample->inputs, error));
     const struct ulp_observer looking = ulp_attributor_observer(m->attributor);
-    return ulp_program_look(m->program, m->inputs, &run, &looking, options->progress, m->outputs,
-                            error);
+    return ulp_program_look(m->program, m->sample->inputs, &run, &looking, options->progress,
+                            m->outputs, error);
 }
 
 /* The errors of the arithmetic itself at one output. */
@@ -55,7 +55,7 @@ static enum ulp_status add_own_errors(struct measuring *m, const char *name,
     const size_t count = reference->count;
     double squares = 0, error_squares = 0;
     *output = (struct ulp_tolerance_output){.count = count, .random = NAN, .bound = NAN};
-    const char *sample = m->options->sample ? m->options->sample : "";
+    const char *sample = m->sample->name;
     output->name = ulp_arena_text(m->out->memory, name, strlen(name));
     output->sample = ulp_arena_text(m->out->memory, sample, strlen(sample));
     ULP_TAKE(output->references, m->out->memory, count, error);
@@ -102,7 +102,7 @@ static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
                                         ? ulp_birth_of(m->births.items, m->births.count, name)
                                         : NULL;
     return ulp_taken(ulp_unjudged_add_birth(m->out->memory, &m->out->unjudged, kind, birth, name,
-                                            m->options->sample),
+                                            m->sample->name),
                      error);
 }
 
@@ -237,7 +237,8 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                                                 .progress = m->options->progress,
                                                 .begins = m->options->begins};
     struct ulp_comparison comparison = {0};
-    ULP_TRY(ulp_comparison_run(m->model, m->inputs, &recording, 1, &options, &comparison, error));
+    ULP_TRY(ulp_comparison_run(m->model, m->sample->inputs, &recording, 1, &options, &comparison,
+                               error));
     m->out->trials = comparison.trials;
     for (size_t o = 0; o < m->out->output_count; o++) {
         struct ulp_tolerance_output *output = &m->out->outputs[o];
@@ -273,17 +274,18 @@ static enum ulp_status measure_outputs(struct measuring *m, struct ulp_error *er
     const char *path = ulp_model_path(m->model);
     out->model_path = ulp_arena_text(out->memory, path, strlen(path));
     out->arguments = ulp_model_words(out->memory, m->model);
-    out->drawn = m->inputs->drawn;
+    out->drawn = m->sample->inputs->drawn;
     out->reference =
         ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
     ULP_TRY(ulp_taken(out->model_path && out->arguments && out->reference, error));
-    ULP_TRY(ulp_taken(ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->inputs,
-                                              m->options->sample),
+    ULP_TRY(ulp_taken(ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->sample->inputs,
+                                              m->sample->name),
                       error));
     m->births.memory = out->memory;
     struct ulp_certificate certificate = {0};
-    enum ulp_status status = ulp_birth_find(&m->births, m->model, &m->options->reference, m->inputs,
-                                            m->options->thread_count, &certificate, error);
+    enum ulp_status status =
+        ulp_birth_find(&m->births, m->model, &m->options->reference, m->sample->inputs,
+                       m->options->thread_count, &certificate, error);
     free(certificate.node);
     if (status == ULP_OK)
         status = run_lanes(m, error);
@@ -292,7 +294,7 @@ static enum ulp_status measure_outputs(struct measuring *m, struct ulp_error *er
             ulp_taken(ulp_unjudged_add_lost(out->memory, &out->unjudged, &certificate,
                                             ulp_program_node_name(m->program, certificate.lost_at),
                                             ulp_program_node_op(m->program, certificate.lost_at),
-                                            out->reference, m->options->sample),
+                                            out->reference, m->sample->name),
                       error);
     if (status == ULP_OK) {
         const char *name = ulp_program_lane_name(m->program, 1);
@@ -312,20 +314,105 @@ static enum ulp_status measure_outputs(struct measuring *m, struct ulp_error *er
     return status == ULP_OK ? measure_spread(m, error) : status;
 }
 
-enum ulp_status ulp_tolerance_run(const struct ulp_model *model,
-                                  const struct ulp_tensor_set *inputs,
-                                  const struct ulp_tolerance_options *options,
-                                  struct ulp_tolerance *out, struct ulp_error *error)
+static enum ulp_status measure_sample(const struct ulp_model *model,
+                                      const struct ulp_sample *sample,
+                                      const struct ulp_tolerance_options *options,
+                                      struct ulp_tolerance *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    *out = (struct ulp_tolerance){.sample_count = 1};
-    ULP_OPTIONS_TAKE(ulp_tolerance_options, options, error);
     const double started = ulp_seconds_now();
-    struct measuring m = {.model = model, .inputs = inputs, .options = options, .out = out};
+    struct measuring m = {.model = model, .sample = sample, .options = options, .out = out};
+    *out = (struct ulp_tolerance){.sample_count = 1};
     const enum ulp_status status = measure_outputs(&m, error);
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&m.outputs[l]);
     out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_tolerance_free(out);
+    return status;
+}
+
+/* ---- several samples ---- */
+
+static bool is_worse(const struct ulp_tolerance_output *a, const struct ulp_tolerance_output *b)
+{
+    return a->nonfinite != b->nonfinite ? a->nonfinite > b->nonfinite : a->max_abs > b->max_abs;
+}
+
+/* The worst comes first. */
+static enum ulp_status join_output(struct ulp_arena *memory, struct ulp_tolerance_output *to,
+                                   const struct ulp_tolerance_output *from, struct ulp_error *error)
+{
+    const bool open = to->open || from->open, worse = is_worse(from, to);
+    ULP_TAKE_ARRAY(struct ulp_tolerance_output, other, memory, 1, error);
+    *other = worse ? *to : *from;
+    other->next = to->next;
+    if (worse)
+        *to = *from;
+    to->next = other;
+    to->open = open;
+    return ULP_OK;
+}
+
+static struct ulp_tolerance_output *find_output(const struct ulp_tolerance *all, const char *name)
+{
+    for (size_t o = 0; o < all->output_count; o++)
+        if (strcmp(all->outputs[o].name, name) == 0)
+            return &all->outputs[o];
+    return NULL;
+}
+
+/* The first sample had no such output, or one of another shape in the arithmetic. */
+static enum ulp_status append_output(struct ulp_tolerance *all,
+                                     const struct ulp_tolerance_output *from,
+                                     struct ulp_error *error)
+{
+    ULP_TAKE_ARRAY(struct ulp_tolerance_output, outputs, all->memory, all->output_count + 1, error);
+    memcpy(outputs, all->outputs, all->output_count * sizeof *outputs);
+    all->outputs = outputs;
+    outputs[all->output_count] = *from;
+    outputs[all->output_count++].next = NULL;
+    return ULP_OK;
+}
+
+/* What `one` points to is `all`'s then. */
+static enum ulp_status join(struct ulp_tolerance *all, struct ulp_tolerance *one,
+                            struct ulp_error *error)
+{
+    ulp_arena_take_over(all->memory, one->memory);
+    for (size_t o = 0; o < one->output_count; o++)
+        for (const struct ulp_tolerance_output *from = &one->outputs[o]; from; from = from->next) {
+            struct ulp_tolerance_output *to = find_output(all, from->name);
+            ULP_TRY(to ? join_output(all->memory, to, from, error)
+                       : append_output(all, from, error));
+        }
+    for (size_t u = 0; u < one->unjudged.count; u++)
+        if (!ulp_unjudged_add(all->memory, &all->unjudged, one->unjudged.items[u]))
+            return ulp_out_of_memory(error);
+    if (!all->no_bound)
+        all->no_bound = one->no_bound;
+    all->sample_count += one->sample_count;
+    all->drawn |= one->drawn;
+    all->seconds += one->seconds;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_tolerance_run(const struct ulp_model *model, const struct ulp_sample *samples,
+                                  size_t sample_count, const struct ulp_tolerance_options *options,
+                                  struct ulp_tolerance *out, struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    *out = (struct ulp_tolerance){0};
+    ULP_OPTIONS_TAKE(ulp_tolerance_options, options, error);
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < sample_count && status == ULP_OK; s++) {
+        struct ulp_tolerance one = {0};
+        status = measure_sample(model, &samples[s], options, s ? &one : out, error);
+        if (status == ULP_OK && s)
+            status = join(out, &one, error);
+        ulp_tolerance_free(&one);
+        if (sample_count > 1)
+            ulp_fail_at(error, status, "%s", samples[s].name);
+    }
     if (status != ULP_OK)
         ulp_tolerance_free(out);
     return status;

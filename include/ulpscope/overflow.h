@@ -6,11 +6,12 @@
  * factor of two of the format's largest number, that one node is also computed in the arithmetic
  * itself, on the reference's values rounded to its storage, so that the verdict is exact there too.
  *
- * In the first lane of the program is the reference (fp64 is enough: its errors are far below any
+ * In the first lane is the reference (fp64 is enough: its errors are far below any
  * border of a format); each other lane is an arithmetic to forecast. */
 #ifndef ULPSCOPE_OVERFLOW_H
 #define ULPSCOPE_OVERFLOW_H
 
+#include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
 #include <ulpscope/written.h>
 
@@ -178,47 +179,36 @@ struct ulp_overflow_forecast {
     struct ulp_arena *memory; /* private: holds the rest */
 };
 
-/* Create a meter for the program, which must outlive it and have a reference and one arithmetic
- * or more; add samples; finish. Charged to the model's budget; thread_count 0: all processors. One
- * thread at a time may use it. Nodes inside If, Loop and Scan have verdicts, too, from values that
- * are exact from what the node that owns them reads; where an overflow in them begins and what
- * becomes of it is said of that node. */
-struct ulp_overflow_meter;
-ULP_API enum ulp_status ulp_overflow_meter_create(const struct ulp_program *program,
-                                                  int thread_count, struct ulp_overflow_meter **out,
-                                                  struct ulp_error *error);
-ULP_API void ulp_overflow_meter_free(struct ulp_overflow_meter *meter);
-/* Samples from now on have the shapes of that program, of the same model and lanes; it must outlive
- * the meter, too, or be followed by another. ULP_ERROR_INPUT: it has other nodes
- * (ulp_program_same_nodes). After a failure it is only freed. */
-ULP_API enum ulp_status ulp_overflow_meter_reshape(struct ulp_overflow_meter *meter,
-                                                   const struct ulp_program *program,
-                                                   struct ulp_error *error);
-/* Run one sample; name is copied. Of the observer's functions only cancelled is called, and
- * node_done with an event that has no values (progress, and what the node took: in lane 0 the
- * reference, in each other looking at what its format makes of it). observer may be NULL. */
-ULP_API enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *meter,
-                                                  const char *name,
-                                                  const struct ulp_tensor_set *inputs,
-                                                  const struct ulp_observer *observer,
-                                                  struct ulp_error *error);
-/* The forecast over all samples. Free it with ulp_overflow_free; the meter takes no more
- * samples. */
-ULP_API enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
-                                                  struct ulp_overflow_forecast *out,
-                                                  struct ulp_error *error);
-/* The sample to try the lane's remedies on, as an index into the forecast's: that of the first
- * overflow. */
-ULP_API size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane);
-/* Try remedies for lane `lane` (of the forecast) on one sample: FP32 or BF16 for the nodes to keep;
- * finite masks (edits of the graph are tried by ulp_fix_run). The program is the meter's. A run
- * with a lane for each; options and observer (may be NULL) as of ulp_program_run. */
-ULP_API enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
-                                              const struct ulp_program *program, size_t lane,
-                                              const struct ulp_tensor_set *inputs,
-                                              const struct ulp_run_options *run,
-                                              const struct ulp_observer *observer,
-                                              struct ulp_error *error);
+/* Initialise with zeros. */
+struct ulp_overflow_options {
+    size_t size;                            /* ULP_OPTIONS */
+    const struct ulp_program_options *plan; /* as of an audit; NULL: zeros */
+    /* takes the reference's place in a second forecast where a value may be beyond that
+     * (beyond_reference); NULL: it is said, and no more */
+    const struct ulp_arithmetic *wider;
+    /* FP32 and BF16 for the nodes to keep, and finite masks, are not tried (edits of the graph are
+     * ulp_fix_run's) */
+    bool no_remedies;
+    int thread_count; /* 0: all processors */
+    /* of its functions `cancelled` and node_done, with an event that has no values (progress, and
+     * what the node took: in lane 0 the reference, in each other looking at what its format makes
+     * of it); may be NULL */
+    const struct ulp_observer *progress;
+    void (*begins)(void *progress_context, size_t sample, size_t sample_count);
+};
+
+/* Forecast what the lanes behind the first, which is the reference, do on the samples, of any
+ * shapes that leave the same nodes to compute (ULP_ERROR_INPUT: they do not); and where an overflow
+ * does harm, try what may help on the sample of the first. Nodes inside If, Loop and Scan have
+ * verdicts, too, from values that are exact from what the node that owns them reads; where an
+ * overflow in them begins and what becomes of it is said of that node. Charged to the model's
+ * budget. Free *out with ulp_overflow_free. */
+ULP_API enum ulp_status ulp_overflow_run(const struct ulp_model *model,
+                                         const struct ulp_arithmetic *lanes, size_t lane_count,
+                                         const struct ulp_samples *samples,
+                                         const struct ulp_overflow_options *options,
+                                         struct ulp_overflow_forecast *out,
+                                         struct ulp_error *error);
 ULP_API void ulp_overflow_free(struct ulp_overflow_forecast *forecast);
 
 /* Write overflow.json (doc/fields.md). */

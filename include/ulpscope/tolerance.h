@@ -15,6 +15,7 @@
 #ifndef ULPSCOPE_TOLERANCE_H
 #define ULPSCOPE_TOLERANCE_H
 
+#include <ulpscope/audit.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/limit.h>
 #include <ulpscope/written.h>
@@ -28,7 +29,7 @@ struct ulp_tolerance_element {
 
 struct ulp_tolerance_output {
     char *name;
-    char *sample; /* in which these figures are: the option's, or "" */
+    char *sample; /* in which these figures are */
     size_t count; /* elements */
     double ref_rms, ref_max;
     double rms, max_abs;  /* measured, as above */
@@ -45,7 +46,7 @@ struct ulp_tolerance_output {
     struct ulp_tolerance_element *elements;
     /* of every element; errors of the arithmetic itself [count count] [apart] */
     double *references, *errors;
-    /* the same output in another sample (ulp_tolerance_join); NULL: there is no other [apart] */
+    /* the same output in another sample; NULL: there is no other [apart] */
     struct ulp_tolerance_output *next;
 };
 
@@ -58,8 +59,8 @@ struct ulp_tolerance_output {
 struct ulp_tolerance {
     char *model_path, *arguments, *arithmetic, *reference;
     size_t trials;
-    size_t sample_count; /* that were joined: 1 of a measurement */
-    bool drawn;          /* inputs of a sample are random (ulp_model_random_inputs), not given */
+    size_t sample_count;
+    bool drawn; /* inputs of a sample are random (ulp_model_random_inputs), not given */
     /* products take factors of fewer bits than are stored: TF32. Libraries may leave products in
      * FP32, with smaller errors */
     bool narrow_products;
@@ -79,26 +80,19 @@ struct ulp_tolerance_options {
     const struct ulp_keeps *keeps;       /* of the arithmetic; NULL: no nodes in others */
     size_t trials;                       /* 0: 8 */
     size_t elements;                     /* of each output that get a bound, one sweep each; 0: 8 */
-    const char *sample;                  /* a name for the inputs; NULL: none */
     int thread_count;                    /* 0: all processors */
     const struct ulp_observer *progress; /* as in struct ulp_compare_options */
     void (*begins)(void *progress_context, size_t part, size_t part_count);
 };
 
-/* Measure on these inputs. Free *out with ulp_tolerance_free. */
+/* Measure on samples of any shapes: each output is that of the sample whose max_abs is largest (one
+ * with more elements that are not finite goes before), so that its atol is enough for every sample;
+ * it is `open` where it is in any, and `next` has the others. Free *out with ulp_tolerance_free. */
 ULP_API enum ulp_status ulp_tolerance_run(const struct ulp_model *model,
-                                          const struct ulp_tensor_set *inputs,
+                                          const struct ulp_sample *samples, size_t sample_count,
                                           const struct ulp_tolerance_options *options,
                                           struct ulp_tolerance *out, struct ulp_error *error);
 ULP_API void ulp_tolerance_free(struct ulp_tolerance *tolerance);
-/* Join the tolerance of another sample, of any shapes, to `all`, which was measured on those
- * before: then each output of `all` is that of the sample whose max_abs is largest (one with more
- * elements that are not finite goes before), so that its atol is enough for every sample; it is
- * `open` where it is in any, and `next` has the others. What `one` points to is `all`'s then. Of
- * other arithmetics or trials: ULP_ERROR_USAGE. After a failure `all` is only freed. */
-ULP_API enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all,
-                                           const struct ulp_tolerance *one,
-                                           struct ulp_error *error);
 
 /* How many times too tight |x - reference| <= atol + rtol |reference| is for the output: the
  * largest ratio of error and allowance over its elements, the errors scaled up to the measured

@@ -96,40 +96,24 @@ class Judging(Loaded):
         Overflow.unjudged."""
         names, sets = self._samples(samples)
         lanes = [find_arithmetic(reference or "fp64"), *map(find_arithmetic, list_of(formats))]
-        plans: dict[Any, Owner] = {}
-
-        def plan_of(sample: TensorSet) -> Owner:
-            if sample.shapes not in plans:
-                plans[sample.shapes] = self._plan(lanes, sample, keep, 1)
-            return plans[sample.shapes]
-
-        plan = plan_of(sets[0])
-        meter = ctypes.c_void_p()
-        call("ulp_overflow_meter_create", plan.value, threads, byref(meter))
-        owner = Owner(meter, "ulp_overflow_meter_free")
-        forecast = Owner(d.ulp_overflow_forecast(), "ulp_overflow_free")
+        structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
+        kept, none = Keeps(keep), Keeps(None)
+        keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
+        planning = d.ulp_program_options(keeps=keeps)
+        wider = None if reference else ctypes.pointer(find_arithmetic("pair").struct)
         shown = make_progress(progress, len(sets))
+        forecast = Owner(d.ulp_overflow_forecast(), "ulp_overflow_free")
         with Watch(shown) as watch:
-            for i, (name, sample) in enumerate(zip(names, sets)):
-                if shown is not None:
-                    shown.run = i
-                if plan_of(sample) is not plan:
-                    plan = plan_of(sample)
-                    call("ulp_overflow_meter_reshape", owner.value, plan.value)
-                call("ulp_overflow_meter_sample", owner.value, name.encode(), byref(sample.value), byref(watch.observer))
-            call("ulp_overflow_meter_finish", owner.value, byref(forecast.value))
-            del owner  # before the plans
-            if reference is None and forecast.value.beyond_reference:
-                again = {"keep": keep, "remedies": remedies, "threads": threads, "progress": progress}
-                return self.overflow(samples, formats, reference="pair", **again)  # type: ignore[arg-type]
-            options = d.ulp_run_options(thread_count=threads)
-            for lane in range(len(lanes) - 1):
-                struct = forecast.value.lanes[lane]
-                if not remedies or not struct.harmful_count:
-                    continue
-                sample = sets[lib.ulp_overflow_sample(byref(struct))]
-                parts = (byref(sample.value), byref(options), byref(watch.observer))
-                call("ulp_overflow_remedies", byref(forecast.value), plan_of(sample).value, lane, *parts)
+            options = d.ulp_overflow_options(
+                plan=ctypes.pointer(planning),
+                wider=wider,
+                no_remedies=not remedies,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+                begins=begins(d.ulp_overflow_options, shown),
+            )
+            given = d.ulp_samples(len(sets), sample_items(names, sets))
+            call("ulp_overflow_run", self._model, structs, len(lanes), byref(given), byref(options), byref(forecast.value))
         return Overflow.take(forecast)
 
     def prove(
@@ -168,8 +152,8 @@ class Judging(Loaded):
         """What tolerance the arithmetic can meet at each output, measured and bounded; of several samples, of any shapes, what
         is enough for each: an output's figures are those of its worst sample."""
         (names, sets), kept = self._samples(samples), Keeps(keep)
-        results: list[Owner] = []
-        shown = make_progress(progress, len(sets))
+        tolerance = Owner(d.ulp_tolerance(), "ulp_tolerance_free")
+        shown = make_progress(progress)
         with Watch(shown) as watch:
             options = d.ulp_tolerance_options(
                 reference=find_arithmetic(reference).struct,
@@ -178,18 +162,10 @@ class Judging(Loaded):
                 trials=trials,
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
+                begins=begins(d.ulp_tolerance_options, shown),
             )
-            for i, (name, sample) in enumerate(zip(names, sets)):
-                if shown is not None:
-                    shown.run = i
-                options.sample = name.encode()
-                one = Owner(d.ulp_tolerance(), "ulp_tolerance_free")
-                call("ulp_tolerance_run", self._model, byref(sample.value), byref(options), byref(one.value))
-                if i:
-                    call("ulp_tolerance_join", byref(results[0].value), byref(one.value))
-                else:
-                    results.append(one)
-        return Tolerance.take(results[0])
+            call("ulp_tolerance_run", self._model, sample_items(names, sets), len(sets), byref(options), byref(tolerance.value))
+        return Tolerance.take(tolerance)
 
     def compare(
         self,

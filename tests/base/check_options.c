@@ -83,6 +83,7 @@ TEST(every_function)
     struct ulp_extracted extracted;
     struct ulp_lint_result lint;
     struct ulp_mixed mixed;
+    struct ulp_overflow_forecast forecast;
     struct ulp_search search;
     struct ulp_tolerance tolerance;
     REFUSES(ulp_program_options, ulp_program_create(NULL, NULL, 1, options, &program, &error))
@@ -93,12 +94,12 @@ TEST(every_function)
             ulp_comparison_run(NULL, NULL, NULL, 1, options, &comparison, &error))
     REFUSES(ulp_doctor_options, ulp_doctor_run(NULL, options, NULL, 1, &doctor, &error))
     REFUSES(ulp_engine_map_options, ulp_engine_map_make(NULL, NULL, options, &map, &error))
-    REFUSES(ulp_run_options, ulp_overflow_remedies(NULL, NULL, 0, NULL, options, NULL, &error))
+    REFUSES(ulp_overflow_options, ulp_overflow_run(NULL, NULL, 2, NULL, options, &forecast, &error))
     REFUSES(ulp_extract_options, ulp_extract(NULL, options, NULL, NULL, &extracted, &error))
     REFUSES(ulp_lint_options, ulp_lint_run(NULL, options, &lint, &error))
     REFUSES(ulp_mixed_options, ulp_mixed_write(NULL, options, NULL, 1, NULL, &mixed, &error))
     REFUSES(ulp_search_options, ulp_search_run(NULL, options, NULL, 1, NULL, 0, &search, &error))
-    REFUSES(ulp_tolerance_options, ulp_tolerance_run(NULL, NULL, options, &tolerance, &error))
+    REFUSES(ulp_tolerance_options, ulp_tolerance_run(NULL, NULL, 1, options, &tolerance, &error))
     ck_assert_uint_eq(count, 13);
 }
 

@@ -16,92 +16,16 @@ struct overflow_options {
     int fail_on; /* the least verdict that fails; 0: none */
 };
 
-/* The default: fast, and the one of more range behind it. */
+/* The default: fast, and the one of more range and digits behind it. */
 #define FIRST_REFERENCE "fp64"
 #define SECOND_REFERENCE "pair"
 
-/* One forecast while it is made. */
-struct making {
-    const struct overflow_options *options;
-    struct ulp_programs programs;
-    struct ulp_program *program; /* of the current sample's shapes */
-    struct ulp_overflow_meter *meter;
-    struct ulp_overflow_forecast *forecast;
-    struct ulp_observer observer; /* progress */
-};
-
-/* A plan of the sample's shapes, and the meter made for it. */
-static enum ulp_status prepare_sample(struct making *making, const struct sample *sample,
-                                      struct ulp_error *error)
+static void show_sample(void *context, size_t sample, size_t sample_count)
 {
-    const struct ulp_program *before = making->program;
-    ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &making->program, error));
-    if (making->program != before) {
-        ULP_TRY(making->meter
-                    ? ulp_overflow_meter_reshape(making->meter, making->program, error)
-                    : ulp_overflow_meter_create(making->program, making->options->common.threads,
-                                                &making->meter, error));
-    }
-    return ULP_OK;
-}
-
-/* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
-static enum ulp_status try_remedies(struct making *making, const struct sample_list *samples,
-                                    struct ulp_error *error)
-{
-    const struct ulp_run_options run = {.thread_count = making->options->common.threads};
-    for (size_t l = 0; l < making->forecast->lane_count; l++) {
-        const struct ulp_overflow_lane *lane = &making->forecast->lanes[l];
-        struct sample *sample = &samples->items[ulp_overflow_sample(lane)];
-        struct ulp_program *program;
-        if (!lane->harmful_count)
-            continue;
-        ULP_TRY(load_sample(making->programs.model, sample, error));
-        ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &program, error));
-        ULP_TRY(ulp_overflow_remedies(making->forecast, program, l, &sample->inputs, &run, NULL,
-                                      error));
-    }
-    return ULP_OK;
-}
-
-/* What is infinite in the default reference may be beyond its range, or what is left of a sum
- * beyond its digits: a reference of more of both is asked. */
-static bool is_again(const struct overflow_options *options,
-                     const struct ulp_overflow_forecast *forecast)
-{
-    return !options->reference && forecast->beyond_reference &&
-           strcmp(forecast->reference, FIRST_REFERENCE) == 0;
-}
-
-static enum ulp_status run_samples(struct making *making, const struct sample_list *samples,
-                                   struct ulp_error *error)
-{
-    const struct overflow_options *options = making->options;
-    struct progress progress;
-    enum ulp_status status = ULP_OK;
-    progress_init(&progress, options->common.quiet, samples->count);
-    progress.sample_count = samples->count;
-    making->observer = progress_observer(&progress);
-    for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
-        struct sample *sample = &samples->items[s];
-        progress.sample = s + 1;
-        status = load_sample(making->programs.model, sample, error);
-        if (status == ULP_OK)
-            status = prepare_sample(making, sample, error);
-        if (status == ULP_OK)
-            status = ulp_overflow_meter_sample(making->meter, sample->name, &sample->inputs,
-                                               &making->observer, error);
-        ulp_fail_at(error, status, "%s", sample->name);
-        drop_sample(sample);
-    }
-    progress_clear(&progress);
-    if (status == ULP_OK)
-        status = ulp_overflow_meter_finish(making->meter, making->forecast, error);
-    if (status == ULP_OK && !options->no_remedies && !is_again(options, making->forecast))
-        status = try_remedies(making, samples, error);
-    ulp_overflow_meter_free(making->meter);
-    ulp_programs_free(&making->programs);
-    return status;
+    struct progress *progress = context;
+    progress->part = sample;
+    progress->sample = sample + 1;
+    progress->sample_count = sample_count;
 }
 
 /* --fail-on: is some node as bad as that? */
@@ -146,34 +70,29 @@ static enum ulp_status report(const struct overflow_options *options,
 static enum ulp_status forecast(const struct overflow_options *options,
                                 struct ulp_overflow_forecast *forecast, struct ulp_error *error)
 {
+    const struct common_options *common = &options->common;
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
-    ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    struct ulp_arithmetic judged;
+    ULP_SCOPED(close_work) struct work work = {.held = 1};
+    struct ulp_arithmetic judged, wider;
     char name[ULP_JUDGED_IN_BYTES];
-    ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
+    ULP_TRY(open_work(&work, common, options->out, NULL, error));
     if (!options->formats)
-        ULP_TRY(ulp_judged_in(model, options->target, NULL, name, &judged, error));
+        ULP_TRY(ulp_judged_in(work.model, options->target, NULL, name, &judged, error));
     ULP_TRY(make_lanes(options->formats ? options->formats : name, "fp16", &options->keep,
-                       options->common.budget, &lanes, error));
+                       common->budget, &lanes, error));
     ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
                                 &lanes.arithmetics[0], error));
-    ULP_TRY(open_samples(model, &options->common, true, &samples, error));
-    struct making making = {.options = options,
-                            .programs = lane_plans(&lanes, model),
-                            .forecast = forecast};
-    if (!options->common.quiet)
-        note_choices(model, &samples);
-    ULP_TRY(run_samples(&making, &samples, error));
-    if (is_again(options, forecast)) {
-        ulp_overflow_free(forecast);
-        ULP_TRY(ulp_arithmetic_find(SECOND_REFERENCE, &lanes.arithmetics[0], error));
-        making = (struct making){.options = options,
-                                 .programs = lane_plans(&lanes, model),
-                                 .forecast = forecast};
-        ULP_TRY(run_samples(&making, &samples, error));
-    }
-    return ULP_OK;
+    ULP_TRY(ulp_arithmetic_find(SECOND_REFERENCE, &wider, error));
+    const struct ulp_samples samples = lend_samples(&work);
+    const struct ulp_program_options plan = lane_plans(&lanes, work.model).options;
+    const struct ulp_overflow_options wanted = {.plan = &plan,
+                                                .wider = options->reference ? NULL : &wider,
+                                                .no_remedies = options->no_remedies,
+                                                .thread_count = common->threads,
+                                                .progress = &work.observer,
+                                                .begins = show_sample};
+    return ulp_overflow_run(work.model, lanes.arithmetics, lanes.count, &samples, &wanted, forecast,
+                            error);
 }
 
 static enum ulp_status run_overflow(void *parsed, struct ulp_error *error)

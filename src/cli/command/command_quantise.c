@@ -138,20 +138,7 @@ static bool has_own_operators(const struct quantise_options *options)
     return own;
 }
 
-/* Those in memory, which search; the others are opened one at a time. */
-static enum ulp_status open_sample(void *context, size_t index, const struct ulp_tensor_set **out,
-                                   struct ulp_error *error)
-{
-    struct work *work = context;
-    *out = &work->samples.items[index].inputs;
-    return load_sample(work->model, &work->samples.items[index], error);
-}
-
-static void close_sample(void *context, size_t index)
-{
-    drop_sample(&((struct work *)context)->samples.items[index]);
-}
-
+/* Those in memory, which search. */
 static struct ulp_sample *list_loaded(const struct work *work, size_t *count)
 {
     struct ulp_sample *list = calloc(work->samples.count + 1, sizeof *list);
@@ -167,8 +154,7 @@ static enum ulp_status search_formats(const struct quantise_options *options, st
 {
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(ulp_scoped_free) struct ulp_sample *validated = NULL, *loaded = NULL;
-    const struct ulp_samples all = {work->samples.count, work->given, work, open_sample,
-                                    close_sample};
+    const struct ulp_samples all = lend_samples(work);
     size_t loaded_count;
     struct ulp_quantise_options wanted = options->quantise;
     ULP_TRY(read_held_out(work, options->validate, options->validate_count, &samples, &validated,

@@ -41,64 +41,37 @@ static void read_check(void *parsed, char *argument)
                    argument);
 }
 
-struct working {
-    struct work work;
-    struct lane_list lanes;
-    struct ulp_tolerance tolerance; /* of all samples so far */
-};
-
-/* The arithmetics, the model and its samples. */
-static enum ulp_status open_working(const struct tolerance_options *options,
-                                    struct working *working, struct ulp_tolerance_options *wanted,
-                                    struct ulp_error *error)
+/* Each sample has a run of its own. */
+static void begin_part(void *context, size_t part, size_t part_count)
 {
-    ULP_TRY(make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
-                       &working->lanes, error));
-    if (working->lanes.count != 2)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%zu arithmetics: a tolerance is of one, give one at a time",
-                        working->lanes.count - 1);
-    wanted->arithmetic = working->lanes.arithmetics[1];
-    wanted->keeps = &working->lanes.keeps[1];
-    ULP_TRY(open_work(&working->work, &options->common, NULL, NULL, error));
-    return find_target(options->target, working->work.model, &wanted->arithmetic, error);
-}
-
-static enum ulp_status measure_sample(struct working *working, const struct sample *sample,
-                                      const struct ulp_tolerance_options *wanted,
-                                      struct ulp_error *error)
-{
-    struct ulp_tolerance one;
-    const bool first = !working->tolerance.memory;
-    enum ulp_status status = ulp_tolerance_run(working->work.model, &sample->inputs, wanted,
-                                               first ? &working->tolerance : &one, error);
-    if (status != ULP_OK && working->work.samples.count > 1)
-        ulp_fail_at(error, status, "%s", sample->name);
-    if (status != ULP_OK || first)
-        return status;
-    status = ulp_tolerance_join(&working->tolerance, &one, error);
-    ulp_tolerance_free(&one);
-    return status;
+    struct progress *progress = context;
+    if (part == 0) {
+        progress_clear(progress);
+        progress_init(progress, !progress->enabled, part_count);
+    }
+    progress_part(progress, part, part_count);
 }
 
 static enum ulp_status measure_tolerance(const struct tolerance_options *options,
-                                         struct working *working, struct ulp_error *error)
+                                         struct ulp_tolerance *out, struct ulp_error *error)
 {
-    struct work *work = &working->work;
+    const struct common_options *common = &options->common;
+    ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
+    ULP_SCOPED(close_work) struct work work = {0};
     struct ulp_tolerance_options wanted = options->tolerance;
-    wanted.thread_count = options->common.threads;
-    wanted.begins = progress_part;
-    wanted.progress = &work->observer;
-    ULP_TRY(open_working(options, working, &wanted, error));
-    for (size_t s = 0; s < work->samples.count; s++) {
-        progress_init(&work->progress, options->common.quiet, 1);
-        wanted.sample = work->samples.items[s].name;
-        const enum ulp_status status =
-            measure_sample(working, &work->samples.items[s], &wanted, error);
-        progress_clear(&work->progress);
-        ULP_TRY(status);
-    }
-    return ULP_OK;
+    ULP_TRY(make_lanes(options->arithmetic, "fp16", &options->keep, common->budget, &lanes, error));
+    if (lanes.count != 2)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%zu arithmetics: a tolerance is of one, give one at a time",
+                        lanes.count - 1);
+    ULP_TRY(open_work(&work, common, NULL, NULL, error));
+    wanted.arithmetic = lanes.arithmetics[1];
+    ULP_TRY(find_target(options->target, work.model, &wanted.arithmetic, error));
+    wanted.keeps = &lanes.keeps[1];
+    wanted.thread_count = common->threads;
+    wanted.begins = begin_part;
+    wanted.progress = &work.observer;
+    return ulp_tolerance_run(work.model, work.given, work.samples.count, &wanted, out, error);
 }
 
 /* The sample that is tightest. */
@@ -144,24 +117,17 @@ static bool is_met(const struct tolerance_options *options, const struct ulp_tol
     return met;
 }
 
-static void close_working(struct working *working)
-{
-    ulp_tolerance_free(&working->tolerance);
-    free_lanes(&working->lanes);
-    close_work(&working->work);
-}
-
 RESULT_KIND(tolerance)
 
 static enum ulp_status run_tolerance(void *parsed, struct ulp_error *error)
 {
     const struct tolerance_options *options = parsed;
-    ULP_SCOPED(close_working) struct working working = {0};
-    ULP_TRY(measure_tolerance(options, &working, error));
+    ULP_SCOPED(ulp_tolerance_free) struct ulp_tolerance tolerance = {0};
+    ULP_TRY(measure_tolerance(options, &tolerance, error));
     if (options->common.allow_nonfinite_inputs)
-        forget_meant(&working.tolerance.unjudged);
-    const bool met = !options->check || is_met(options, &working.tolerance);
-    const struct result result = {.of = &working.tolerance,
+        forget_meant(&tolerance.unjudged);
+    const bool met = !options->check || is_met(options, &tolerance);
+    const struct result result = {.of = &tolerance,
                                   .text_of = text_tolerance,
                                   .write = write_tolerance};
     ULP_TRY(say_result(&result, error));

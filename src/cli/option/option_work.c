@@ -49,6 +49,24 @@ enum ulp_status read_held_out(const struct work *work, char **paths, size_t coun
     return taken(*list, error);
 }
 
+static enum ulp_status open_lent(void *context, size_t index, const struct ulp_tensor_set **out,
+                                 struct ulp_error *error)
+{
+    struct work *work = context;
+    *out = &work->samples.items[index].inputs;
+    return load_sample(work->model, &work->samples.items[index], error);
+}
+
+static void close_lent(void *context, size_t index)
+{
+    drop_sample(&((struct work *)context)->samples.items[index]);
+}
+
+struct ulp_samples lend_samples(struct work *work)
+{
+    return (struct ulp_samples){work->samples.count, work->given, work, open_lent, close_lent};
+}
+
 void close_work(struct work *work)
 {
     progress_clear(&work->progress);

@@ -77,6 +77,8 @@ struct work {
 enum ulp_status open_work(struct work *work, const struct common_options *common,
                           const char *folder, const char *original, struct ulp_error *error);
 void close_work(struct work *work);
+/* All of its samples; those that are not in memory are opened one at a time. */
+struct ulp_samples lend_samples(struct work *work);
 /* Samples of other paths (--validate), which the caller frees with free_samples and free. */
 enum ulp_status read_held_out(const struct work *work, char **paths, size_t count,
                               struct sample_list *samples, struct ulp_sample **list,

@@ -1,34 +1,29 @@
 /* What is concluded about a model. */
 #include "analysis/measure/quantile.h"
-#include "analysis/overflow/meter.h"
 #include "digest.h"
 
 void digest_forecast(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    scoped_program *program = NULL;
-    struct ulp_overflow_meter *meter;
     scoped_overflow_forecast forecast = {0};
     size_t told = 0;
     SCOPED_MEMORY char *text = NULL;
     const struct ulp_observer observer = {.context = &told,
                                           .node_done = see_host,
                                           .cancelled = ask_host};
-    const struct ulp_program_options options = {.inputs = &inputs};
+    const struct ulp_sample sample = {"sample", &inputs, 0};
+    const struct ulp_samples samples = {.count = 1, .items = &sample};
+    const struct ulp_overflow_options options = {.thread_count = 2,
+                                                 .progress = &observer,
+                                                 .begins = tell_host};
     find_lanes(lanes);
-    CALL(ulp_program_create(model, lanes, LANE_COUNT, &options, &program, e));
-    CALL(ulp_overflow_meter_create(program, 2, &meter, e));
-    CALL(ulp_overflow_meter_sample(meter, "sample", &inputs, &observer, e));
-    CALL(ulp_overflow_meter_finish(meter, &forecast, e));
-    ck_assert_uint_ge(told, 5);
-    const struct ulp_run_options run = {.thread_count = 1};
-    CALL(ulp_overflow_remedies(&forecast, program, 0, &inputs, &run, &observer, e));
+    CALL(ulp_overflow_run(model, lanes, LANE_COUNT, &samples, &options, &forecast, e));
+    ck_assert_uint_ge(told, 6);
     CALL(ulp_overflow_text(&forecast, 0, false, &text, e));
     CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_FOLDER, test_folder("forecast"), e));
     CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_JSON, test_folder("forecast/alone.json"), e));
     CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_HTML, test_folder("forecast/page.html"), e));
     add_bytes(digest, text, strlen(text));
-    ulp_overflow_meter_free(meter);
 }
 
 void digest_comparison(struct digest *digest)
@@ -197,7 +192,8 @@ void digest_tolerance(struct digest *digest)
                                             .progress = &observer,
                                             .begins = tell_host};
     CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
-    CALL(ulp_tolerance_run(model, &inputs, &options, &tolerance, e));
+    const struct ulp_sample sample = {"one", &inputs, 0};
+    CALL(ulp_tolerance_run(model, &sample, 1, &options, &tolerance, e));
     ck_assert_uint_ge(told, 10);
     const double excess = ulp_tolerance_excess(&tolerance.outputs[0], 1e-3, 1e-4);
     expect_state("ulp_tolerance_excess");
