@@ -11,7 +11,7 @@ plain="ulp_arithmetic_part ulp_arithmetic_preset ulp_arithmetic_runtime ulp_arit
     ulp_model_ir_version ulp_model_is_read_from ulp_model_opset ulp_model_output ulp_model_path ulp_model_set_arguments
     ulp_model_set_shape ulp_operator_info ulp_operator_info_formula ulp_outputs_hold ulp_outputs_release
     ulp_program_node_arithmetic ulp_program_node_kernel ulp_program_node_types ulp_program_same_nodes ulp_program_takes
-    ulp_programs_drop ulp_runtime_find ulp_saved_format_row ulp_tensor_copy ulp_tensor_create ulp_tensor_describe_text
+    ulp_programs_drop ulp_runtime_find ulp_tensor_copy ulp_tensor_create ulp_tensor_describe_text
     ulp_tensor_get_int ulp_tensor_same_shape ulp_tensor_set_add ulp_tensor_set_find ulp_tensor_set_fingerprint
     ulp_tensor_wrap ulp_type_is_float ulp_unit_info ulp_version ulp_widened_name"
 bad=0 seen=0

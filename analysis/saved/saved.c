@@ -36,16 +36,6 @@ double ulp_saved_relative(const json_t *output, const char *view)
            ulp_saved_number(json_object_get(output, "range"), "ref_rms");
 }
 
-double ulp_saved_worst(const json_t *node, const char *view)
-{
-    const json_t *output;
-    size_t o;
-    double worst = NAN;
-    json_array_foreach(json_object_get(node, "outputs"), o, output) worst =
-        ulp_math_max(worst, ulp_saved_relative(output, view));
-    return worst;
-}
-
 void ulp_saved_add_shape(struct ulp_text *out, const json_t *output)
 {
     const json_t *size;

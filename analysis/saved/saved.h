@@ -29,16 +29,6 @@ bool ulp_saved_true(const json_t *object, const char *key);
 
 /* The rms of a view ("entire", ...) of a node's or graph's output, over the reference's rms. */
 double ulp_saved_relative(const json_t *output, const char *view);
-/* The same of the node's output where it is largest; NaN: none is known. */
-double ulp_saved_worst(const json_t *node, const char *view);
-/* Figures of a node in one arithmetic; those of outputs are of its worst. */
-struct ulp_saved_figure {
-    const char *name;
-    double (*get)(const json_t *node);
-    bool least; /* little of it is what is bad */
-};
-enum { ULP_SAVED_FIGURES = 5 };
-extern const struct ulp_saved_figure ulp_saved_figures[ULP_SAVED_FIGURES];
 /* "FLOAT[1,8,64]" */
 void ulp_saved_add_shape(struct ulp_text *out, const json_t *output);
 /* The node's remarks: " not finite here" and the like. */

@@ -1,5 +1,5 @@
-/* Audits that were written down: looking a node up in report.json without a new run, comparing two
- * audits, and handing one on in other tools' formats. doc/report.md describes the formats. */
+/* Audits that were written down: looking a node up in report.json without a new run, and comparing
+ * two audits. doc/report.md describes the formats. */
 #ifndef ULPSCOPE_SAVED_H
 #define ULPSCOPE_SAVED_H
 
@@ -58,27 +58,6 @@ ULP_API enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_s
  * which one thread at a time may ask. ULP_ERROR_INPUT: a report of several samples that an earlier
  * version wrote. */
 ULP_API enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit **out,
-                                        struct ulp_error *error);
-
-/* Formats to hand a report on in: index 0, 1, ... until NULL. */
-struct ulp_saved_format {
-    const char *name, *meaning;
-};
-ULP_API const struct ulp_saved_format *ulp_saved_format_row(size_t index);
-struct ulp_saved_request {
-    const char *format;     /* its name */
-    const char *arithmetic; /* of a format that takes one; NULL: the first */
-    /* "share", "introduced", "entire", "headroom" or "nonfinite", of a format that takes one;
-     * NULL: shares where the report has them, else introduced */
-    const char *figure;
-};
-/* The report in that format. Free *out with free(). */
-ULP_API enum ulp_status ulp_saved_export(struct ulp_saved *saved,
-                                         const struct ulp_saved_request *request, char **out,
-                                         struct ulp_error *error);
-/* The same into the file `path`, which is complete or unchanged. */
-ULP_API enum ulp_status ulp_saved_write(struct ulp_saved *saved,
-                                        const struct ulp_saved_request *request, const char *path,
                                         struct ulp_error *error);
 
 #endif

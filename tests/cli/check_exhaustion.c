@@ -65,7 +65,6 @@ static const char *const commands[] = {
     "audit {}/logs.onnx -i {}/inputs.npz --between fp16,bf16 --output y --json {}/out/between.json "
     "-t 1",
     "show {}/report --html {}/out/out.html",
-    "show {}/report --to csv -o {}/out/nodes.csv",
     "show {}/report op:Erf",
     "diff {}/report {}/other",
     "quantise {}/model.onnx -i {}/inputs.npz --formats nvfp4,mxfp8,fp32 --tolerance sqnr_db=40 "

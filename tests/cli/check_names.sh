@@ -86,10 +86,6 @@ for kind in utf8 bytes; do
     walk "$kind: show" 0 "$program" show made/report
     walk "$kind: show a node" 0 "$program" show made/report '*'
     walk "$kind: diff" "0 1" "$program" diff made/report made/kept
-    for format in $("$program" show --list | cut -d" " -f1); do
-        extension=${format/model-explorer/json}
-        walk "$kind: report to $format" "0 2 3" "$program" show made/report --to "$format" -o "made/handed.$extension"
-    done
     walk "$kind: a checkpoint" 0 "$program" audit $m -a fp16 -q --shard 1/1 --checkpoint made/parts
     walk "$kind: merge" 0 "$program" audit --merge made/parts -o made/merged
     walk "$kind: no such node" 2 "$program" show made/report nobody

@@ -57,7 +57,6 @@ others_of() {
     plan-apply-*) ;;
     plan-*) echo --tolerance=sqnr_db=20 ;;
     quantise-*-calibrate) echo --arith=bf16,factor=fp8-tensor ;;
-    show-*-out) echo --to=csv ;;
     audit-tokens-*) echo --between=fp16,bf16 ;;
     audit-*-junit) echo --fail-above=rms=1 ;;
     fix-*-json | fix-*-html | fix-*-markdown) echo --out=fixed.onnx ;;
@@ -147,8 +146,6 @@ expect 0 "a report" "$program" audit model.onnx -i in.npz -a bf16 -q -o report
 for name in report plan overflow compare engine proof lint; do
     [ -f report/$name.json ] || { echo '{}' >report/$name.json && added=yes; }
     spared report/$name.json show report --html report/$name.json
-    spared report/$name.json show report --to csv -o report/$name.json
-    spared report/$name.json show report --to model-explorer -o report/$name.json
     [ $name = report ] || rm report/$name.json
 done
 

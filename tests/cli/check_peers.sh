@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Files that other tools read and write. Polygraphy's run results: their structure, and where the Python of ULPSCOPE_TEST_PYTHON
-# has polygraphy and onnxruntime, by polygraphy itself in both directions. Model Explorer's node data: where it has
-# ai-edge-model-explorer (and model-explorer-onnx), by its own classes and the node ids of its ONNX adapter.
+# has polygraphy and onnxruntime, by polygraphy itself in both directions.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
 # two samples in Polygraphy's --save-inputs
@@ -83,36 +82,4 @@ else
     done
 fi
 
-# ---- Model Explorer
-expect 0 "a report" "$program" audit "$model" -i "$inputs" -a fp16 -q -o report
-for figure in share introduced entire headroom nonfinite; do
-    expect 0 "node data: $figure" "$program" show report --to model-explorer --figure $figure -o $figure.json
-done
-python "$model" <<'END' || fail "Model Explorer's node data"
-nodes = json.load(open('report/report.json'))['lanes'][0]['nodes']
-files = {figure: json.load(open(figure + '.json')) for figure in ('share', 'introduced', 'entire', 'headroom', 'nonfinite')}
-for figure, data in files.items():
-    assert data['name'] == 'fp16 ' + figure and set(data['results']) <= {n['name'] for n in nodes}
-    assert [stop['stop'] for stop in data['gradient']] == [0, 1]
-try:
-    from model_explorer import node_data_builder as builder
-except ImportError:
-    print('ai-edge-model-explorer is not installed: node data are compared with the report only')
-    sys.exit(0)
-from importlib.metadata import version
-print('ai-edge-model-explorer', version('ai-edge-model-explorer'))
-for data in files.values():
-    made = builder.GraphNodeData(results={key: builder.NodeDataResult(**value) for key, value in data['results'].items()}, name=data['name'],
-                                 gradient=[builder.GradientItem(**stop) for stop in data['gradient']])
-    again = json.loads(made.to_json_string())
-    assert {key: again[key] for key in data} == data
-try:
-    from model_explorer_onnx.main import ONNXAdapter
-except ImportError:
-    print('model-explorer-onnx is not installed: the ids of nodes are not compared')
-    sys.exit(0)
-graph, *_ = ONNXAdapter().convert(sys.argv[1], {})['graphs']
-ids = {node.id for node in graph.nodes}
-assert set(files['introduced']['results']) <= ids, set(files['introduced']['results']) - ids
-END
 exit $failed

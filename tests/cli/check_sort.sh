@@ -87,7 +87,6 @@ both lint lint "$model"
 both operators list operators
 both show show "$work/plain/audit/report"
 both diff diff "$work/plain/audit/report" "$work/plain/again/report"
-both report-csv show "$work/plain/audit/report" --to csv
 both compare compare "$model" "$work/plain/run/values.npz" -i "$inputs"
 [ $failed -eq 0 ] && echo "no result depends on the order of equals"
 exit $failed

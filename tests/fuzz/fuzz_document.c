@@ -132,11 +132,6 @@ static const char *check_saved(struct ulp_saved *saved)
         status = ulp_saved_compare(saved, saved, &how, &changes, &text, &error);
         wrong = check_text(status, text, &error);
     }
-    for (size_t f = 0; !wrong && ulp_saved_format_row(f); f++) {
-        const struct ulp_saved_request request = {.format = ulp_saved_format_row(f)->name};
-        status = ulp_saved_export(saved, &request, &text, &error);
-        wrong = check_text(status, text, &error);
-    }
     return wrong;
 }
 

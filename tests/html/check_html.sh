@@ -8,7 +8,6 @@ expect 0 "a page afterwards" "$program" show report --html later.html
 expect 0 "of the file" "$program" show report/report.json --html file.html
 cmp -s later.html file.html || fail "a folder with one report gives another page than the report"
 expect 1 "a limit that is crossed" "$program" audit "$model" -i "$inputs" -a fp16,tf32 -q --fail-above logits:sqnr_db=40 --fail-above tf32:max_abs=1 -o limits --html limits.html
-expect 2 "two formats" "$program" show report --html a.html --to csv
 expect 2 "a page instead of the model" "$program" audit "$model" -i "$inputs" -q --html "$model"
 expect 3 "no report" "$program" show nowhere --html a.html
 mkdir nothing

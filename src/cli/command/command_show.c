@@ -1,5 +1,4 @@
-/* ulpscope show: the report of an audit, read again: as text, as a page, in other tools' formats.
- */
+/* ulpscope show: the report of an audit, read again: as text or as a page. */
 #include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,30 +7,9 @@
 #include "base/error.h"
 #include "cli/command.h"
 struct show_options {
-    const char *report, *pattern, *out, *html;
-    struct ulp_saved_request request;
+    const char *report, *pattern, *html;
     size_t max_memory_bytes;
-    bool list;
 };
-
-static enum ulp_status list_formats(void)
-{
-    const struct ulp_saved_format *format;
-    for (size_t i = 0; (format = ulp_saved_format_row(i)) != NULL; i++)
-        say(stdout, "%-15s %s\n", format->name, format->meaning);
-    return ULP_OK;
-}
-
-static enum ulp_status write_report(const struct show_options *options, struct ulp_saved *saved,
-                                    struct ulp_error *error)
-{
-    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-    if (options->out)
-        return ulp_saved_write(saved, &options->request, options->out, error);
-    ULP_TRY(ulp_saved_export(saved, &options->request, &text, error));
-    fputs(text, stdout);
-    return ULP_OK;
-}
 
 static enum ulp_status show(const struct ulp_saved *saved, const char *pattern,
                             struct ulp_error *error)
@@ -52,14 +30,10 @@ static enum ulp_status run_show(void *parsed, struct ulp_error *error)
     const struct show_options *options = parsed;
     ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
     ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *saved = NULL;
-    if (options->list)
-        return list_formats();
     ULP_TRY(ulp_budget_create(report_memory(options->max_memory_bytes), &budget, error));
     if (options->html)
         return ulp_saved_html(options->report, budget, options->html, error);
     ULP_TRY(ulp_saved_read(options->report, budget, &saved, error));
-    if (options->request.format)
-        return write_report(options, saved, error);
     return show(saved, options->pattern, error);
 }
 
@@ -69,21 +43,16 @@ static const struct option_row rows[] = {
     {0}};
 const struct command command_show = {
     .name = "show",
-    .summary = "look nodes up in the report of an audit, or write it as a page or for other tools",
+    .summary = "look nodes up in the report of an audit, or write it as a page",
     .purpose = "Show what ulpscope audit --out wrote, without a new run: the verdicts and outputs, "
-               "or all figures of the nodes that NODE names; or write it as a page (--html) or in "
-               "a format that another tool reads (--to; doc/report.md describes them).",
+               "or all figures of the nodes that NODE names; or write it as a page (--html).",
     .examples =
         "  ulpscope show report/\n"
         "  ulpscope show report/report.json '*/attn/MatMul'\n"
         "  ulpscope show report/ '#71'\n"
         "  ulpscope show report/ op:Softmax --json - | jq '.lanes[].nodes[].share'\n"
         "  ulpscope show report/ --html report.html\n"
-        "      a page with the verdict, the graph, every node and how each number was obtained\n"
-        "  ulpscope show report/ --to csv -o nodes.csv\n"
-        "      pandas.read_csv('nodes.csv'): a line for each node\n"
-        "  ulpscope show report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
-        "      colours the nodes in Model Explorer: --node_data_paths=headroom.json",
+        "      a page with the verdict, the graph, every node and how each number was obtained",
     .notes = "NODE is a node's name with * and ?, or cut by a terminal as ...end; the name of its "
              "output; #12, its index; or op:Softmax. At most 20 nodes are shown; --json writes "
              "report.json with only these, however many, and without NODE with none.",

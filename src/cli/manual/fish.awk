@@ -6,7 +6,7 @@
 }
 /^@OPTIONS@$/ { for (c = 1; c <= command_count; c++) print_command(c); next }
 /^@VALUES@$/ {
-    count = split("arithmetic part gpu report-format figure unit rule target what", list, " ")
+    count = split("arithmetic part gpu unit rule target what", list, " ")
     for (i = 1; i <= count; i++) {
         print "        case " list[i]
         print "            string split ' ' -- " fish_quoted(offered(list[i]))

@@ -60,8 +60,7 @@ function kind(word,    out, i, list, count)
     if (word == "ARITH" || word == "LIST") return "arithmetic"
     if (word ~ /=ARITH$/) return "keep"
     if (word == "GPU") return "gpu"
-    if (word == "UNIT" || word == "TARGET" || word == "RULE" || word == "WHAT" || word == "FIGURE") return tolower(word)
-    if (word == "FORMAT") return "report-format"
+    if (word == "UNIT" || word == "TARGET" || word == "RULE" || word == "WHAT") return tolower(word)
     if (word == "FOLDER" || word == "DIR") return "folder"
     if (word ~ /\.[a-z]+$/) { sub(/.*\./, "", word); return "file " word }
     if (word ~ /^(FILE|PATH|RECORDING|REPORT|ENGINE|SECOND|OLD|NEW)$/) return "file"

@@ -5,7 +5,7 @@
 }
 /^@OPTIONS@$/ { for (c = 1; c <= command_count; c++) print_command(c); next }
 /^@VALUES@$/ {
-    count = split("arithmetic part gpu report-format figure unit rule target what", list, " ")
+    count = split("arithmetic part gpu unit rule target what", list, " ")
     for (i = 1; i <= count; i++) print "    " list[i] " " quoted(offered(list[i]))
     next
 }

@@ -248,8 +248,6 @@ static void describe_value(const char *kind, const char *name)
 
 void describe_values(void)
 {
-    /* of report --figure, which would not fit on a line of --help */
-    static const char *const figures[] = {"share", "introduced", "entire", "headroom", "nonfinite"};
     struct ulp_unit_info unit;
     struct ulp_lint_rule rule;
     struct ulp_operator_info operator= {0};
@@ -267,10 +265,6 @@ void describe_values(void)
         describe_value("part", spelled);
     for (size_t i = 0; ulp_format_row(i); i++)
         describe_value("number-format", ulp_format_row(i)->name);
-    for (size_t i = 0; ulp_saved_format_row(i); i++)
-        describe_value("report-format", ulp_saved_format_row(i)->name);
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        describe_value("figure", figures[i]);
     for (size_t i = 0; ulp_unit_info(i, &unit); i++)
         describe_value("unit", unit.name);
     for (size_t i = 0; ulp_lint_rule(i, &rule); i++)
