@@ -218,14 +218,27 @@ static bool overflows_too(const struct ulp_doctoring *x, const struct ulp_audit_
     return beyond;
 }
 
+/* Do its exact values fit, so that it overflows inside alone? */
+static bool fits_outside(const struct ulp_doctoring *x, const struct ulp_audit_node *node)
+{
+    const double largest = ulp_audit_node_format(x->lane, node).max_finite;
+    bool fits = true;
+    for (size_t o = 0; o < node->output_count; o++)
+        fits &= !(node->outputs[o].range.ref_max > largest);
+    return fits;
+}
+
 void ulp_doctor_find_overflows(struct ulp_doctoring *x)
 {
     const struct ulp_audit_lane *lane = x->lane;
-    for (int behind = 0; behind < 2; behind++)
+    for (int turn = 0; turn < 3; turn++) /* the last: by a sum inside, as its rule is known */
         for (size_t n = 0; n < lane->node_count; n++) {
             const struct ulp_audit_node *node = &lane->nodes[n];
             struct ulp_zeroed zeroed;
-            if ((behind ? overflows_too(x, node) && !is_named(x, node) : node->born) &&
+            if ((turn == 0   ? node->born && !fits_outside(x, node)
+                 : turn == 1 ? overflows_too(x, node)
+                             : node->born) &&
+                !is_named(x, node) &&
                 !ulp_report_find_zeroed(x->doctor->audit, lane, node, &zeroed) &&
                 !ulp_audit_is_absorbed(lane, node) &&
                 count_reason(x, ULP_DOCTOR_OVERFLOW) < CAUSES_EACH)

@@ -216,7 +216,7 @@ static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *
             best = finding;
         }
     }
-    if (!best || (cause->fix && best->severity == ULP_SEVERITY_NOTE)) /* results stay right */
+    if (!best || (cause->fix && best->severity != ULP_SEVERITY_ERROR)) /* results stay right */
         return;
     cause->rule = ulp_doctor_copy(x, best->rule);
     cause->fix = ulp_doctor_copy(x, best->fix);

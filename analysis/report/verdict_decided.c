@@ -73,15 +73,13 @@ void ulp_report_turns(struct ulp_text *out, const struct ulp_audit *audit,
                       const struct ulp_audit_node *node)
 {
     const struct ulp_place *place = &audit->places[node->index];
-    const struct ulp_divergence *turned = node->output_count ? node->outputs[0].divergence : NULL;
     const char *constant = NULL;
     for (size_t i = 0; i < place->input_count && node->choices.count; i++)
         if (place->inputs[i].constant)
             constant = place->inputs[i].name;
     ulp_text_add(out, ", by deciding otherwise");
     /* a comparison rounds nothing else */
-    if (constant && turned && fabs(turned->margin_error) < turned->margin &&
-        ulp_is_word(node->op, "Greater Less GreaterOrEqual LessOrEqual Equal"))
+    if (constant && ulp_is_word(node->op, "Greater Less GreaterOrEqual LessOrEqual Equal"))
         ulp_text_show(out, ", as constant %s that it compares with is rounded", constant);
 }
 

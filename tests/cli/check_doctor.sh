@@ -340,12 +340,18 @@ nodes = [node("Sub", "far near", "w", "wide"), node("Sub", "far near", "h", "hig
 write_model("areas.onnx", nodes, {"near": near.shape, "far": far.shape}, ["y"], {}, opset=17)
 nodes = [node("Mul", "far far", "a", "area"), node("Mul", "a small", "s", "scaled"), node("Mul", "s s", "q", "square"), node("Mul", "q tiny", "y", "back")]
 write_model("two.onnx", nodes, {"far": far.shape}, ["y"], {"small": np.float32(0.01), "tiny": np.float32(1e-3)}, opset=17)
+# of sums that overflow inside by an arithmetic's rule alone; and which are what overflows surely
+large = turn.uniform(900, 1100, (8, 128)).astype("f4")
+np.savez("large.npz", large=large)
+nodes = [node("ReduceMean", "large", "m", "mean", axes=[1], keepdims=1), node("Mul", "m m", "q", "power"), node("Mul", "q tiny", "y", "scaled")]
+write_model("inside.onnx", nodes, {"large": large.shape}, ["y"], {"tiny": np.float32(1e-3)}, opset=17)
 many, mixed = turn.uniform(1, 9, (8, 64)).astype("f4"), turn.standard_normal((64, 4)) * [1e-9, 1, 1, 1]
 np.savez("many.npz", many=many)
 nodes = [node("MatMul", "many mixed", "s", "sum"), node("Div", "s e", "y", "part")]
 write_model("kept.onnx", nodes, {"many": many.shape}, ["y"], {"mixed": mixed.astype("f4"), "e": np.float32([1e-9, 1, 1, 1])}, opset=17)
 END
 tells 1 "another behind it" '[(c["node"], c["reason"]) for c in r["causes"]] == [("area", "overflow"), ("square", "overflow")]' doctor two.onnx -i far.npz -a fp16 --task signal --no-plan -q
+tells 1 "surely first" '[(c["node"], "inside" in c["text"]) for c in r["causes"]] == [("power", False), ("mean", True)]' doctor inside.onnx -i large.npz -a fp16-strict --task signal --no-plan -q
 tells 1 "moved" 'r["causes"][0]["node"] == "area" and "overflows where node 3 turn (Transpose) stores it: its exact values reach" in r["causes"][0]["text"]' doctor areas.onnx -i areas.npz -a trt11:fp16 --task signal --no-plan -q
 tells 1 "kept nowhere" '"=fp32" not in r["next"] and {c["node"] for c in r["causes"]} == {"part", "sum"}' doctor kept.onnx -i many.npz --for coreml-ane --task signal --no-plan -q
 
