@@ -4,6 +4,7 @@
 #include "analysis/compare/comparing.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 /* Of the time in which an answer is wanted: it is written after that. */
 #define ANSWER_PART 0.95
@@ -31,20 +32,27 @@ void ulp_comparing_begins(struct ulp_comparing *comparing)
         options->begins(options->progress->context, comparing->part, comparing->part_count);
         ulp_environment_resume(paused);
     }
-    comparing->part++;
+    comparing->part_count += ++comparing->part > comparing->part_count;
+}
+
+/* Of a machine that others use, too, until two cores would have computed as much. */
+double ulp_compare_spent(const struct ulp_comparing *comparing)
+{
+    const double limit = ulp_compare_limit(comparing);
+    double spent = ulp_seconds_now() - comparing->started;
+    if (!(comparing->options->seconds > 0))
+        spent = ulp_math_min(spent, (ulp_seconds_computed() - comparing->computed) / 2);
+    return limit > 0 ? spent / limit : 0;
 }
 
 bool ulp_compare_is_late(const struct ulp_comparing *comparing, double part)
 {
-    const double seconds = comparing->options->seconds;
-    return seconds > 0 && ulp_seconds_now() - comparing->started > part * seconds;
+    return ulp_compare_limit(comparing) > 0 && ulp_compare_spent(comparing) > part;
 }
 
 bool ulp_compare_is_last(const struct ulp_comparing *comparing)
 {
-    const double seconds = comparing->options->seconds;
-    return seconds > 0 &&
-           ulp_compare_is_late(comparing, ANSWER_PART - comparing->measured / seconds);
+    return ulp_compare_is_late(comparing, ANSWER_PART - comparing->measured);
 }
 
 void ulp_comparison_free(struct ulp_comparison *comparison)

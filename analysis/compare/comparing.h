@@ -41,7 +41,8 @@ struct ulp_error_size {
     size_t nonfinite;
 };
 
-/* Distances of members' matched rows from the reference's, behind a choice. */
+/* Distances of members' matched rows from the reference's, behind a choice; elsewhere trials' rms.
+ */
 struct ulp_row_distances {
     double actual;            /* on the inputs themselves, of the worst schedule */
     double squares;           /* of trials' distances, */
@@ -121,6 +122,7 @@ struct ulp_comparing {
     const struct ulp_compare_options *options;
     size_t asked; /* of the options' arithmetics: the others are neighbours */
     size_t trials;
+    bool again; /* it is only asked whether everything is explained */
     struct ulp_program *program;
     struct ulp_pool *pool;
     struct ulp_comparison *out;
@@ -138,12 +140,22 @@ struct ulp_comparing {
     size_t turning_count;
     size_t told; /* tensors that the run has come to */
     size_t part, part_count;
-    double started;  /* as ulp_seconds_now */
-    double measured; /* seconds that the arithmetics asked about took */
+    double started, computed; /* as ulp_seconds_now and ulp_seconds_computed */
+    double measured;          /* of the time, what the arithmetics asked about took */
     /* nodes of which readings were tried, of so many, until the time was over; 0: all were */
     size_t nodes_tried, node_count;
+    size_t inner_count;           /* suspects in bodies and functions, of which none is read so */
+    size_t ways_tried, way_count; /* in which inputs may have been prepared, the same */
 };
 
+/* In which an answer is wanted; 0: no limit. */
+static inline double ulp_compare_limit(const struct ulp_comparing *comparing)
+{
+    const struct ulp_compare_options *options = comparing->options;
+    return options->seconds > 0 ? options->seconds : options->patience;
+}
+/* The part of it that is over. */
+double ulp_compare_spent(const struct ulp_comparing *comparing);
 /* Is that part of the time over? */
 bool ulp_compare_is_late(const struct ulp_comparing *comparing, double part);
 /* Is there none left for all of a comparison once more? */
@@ -269,9 +281,9 @@ void ulp_matched_add(struct ulp_row_distances *all, double distance); /* of a tr
  * how many times another further one. */
 double ulp_matched_chance(const struct ulp_row_distances *matched, int draws, double probability);
 
-/* trials.c: the arithmetic of that index on problems close by. */
-enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,
-                                struct ulp_error *error);
+/* trials.c: the arithmetic of that index on problems close by, from a trial to before another. */
+enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic, size_t from,
+                                size_t to, struct ulp_error *error);
 
 /* neighbours.c: *changed becomes the options with the neighbours behind the arithmetics asked
  * about, whose memory is *memory's; free it in any case. Nodes kept otherwise have no neighbours.

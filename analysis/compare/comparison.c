@@ -79,7 +79,8 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                       .trials =
                                           options->trials ? options->trials : ULP_TRIALS_DEFAULT,
                                       .out = out,
-                                      .started = ulp_seconds_now()};
+                                      .started = ulp_seconds_now(),
+                                      .computed = ulp_seconds_computed()};
     if (!recording_count || !options->arithmetic_count)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a comparison needs a recording and an arithmetic at least");

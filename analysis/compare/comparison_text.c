@@ -193,6 +193,9 @@ static void say_explained(struct ulp_headline *head, const struct ulp_comparison
     ulp_text_show(&head->why, "at '%s' ", nearest->name);
     add_measure(&head->why, comparison, &nearest->values[f]);
     add_power(&head->why, file);
+    if (comparison->unseen)
+        ulp_text_add(&head->why, "; there was no time for %zu usual mistakes in preparing inputs",
+                     comparison->unseen);
     if (!head->todo.length)
         ulp_text_add(&head->todo, "nothing");
 }
@@ -355,10 +358,9 @@ void ulp_comparison_say(const struct ulp_page *page, const struct ulp_comparison
     if (comparison->ended)
         ulp_text_show(
             page->out,
-            "  (%zu of %zu trials ended early, the first by: %s; what lies behind is taken "
-            "as behind a decision)\n",
-            comparison->ended, comparison->trials * comparison->arithmetic_count,
-            comparison->ended_by);
+            "  (%zu trials ended early, the first by: %s; what lies behind is taken as behind a "
+            "decision)\n",
+            comparison->ended, comparison->ended_by);
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
             add_pair(page, comparison, f, other);

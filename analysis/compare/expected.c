@@ -63,6 +63,10 @@ struct limits {
     double rms, max_abs;
 };
 
+/* A library reaches the floor in one of four elements at most: were it more, it would cut, or use
+ * another zero point, and not round otherwise now and then. */
+#define FLOOR_RMS 0.5
+
 /* An error's share along its largest direction is at most 1/sqrt(freedom), so that its mean square
  * spreads no wider than that of sqrt(freedom) equal directions. The largest element is at worst a
  * single direction. Inputs are rounded and no more: nothing is random. */
@@ -228,13 +232,19 @@ struct ulp_compared_value ulp_compare_judge_value(const struct ulp_comparing *co
     const struct ulp_error_size *stored = &work->stored[file];
     struct ulp_compared_value judged = *value;
     const struct ulp_metrics *truth = &value->truth;
-    const struct limits limits = find_limits(expected, probability);
+    struct limits limits = find_limits(expected, probability);
+    if (expected->open &&
+        !work->chosen) /* where steps turn in each trial, in about as many places */
+        limits.rms =
+            ulp_math_min(limits.rms,
+                         ULP_LIBRARY_FACTOR * ulp_matched_chance(&work->members[arithmetic].matched,
+                                                                 1, probability));
     judged.limit = limits.rms;
     judged.max_limit = limits.max_abs;
     /* what the floor is reached by reaches the limit */
     judged.ratio = divide_by_expected(truth->count ? truth->rms : 0,
                                       ulp_math_max(ulp_expected_rms(comparing, t, file, arithmetic),
-                                                   expected->floor / limits.rms));
+                                                   FLOOR_RMS * expected->floor / limits.rms));
     judged.max_ratio = divide_by_expected(truth->count ? truth->max_abs : 0,
                                           ulp_math_max(expected->max_abs + stored->max_abs,
                                                        expected->floor / limits.max_abs));

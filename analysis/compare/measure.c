@@ -11,6 +11,22 @@
 /* Of the time in which an answer is wanted: neighbours are begun until then. */
 #define NEIGHBOURS_PART 0.5
 
+/* So many trials tell what an arithmetic is surely not: an error so many times beyond the limit
+ * that they set. Where a decision came before, which may fall otherwise in a later one, half of
+ * all. */
+#define FEW_TRIALS 2
+#define HOPELESS 3
+/* All trials are for so many neighbours that explain a recording, and for those before them. */
+#define BEST 2
+
+static size_t few_trials(const struct ulp_comparing *comparing)
+{
+    const size_t few = comparing->decision_count && comparing->trials / 2 > FEW_TRIALS
+                           ? comparing->trials / 2
+                           : FEW_TRIALS;
+    return few < comparing->trials ? few : comparing->trials;
+}
+
 enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     const struct ulp_compare_options *options = comparing->options;
@@ -19,8 +35,8 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
     ULP_TRY(ulp_arena_create(&out->memory, budget, error));
     ULP_TRY(ulp_arena_create(&comparing->arena, budget, error));
     comparing->numbers.budget = comparing->decided.budget = comparing->chosen.budget = budget;
-    comparing->part_count = 1;
-    comparing->part_count += options->arithmetic_count * comparing->trials;
+    comparing->part_count = 1 + comparing->asked * comparing->trials +
+                            (options->arithmetic_count - comparing->asked) * few_trials(comparing);
     out->trials = comparing->trials;
     out->asked = comparing->asked;
     out->arithmetic_count = options->arithmetic_count;
@@ -124,10 +140,90 @@ static enum ulp_status leave_neighbours(const struct ulp_comparing *comparing, s
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_add(&text, "there was no time for %zu of them; --max-time %.0f would do",
                  out->arithmetic_count - a,
-                 ceil(comparing->options->seconds * (double)out->arithmetic_count / (double)a));
+                 ceil(ulp_compare_limit(comparing) * (double)out->arithmetic_count / (double)a));
     out->arithmetic_count = a;
     out->unranked = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
     return ulp_taken(out->unranked, error);
+}
+
+/* Is some error of the file far beyond what the arithmetic makes there, by its trials so far? */
+static bool is_hopeless(struct ulp_comparing *comparing, size_t arithmetic, size_t file)
+{
+    struct ulp_comparison *out = comparing->out;
+    bool hopeless = false;
+    for (size_t t = 0; t < out->tensor_count && !hopeless; t++) {
+        const struct ulp_compared_value *value = &out->tensors[t].values[file];
+        out->tensors[t].expected[arithmetic] = ulp_expected_error(&comparing->work[t], arithmetic);
+        if (!value->recorded || value->reshaped)
+            continue;
+        const struct ulp_compared_value judged =
+            ulp_compare_judge_value(comparing, t, file, arithmetic,
+                                    ULP_FALSE_ALARM / (double)out->tensor_count, value);
+        const double excess = ulp_compared_excess(&judged);
+        hopeless = !judged.explained && excess > HOPELESS && isfinite(excess);
+    }
+    return hopeless;
+}
+
+/* Are more trials of an arithmetic wanted? Of a neighbour where those asked about do not explain a
+ * file, and few neighbours that do fit better. */
+static bool wants_more(struct ulp_comparing *comparing, size_t arithmetic)
+{
+    const struct ulp_compared_file *files = comparing->out->files;
+    for (size_t f = 0; f < comparing->recording_count; f++) {
+        bool wanted = arithmetic < comparing->asked;
+        for (size_t r = 0, better = 0;
+             r < files[f].ranked_count && better < BEST && !wanted && !files[f].explained; r++) {
+            wanted = files[f].ranked[r].arithmetic == arithmetic;
+            better +=
+                files[f].ranked[r].explains && files[f].ranked[r].arithmetic >= comparing->asked;
+        }
+        if (wanted && !is_hopeless(comparing, arithmetic, f))
+            return true;
+    }
+    return false;
+}
+
+static enum ulp_status try_asked(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    const size_t all = comparing->trials, few = comparing->again ? few_trials(comparing) : all;
+    for (size_t a = 0; a < comparing->asked; a++) {
+        ULP_TRY(ulp_compare_try(comparing, a, 0, few, error));
+        if (few < all && wants_more(comparing, a))
+            ULP_TRY(ulp_compare_try(comparing, a, few, all, error));
+        comparing->measured = ulp_compare_spent(comparing);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status judge_all(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    ulp_compare_judge(comparing);
+    for (size_t f = 0; f < comparing->recording_count; f++)
+        ULP_TRY(ulp_compare_rank(comparing, f, error));
+    return ULP_OK;
+}
+
+/* All with few trials, then those that may be what the recording was made with. */
+static enum ulp_status try_neighbours(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    const size_t few = few_trials(comparing);
+    bool more = false;
+    for (size_t a = comparing->asked; a < comparing->out->arithmetic_count; a++)
+        if (ulp_compare_is_late(comparing, NEIGHBOURS_PART))
+            ULP_TRY(leave_neighbours(comparing, a, error));
+        else
+            ULP_TRY(ulp_compare_try(comparing, a, 0, few, error));
+    ULP_TRY(judge_all(comparing, error));
+    for (size_t a = comparing->asked; a < comparing->out->arithmetic_count; a++) {
+        if (few == comparing->trials || !wants_more(comparing, a) ||
+            ulp_compare_is_late(comparing, NEIGHBOURS_PART))
+            continue;
+        comparing->part_count += comparing->trials - few;
+        ULP_TRY(ulp_compare_try(comparing, a, few, comparing->trials, error));
+        more = true;
+    }
+    return more ? judge_all(comparing, error) : ULP_OK;
 }
 
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error)
@@ -136,19 +232,8 @@ enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ul
     ULP_TRY(ulp_comparing_prepare(comparing, error));
     ULP_TRY(ulp_compare_collect(comparing, error));
     ULP_TRY(order_tensors(comparing, error));
-    for (size_t a = 0; a < comparing->out->arithmetic_count; a++)
-        if (a < comparing->asked) {
-            ULP_TRY(ulp_compare_try(comparing, a, error));
-            comparing->measured = ulp_seconds_now() - comparing->started;
-        } else if (!ulp_compare_is_late(comparing, NEIGHBOURS_PART)) {
-            ULP_TRY(ulp_compare_try(comparing, a, error));
-        } else {
-            ULP_TRY(leave_neighbours(comparing, a, error));
-        }
-    ulp_compare_judge(comparing);
-    for (size_t f = 0; f < comparing->recording_count; f++)
-        ULP_TRY(ulp_compare_rank(comparing, f, error));
-    return ULP_OK;
+    ULP_TRY(try_asked(comparing, error));
+    return try_neighbours(comparing, error);
 }
 
 enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
@@ -164,7 +249,10 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
                                   .options = &options,
                                   .asked = comparing->asked,
                                   .trials = comparing->trials,
-                                  .out = out};
+                                  .again = true,
+                                  .out = out,
+                                  .started = comparing->started,
+                                  .computed = comparing->computed};
     options.arithmetic_count = comparing->asked;
     options.keeps = NULL;
     options.groups = NULL;

@@ -15,6 +15,7 @@ ULP_FREES(ulp_program_free, struct ulp_program)
 struct trying {
     struct ulp_comparing *comparing;
     size_t arithmetic, trial;
+    bool first; /* of those that follow one another */
 };
 
 /* Errors of one trial at one tensor. */
@@ -79,7 +80,7 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
                                  struct ulp_error *error)
 {
     struct ulp_members *members = &work->members[trying->arithmetic];
-    ULP_TRY(prepare_previous(work, trying->trial == 0, error));
+    ULP_TRY(prepare_previous(work, trying->first, error));
     struct trial_error trial = measure_errors(work, value, truth);
     /* Doubles hold a difference from a wide reference only roughly. */
     enum ulp_status status = ULP_OK;
@@ -101,6 +102,8 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
     const double small = ulp_small_rms(work, value, truth);
     members->small_squares += small * small;
     members->square_sum += trial.size.rms * trial.size.rms;
+    if (!work->chosen)
+        ulp_matched_add(&members->matched, trial.size.rms);
     members->max_abs = ulp_math_max(members->max_abs, trial.size.max_abs);
     members->nonfinite =
         trial.size.nonfinite > members->nonfinite ? trial.size.nonfinite : members->nonfinite;
@@ -206,12 +209,12 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     return status == ULP_ERROR_INPUT ? note_end(trying, error) : status;
 }
 
-enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,
-                                struct ulp_error *error)
+enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic, size_t from,
+                                size_t to, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < comparing->trials && status == ULP_OK; t++) {
-        const struct trying trying = {comparing, arithmetic, t};
+    for (size_t t = from; t < to && status == ULP_OK; t++) {
+        const struct trying trying = {comparing, arithmetic, t, t == from};
         ulp_comparing_begins(comparing);
         status = run_trial(&trying, error);
         ulp_fail_at(error, status, "trial %zu", t);

@@ -154,7 +154,8 @@ struct ulp_compared_file {
     struct ulp_ranked *ranked;   /* every arithmetic, the one that fits best first */
     ptrdiff_t first_unexplained; /* -1: none [in tensors] */
     size_t power_count; /* what the comparison could have found, in the arithmetic that explains it
-                           (none: the first): mistakes in inputs that were not recorded */
+                           (none: the first): mistakes in inputs that were not recorded. 0 where
+                           nothing explains any recording: a difference has been noticed */
     struct ulp_power *power;
     size_t unmatched_count;
     char **unmatched; /* arrays that match no computed value of the graph */
@@ -196,6 +197,7 @@ struct ulp_comparison {
      * did: an index was outside of its axis. What lies behind is taken as behind a decision */
     size_t ended;
     char *ended_by; /* NULL: none did */
+    size_t unseen;  /* mistakes in preparing inputs that there was no time to run */
     /* why the reference judges nothing with these inputs: it stops being finite itself ("node 3
      * quotient (Div) is 0 / 0, in the reference already: all of c is 0"), or (lost) its own digits
      * are not enough; NULL: it does, or was not looked at. No recording is fine then */
@@ -240,6 +242,9 @@ struct ulp_compare_options {
     /* in which an answer is wanted: neighbours and readings of nodes are left that are not begun
      * when most of it is over, and the answer says which; 0: all are tried */
     double seconds;
+    /* the same without `seconds`, of a machine with two idle cores: where it is busy, until so much
+     * was computed, too; 0: no limit */
+    double patience;
 };
 
 /* Compare recordings with what the model computes from `inputs`, in the arithmetics asked about and

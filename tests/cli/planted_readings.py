@@ -156,6 +156,21 @@ def cases():
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
     # all of one operator, before each of which a reading puts several nodes
     yield "a chain", [node("Erf", f"c{i}" if i else "x", f"c{i + 1}" if i < 399 else "y", f"e{i}") for i in range(400)], {}, {"x": drawn(1, 64)}, [node("Neg", "x", "y")], {}, {}, None, None
+    # codes that wrap, of a quantiser and of weights by channel, and codes that are cut
+    step, codes = np.float32(0.004), np.random.default_rng(58).integers(-128, 128, (6, 6, 3, 3)).astype("i1")
+    steps, middles = (np.arange(1, 7) / 1500).astype("f4"), (np.arange(6) * 5 - 12).astype("i1")
+    quantised = image(node("QuantizeLinear", "a step zero", "q", "quantise"), node("DequantizeLinear", "q step zero", "b"))
+    written = [node("Div", "a range", "d"), node("Add", "d rounds", "e"), node("Floor", "e", "f"), node("Mul", "f range", "g"), node("Sub", "a g", "u"),
+               node("QuantizeLinear", "u step zero", "q"), quantised[3]]
+    dequantised = image(node("DequantizeLinear", "codes steps middles", "w", "weights", axis=0), node("Conv", "a w", "b", **CONV))
+    taken_off = codes.astype(int) - middles[:, None, None, None]
+    numbers = {"step": step, "zero": np.uint8(0), "range": 256 * step, "rounds": np.float32(0.5 / 256)}
+    yield "wrapped codes", quantised, {**convs, **numbers}, picture, image(*written), {}, {}, "quantise", "keeping their lower bits"
+    for bits in (8, 32):
+        yield (f"wrapped in {bits} bits", dequantised, {**convs, "codes": codes, "steps": steps, "middles": middles}, picture, image(node("Conv", "a w", "b", **CONV)),
+               {"w": (taken_off % 2.0**bits * steps[:, None, None, None]).astype("f4")}, {}, "weights", f"wrapped in {bits} bits")
+    yield ("cut codes", quantised, {**convs, **numbers, "step": np.float32(0.07)}, picture,
+           image(node("Div", "a step", "d"), node("Floor", "d", "f"), node("Mul", "f step", "b")), {}, {}, "quantise", "by cutting")
 
 
 def other_weights():

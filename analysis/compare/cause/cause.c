@@ -85,6 +85,35 @@ static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *tex
                       suspects->steps[n]->name, suspects->steps[n]->bound.node->op_type);
 }
 
+/* What there was no time for, and what is never tried. */
+static void say_untried(const struct ulp_comparing *comparing, struct ulp_text *text)
+{
+    const double limit = ulp_compare_limit(comparing);
+    if (comparing->ways_tried < comparing->way_count)
+        ulp_text_add(text, " Of %zu usual ways to prepare inputs %zu were tried.",
+                     comparing->way_count, comparing->ways_tried);
+    if (comparing->inner_count)
+        ulp_text_add(text,
+                     " %zu of the nodes are in bodies of If, Loop or Scan, or in functions, where "
+                     "no misreading is tried: record what these give.",
+                     comparing->inner_count);
+    if (comparing->nodes_tried >= comparing->node_count)
+        return;
+    if (comparing->nodes_tried)
+        ulp_text_add(text,
+                     " Of %zu of %zu nodes all usual misreadings were tried, and none explains "
+                     "it; of the others it cannot be told",
+                     comparing->nodes_tried, comparing->node_count);
+    else
+        ulp_text_add(text, " Of no node were all usual misreadings tried");
+    if (limit > 0)
+        ulp_text_add(text, "; --max-time %.0f may do.",
+                     ceil(limit * (1 + (double)comparing->node_count) /
+                          (1 + (double)comparing->nodes_tried)));
+    else
+        ulp_text_add(text, "; inner tensors would tell, for fewer nodes lie between them.");
+}
+
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, const struct ulp_suspects *suspects,
                                    struct ulp_cause *cause, struct ulp_error *error)
@@ -136,21 +165,7 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       " In being finite, infinite or NaN %zu of its values differ%s from the "
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
-    if (comparing->nodes_tried < comparing->node_count) {
-        if (comparing->nodes_tried)
-            ulp_text_add(&text,
-                         " Of %zu of %zu nodes all usual misreadings were tried, and none explains "
-                         "it; of the others it cannot be told",
-                         comparing->nodes_tried, comparing->node_count);
-        else
-            ulp_text_add(&text, " Of no node were all usual misreadings tried");
-        if (comparing->options->seconds > 0)
-            ulp_text_add(&text, "; --max-time %.0f may do.",
-                         ceil(comparing->options->seconds * (1 + (double)comparing->node_count) /
-                              (1 + (double)comparing->nodes_tried)));
-        else
-            ulp_text_add(&text, "; inner tensors would tell, for fewer nodes lie between them.");
-    }
+    say_untried(comparing, &text);
     ULP_TRY(ulp_cause_set(comparing, cause, input ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text, input,
                           error));
     return keep_nodes(comparing, cause, suspects, error);

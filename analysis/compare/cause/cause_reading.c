@@ -562,6 +562,20 @@ static enum ulp_status find_candidates(struct ulp_trying *trying, int turn, stru
     return ULP_OK;
 }
 
+/* Those of functions, and in bodies of nodes. */
+static size_t count_inner(const struct ulp_trying *trying, const struct ulp_suspects *suspects)
+{
+    size_t count = 0;
+    for (size_t s = 0; s < suspects->count; s++) {
+        const struct ulp_node *node = suspects->steps[s]->node;
+        count +=
+            ulp_trying_node(trying, suspects->steps[s]) == ulp_trying_graph(trying)->node_count;
+        for (size_t a = 0; a < node->attribute_count; a++)
+            count += node->attributes[a].graph ? node->attributes[a].graph->node_count : 0;
+    }
+    return count;
+}
+
 enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                     const struct ulp_suspects *suspects, struct ulp_cause *cause,
                                     struct ulp_error *error)
@@ -569,6 +583,7 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
     struct ulp_trying trying = {.comparing = comparing, .file = file, .tensor = tensor};
     enum ulp_status status = prepare(&trying, suspects, error);
     comparing->node_count = comparing->nodes_tried = 0;
+    comparing->inner_count = count_inner(&trying, suspects);
     if (status == ULP_OK)
         trying.cost_max = ulp_math_max(COST_MAX, RUNS_MIN * trying.base.program->main->cost);
     for (int turn = 0; turn < TURNS && status == ULP_OK && !cause->text && trying.target >= 0;

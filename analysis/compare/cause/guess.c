@@ -251,6 +251,7 @@ static enum ulp_status find_way(const struct guessing *guessing, size_t count, s
     ULP_TRY(ulp_program_create(comparing->model, comparing->options->arithmetics, 1, &options,
                                &program, error));
     comparing->part_count += count;
+    comparing->way_count += count;
     for (size_t i = 0; i < count && !ulp_compare_is_late(comparing, GUESSES_PART); i++) {
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
         double distance;
@@ -258,11 +259,12 @@ static enum ulp_status find_way(const struct guessing *guessing, size_t count, s
         ULP_TRY(try_inputs(guessing, program, &inputs, &distance, error));
         *best = distance < least ? i : *best;
         least = ulp_math_min(least, distance);
+        comparing->ways_tried++;
     }
     *left = least / ulp_compared_error(comparing, guessing->file, guessing->tensor);
     if (ulp_is_chance(comparing, guessing->tensor, count, 0, *left))
         *best = count;
-    if (*best == count)
+    if (*best == count || ulp_compare_is_last(comparing))
         return ULP_OK;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     ULP_TRY(guessing->make(guessing, *best, &inputs, error));

@@ -16,6 +16,8 @@ ULP_FREES(ulp_program_free, struct ulp_program)
 
 /* Inputs that are looked at. */
 #define INPUTS_MAX 4
+/* Of the time in which an answer is wanted: mistakes are begun until then. */
+#define POWER_PART 0.6
 /* What the mistake gives beside what was recorded. */
 struct beside {
     size_t equal; /* elements with its bits */
@@ -413,7 +415,10 @@ static enum ulp_status try_inputs(struct ulp_comparing *comparing, const size_t 
             continue;
         const size_t count = list_mistakes(trying.given, &trying.picture, mistakes);
         for (size_t m = 0; m < count; m++)
-            ULP_TRY((leasts ? try_parts : try_whole)(&trying, &mistakes[m], error));
+            if (ulp_compare_is_late(comparing, POWER_PART))
+                comparing->out->unseen++;
+            else
+                ULP_TRY((leasts ? try_parts : try_whole)(&trying, &mistakes[m], error));
         looked++;
     }
     return ULP_OK;
@@ -446,11 +451,22 @@ static void keep_leasts(const struct ulp_comparing *comparing, const double *lea
         out->power[p].least = *find_least(&trying, file, p, out->by >= 0 ? (size_t)out->by : 0);
 }
 
+/* Where nothing explains a recording, something has been noticed. */
+static bool is_any_explained(const struct ulp_comparison *out)
+{
+    for (size_t f = 0; f < out->file_count; f++)
+        if (out->files[f].ranked->explains)
+            return true;
+    return false;
+}
+
 enum ulp_status ulp_compare_power(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     struct ulp_comparison *out = comparing->out;
     size_t lanes = 1 + comparing->asked, *arithmetics;
     double *leasts;
+    if (!is_any_explained(out))
+        return ULP_OK;
     for (size_t f = 0; f < out->file_count; f++)
         ULP_TAKE(out->files[f].power, out->memory, INPUTS_MAX * MISTAKES_MAX, error);
     ULP_TAKE(arithmetics, comparing->arena, 1 + out->arithmetic_count, error);

@@ -10,7 +10,7 @@
 #include "tensor/tensor.h"
 
 /* Values that a change may add to a node, constants and results of nodes that it puts in front. */
-#define ADDED_MAX 8
+#define ADDED_MAX 12
 #define MICROSOFT "com.microsoft"
 
 /* com.microsoft has operators that ai.onnx has in later versions alone, or not at all. */
@@ -326,6 +326,7 @@ static const struct {
     {"@behind @before", ulp_reread_move},
     {"@later", ulp_reread_hide},
     {"@offset", ulp_reread_offset},
+    {"@wrapped", ulp_reread_wrap},
     {"@rooted @unrooted @unbiased @scaled @unscaled @positive @negative @cut", ulp_reread_scale},
 };
 

@@ -1,10 +1,14 @@
 /* Nodes that are put before one that is read otherwise. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/cause/reread.h"
 #include "base/error.h"
 #include "tensor/tensor.h"
+
+/* In steps: what is a whole number but for roundings stays it. */
+#define CUT (0.5 - 0x1p-13)
 
 /* A node in front of an input of node n, which is node n + 1 then. */
 static enum ulp_status put_before(struct ulp_reread_change *change, const char *op,
@@ -186,7 +190,7 @@ static const char *find_change(const struct ulp_reread_change *change, double *n
                : letter == 'p' ? "Max"
                                : "Min";
     if (strcmp(word, "@cut") == 0)
-        *number = step && step->count == 1 ? -ulp_tensor_get(step, 0) / 2 : 0;
+        *number = step && step->count == 1 ? -CUT * ulp_tensor_get(step, 0) : 0;
     else if (ulp_is_word(word, "@scaled @unscaled") && node->input_count > 1)
         *number = find_scale(reread, node, change->input);
     else if (k > 1)
@@ -211,4 +215,94 @@ enum ulp_status ulp_reread_scale(struct ulp_reread_change *change, struct ulp_er
     ULP_TRY(ulp_reread_make_constant(change->reread, in, 0, NULL, &to, &numbers, error));
     numbers[0] = number;
     return ulp_reread_fill_constant(change->reread, ulp_reread_at(change), 1, &to, numbers, error);
+}
+
+/* ---- codes that wrap ---- */
+
+/* By scale: the width of the range, and how far above its lower end 0 is, in parts of that. */
+struct wrap {
+    const struct ulp_tensor *like; /* what is wrapped */
+    const struct ulp_tensor *scale, *zero;
+    double codes, lower, half; /* lower: least code; half: numbers are rounded to codes */
+    int axis;                  /* along which scales lie; -1: there is one */
+};
+
+/* A node in front with a constant for each scale: its range's width times `factor`; 0: the shift.
+ */
+static enum ulp_status put_each(struct ulp_reread_change *change, const char *op,
+                                const struct wrap *wrap, double factor, struct ulp_error *error)
+{
+    int64_t dims[ULP_RANK_MAX];
+    struct ulp_tensor to;
+    double *numbers;
+    for (int d = 0; d < wrap->like->rank; d++)
+        dims[d] = d == wrap->axis ? wrap->like->dims[d] : 1;
+    ULP_TRY(put_before(change, op, error));
+    ULP_TRY(ulp_reread_make_constant(change->reread, wrap->like,
+                                     wrap->axis < 0 ? 0 : wrap->like->rank, dims, &to, &numbers,
+                                     error));
+    for (size_t i = 0; i < to.count; i++) {
+        const double zero = wrap->zero && wrap->half > 0
+                                ? ulp_tensor_get(wrap->zero, wrap->zero->count > i ? i : 0)
+                                : 0;
+        numbers[i] = factor != 0 ? factor * wrap->codes * ulp_tensor_get(wrap->scale, i)
+                                 : (zero - wrap->lower + wrap->half) / wrap->codes;
+    }
+    ULP_TRY(
+        ulp_reread_fill_constant(change->reread, ulp_reread_at(change), 1, &to, numbers, error));
+    change->n++;
+    return ULP_OK;
+}
+
+/* x - m floor(x / m + shift), m the range's width. */
+static enum ulp_status put_wrap(struct ulp_reread_change *change, const struct wrap *wrap,
+                                struct ulp_error *error)
+{
+    const int x = ulp_reread_at(change)->inputs[change->input];
+    ULP_TRY(put_each(change, "Div", wrap, 1, error));
+    ULP_TRY(put_each(change, "Add", wrap, 0, error));
+    ULP_TRY(put_before(change, "Floor", error));
+    change->n++;
+    ULP_TRY(put_each(change, "Mul", wrap, -1, error));
+    ULP_TRY(put_before(change, "Add", error));
+    return ulp_reread_set_input(change->reread, ulp_reread_at(change), 1, x, error);
+}
+
+/* Codes of a quantiser that lie beyond its type keep their lower bits (N: 0), or what is taken off
+ * by a zero point wraps in so many bits (N: 0, 8, 16 or 32) without a sign. */
+enum ulp_status ulp_reread_wrap(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    struct ulp_reread *reread = change->reread;
+    struct ulp_node *node = ulp_reread_at(change);
+    const bool quantizes = strcmp(node->op_type, "QuantizeLinear") == 0;
+    const struct ulp_tensor *scale = ulp_reread_constant(reread, node, 1),
+                            *zero = ulp_reread_constant(reread, node, 2),
+                            *in = ulp_reread_shape(reread, node, 0),
+                            *out = ulp_reread_shape(reread, node, -1),
+                            *codes = quantizes ? out : in;
+    const char *type = codes ? ulp_type_name(codes->type) : "";
+    struct wrap wrap = {.like = quantizes ? in : out, .scale = scale, .zero = zero, .axis = -1};
+    if (!in || !out || !scale || !scale->data || !ulp_is_word(type, "INT8 UINT8 INT16 UINT16") ||
+        ulp_node_int(node, "block_size", 0) || (!quantizes && (!zero || !zero->data)))
+        return ULP_OK;
+    wrap.codes = ldexp(1, quantizes ? (strstr(type, "16") ? 16 : 8) : atoi(change->text));
+    wrap.lower = quantizes && *type == 'I' ? -wrap.codes / 2 : 0;
+    wrap.half = quantizes ? 0.5 : 0;
+    if (scale->count > 1) {
+        wrap.axis = (int)ulp_node_int(node, "axis", 1);
+        wrap.axis += wrap.axis < 0 ? wrap.like->rank : 0;
+        if (wrap.axis < 0 || wrap.axis >= wrap.like->rank ||
+            (size_t)wrap.like->dims[wrap.axis] != scale->count)
+            return ULP_OK;
+    }
+    if (!quantizes) { /* its own result is what is read behind */
+        ULP_TRY(ulp_reread_repeat(change, error));
+        change->n++;
+        node = ulp_reread_at(change);
+        node->op_type = "Identity";
+        node->domain = "";
+        node->attribute_count = 0;
+        node->input_count = 1;
+    }
+    return put_wrap(change, &wrap, error);
 }

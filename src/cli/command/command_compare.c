@@ -7,6 +7,9 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
+/* Seconds that a person waits for an answer on a quiet machine. */
+#define PATIENCE 60
+
 struct compare_options {
     struct common_options common;
     char *arithmetics;
@@ -185,6 +188,7 @@ static enum ulp_status compare_recordings(const struct compare_options *options,
     wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
     wanted.begins = show_run;
     wanted.seconds = watch_seconds();
+    wanted.patience = PATIENCE;
     if (!said.input_count && recorded) {
         said.inputs = &recorded;
         said.input_count = 1;
