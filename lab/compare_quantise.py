@@ -4,7 +4,7 @@
     lab/compare_quantise.py PROGRAM DATA [NETWORK...]
 
 DATA is ULPSCOPE_TEST_DATA. Of each network (models/ and pretrained/, converted to opset 13 or later) 16 samples calibrate and 24 judge: the recorded
-inputs, and copies of them moved, scaled and with noise. Rivals quantise the same products (Conv, MatMul, Gemm; UINT8 by tensor, INT8 by channel) with
+inputs, and copies of them moved, scaled and with noise. MODEL.onnx:FOLDER is any other network with 40 samples of its own, as .npz. Rivals quantise the same products (Conv, MatMul, Gemm; UINT8 by tensor, INT8 by channel) with
 ranges by min and max, percentile and entropy. Printed are decibels of the outputs against the FP32 model's in ONNX Runtime (the least of all float
 outputs), what was foreseen for them, the seconds that `quantise` took, and of each file how many products ONNX Runtime's
 optimised graph, saved, computes in integers and how many in floats. A/B/C: of the mean of the samples' noise over signal, of its median, of the worst
@@ -98,9 +98,13 @@ def measure(program, data, name):
     rng = np.random.default_rng(59)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        model = prepare(next((data / name).glob("model.onnx")), folder)
-        given = dict(np.load(data / name / "inputs.npz"))
-        samples = [given] + [{k: vary(v, rng) for k, v in given.items()} for _ in range(CALIBRATE + JUDGE - 1)]
+        path, own = name.rsplit(":", 1) if ":" in name else (data / name / "model.onnx", None)
+        model = prepare(path, folder)
+        if own:
+            samples = [dict(np.load(f)) for f in sorted(pathlib.Path(own).glob("*.npz"))[: CALIBRATE + JUDGE]]
+        else:
+            given = dict(np.load(data / name / "inputs.npz"))
+            samples = [given] + [{k: vary(v, rng) for k, v in given.items()} for _ in range(CALIBRATE + JUDGE - 1)]
         for part, some in ("samples", samples[:CALIBRATE]), ("others", samples[CALIBRATE:]):
             (folder / part).mkdir()
             for i, sample in enumerate(some):
@@ -143,7 +147,7 @@ def main():
         except Exception as e:
             print(name, repr(e)[:300])
             continue
-        print(f"{name:28}", "  ".join(f"{k} {v:.1f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()), flush=True)
+        print(f"{pathlib.Path(name.split(':')[0]).stem if ':' in name else name:28}", "  ".join(f"{k} {v:.1f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()), flush=True)
 
 
 main()

@@ -124,9 +124,14 @@ enum ulp_status ulp_emulation_truths(struct ulp_emulation *emulation, struct ulp
     struct ulp_programs programs = {.model = given->model,
                                     .lanes = emulation->lanes,
                                     .lane_count = 1};
-    for (size_t s = 0; s < given->sample_count; s++)
-        ULP_TRY(run_sample(emulation, &programs, &given->samples[s], false, NULL,
+    for (size_t s = 0; s < given->sample_count; s++) {
+        struct ulp_emulation_notes notes;
+        struct ulp_program *program;
+        ULP_TRY(ulp_programs_choose(&programs, given->samples[s].inputs, &program, error));
+        const struct ulp_observer noting = ulp_emulation_note(emulation, s, program, &notes);
+        ULP_TRY(run_sample(emulation, &programs, &given->samples[s], false, &noting,
                            &emulation->truths[s], error));
+    }
     return ulp_emulation_check_truths(emulation, NULL, error);
 }
 

@@ -141,21 +141,27 @@ static enum ulp_status describe_choices(struct ulp_searcher *search,
 
 /* ---- layers ---- */
 
-/* A node that adds no error of its own where all nodes have one format would add its rounding where
- * they do not. */
-static void add_layer(struct ulp_searcher *search, const struct ulp_audit_node *audited, bool given,
-                      const struct ulp_arithmetic *probe)
+/* The power of the node's error as if it were rounded to one bit. A node that adds no error of its
+ * own where all nodes have one format would add its rounding where they do not. */
+static double find_power(const struct ulp_searcher *search, const struct ulp_audit_node *audited,
+                         bool given)
 {
-    const struct ulp_program_node *node = &search->emulation.program->nodes[audited->index];
+    const struct ulp_arithmetic *narrow = &search->choices[search->narrow].arithmetic;
     const double introduced = ulp_search_introduced(audited),
                  condition = given && isfinite(audited->condition) ? audited->condition : !given;
+    return condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(narrow)) *
+           ldexp(1, 2 * (narrow->storage.precision - 1));
+}
+
+/* Without an audit all have one power, until each is run alone. */
+static void add_layer(struct ulp_searcher *search, size_t n, const struct ulp_audit_lane *lane)
+{
     const size_t index = search->layer_count++;
-    search->layers[index] = (struct ulp_searched_layer){.first = audited->index};
-    struct ulp_searched_layer *layer = &search->layers[index];
-    search->layer_of[audited->index] = (ptrdiff_t)index;
-    layer->weight = find_weight(node, find_cost(search));
-    layer->power =
-        condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(probe));
+    search->layer_of[n] = (ptrdiff_t)index;
+    search->layers[index] = (struct ulp_searched_layer){
+        .first = n,
+        .weight = find_weight(&search->emulation.program->nodes[n], find_cost(search)),
+        .power = lane ? find_power(search, &lane->nodes[n], lane->attribution.given) : 1};
 }
 
 /* What all layers may cost. */
@@ -180,10 +186,9 @@ static void set_limit(struct ulp_searcher *search)
         search->limit = fewest * (1 + 0x1p-40); /* summed in any order */
 }
 
-enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_audit *audit,
-                                  const struct ulp_arithmetic *probe, struct ulp_error *error)
+enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_audit_lane *lane,
+                                  struct ulp_error *error)
 {
-    const struct ulp_audit_lane *lane = &audit->lanes[0];
     const struct ulp_program *program = search->emulation.program;
     struct ulp_arena *memory = search->emulation.memory;
     search->layer_count = 0;
@@ -192,7 +197,7 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
     for (size_t n = 0; n < program->node_count; n++) {
         search->layer_of[n] = -1;
         if (search->nodes.free[n])
-            add_layer(search, &lane->nodes[n], lane->attribution.given, probe);
+            add_layer(search, n, lane);
     }
     const enum cost cost = find_cost(search);
     if (!search->options->by_node && search->options->budget > 0 && cost == COST_BYTES)
@@ -207,7 +212,6 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
         weigh_both(search);
     for (size_t l = 0; l < search->layer_count; l++) {
         struct ulp_searched_layer *layer = &search->layers[l];
-        layer->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
         ULP_TAKE(layer->cost, search->emulation.memory, search->choice_count, error);
         ULP_TRY(describe_choices(search, layer, error));
         set_costs(search, layer, cost);

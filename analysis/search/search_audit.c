@@ -1,5 +1,6 @@
-/* What an audit says of each node: what must have a wider range, and how much error it adds to the
- * outputs; and the layers. */
+/* What is known before a search: of a plan what an audit says of each node, which must have a wider
+ * range, and how much error it adds to the outputs; else the reference's outputs alone, as every
+ * product is run by itself later; and the layers. */
 #include <math.h>
 
 #include "analysis/audit/audit_keep.h"
@@ -36,55 +37,47 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
     return ULP_OK;
 }
 
-/* One audit with the nodes that `which` marks, or all, kept in an arithmetic. *again: there may be
- * another; there must be, as more is to be kept for its range, and shares are of lanes without any
- * overflow. */
-static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which,
-                                  const struct ulp_arithmetic *keep_in,
-                                  const struct ulp_arithmetic *probe, bool *again,
-                                  struct ulp_error *error)
+/* An overflow hides those behind it. */
+#define AUDITS_MAX 4
+
+/* One audit with what must be wider for its range kept so. *again: there may be another; there must
+ * be, as more is to be kept, and shares are of lanes without any overflow. */
+static enum ulp_status audit_once(struct ulp_searcher *search, bool *again, struct ulp_error *error)
 {
     const struct ulp_program *program = search->emulation.program;
+    const struct ulp_arithmetic *narrow = &search->choices[search->narrow].arithmetic;
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
-    struct ulp_keep keep = {.arithmetic = *keep_in};
+    struct ulp_keep keep = {.arithmetic = search->choices[0].arithmetic};
     ULP_TAKE_ARRAY(size_t, nodes, search->emulation.memory, program->node_count + 1, error);
     for (size_t n = 0; n < program->node_count; n++)
-        if (which ? which[n] || search->fixed[n] == 0
-                  : !program->nodes[n].step->folded && !program->nodes[n].step->constant)
+        if (search->nodes.required[n] || search->fixed[n] == 0)
             nodes[keep.node_count++] = n;
     keep.nodes = nodes;
     const struct ulp_keeps keeps = {.count = keep.node_count > 0, .items = &keep};
     ULP_TRY(ulp_emulation_keep(&search->emulation, &keeps, error));
     ULP_TRY(ulp_emulation_audit(&search->emulation, &audit, error));
     const struct ulp_audit_lane *lane = &audit.lanes[0];
-    set_powers(search, lane, probe);
-    *again = which && ulp_audit_mark_kept(lane, search->nodes.free, search->nodes.required) > 0 &&
+    set_powers(search, lane, narrow);
+    *again = ulp_audit_mark_kept(lane, search->nodes.free, search->nodes.required) > 0 &&
              !lane->attribution.given && *again;
     if (!*again)
-        ULP_TRY(ulp_search_layers(search, &audit, probe, error));
+        ULP_TRY(ulp_search_layers(search, lane, error));
     return ULP_OK;
 }
 
-/* Shares are measured where errors are well above those of FP32, and no range is left. */
-static const char probe_name[] = "e8m10,result-only,compute=fp32,acc=fp32";
-/* An overflow hides those behind it. */
-#define AUDITS_MAX 4
-
-/* Of a plan in its narrower arithmetic, with what must be wider for its range kept so. */
 enum ulp_status ulp_search_audit(struct ulp_searcher *search, struct ulp_error *error)
 {
     const double started = ulp_seconds_now();
-    const bool by_node = search->options->by_node;
-    struct ulp_arithmetic probe = search->choices[search->narrow].arithmetic;
-    bool again = true;
+    bool again = search->options->by_node;
     ULP_TRY(take_memory(search, error));
-    if (!by_node)
-        ULP_TRY(ulp_arithmetic_find(probe_name, &probe, error));
+    if (!again) {
+        ULP_TRY(ulp_emulation_truths(&search->emulation, error));
+        ULP_TRY(ulp_search_layers(search, NULL, error));
+        search->audit_seconds = ulp_seconds_now() - started;
+    }
     for (int round = 0; round < AUDITS_MAX && again; round++) {
         again = round + 1 < AUDITS_MAX;
-        ULP_TRY(audit_once(search, by_node ? search->nodes.required : NULL,
-                           by_node ? &search->choices[0].arithmetic : &probe, &probe, &again,
-                           error));
+        ULP_TRY(audit_once(search, &again, error));
         if (round == 0)
             search->audit_seconds = ulp_seconds_now() - started;
     }

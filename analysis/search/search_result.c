@@ -180,7 +180,7 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
                                   .format = place[choice],
                                   .bits = layer->bits[choice],
                                   .share =
-                                      power > 0 ? ulp_search_power(search, l, choice) / power : 0,
+                                      power != 0 ? ulp_search_power(search, l, choice) / power : 0,
                                   .predicted = NAN,
                                   .without = search->without[l],
                                   .fewer = -1};
@@ -214,22 +214,23 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
                                      struct ulp_search *out, struct ulp_error *error)
 {
     const double none = (double)search->layer_count * ULP_SEARCH_NO_POWER * (1 + 0x1p-30);
-    double power = 0, prior = 0;
+    const bool known = search->options->by_node || search->measured;
+    double power = known ? 0 : NAN, prior = 0;
     ULP_TAKE(out->layers, out->memory, search->layer_count + 1, error);
     for (size_t l = 0; l < search->layer_count; l++) {
         power += ulp_search_power(search, l, search->best[l]);
         prior += search->layers[l].prior * search->layers[l].relative[search->best[l]];
     }
     for (size_t l = 0; l < search->layer_count; l++)
-        ULP_TRY(report_layer(search, l, place, power > none ? power : 0, out, error));
+        ULP_TRY(report_layer(search, l, place, power <= none ? 0 : power, out, error));
     out->total_cost = search->best_cost;
     out->total_weight = search->total_weight;
     out->minimal = search->minimal;
     if (!search->layer_count)
         return ULP_OK;
     out->bits = ulp_search_mean_bits(search, search->best);
-    if (search->options->by_node)
-        return ULP_OK; /* no model of it was made */
+    if (search->options->by_node || !known)
+        return ULP_OK; /* no model of it was made, or the time was over before */
     out->predicted = prior > none ? sqrt(prior) : 0;
     return ULP_OK;
 }

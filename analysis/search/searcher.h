@@ -128,12 +128,12 @@ enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *er
 /* search_tf32.c: what TF32 is to the plan; without one as if it kept products. */
 enum ulp_status ulp_search_report_tf32(const struct ulp_searcher *search, struct ulp_search *out,
                                        struct ulp_error *error);
-/* search_audit.c. One audit of all samples, and the layers. */
+/* search_audit.c. Of a plan one audit of all samples, else their truths; and the layers. */
 enum ulp_status ulp_search_audit(struct ulp_searcher *search, struct ulp_error *error);
-/* layers.c. In order of execution; their ranges and powers by an audit in which every node was kept
- * in `probe`. */
-enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_audit *audit,
-                                  const struct ulp_arithmetic *probe, struct ulp_error *error);
+/* layers.c. In order of execution; their powers by an audit's lane in the narrowest choice; NULL:
+ * one for all. */
+enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_audit_lane *lane,
+                                  struct ulp_error *error);
 /* What the node adds to its results, relative to them, and what rounding does, as powers. */
 double ulp_search_introduced(const struct ulp_audit_node *node);
 double ulp_search_rounding(const struct ulp_arithmetic *arithmetic);

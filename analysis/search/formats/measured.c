@@ -79,7 +79,7 @@ enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ul
                                           struct ulp_error *error)
 {
     struct uniform uniform = {.search = search, .out = out};
-    search->measured = true;
+    search->measured = !search->over;
     if (!(search->options->expected > 0) || search->over)
         return ULP_OK;
     search->given = false;

@@ -65,7 +65,7 @@ static enum ulp_status judge_again(struct ulp_searcher *search, const struct ulp
         if (ulp_search_cost(search, work) <= search->limit)
             search->most = ulp_math_min(search->most, out->uniforms[u].ratio);
     }
-    search->measured = true;
+    search->measured = !search->over;
     if (!(search->options->expected > 0) || search->over)
         return ULP_OK;
     search->given = false;
