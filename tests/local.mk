@@ -62,7 +62,7 @@ list-programs:
 # for scripts/test --threads: those in which plans run, or pools work, on several threads. The rest computes on one, often for minutes.
 threaded_programs = \
 	check_shared check_analysis check_attribution check_base check_bodies check_compare check_environment \
-	check_exact check_fold_norm check_fusion check_idiom check_iterations check_keep check_carried check_mixed check_nested check_networks \
+	check_exact check_fold_norm check_fusion check_idiom check_iterations check_keep check_mixed check_nested check_networks \
 	check_overflow check_left check_plan check_prove check_qdq check_run check_scaled check_search_shapes \
 	check_tables check_tolerance check_trial check_truth check_unit_contract check_views check_wide check_work
 list-threaded:

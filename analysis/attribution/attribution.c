@@ -6,7 +6,6 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/memory/budget.h"
-#include "run/carried.h"
 #include "run/pass/backward.h"
 #include "run/pass/weigh.h"
 
@@ -407,8 +406,7 @@ static size_t count_together(const struct ulp_attributor *attributor,
     const struct ulp_program *program = attributor->program;
     const double limit = (double)ulp_budget_limit(attributor->budget);
     size_t most = 1;
-    if (limit != 0 && (double)ulp_budget_used(attributor->budget) -
-                              (double)ulp_carried_spare(program->carried) + ULP_TUNE_SWEPT_BYTES +
+    if (limit != 0 && (double)ulp_budget_used(attributor->budget) + ULP_TUNE_SWEPT_BYTES +
                               ulp_program_peak(program, true, NULL) >
                           limit)
         return 0;

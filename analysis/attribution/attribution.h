@@ -208,9 +208,9 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
 /* store.c. The limit of what is kept in memory. */
 size_t ulp_attribution_limit(const struct ulp_program *program);
 /* What shares of one sample will take, about: values that are kept until the sweep, and beside
- * these what the sweep needs and the weights that stay where there is room. */
+ * these what the sweep needs. */
 struct ulp_attribution_need {
-    double kept, swept, lowered;
+    double kept, swept;
 };
 struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *program);
 /* A sweep of one course takes so many bytes for each element of its largest step (names, numbers,

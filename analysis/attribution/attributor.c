@@ -9,7 +9,6 @@
 #include "base/machine/environment.h"
 #include "base/memory/budget.h"
 #include "base/memory/scratch.h"
-#include "run/carried.h"
 
 static bool fits_apart(const struct ulp_attributor *attributor)
 {
@@ -74,7 +73,6 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
         else
             status = ulp_out_of_memory(error);
     attributor->kept_max = ulp_attribution_limit(program);
-    ulp_carried_lend(program->carried);
     if (status == ULP_OK)
         *out = attributor;
     else

@@ -26,21 +26,6 @@ static double count_elements(const struct ulp_block *block, const int *slots, si
     return elements;
 }
 
-/* Weights of products as lanes have them that run again for causes. */
-static double count_lowered(const struct ulp_block *block, const struct ulp_step *step,
-                            double limit)
-{
-    double bytes = 0;
-    for (size_t i = 0; i < step->own_input_count && step->bound.op->work == ULP_WORK_CONTRACTION;
-         i++) {
-        const struct ulp_tensor *constant =
-            step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
-        const double own = constant ? (double)constant->count * sizeof(float) : 0;
-        bytes += own <= limit / ULP_TUNE_LOWERED_SHARE ? own : 0;
-    }
-    return bytes;
-}
-
 /* Of each value as floats itself, its error and what its node introduces, if it rounds. */
 static double count_kept(const struct ulp_operator *op)
 {
@@ -52,8 +37,7 @@ static double count_kept(const struct ulp_operator *op)
 struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *program)
 {
     const struct ulp_block *block = program->main;
-    const double limit = (double)ulp_budget_limit(ulp_model_budget(program->model)),
-                 lanes = (double)(program->lane_count - 1);
+    const double lanes = (double)(program->lane_count - 1);
     struct ulp_attribution_need need = {0};
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
@@ -61,13 +45,11 @@ struct ulp_attribution_need ulp_attribution_need(const struct ulp_program *progr
                      read = count_elements(block, step->inputs, step->input_count);
         need.kept += step->folded ? 0 : lanes * given * count_kept(step->bound.op);
         need.swept = ulp_math_max(need.swept, given * ULP_SWEEP_BYTES + read * ULP_COURSE_BYTES);
-        need.lowered += count_lowered(block, step, limit);
     }
     need.kept += lanes * (2 * sizeof(float) + sizeof(double)) *
                  count_elements(block, block->inputs, block->input_count);
     need.swept +=
         lanes * sizeof(double) * count_elements(block, block->outputs, block->output_count);
-    need.lowered = ulp_math_min(need.lowered, limit / ULP_TUNE_KEPT_SHARE);
     return need;
 }
 

@@ -9,7 +9,6 @@
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/listed.h"
 #include "analysis/audit/place.h"
-#include "analysis/audit/settled.h"
 #include "analysis/audit/divergence/qdq.h"
 #include "analysis/audit/divergence/turned.h"
 #include "analysis/audit/views.h"
@@ -199,14 +198,11 @@ static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct 
         out->viewed[l] =
             (struct ulp_viewed){looked->value, &looked->round.format, looked->round.views};
     }
-    struct ulp_settled settled = {out->viewed, lane_count, &out->ranges[o], &counts};
-    if (status == ULP_OK && !(truth == own && ulp_settled_recall(auditor, event, o, &settled))) {
+    if (status == ULP_OK) {
         ulp_range_count(truth ? truth : own, &event->arithmetics[0].storage, auditor->pool,
                         &out->ranges[o], &counts);
         status = ulp_views_measure(out->viewed, lane_count, own, truth ? truth : own, auditor->pool,
                                    error);
-        if (status == ULP_OK && truth == own)
-            ulp_settled_note(auditor, event, o, &settled);
     }
     *out->nonfinite += counts.fields[ULP_EXPONENT_NONFINITE];
     return status == ULP_OK ? ulp_place_count(&auditor->audit, event, o, &counts, error) : status;

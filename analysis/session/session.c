@@ -48,13 +48,12 @@ static enum ulp_status tell_compiled(const struct ulp_session *session,
                  kept = ulp_math_min(need.kept, (double)ulp_attribution_limit(program)),
                  least = kept + ulp_math_max(values, need.swept),
                  lacking = ulp_math_max(options->spill ? 0 : need.kept - kept,
-                                        limit != 0 ? least - limit : 0),
-                 all = kept + ulp_math_max(values, need.swept + need.lowered);
+                                        limit != 0 ? least - limit : 0);
     struct ulp_environment *paused = ulp_environment_pause();
     const enum ulp_status status =
         options->compiled ? options->compiled(options->context, program, error) : ULP_OK;
     if (status == ULP_OK && options->needs)
-        options->needs(options->context, values, options->shares ? all : values,
+        options->needs(options->context, values, options->shares ? least : values,
                        options->shares ? lacking : 0,
                        count_runs(options, program, session->samples->count));
     ulp_environment_resume(paused);

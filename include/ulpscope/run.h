@@ -377,12 +377,8 @@ struct ulp_run_cost {
  * outputs: an array of lane_count sets that get the graph's outputs, freed by the caller with
  * ulp_tensor_set_free; or NULL. cost may be NULL.
  *
- * From its second run on a program keeps weights as its lanes hold them (rounded to FP16, say), at
- * most a quarter of the limit of the model's budget, or 1 GiB without one, and blocks that runs
- * have freed, no more than the runs at one time had in use. They are charged to that budget, given
- * up before an allocation fails, and freed with the program. Results never depend on them. What
- * MPFR keeps for a thread of the caller's is the caller's: one that ends before the process calls
- * mpfr_free_cache. */
+ * A run leaves nothing to the next one but what MPFR keeps for a thread of the caller's, which is
+ * the caller's: one that ends before the process calls mpfr_free_cache. */
 ULP_API enum ulp_status ulp_program_run(const struct ulp_program *program,
                                         const struct ulp_tensor_set *inputs,
                                         const struct ulp_run_options *options,

@@ -23,8 +23,6 @@
 #define ULP_TUNE_START_SECONDS 150e-6
 /* With fewer chunks, timing the first one would cost more than a call. */
 #define ULP_TUNE_WATCHED_CHUNKS_MIN 8
-/* Threads of several pools rest in a process up to this: what 16 programs of 16 threads leave. */
-#define ULP_TUNE_RESTING_THREADS 256
 
 /* ---- memory (base/memory, base/machine/file.c) ---- */
 
@@ -105,13 +103,6 @@
 /* Items for each thread, so that threads end together, of so many panels at least. */
 #define ULP_TUNE_UNIT_ITEMS_PER_THREAD 16
 #define ULP_TUNE_UNIT_ITEM_PANELS_MIN 24
-
-/* ---- constants kept from run to run (run/carried.h) ---- */
-
-/* Of the memory limit, or without one in bytes, what a program's runs leave for the next ones at
- * most. */
-#define ULP_TUNE_KEPT_SHARE 4
-#define ULP_TUNE_KEPT_BYTES ((size_t)1 << 30)
 
 /* ---- elsewhere ---- */
 

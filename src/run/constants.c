@@ -5,7 +5,7 @@
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "run/carried.h"
+#include "run/program/program.h"
 #include "tensor/lower.h"
 
 /* One reading of a constant. */
@@ -77,30 +77,16 @@ static int by_reader(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* A mapped constant is read once for it, however many audits of the program ask. */
-static struct ulp_lowered count_lowered(const struct ulp_program *program,
-                                        const struct reading *reading)
-{
-    const struct ulp_arithmetic *in = reading->in;
-    const bool mapped = ulp_model_fetch(program->model, reading->constant, 0) > 0;
-    struct ulp_lowered lowered;
-    if (mapped && ulp_carried_find_lowered(program->carried, reading->constant, in, &lowered))
-        return lowered;
-    lowered =
-        ulp_tensor_count_lowered(reading->constant, &in->storage, in->constants, in->rounding);
-    ulp_model_give_back(program->model, reading->constant);
-    if (mapped)
-        ulp_carried_add_lowered(program->carried, reading->constant, in, &lowered);
-    return lowered;
-}
-
 /* The readings [first, end) are of one constant in one arithmetic. */
 static void add_constant(struct ulp_changed_constants *out, const struct ulp_program *program,
                          const struct reading *readings, size_t first, size_t end, size_t *readers)
 {
     const struct reading *reading = &readings[first];
     const struct ulp_arithmetic *in = reading->in;
-    const struct ulp_lowered lowered = count_lowered(program, reading);
+    (void)ulp_model_fetch(program->model, reading->constant, 0);
+    const struct ulp_lowered lowered =
+        ulp_tensor_count_lowered(reading->constant, &in->storage, in->constants, in->rounding);
+    ulp_model_give_back(program->model, reading->constant);
     if (!lowered.overflowed && !lowered.underflowed)
         return;
     struct ulp_changed_constant *constant = &out->items[out->count++];

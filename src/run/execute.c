@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/memory/reserve.h"
-#include "run/carried.h"
 #include "run/walk.h"
 
 /* An input in one lane: rounded once to its storage, unless it is a parameter alone (the scales of
@@ -63,19 +62,6 @@ static void ask_observers(struct ulp_walk *walk)
     }
 }
 
-/* May results be carried over to further runs, and is there room for all of them? */
-static bool may_carry(const struct ulp_walk *walk)
-{
-    const struct ulp_run_options *options = walk->options;
-    const struct ulp_program *program = walk->program;
-    const size_t limit = ulp_budget_limit(&walk->budget);
-    return walk->carried && walk->unseen && !ulp_walk_compares(walk) && !options->given &&
-           program->carried_bytes > 0 &&
-           program->carried_bytes <= (double)ulp_carried_limit(&walk->budget) &&
-           (!limit ||
-            ulp_program_peak(program, false, NULL) + program->carried_bytes <= (double)limit);
-}
-
 static enum ulp_status take_memory(struct ulp_walk *walk, struct ulp_tensor **fitted,
                                    struct ulp_error *error)
 {
@@ -98,25 +84,17 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     const struct ulp_program *program = walk->program;
     struct ulp_frame frame = {0};
     const size_t input_count = program->main->input_count;
-    ask_observers(walk);
     struct ulp_tensor *fitted = NULL;
-    enum ulp_status status =
-        ulp_carried_take_pool(program->carried, walk->options->thread_count, &walk->pool, error);
+    enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_scratch(walk->pool)->keeps_blocks = walk->budget.keeps_blocks;
         ulp_pool_set_root(walk->pool, walk->budget.root);
-        if (walk->carried && walk->budget.keeps_blocks) {
-            ulp_budget_hand_over(ulp_carried_memory(walk->carried, false), &walk->budget);
-            ulp_budget_hand_over(ulp_carried_memory(walk->carried, true),
-                                 ulp_pool_scratch(walk->pool));
-        }
         status = ulp_arena_create(&walk->memory, &walk->budget, error);
     }
     if (status == ULP_OK)
         status = take_memory(walk, &fitted, error);
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, program->main, NULL, NULL, error);
-    walk->carries = status == ULP_OK && may_carry(walk);
     walk->clock = ulp_seconds_now();
     if (status == ULP_OK)
         status = set_inputs(walk, &frame, inputs, fitted, error);
@@ -156,9 +134,8 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
                             .cost_limit = program->main->cost};
     double started = ulp_seconds_now();
     struct ulp_budget *root = ulp_model_budget(program->model);
-    if (ulp_carried_begin(program->carried, program))
-        walk.carried = program->carried;
-    walk.budget.keeps_blocks = !ulp_carried_lends(program->carried);
+    ask_observers(&walk);
+    walk.budget.keeps_blocks = walk.unseen; /* others keep values as the run goes on */
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < program->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
@@ -168,16 +145,11 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
     ulp_arena_free(walk.memory);
-    if (walk.carried && walk.pool) {
-        ulp_budget_hand_over(&walk.budget, ulp_carried_memory(walk.carried, false));
-        ulp_budget_hand_over(ulp_pool_scratch(walk.pool), ulp_carried_memory(walk.carried, true));
-    }
-    ulp_carried_return_pool(program->carried, walk.pool);
+    ulp_pool_free(walk.pool);
     ulp_budget_close(&walk.budget);
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
-                                      program->constants.used_bytes + walk.budget.peak_bytes +
-                                          (walk.carried ? ulp_carried_bytes(walk.carried) : 0)};
+                                      program->constants.used_bytes + walk.budget.peak_bytes};
     for (size_t l = 0; outputs && status != ULP_OK && l < program->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;

@@ -4,7 +4,6 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
-#include "run/carried.h"
 #include "tensor/stored.h"
 
 static size_t count_values(const struct ulp_lane *lane)
@@ -39,24 +38,11 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
     return status;
 }
 
-/* Of a run of the lane's values, which begins with that one, the slot's: its value, or its constant
- * as the lane uses it in one of its arithmetics. */
-static void drop_value(struct ulp_lane *lane, size_t first, size_t slot)
-{
-    const size_t value = first + slot;
-    struct ulp_tensor *tensor = &lane->values[value];
-    if (tensor->type == ULP_TYPE_UNDEFINED)
-        return;
-    if (lane->carried && !tensor->owned &&
-        (lane->block->slots[slot].constant || (first == 0 && lane->block->slots[slot].carried)))
-        ulp_carried_release(lane->carried, lane->carried_place + value);
-    ulp_tensor_free(tensor);
-}
-
+/* The slot's value, or its constant as the lane uses it in each of its arithmetics. */
 static void drop_slot(struct ulp_lane *lane, int slot)
 {
     for (size_t run = 0; run < count_values(lane); run += lane->block->slot_count)
-        drop_value(lane, run, (size_t)slot);
+        ulp_tensor_free(&lane->values[run + (size_t)slot]);
 }
 
 void ulp_lane_free(struct ulp_lane *lane)
@@ -150,25 +136,6 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, struct ulp_r
         return read_stored(lane, holder, value, &from, reader, converted, error);
     return ulp_adapt(converted, value, &from, &lane->mix->items[reader.arithmetic], reader.mixed,
                      lane->budget, lane->pool, error);
-}
-
-void ulp_lane_drop_carried(struct ulp_lane *lane)
-{
-    for (size_t v = 0; v < lane->block->slot_count; v++)
-        if (lane->block->slots[v].carried)
-            drop_value(lane, 0, v);
-}
-
-bool ulp_lane_find_carried(struct ulp_lane *lane)
-{
-    const struct ulp_block *block = lane->block;
-    bool found = true;
-    for (size_t v = 0; v < block->slot_count && found; v++)
-        found = !block->slots[v].carried ||
-                ulp_carried_find(lane->carried, lane->carried_place + v, &lane->values[v]);
-    if (!found)
-        ulp_lane_drop_carried(lane);
-    return found;
 }
 
 static enum ulp_status read_held(const struct ulp_lane *lane, int slot,

@@ -3,8 +3,6 @@
 
 #include "run/program/program.h"
 
-struct ulp_carried;
-
 struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
@@ -27,10 +25,6 @@ struct ulp_lane {
     /* of the step, in a run that follows the reference: what that reads; NULL: nothing is followed
      */
     const struct ulp_tensor *const *followed;
-    /* what the program's runs carry over (carried.h), and where the lane's values are in it;
-     * NULL: nothing, as in bodies of a lane that is apart */
-    struct ulp_carried *carried;
-    size_t carried_place;
 };
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
@@ -43,16 +37,6 @@ void ulp_lane_clear(struct ulp_lane *lane);
 void ulp_lane_clear_inputs(struct ulp_lane *lane, const struct ulp_step *step);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
-
-/* The budget for results of the step that are carried over to further runs (slot.carried): the
- * lane's own where there is no room for that. And the slot's value, once it is there, is handed
- * over. */
-struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_step *step);
-void ulp_lane_carry(struct ulp_lane *lane, int slot);
-/* The values that earlier runs have carried over; false: not all of them are there, and the lane
- * has none. */
-bool ulp_lane_find_carried(struct ulp_lane *lane);
-void ulp_lane_drop_carried(struct ulp_lane *lane);
 
 /* Does every node of the lane have one arithmetic? */
 static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)

@@ -1,11 +1,10 @@
-/* What a lane converts: values for an arithmetic; constants, lowered when a step reads them first
- * and carried over to further runs. */
+/* What a lane converts: values for an arithmetic; constants, lowered when a step reads them first.
+ */
 #include <string.h>
 
 #include "base/error.h"
 #include "number/format/scaling.h"
 #include "number/round/round.h"
-#include "run/carried.h"
 #include "run/lane.h"
 #include "tensor/lower.h"
 #include "tensor/stored.h"
@@ -96,7 +95,6 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_program
     const struct ulp_tensor *constant = slot->constant;
     struct lowering how;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor bounded = ulp_tensor_view(constant);
-    struct ulp_budget *budget = NULL;
     if (constant->element == ULP_ELEMENT_PACKED)
         return ulp_tensor_in_memory(out, constant, lane->budget, lane->pool, error);
     ULP_TRY(find_lowering(lane, slot, reader, &how, error));
@@ -105,40 +103,9 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_program
     if (how.converts)
         ULP_TRY(ulp_tensor_lower(&bounded, constant, &how.storage, how.arithmetic->constants,
                                  &slot->magnitudes, lane->budget, error));
-    if (lane->carried)
-        budget = ulp_carried_room(lane->carried, how.bytes);
-    if (!budget)
-        budget = lane->budget;
-    return how.converts ? ulp_adapt(out, &bounded, &how.from, how.arithmetic, reader.mixed, budget,
-                                    lane->pool, error)
-                        : ulp_tensor_in_memory(out, constant, budget, lane->pool, error);
-}
-
-/* Leaves the value to further runs where it was charged to them. */
-static void leave(struct ulp_lane *lane, size_t at)
-{
-    struct ulp_tensor *value = &lane->values[at];
-    if (lane->carried && ulp_charged(value->data) != lane->budget)
-        ulp_carried_add(lane->carried, lane->carried_place + at, value);
-}
-
-struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_step *step)
-{
-    size_t bytes = 0;
-    for (size_t o = 0; o < step->output_count; o++)
-        if (step->outputs[o] >= 0 && lane->block->slots[step->outputs[o]].carried)
-            bytes += (size_t)ulp_slot_bytes(&lane->block->slots[step->outputs[o]],
-                                            ulp_lane_arithmetic(lane, step));
-    struct ulp_budget *room =
-        lane->carried && bytes ? ulp_carried_room(lane->carried, bytes) : NULL;
-    return room ? room : lane->budget;
-}
-
-void ulp_lane_carry(struct ulp_lane *lane, int slot)
-{
-    const struct ulp_tensor *value = &lane->values[slot];
-    if (value->owned && value->count)
-        leave(lane, (size_t)slot);
+    return how.converts ? ulp_adapt(out, &bounded, &how.from, how.arithmetic, reader.mixed,
+                                    lane->budget, lane->pool, error)
+                        : ulp_tensor_in_memory(out, constant, lane->budget, lane->pool, error);
 }
 
 /* Which run of slot_count of the lane's values (struct ulp_lane) has constants as the reader takes
@@ -149,20 +116,6 @@ static size_t constant_run(const struct ulp_lane *lane, struct ulp_reader reader
     const size_t inner = reader.inside ? lane->mix->count : 0;
     return reader.declared ? (lane->mix->fusion ? 2 : 1) * lane->mix->count
                            : reader.arithmetic + inner;
-}
-
-/* FP32 where that is what is stored, as most constants are: it is neither lowered nor carried over
- * to further runs, which is seen without looking for it among those that were. An arithmetic may
- * take FP32's subnormals or infinity from it. */
-static bool stays_as_it_lies(const struct ulp_lane *lane, const struct ulp_tensor *constant,
-                             struct ulp_reader reader)
-{
-    const struct ulp_arithmetic *arithmetic = &lane->mix->items[reader.arithmetic];
-    return lane->carried && constant->type == ULP_TYPE_FLOAT &&
-           constant->element == ULP_ELEMENT_F32 && !reader.inside && !arithmetic->as_declared &&
-           arithmetic->storage.subnormals &&
-           arithmetic->storage.overflow == ULP_OVERFLOW_INFINITY &&
-           strcmp(arithmetic->storage.name, "fp32") == 0;
 }
 
 enum ulp_status ulp_lane_constant(struct ulp_lane *lane, int slot, struct ulp_reader reader,
@@ -176,14 +129,9 @@ enum ulp_status ulp_lane_constant(struct ulp_lane *lane, int slot, struct ulp_re
         *out = source->constant;
         return ULP_OK;
     }
-    if (*out == value || stays_as_it_lies(lane, source->constant, reader) ||
-        (!ulp_is_stored(source->constant) &&
-         (reader.declared || !ulp_element_is_float(source->constant->element))))
+    if (*out == value || (!ulp_is_stored(source->constant) &&
+                          (reader.declared || !ulp_element_is_float(source->constant->element))))
         return ULP_OK;
-    if (lane->carried && ulp_carried_find(lane->carried, lane->carried_place + at, value)) {
-        *out = value;
-        return ULP_OK;
-    }
     enum ulp_status status = lower_constant(value, source, reader, lane, error);
     if (status != ULP_OK) {
         ulp_tensor_free(value);
@@ -191,7 +139,6 @@ enum ulp_status ulp_lane_constant(struct ulp_lane *lane, int slot, struct ulp_re
     }
     if (value->owned) {
         *out = value;
-        leave(lane, at);
     } else {
         *value = (struct ulp_tensor){0};
     }

@@ -1,6 +1,5 @@
 /* Multiplying a program's float constants by random factors near 1 (struct ulp_perturbation). */
 #include "base/error.h"
-#include "run/carried.h"
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
@@ -52,6 +51,5 @@ enum ulp_status ulp_program_perturb(struct ulp_program *program,
         if (status == ULP_OK)
             status = ulp_program_fold_convs(program, program->blocks[b], error);
     }
-    ulp_carried_forget(program->carried);
     return status;
 }

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "number/function/math.h"
-#include "run/carried.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const struct ulp_block *block, const struct ulp_frame *outer,
@@ -29,9 +28,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                                             : block->slots[v].name;
     if (status == ULP_OK && absent)
         memcpy(out->absent, absent, lanes * sizeof *absent);
-    size_t place = walk->carried ? ulp_carried_place(walk->program, block) : 0;
-    for (size_t l = 0; l < lanes && status == ULP_OK;
-         place += ulp_lane_value_count(&walk->program->mixes[l], block), l++) {
+    for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
         if (out->absent[l])
             continue;
         status = ulp_lane_create(&out->lanes[l], &walk->program->mixes[l], block, &walk->budget,
@@ -40,8 +37,6 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
             status = ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error);
         const size_t limit = ulp_budget_limit(&walk->budget);
         out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
-        out->lanes[l].carried = walk->carried;
-        out->lanes[l].carried_place = place;
     }
     return status;
 }
@@ -87,11 +82,8 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status = ulp_evaluation_create(&evaluations[l], step, arena, error);
         if (status != ULP_OK)
             break;
-        if (walk->carries && step->carried)
-            frame->lanes[l].budget = ulp_lane_room(&frame->lanes[l], step);
         status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
                               &evaluations[l], arena, error);
-        frame->lanes[l].budget = &walk->budget;
         ulp_fail_at(error, status, "in %s", ulp_program_lane_name(walk->program, l));
     }
     if (status == ULP_OK && !step->bound.blocks && !walk->unseen)
@@ -100,23 +92,9 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
     return status;
 }
 
-/* Are there, in every lane that is here, all results that earlier runs, or iterations, could carry
- * over? Then carried steps need not run, as what nobody else reads is not asked for. */
-static bool find_carried(const struct ulp_walk *walk, const struct ulp_frame *frame)
-{
-    size_t found = 0;
-    while (found < walk->program->lane_count &&
-           (frame->absent[found] || ulp_lane_find_carried(&frame->lanes[found])))
-        found++;
-    for (size_t l = 0; l < found && found < walk->program->lane_count; l++)
-        if (!frame->absent[l])
-            ulp_lane_drop_carried(&frame->lanes[l]);
-    return found == walk->program->lane_count;
-}
-
 /* The lane's results become its values; what else was computed goes. */
-static void keep_results(const struct ulp_walk *walk, struct ulp_lane *lane,
-                         const struct ulp_step *step, struct ulp_evaluation *evaluation, bool keeps)
+static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
+                         struct ulp_evaluation *evaluation, bool keeps)
 {
     struct ulp_tensor *const results[] = {evaluation->entire, evaluation->single, evaluation->here,
                                           evaluation->entire_left, evaluation->single_left};
@@ -126,8 +104,6 @@ static void keep_results(const struct ulp_walk *walk, struct ulp_lane *lane,
         if (step->outputs[o] >= 0) {
             lane->values[step->outputs[o]] = evaluation->entire[o];
             evaluation->entire[o] = (struct ulp_tensor){0};
-            if (walk->carries && lane->carried && lane->block->slots[step->outputs[o]].carried)
-                ulp_lane_carry(lane, step->outputs[o]);
         }
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
         for (size_t o = 0; o < step->output_count && results[i]; o++)
@@ -195,7 +171,7 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
     struct ulp_event_inputs inputs = {0};
     enum ulp_status status = ULP_OK;
     walk->cost_limit = done;
-    if (!(walk->unseen && step->folded) && !(frame->settled && step->carried))
+    if (!(walk->unseen && step->folded))
         status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
     if (status == ULP_OK)
         status = ulp_reserve_check(walk->reserve_draws, error);
@@ -216,7 +192,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     enum ulp_status status = compute_step(walk, frame, step, evaluations, arena, error);
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {
-            keep_results(walk, &frame->lanes[l], step, &evaluations[l],
+            keep_results(&frame->lanes[l], step, &evaluations[l],
                          status == ULP_OK && (l == 0 || !walk->options->isolated));
             if (l == 0 && status == ULP_OK && walk->options->given && !frame->outer)
                 status = take_given(walk, &frame->lanes[l], step, error);
@@ -235,7 +211,6 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
     enum ulp_status status = ULP_OK;
     if (frame->outer)
         walk->clock = ulp_seconds_now();
-    frame->settled = walk->carries && find_carried(walk, frame);
     for (size_t s = 0; s < frame->block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &frame->block->steps[s];
         if (is_cancelled(walk))

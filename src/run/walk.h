@@ -20,12 +20,10 @@ struct ulp_walk {
     struct ulp_budget root;              /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;
-    struct ulp_carried *carried; /* of the program; NULL: its first run */
-    size_t reserve_draws;        /* before the walk */
-    bool listened;               /* an observer is told of nodes */
-    bool pauses;                 /* ... in the caller's environment */
-    bool unseen;                 /* no observer looks at values */
-    bool carries; /* results that follow from constants alone are carried over to further runs */
+    size_t reserve_draws; /* before the walk */
+    bool listened;        /* an observer is told of nodes */
+    bool pauses;          /* ... in the caller's environment */
+    bool unseen;          /* no observer looks at values */
     size_t *executions;   /* how often each node has been shown, by number */
     bool streams;         /* weights go through memory (stream.c): */
     size_t fetched_steps; /* of the main graph, weights of the steps before this one are */
@@ -45,7 +43,6 @@ struct ulp_frame {
     bool *absent;
     /* by slot: what observers know the value by; NULL: they do not */
     const char **names;
-    bool settled; /* all results of the block that can be carried over were: none is computed */
 };
 /* Lanes that `absent` (may be NULL) marks get no values. */
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,

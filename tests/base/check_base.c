@@ -150,130 +150,6 @@ TEST(kept_blocks_serve_smaller_requests_at_the_peak)
     ck_assert_uint_eq(budget.kept_bytes, 0);
 }
 
-/* Blocks handed over serve another budget of the same root though its peak is 0, stay charged to
- * the root, and are given up before a request fails; between roots nothing goes over. */
-TEST(kept_blocks_are_handed_over)
-{
-    struct ulp_budget root = {.limit_bytes = 3 << 20}, stranger = {0},
-                      first = {.keeps_blocks = true}, store = {0}, second = {.keeps_blocks = true},
-                      other = {.keeps_blocks = true};
-    void *block, *again, *large;
-    ulp_budget_open(&first, &root);
-    ulp_budget_open(&store, &root);
-    ulp_budget_open(&second, &root);
-    ulp_budget_open(&other, &stranger);
-    ck_ok(ulp_allocate(&block, 1 << 20, 1, &first, "block", &why));
-    void *const place = block;
-    const size_t bytes = root.used_bytes;
-    ulp_free(block);
-    ulp_budget_hand_over(&first, &other);
-    ck_assert_uint_eq(ulp_budget_spare(&first), bytes);
-    ulp_budget_hand_over(&first, &store);
-    ck_assert_uint_eq(ulp_budget_spare(&first), 0);
-    ck_assert_uint_eq(ulp_budget_spare(&store), bytes);
-    ck_assert_uint_eq(root.used_bytes, bytes);
-    ulp_budget_hand_over(&store, &second);
-    ck_ok(ulp_allocate(&again, 1 << 20, 1, &second, "again", &why));
-    ck_assert_ptr_eq(again, place);
-    ck_assert_uint_eq(second.peak_bytes, bytes);
-    ulp_free(again);
-    ulp_budget_hand_over(&second, &store);
-    ck_assert_uint_eq(ulp_budget_spare(&store), bytes);
-    ck_ok(ulp_allocate(&large, (5 << 20) / 2, 1, &second, "large", &why));
-    ck_assert_uint_eq(ulp_budget_spare(&store), 0);
-    ulp_free(large);
-    struct ulp_budget *const all[] = {&first, &store, &second, &other};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        ulp_budget_close(all[i]);
-    ck_assert_uint_eq(root.used_bytes, 0);
-}
-
-/* Three runs at once, again and again, take blocks from one store and hand them over to it: it
- * holds no more than they had in use, where the first one to come once took all of it. */
-TEST(what_is_handed_over_does_not_grow)
-{
-    enum { RUNS = 3, BLOCKS = 4, ROUNDS = 10 };
-    struct ulp_budget root = {0}, store = {0};
-    ulp_budget_open(&store, &root);
-    for (int round = 0; round < ROUNDS; round++) {
-        struct ulp_budget runs[RUNS] = {0};
-        void *blocks[RUNS][BLOCKS];
-        for (int r = 0; r < RUNS; r++) {
-            runs[r].keeps_blocks = true;
-            ulp_budget_open(&runs[r], &root);
-            ulp_budget_hand_over(&store, &runs[r]);
-            for (int b = 0; b < BLOCKS; b++)
-                ck_ok(
-                    ulp_allocate(&blocks[r][b], (size_t)(b + 1) << 18, 1, &runs[r], "block", &why));
-        }
-        const size_t used = runs[0].used_bytes;
-        ck_assert_uint_eq(root.used_bytes, RUNS * used);
-        for (int r = 0; r < RUNS; r++) {
-            for (int b = 0; b < BLOCKS; b++)
-                ulp_free(blocks[r][b]);
-            ulp_budget_hand_over(&runs[r], &store);
-            ulp_budget_close(&runs[r]);
-        }
-        ck_assert_uint_eq(ulp_budget_spare(&store), RUNS * used);
-    }
-    ulp_budget_close(&store);
-    ck_assert_uint_eq(root.used_bytes, 0);
-}
-
-/* Blocks that go from one budget to another and back, under a limit. */
-struct handing {
-    struct ulp_budget root, run, store;
-    pthread_barrier_t ready, over;
-};
-enum { HANDED_ROUNDS = 300, HANDED_TIMES = 2000, HANDED_BYTES = 1 << 20 };
-
-static void *hand_over(void *context)
-{
-    struct handing *h = context;
-    for (int round = 0; round < HANDED_ROUNDS; round++) {
-        struct ulp_error error;
-        void *block;
-        if (ulp_allocate(&block, HANDED_BYTES, 1, &h->run, "block", &error) == ULP_OK)
-            ulp_free(block); /* and it is kept */
-        pthread_barrier_wait(&h->ready);
-        for (int i = 0; i < HANDED_TIMES; i++) {
-            ulp_budget_hand_over(&h->run, &h->store);
-            ulp_budget_hand_over(&h->store, &h->run);
-        }
-        pthread_barrier_wait(&h->over);
-    }
-    return NULL;
-}
-
-/* A request that fits once what is kept is freed is not refused while that changes hands. */
-TEST(what_is_handed_over_is_no_refusal)
-{
-    static struct handing h = {.root.limit_bytes = HANDED_BYTES * 3 / 2,
-                               .run.keeps_blocks = true,
-                               .store.keeps_blocks = true};
-    pthread_t thread;
-    int refused = 0;
-    ulp_budget_open(&h.run, &h.root);
-    ulp_budget_open(&h.store, &h.root);
-    pthread_barrier_init(&h.ready, NULL, 2);
-    pthread_barrier_init(&h.over, NULL, 2);
-    ck_assert_int_eq(pthread_create(&thread, NULL, hand_over, &h), 0);
-    for (int round = 0; round < HANDED_ROUNDS; round++) {
-        struct ulp_error error;
-        void *block = NULL;
-        pthread_barrier_wait(&h.ready);
-        refused += ulp_allocate(&block, HANDED_BYTES, 1, &h.root, "block", &error) != ULP_OK;
-        ulp_free(block);
-        pthread_barrier_wait(&h.over);
-    }
-    pthread_join(thread, NULL);
-    ck_assert_int_eq(refused, 0);
-    ck_assert_uint_ge(atomic_load(&h.root.refusals), HANDED_ROUNDS / 2); /* it had to be freed */
-    ulp_budget_close(&h.run);
-    ulp_budget_close(&h.store);
-    ck_assert_uint_eq(h.root.used_bytes, 0);
-}
-
 /* A large block is the system's again once it is freed and not kept: mincore knows no such page. */
 TEST(large_blocks_are_given_back)
 {
@@ -387,19 +263,18 @@ TEST(short_jobs_follow_one_another)
     }
 }
 
-TEST(a_pool_serves_its_process_alone)
+/* A process that has forked frees a pool whose threads it has not. */
+TEST(a_pool_is_freed_in_another_process)
 {
     struct ulp_pool *pool;
     atomic_int items[2] = {0, 0};
     int status = -1;
     ck_ok(ulp_pool_create(&pool, 2, &why));
     ck_ok(ulp_parallel_for(pool, 40, 1, wait_and_note, items, &why));
-    ck_assert(ulp_pool_serves(pool, 2) && !ulp_pool_serves(pool, 3));
     const pid_t child = fork();
     if (child == 0) {
-        const bool serves = ulp_pool_serves(pool, 2);
         ulp_pool_free(pool); /* waits for no thread, for there is none */
-        _exit(serves ? 1 : 0);
+        _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
@@ -427,33 +302,8 @@ TEST(signals_are_the_callers)
 }
 
 #ifdef __GLIBC__
-TEST(a_pool_serves_its_processors_alone)
-{
-    struct ulp_pool *pool;
-    cpu_set_t all, one;
-    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-    if (CPU_COUNT(&all) < 2)
-        return;
-    ck_ok(ulp_pool_create(&pool, 2, &why));
-    for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &all))
-            continue;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-        ck_assert(!ulp_pool_serves(pool, 2)); /* on another processor, as many or fewer */
-        if (seen++ == 0) {
-            ulp_pool_free(pool);
-            ck_ok(ulp_pool_create(&pool, 2, &why));
-            ck_assert(ulp_pool_serves(pool, 2));
-        }
-    }
-    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
-    ulp_pool_free(pool);
-}
-
-/* The next owner's calls start anew what could not be started. */
-TEST(a_pool_that_lacks_threads_serves_nobody)
+/* What the system does not start is done without. */
+TEST(a_pool_may_lack_threads)
 {
     scoped_pool *pool = NULL;
     pthread_attr_t vast;
@@ -462,10 +312,9 @@ TEST(a_pool_that_lacks_threads_serves_nobody)
     ck_assert_int_eq(pthread_attr_setstacksize(&vast, SIZE_MAX / 2 & ~(size_t)65535), 0);
     ck_assert_int_eq(pthread_setattr_default_np(&vast), 0);
     ck_ok(ulp_pool_create(&pool, 2, &why));
-    ck_assert(ulp_pool_serves(pool, 2));
     ck_ok(ulp_parallel_for(pool, 10, 1, wait_and_note, items, &why));
     ck_assert_int_eq(items[0], 10);
-    ck_assert(!ulp_pool_serves(pool, 2));
+    ck_assert_int_eq(ulp_pool_thread_count(pool), 1);
 }
 #endif
 

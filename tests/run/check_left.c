@@ -1,8 +1,7 @@
-/* What runs of a program leave to the next ones: whatever the memory limit every bit is the same,
- * and a limit never fails for its sake. */
+/* Runs of a program leave nothing to the next ones: whatever the memory limit every bit is the
+ * same, and what was enough for one is for the next. */
 #include "tests/support/test.h"
 
-#include "run/carried.h"
 #include "run/program/program.h"
 #include "tests/support/networks.h"
 #include "tests/support/onnx_text.h"
@@ -38,9 +37,7 @@ static enum ulp_status hash_run(const struct ulp_program *program,
     /* what two threads take at once depends on how they meet */
     const struct ulp_run_options options = {.thread_count = limit ? 1 : 2, .audit = audit};
     budget.peak_bytes = budget.used_bytes;
-    /* what earlier runs have left can be given up */
-    budget.limit_bytes =
-        limit ? budget.used_bytes - ulp_carried_bytes(program->carried) + limit : 0;
+    budget.limit_bytes = limit ? budget.used_bytes + limit : 0;
     const struct ulp_observer observer = {.context = hash, .node_done = hash_event};
     *hash = 0;
     return ulp_program_run(program, inputs, &options, &observer, 1, NULL, cost, error);
@@ -60,11 +57,10 @@ static struct ulp_program *plan_named(const struct ulp_model *model,
     return plan_all(model, inputs, &name, 1);
 }
 
-/* The first run of a program leaves nothing, the second leaves converted weights, which the third
- * uses, with the first one's bits: in chains (several blocks of k, in pairs, in slices), on units
- * and in pairs, for matrices, batches of them, transposed ones, convolutions with padding. With
- * less memory than they take, too. */
-TEST(runs_leave_weights)
+/* Further runs have the first one's bits: in chains (several blocks of k, in pairs, in slices), on
+ * units and in pairs, for matrices, batches of them, transposed ones, convolutions with padding.
+ * With less memory than they take, too. */
+TEST(runs_are_alike)
 {
     static const char *const names[] = {
         "pair",      "fp32",          "fp32,order=pairwise", "fp32,split-k=3",
@@ -86,11 +82,9 @@ TEST(runs_leave_weights)
     struct ulp_program *program = plan_all(model, &inputs, names, COUNT);
     for (int audit = 0; audit < 2; audit++) {
         ck_ok(hash_run(program, &inputs, audit, 0, &first, &cost, &why));
-        ck_assert_uint_eq(ulp_carried_bytes(program->carried), 0);
         for (int run = 1; run < 4; run++) {
             ck_ok(hash_run(program, &inputs, audit, 0, &again, &cost, &why));
             ck_assert_msg(first == again, "other bits in run %d", run);
-            ck_assert_uint_ge(ulp_carried_bytes(program->carried), 300 * 45 * sizeof(float));
         }
         ulp_program_free(program);
         program = plan_all(model, &inputs, names, COUNT);
@@ -113,82 +107,6 @@ TEST(runs_leave_weights)
         program = plan_all(model, &inputs, names, COUNT);
     }
     ulp_program_free(program);
-}
-
-/* What was counted of a constant is found for the same memory, format and rules alone. */
-TEST(counts_are_found_again)
-{
-    float weights[2][3] = {{1, 1e-9f, 1e6f}, {1, 2, 3}};
-    struct ulp_tensor tensors[2];
-    struct ulp_arithmetic fp16, other;
-    struct ulp_carried *kept;
-    struct ulp_lowered found;
-    const struct ulp_lowered left = {1, 1, 1e6};
-    for (int i = 0; i < 2; i++)
-        ck_ok(ulp_tensor_wrap(&tensors[i], ULP_TYPE_FLOAT, 1, (int64_t[]){3}, weights[i], &why));
-    ck_ok(ulp_arithmetic_find("fp16", &fp16, &why));
-    ck_ok(ulp_carried_create(&kept, NULL, &why));
-    ck_assert(!ulp_carried_find_lowered(kept, &tensors[0], &fp16, &found));
-    ulp_carried_add_lowered(kept, &tensors[0], &fp16, &left);
-    ulp_carried_forget(kept); /* other arithmetics do not change it */
-    const struct ulp_tensor view = ulp_tensor_view(&tensors[0]);
-    ck_assert(ulp_carried_find_lowered(kept, &view, &fp16, &found));
-    ck_assert(found.overflowed == 1 && found.underflowed == 1 && found.largest == 1e6);
-    ck_assert(!ulp_carried_find_lowered(kept, &tensors[1], &fp16, &found));
-    static const char *const others[] = {"bf16", "fp16,constants=ieee", "fp16,round=rz",
-                                         "fp16,subnormals=flush"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        ck_ok(ulp_arithmetic_find(others[i], &other, &why));
-        ck_expect(!ulp_carried_find_lowered(kept, &tensors[0], &other, &found), "%s", others[i]);
-    }
-    ulp_carried_free(kept);
-}
-
-/* The blocks that runs leave can be had again: what the next is said to need is what the first was.
- */
-TEST(blocks_left_do_not_change_what_runs_need)
-{
-    scoped_tensor_set inputs = {0};
-    unsigned long long hash;
-    scoped_model *model =
-        onnx_text_given(14,
-                        "(float[64,64] x = {random}) => (float[1,1,1] y) <float[20,1,1] c = "
-                        "{random}> { [large] a = "
-                        "Mul(x, c) [larger] b = Tanh(a) [small] y = ReduceMax(b) }",
-                        &inputs, &budget);
-    scoped_program *program = plan_named(model, &inputs, "fp32");
-    const double needs = ulp_program_peak(program, false, NULL);
-    ck_assert_double_ge(needs, 20 * 64 * 64 * sizeof(float));
-    for (int run = 0; run < 3; run++)
-        ck_ok(hash_run(program, &inputs, false, 0, &hash, NULL, &why));
-    ck_assert_uint_ge(ulp_carried_spare(program->carried), 20 * 64 * 64 * sizeof(float));
-    ck_assert_double_eq(ulp_program_peak(program, false, NULL), needs);
-}
-
-/* Infinite weights meet padding, which excludes these products: further runs have the first one's
- * bits. */
-TEST_LOOP(padding_meets_what_was_left, 0, 2)
-{
-    static const char *const texts[] = {
-        "(float[2,3,9] x) => (float y) <float[4,3,3] w = {1, 1e39, 2, 0.5, -3, 1e39, 0.25...}>"
-        "{ y = Conv<pads=[1,1]>(x, w) }",
-        "(float[2,3,9] x) => (float y) <float[3,4,3] w = {1, 1e39, 2, 0.5, -3, 1e39, 0.25...}>"
-        "{ y = ConvTranspose<pads=[1,1]>(x, w) }"};
-    static const char *const lanes[] = {"fp32", "fp64", "bf16", "tf32", "fp32,order=pairwise"};
-    scoped_model *model = onnx_text_load(17, texts[_i]);
-    struct ulp_tensor_set inputs, first, again;
-    ck_ok(ulp_model_random_inputs(model, NULL, &inputs, &why));
-    for (size_t l = 0; l < sizeof lanes / sizeof *lanes; l++) {
-        scoped_program *program = plan_all(model, &inputs, &lanes[l], 1);
-        ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &first, NULL, &why));
-        for (int r = 0; r < 3; r++) {
-            ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &again, NULL, &why));
-            ck_assert(test_same_bits(&first.items[0].tensor, &again.items[0].tensor));
-            ulp_tensor_set_free(&again);
-        }
-        ulp_tensor_set_free(&first);
-    }
-    ulp_tensor_set_free(&inputs);
 }
 
 /* A convolution's weights are packed block by block: half of what they take is enough besides its

@@ -20,7 +20,6 @@
 #include "base/memory/alloc.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
-#include "base/machine/resting.h"
 #include "base/error.h"
 #include "base/tuning.h"
 
@@ -43,16 +42,7 @@ struct job {
     enum ulp_status status;
 };
 
-/* Where the calling thread may run, as those that it starts. */
-struct processors {
-    int count;
-#ifdef HAVE_SCHED_GETAFFINITY
-    cpu_set_t set;
-#endif
-};
-
 struct ulp_pool {
-    struct processors processors;
     pid_t process;     /* threads are in this one alone */
     int thread_count;  /* of them there are, the caller included */
     int started_count; /* of them; the others start when they are first called */
@@ -69,7 +59,6 @@ struct ulp_pool {
     atomic_bool stop;    /* from before the gate's last change on */
     bool spins;
     bool eager;
-    int resting;       /* of its threads, counted as the process's */
     double seen_saved; /* seconds that calls which were worth it would have saved */
     struct ulp_budget scratch;
 };
@@ -248,25 +237,17 @@ static void *run_worker(void *argument)
     return NULL;
 }
 
-static struct processors find_processors(void)
+/* Where the calling thread may run, as those that it starts. */
+static int count_processors(void)
 {
-    struct processors found = {0};
+    long count = 0;
 #ifdef HAVE_SCHED_GETAFFINITY
-    if (sched_getaffinity(0, sizeof found.set, &found.set) == 0)
-        found.count = CPU_COUNT(&found.set);
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        count = CPU_COUNT(&set);
 #endif
-    const long online = found.count ? found.count : sysconf(_SC_NPROCESSORS_ONLN);
-    found.count = online > 0 && online <= 1024 ? (int)online : 1;
-    return found;
-}
-
-static bool are_same(const struct processors *a, const struct processors *b)
-{
-#ifdef HAVE_SCHED_GETAFFINITY
-    if (!CPU_EQUAL(&a->set, &b->set))
-        return false;
-#endif
-    return a->count == b->count;
+    count = count ? count : sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 && count <= 1024 ? (int)count : 1;
 }
 
 static void free_pool(struct ulp_pool *pool)
@@ -285,8 +266,7 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%d threads: expected 0 (one per processor) to 1024", thread_count);
     struct ulp_pool *pool = calloc(1, sizeof *pool);
-    const struct processors processors = find_processors();
-    const int wanted = thread_count ? thread_count : processors.count;
+    const int processors = count_processors(), wanted = thread_count ? thread_count : processors;
     if (pool) {
         pool->threads = calloc((size_t)wanted, sizeof *pool->threads);
         pool->parts = aligned_alloc(_Alignof(struct part), (size_t)wanted * sizeof *pool->parts);
@@ -302,8 +282,7 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
     pool->thread_count = wanted;
     pool->started_count = 1;
     pool->gate = GATE_CLOSED;
-    pool->processors = processors;
-    pool->spins = wanted <= processors.count;
+    pool->spins = wanted <= processors;
     pool->scratch.keeps_blocks = true;
     *out = pool;
     return ULP_OK;
@@ -328,42 +307,14 @@ static void end_workers(struct ulp_pool *pool)
     pthread_cond_destroy(&pool->done);
 }
 
-/* In a process that has forked none is there. */
-static void end_rest(struct ulp_pool *pool)
-{
-    if (pool->resting && pool->process == getpid())
-        ulp_count_resting(-pool->resting);
-    pool->resting = 0;
-}
-
 void ulp_pool_free(struct ulp_pool *pool)
 {
     if (!pool)
         return;
-    end_rest(pool);
     if (pool->process == getpid()) /* else one that is gone may hold the lock */
         end_workers(pool);
     ulp_budget_close(&pool->scratch);
     free_pool(pool);
-}
-
-bool ulp_pool_serves(struct ulp_pool *pool, int thread_count)
-{
-    const struct processors now = find_processors();
-    end_rest(pool);
-    return pool->process == getpid() && are_same(&pool->processors, &now) &&
-           pool->thread_count == (thread_count ? thread_count : now.count);
-}
-
-bool ulp_pool_rest(struct ulp_pool *pool)
-{
-    const int threads = pool->started_count - 1;
-    ulp_budget_close(&pool->scratch);
-    pool->scratch = (struct ulp_budget){.keeps_blocks = true};
-    if (!ulp_count_resting(threads))
-        return false;
-    pool->resting = threads;
-    return true;
 }
 
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool)

@@ -17,13 +17,6 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
 void ulp_pool_free(struct ulp_pool *pool);
 ULP_FREES(ulp_pool_free, struct ulp_pool)
 int ulp_pool_thread_count(const struct ulp_pool *pool);
-/* Puts the pool to rest between two owners: frees what is charged to its scratch budget, and takes
- * that budget from its root. false: too many threads rest in the process
- * (ULP_TUNE_RESTING_THREADS), and the caller frees the pool. */
-bool ulp_pool_rest(struct ulp_pool *pool);
-/* Would a new pool of thread_count threads be the same as this one? No in a process that has
- * forked, on other processors, and where not all threads could be started. */
-bool ulp_pool_serves(struct ulp_pool *pool, int thread_count);
 /* For tests: hand over any work, in grains of one item. */
 void ulp_pool_set_eager(struct ulp_pool *pool);
 /* The budget to charge scratch memory to, which keeps freed blocks for the next call. NULL for no

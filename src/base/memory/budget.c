@@ -135,17 +135,11 @@ static size_t find_kept(const struct ulp_budget *budget, size_t total, size_t wa
     return best;
 }
 
-/* The peak, or that of those whose blocks were handed over to it. */
-static size_t find_room(const struct ulp_budget *budget)
-{
-    const size_t peak = atomic_load(&budget->peak_bytes);
-    return peak < budget->room_bytes ? budget->room_bytes : peak;
-}
-
-/* Does what is in use, kept and `more` not fit below that? */
+/* Does what is in use, kept and `more` not fit below the peak? */
 static bool is_over_peak(const struct ulp_budget *budget, size_t more)
 {
-    return atomic_load(&budget->used_bytes) + budget->kept_bytes + more > find_room(budget);
+    return atomic_load(&budget->used_bytes) + budget->kept_bytes + more >
+           atomic_load(&budget->peak_bytes);
 }
 
 /* A kept block for total bytes, which wastes at most a quarter of them, or as many again where a
@@ -193,59 +187,7 @@ static void free_kept(struct ulp_budget *budget)
     ulp_spin_unlock(&budget->locked);
 }
 
-/* The oldest kept block; of no bytes: there is none. */
-static struct ulp_kept_block take_oldest(struct ulp_budget *budget)
-{
-    struct ulp_kept_block oldest = {0};
-    ulp_spin_lock(&budget->locked);
-    if (budget->kept_count)
-        oldest = remove_kept(budget, 0);
-    ulp_spin_unlock(&budget->locked);
-    return oldest;
-}
-
-void ulp_budget_hand_over(struct ulp_budget *from, struct ulp_budget *to)
-{
-    if (!from->root || from->root != to->root)
-        return;
-    /* who relieves the family meanwhile waits: a block on its way is in neither */
-    ulp_spin_lock(&from->root->family_locked);
-    ulp_spin_lock(&from->locked);
-    const size_t room = find_room(from);
-    ulp_spin_unlock(&from->locked);
-    bool wants = true;
-    for (struct ulp_kept_block block; wants && (block = take_oldest(from)).bytes;) {
-        ulp_spin_lock(&to->locked);
-        const bool fits = to->kept_count < ULP_BUDGET_BLOCKS;
-        to->room_bytes = room > to->room_bytes ? room : to->room_bytes;
-        if (fits) {
-            to->kept[to->kept_count++] = block;
-            to->kept_bytes += block.bytes;
-        }
-        wants = !to->keeps_blocks || to->kept_bytes < to->room_bytes;
-        ulp_spin_unlock(&to->locked);
-        if (!fits)
-            free_block(to, block);
-    }
-    ulp_spin_unlock(&from->root->family_locked);
-}
-
-size_t ulp_budget_spare(struct ulp_budget *budget)
-{
-    ulp_spin_lock(&budget->locked);
-    const size_t bytes = budget->kept_bytes;
-    ulp_spin_unlock(&budget->locked);
-    return bytes;
-}
-
 /* ---- the family ---- */
-
-static void give_up(struct ulp_budget *budget)
-{
-    if (budget->reclaim)
-        budget->reclaim(budget->reclaim_owner);
-    free_kept(budget);
-}
 
 /* Everything that the budget's family can do without is freed, by this thread or by another that it
  * waits for. */
@@ -253,9 +195,9 @@ static void relieve(struct ulp_budget *budget)
 {
     struct ulp_budget *root = find_root(budget);
     ulp_spin_lock(&root->family_locked);
-    give_up(root);
+    free_kept(root);
     for (struct ulp_budget *child = root->children; child; child = child->next)
-        give_up(child);
+        free_kept(child);
     ulp_spin_unlock(&root->family_locked);
 }
 
@@ -283,15 +225,6 @@ void ulp_budget_close(struct ulp_budget *budget)
     }
     free_kept(budget);
     budget->root = NULL;
-}
-
-void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *owner), void *owner)
-{
-    struct ulp_budget *root = find_root(budget);
-    ulp_spin_lock(&root->family_locked);
-    budget->reclaim = reclaim;
-    budget->reclaim_owner = owner;
-    ulp_spin_unlock(&root->family_locked);
 }
 
 size_t ulp_budget_limit(const struct ulp_budget *budget)

@@ -25,7 +25,6 @@ struct ulp_budget {
     struct ulp_budget *root; /* NULL: this is one */
     ulp_spin locked;         /* guards the kept blocks: held for ULP_BUDGET_BLOCKS entries */
     size_t kept_bytes, kept_count;
-    size_t room_bytes; /* the largest peak of those that handed blocks over */
     struct ulp_kept_block {
         void *block;
         size_t bytes;
@@ -33,25 +32,12 @@ struct ulp_budget {
     /* The root's lock guards all of its family's. */
     ulp_spin family_locked; /* held while a family gives up what it can */
     struct ulp_budget *children, *next;
-    bool (*reclaim)(void *owner);
-    void *reclaim_owner;
 };
 
 /* Put *budget, which is zero, below root; root NULL: it becomes a root. Ends with ulp_budget_close,
  * which gives kept blocks back to the system. */
 void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root);
 void ulp_budget_close(struct ulp_budget *budget);
-/* Kept blocks become another's of the same root, which keeps them whatever its own peak is: memory
- * that the system has given once is faster than new pages. One that keeps blocks itself takes what
- * the largest peak of those that handed over needs, and leaves the rest: where several runs at once
- * hand over to one store and take from it, it never grows beyond what they had in use. */
-void ulp_budget_hand_over(struct ulp_budget *from, struct ulp_budget *to);
-size_t ulp_budget_spare(struct ulp_budget *budget); /* bytes of kept blocks */
-/* reclaim is called before an allocation fails anywhere in the family. It frees memory charged to
- * this budget that its owner can do without, or returns false. It may be called in any thread, and
- * must not allocate. NULL: none is called any more. */
-void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *owner), void *owner);
-
 /* Charge memory that another library takes, an estimate; false: not within the limit. budget may be
  * NULL. */
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes);

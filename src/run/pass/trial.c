@@ -7,7 +7,6 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/memory/reserve.h"
-#include "run/carried.h"
 #include "run/walk.h"
 
 /* What a sample's last accepted run carries over to the next. */

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "number/format/request.h"
 #include "base/text/text.h"
-#include "run/carried.h"
 #include "run/program/program.h"
 
 /* The arithmetic's index among the mix's, which have room for it. */
@@ -256,7 +255,6 @@ enum ulp_status ulp_program_keep(struct ulp_program *program, size_t lane,
     if (status == ULP_OK) {
         program->mixes[lane] = mix;
         ulp_program_find_peak(program);
-        ulp_carried_forget(program->carried);
     }
     return status;
 }

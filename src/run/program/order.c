@@ -146,33 +146,6 @@ static void find_settled(struct ulp_block *block)
     }
 }
 
-static bool are_sizes_known(const struct ulp_block *block, const struct ulp_step *step)
-{
-    for (size_t o = 0; o < step->output_count; o++)
-        if (step->outputs[o] >= 0 && !block->slots[step->outputs[o]].shape.count)
-            return false;
-    return true;
-}
-
-/* Results that a run can carry over to further ones, which then run none of these steps. */
-static void find_carried(struct ulp_block *block)
-{
-    for (size_t s = 0; s < block->step_count; s++) {
-        struct ulp_step *step = &block->steps[s];
-        step->carried = step->settled && !step->alias && are_sizes_known(block, step);
-        for (size_t i = 0; i < step->input_count && !step->carried; i++)
-            if (step->inputs[i] >= 0)
-                block->slots[step->inputs[i]].carried = true;
-    }
-    for (size_t o = 0; o < block->output_count; o++)
-        if (block->outputs[o] >= 0)
-            block->slots[block->outputs[o]].carried = true;
-    for (size_t v = 0; v < block->slot_count; v++) {
-        const struct ulp_step *from = ulp_block_producer(block, (int)v);
-        block->slots[v].carried = block->slots[v].carried && from && from->carried;
-    }
-}
-
 static enum ulp_status set_last_uses(struct ulp_program *program, struct ulp_block *block,
                                      struct ulp_error *error)
 {
@@ -288,7 +261,6 @@ enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block 
     ULP_TRY(fold_parameters(program, block, error));
     ULP_TRY(find_aliases(program, block, error));
     find_settled(block);
-    find_carried(block);
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         step->cost = step->folded ? 0 : estimate_node(block, step) + estimate_bodies(block, step);

@@ -9,7 +9,6 @@
 #include "number/format/scaling.h"
 #include "base/options.h"
 #include "base/memory/reserve.h"
-#include "run/carried.h"
 
 static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
                            const struct ulp_keeps *keeps)
@@ -142,9 +141,7 @@ enum ulp_status ulp_program_make(const struct ulp_model *model, const struct ulp
     ulp_budget_open(&program->budget, ulp_model_budget(model));
     ulp_budget_open(&program->constants, ulp_model_budget(model));
     ulp_budget_open(&program->prepared, ulp_model_budget(model));
-    enum ulp_status status = ulp_carried_create(&program->carried, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = fill_plan(program, lanes, lane_count, options, opening, error);
+    const enum ulp_status status = fill_plan(program, lanes, lane_count, options, opening, error);
     if (status == ULP_OK)
         *out = program;
     else
@@ -156,7 +153,6 @@ void ulp_program_free(struct ulp_program *program)
 {
     if (!program)
         return;
-    ulp_carried_free(program->carried);
     for (size_t b = 0; b < program->block_count; b++) {
         struct ulp_block *block = program->blocks[b];
         for (size_t v = 0; v < block->slot_count; v++)

@@ -34,10 +34,9 @@ struct ulp_program_slot {
     int outer;
     /* slot of this block it stands for since an If became its branch; -1: none */
     int same_as;
-    bool carried; /* a carried step's, and read by others than carried steps */
-    bool given;   /* an input of the model */
-    bool data;    /* it has a use that is no parameter (ulp_is_parameter) */
-    bool wide;    /* its constant's numbers are FP32's, whatever its type (fold_norm.c) */
+    bool given;  /* an input of the model */
+    bool data;   /* it has a use that is no parameter (ulp_is_parameter) */
+    bool wide;   /* its constant's numbers are FP32's, whatever its type (fold_norm.c) */
     bool amount; /* an integer that is only computed with until it is a float (integer_amounts.c) */
     /* step that computes it, once the block is folded; -1: none */
     int producer;
@@ -95,9 +94,7 @@ struct ulp_step {
     /* its result is its input 0, a constant, under another name or shape, for readers that take
      * either: a view of it in lanes whose nodes have one arithmetic */
     bool alias;
-    bool settled; /* its results follow from constants alone: the same in every run of a lane */
-    bool carried; /* settled, no alias and of known sizes: not run again while its slots are carried
-                   */
+    bool settled;   /* its results follow from constants alone: the same in every run of a lane */
     bool quantizes; /* its integer outputs are amounts, by its operator or by their use */
     /* a value, not work: Constant, or ConstantOfShape of a known shape */
     bool constant;
@@ -321,8 +318,6 @@ struct ulp_mix {
     struct ulp_fusion *fusion; /* NULL: every node is a kernel of its own */
 };
 
-struct ulp_carried;
-
 struct ulp_program {
     struct ulp_arena *arena;
     const struct ulp_model *model;
@@ -341,7 +336,6 @@ struct ulp_program {
         const char *node;
     } peak;
     size_t peak_limit;    /* the memory limit that it was found under */
-    double carried_bytes; /* of all slots that are carried, in all lanes */
     bool spelled;         /* operators on quantised values are the nodes they stand for */
     bool wants_integers;  /* some lane or node has qdq=integer */
     bool joins_attention; /* lanes have written-attention=kernel */
@@ -361,7 +355,6 @@ struct ulp_program {
     size_t block_count, block_capacity;
     struct ulp_budget budget, constants; /* of the program, and of constants computed for it */
     struct ulp_budget prepared;          /* of what runs prepare for further ones */
-    struct ulp_carried *carried;         /* what runs carry over (run/carried.h) */
     struct ulp_pool *pool;               /* of one thread, while compiling */
     struct ulp_inlined *inlined;
     size_t inlined_count, inlined_capacity;

@@ -119,11 +119,6 @@ static struct ulp_peak find_values_peak(const struct ulp_program *program, bool 
 void ulp_program_find_peak(struct ulp_program *program)
 {
     program->peak = find_values_peak(program, false);
-    program->carried_bytes = 0;
-    for (size_t b = 0; b < program->block_count; b++)
-        for (size_t v = 0; v < program->blocks[b]->slot_count; v++)
-            if (program->blocks[b]->slots[v].carried)
-                program->carried_bytes += lanes_bytes(program, program->blocks[b], (int)v);
     program->peak_limit = ulp_budget_limit(&program->budget);
 }
 
