@@ -392,11 +392,10 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
                                     const struct ulp_suspects *suspects, struct ulp_cause *cause,
                                     struct ulp_error *error);
 
-/* comparison_text.c: all in words but tables; what is said first of a recording: what it is, why,
- * and what to do; its output that is worst by what it is for, NULL: none. */
+/* comparison_text.c: what is said first of a recording: what it is, why, and what to do; its output
+ * that is worst by what it is for, NULL: none; and what is said beside both. */
 struct ulp_headline;
-struct ulp_page;
-void ulp_comparison_say(const struct ulp_page *page, const struct ulp_comparison *comparison);
+json_t *ulp_comparison_notes(const struct ulp_comparison *comparison);
 void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t file,
                              struct ulp_headline *head);
 const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,

@@ -89,30 +89,22 @@ static const struct ulp_compared_file *find_first(const struct ulp_comparison *c
     return found;
 }
 
-static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t first)
+static json_t *make_tiles(const struct ulp_comparison *comparison, size_t f)
 {
-    const struct ulp_compared_tensor *tensor = first >= 0 ? &comparison->tensors[first] : NULL;
-    const struct ulp_judged *judged = NULL;
-    const char *name = NULL;
-    size_t count = 0, explained = 0;
+    const struct ulp_compared_file *file = &comparison->files[f];
+    const ptrdiff_t first = file->first_unexplained;
+    const struct ulp_compared_tensor *tensor = first >= 0 ? &comparison->tensors[first] : NULL,
+                                     *worst = ulp_comparison_worst(comparison, f);
+    const struct ulp_judged *judged = worst ? &worst->values[f].judged : NULL;
+    size_t explained = 0;
     json_t *tiles = json_array();
     for (size_t t = 0; t < comparison->tensor_count; t++)
-        for (size_t f = 0; f < comparison->file_count; f++) {
-            const struct ulp_compared_value *value = &comparison->tensors[t].values[f];
-            count += value->recorded;
-            explained += value->recorded && value->explained;
-        }
-    for (size_t f = 0; f < comparison->file_count; f++) {
-        const struct ulp_compared_tensor *worst = ulp_comparison_worst(comparison, f);
-        if (worst && (!judged || ulp_judged_is_worse(&worst->values[f].judged, judged))) {
-            judged = &worst->values[f].judged;
-            name = worst->name;
-        }
-    }
-    ulp_tile_add(&tiles, explained == count ? ULP_TILE_GOOD : ULP_TILE_BAD, "Tensors explained",
-                 "%zu of %zu", explained, count);
-    if (comparison->file_count == 1 && comparison->files[0].by >= 0)
-        ulp_tile_note(&tiles, -1, "by %s", comparison->arithmetics[comparison->files[0].by]);
+        explained +=
+            comparison->tensors[t].values[f].recorded && comparison->tensors[t].values[f].explained;
+    ulp_tile_add(&tiles, explained == file->tensor_count ? ULP_TILE_GOOD : ULP_TILE_BAD,
+                 "Tensors explained", "%zu of %zu", explained, file->tensor_count);
+    if (file->by >= 0)
+        ulp_tile_note(&tiles, -1, "by %s", comparison->arithmetics[file->by]);
     ulp_tile_add(&tiles, tensor ? ULP_TILE_BAD : ULP_TILE_GOOD, "First that is not", "%s",
                  !tensor        ? "none"
                  : tensor->node ? tensor->node
@@ -123,7 +115,7 @@ static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t fir
         ulp_tile_grade(&tiles, judged->grade, ulp_grade_name(judged->grade), judged->text);
         if (isfinite(judged->sqnr_db)) {
             ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, judged->sqnr_db);
-            ulp_tile_note(&tiles, -1, "of %s", name);
+            ulp_tile_note(&tiles, -1, "of %s", worst->name);
         }
     }
     return tiles;
@@ -132,11 +124,10 @@ static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t fir
 static void add_headline(struct ulp_json_writer *writer, const void *file, const void *context)
 {
     const struct ulp_comparison *comparison = context;
+    const size_t f = (size_t)((const struct ulp_compared_file *)file - comparison->files);
     struct ulp_headline head = {0};
-    ulp_comparison_headline(comparison,
-                            (size_t)((const struct ulp_compared_file *)file - comparison->files),
-                            &head);
-    ulp_headline_put(writer, &head);
+    ulp_comparison_headline(comparison, f, &head);
+    ulp_tiles_put(writer, &head, make_tiles(comparison, f));
 }
 
 static void add_first(struct ulp_json_writer *writer, const void *compared, const void *context)
@@ -144,12 +135,12 @@ static void add_first(struct ulp_json_writer *writer, const void *compared, cons
     const struct ulp_comparison *comparison = compared;
     const struct ulp_compared_file *first = find_first(comparison);
     (void)context;
-    ulp_tiles_put(writer, NULL, make_tiles(comparison, first->first_unexplained));
     ulp_json_put(writer, "first_unexplained",
                  first->first_unexplained < 0
                      ? json_null()
                      : ulp_json_text(comparison->tensors[first->first_unexplained].name));
     ulp_json_struct(writer, "cause", &ulp_struct_cause, &first->cause, &value_how);
+    ulp_json_put(writer, "notes", ulp_comparison_notes(comparison));
 }
 
 json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
@@ -158,31 +149,25 @@ json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
                                                  {&ulp_struct_compared_file, add_headline, NULL},
                                                  {&ulp_struct_compared_tensor, add_values, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, comparison, NULL};
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
-    ulp_comparison_text(comparison, ULP_PAGE_PROSE, false, &text, &ignored);
-    return ulp_json_document(&ulp_struct_comparison, comparison, &how, ulp_json_paragraph(text));
+    struct ulp_text text = {0};
+    const struct ulp_page prose = ulp_page_make(&text, ULP_PAGE_PROSE, false);
+    for (size_t f = 0; f < comparison->file_count; f++) {
+        struct ulp_headline head = {0};
+        ulp_comparison_headline(comparison, f, &head);
+        ulp_page_headline(&prose, "", &head);
+        ulp_headline_free(&prose, &head);
+    }
+    return ulp_json_document(&ulp_struct_comparison, comparison, &how, ulp_json_lines(&text));
 }
-
-/* ---- on a terminal ---- */
 
 enum { ROWS_SHOWN = 24 };
-
-static void add_comparison(const struct ulp_page *page, const struct ulp_comparison *comparison)
-{
-    ulp_comparison_say(page, comparison);
-    if (page->width != ULP_PAGE_PROSE) /* whose text the JSON has */
-        ulp_page_tables(page, "compare", ulp_comparison_document(comparison), ROWS_SHOWN);
-}
 
 enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width, bool colour,
                                     char **out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    add_comparison(&page, comparison);
-    return ulp_page_take(&text, ULP_OK, out, error);
+    return ulp_document_text("compare", ulp_comparison_document(comparison), ROWS_SHOWN, width,
+                             colour, out, error);
 }
 
 enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,

@@ -7,7 +7,7 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
-#include "analysis/writing/columns.h"
+#include "analysis/writing/first_screen.h"
 #include "number/function/math.h"
 
 #define UNMATCHED_SHOWN 3
@@ -66,18 +66,18 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                      ratio, arithmetic, limit);
 }
 
-static void add_unmatched(const struct ulp_page *page, const struct ulp_compared_file *file)
+static void note_unmatched(json_t **notes, const struct ulp_compared_file *file)
 {
+    struct ulp_text text = {0};
     if (!file->unmatched_count)
         return;
-    struct ulp_text text = {0};
-    ulp_text_add(&text, "%zu of its arrays %s not compared (no tensor that the graph computes): ",
-                 file->unmatched_count, file->unmatched_count == 1 ? "is" : "are");
+    ulp_text_show(&text,
+                  "%zu of the arrays of %s %s not compared (no tensor that the graph computes): ",
+                  file->unmatched_count, file->name, file->unmatched_count == 1 ? "is" : "are");
     for (size_t u = 0; u < file->unmatched_count && u < UNMATCHED_SHOWN; u++)
         ulp_text_show(&text, "%s'%s'", u ? ", " : "", file->unmatched[u]);
     ulp_text_add(&text, file->unmatched_count > UNMATCHED_SHOWN ? ", ..." : "");
-    ulp_text_add(page->out, "  ");
-    ulp_page_broken(page, &text, 2, 2);
+    ulp_note_text(notes, "", &text);
 }
 
 const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
@@ -265,22 +265,9 @@ void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t f,
     add_grade(&head->what, comparison, f);
 }
 
-static void add_file_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
-                             size_t f)
-{
-    const struct ulp_compared_file *file = &comparison->files[f];
-    struct ulp_headline head = {0};
-    ulp_comparison_headline(comparison, f, &head);
-    ulp_page_headline(page, file->explained && !comparison->ill ? "" : page->red, &head);
-    ulp_headline_free(page, &head);
-    add_unmatched(page, file);
-    if (comparison->unranked)
-        ulp_text_show(page->out, "  (neighbours are not ranked: %s)\n", comparison->unranked);
-}
-
 /* Where two files are furthest apart. */
-static void add_pair(const struct ulp_page *page, const struct ulp_comparison *comparison,
-                     size_t file, size_t other)
+static void note_pair(json_t **notes, const struct ulp_comparison *comparison, size_t file,
+                      size_t other)
 {
     const struct ulp_compared_tensor *furthest = NULL;
     double most = -1;
@@ -293,19 +280,15 @@ static void add_pair(const struct ulp_page *page, const struct ulp_comparison *c
             furthest = tensor;
         }
     }
-    struct ulp_text text = {0};
+    const char *one = comparison->files[other].name, *two = comparison->files[file].name;
     if (!furthest)
-        ulp_text_show(&text, "%s and %s have no tensor in common.", comparison->files[other].name,
-                      comparison->files[file].name);
+        ulp_note_add(notes, "", "%s and %s have no tensor in common.", one, two);
     else if (!(most > 0))
-        ulp_text_show(&text, "%s and %s are equal.", comparison->files[other].name,
-                      comparison->files[file].name);
+        ulp_note_add(notes, "", "%s and %s are equal.", one, two);
     else
-        ulp_text_show(&text,
-                      "%s and %s are furthest apart in '%s': rms %.2e, %.2g of the reference's.",
-                      comparison->files[other].name, comparison->files[file].name, furthest->name,
-                      furthest->values[file].others[other].rms, most);
-    ulp_page_broken(page, &text, 2, 0);
+        ulp_note_add(notes, "",
+                     "%s and %s are furthest apart in '%s': rms %.2e, %.2g of the reference's.",
+                     one, two, furthest->name, furthest->values[file].others[other].rms, most);
 }
 
 /* One product of split-k=auto, in a sentence. */
@@ -338,30 +321,28 @@ static void say_slices(struct ulp_text *text, const struct ulp_comparison *compa
     }
 }
 
-static void add_slices(const struct ulp_page *page, const struct ulp_comparison *comparison)
+json_t *ulp_comparison_notes(const struct ulp_comparison *comparison)
 {
+    json_t *notes = json_array();
+    for (size_t f = 0; f < comparison->file_count; f++)
+        note_unmatched(&notes, &comparison->files[f]);
+    if (comparison->unranked)
+        ulp_note_add(&notes, "", "(neighbours are not ranked: %s)", comparison->unranked);
     for (size_t i = 0; i < comparison->slice_count && i < SLICES_SHOWN; i++) {
         struct ulp_text text = {0};
         say_slices(&text, comparison, &comparison->slices[i]);
-        ulp_page_broken(page, &text, 2, 0);
+        ulp_note_text(&notes, "", &text);
     }
     if (comparison->slice_count > SLICES_SHOWN)
-        ulp_text_add(page->out, "  %zu more products are in compare.json (--out)\n",
+        ulp_note_add(&notes, "", "%zu more products are in compare.json (--out)",
                      comparison->slice_count - SLICES_SHOWN);
-}
-
-void ulp_comparison_say(const struct ulp_page *page, const struct ulp_comparison *comparison)
-{
-    for (size_t f = 0; f < comparison->file_count; f++)
-        add_file_verdict(page, comparison, f);
-    add_slices(page, comparison);
     if (comparison->ended)
-        ulp_text_show(
-            page->out,
-            "  (%zu trials ended early, the first by: %s; what lies behind is taken as behind a "
-            "decision)\n",
-            comparison->ended, comparison->ended_by);
+        ulp_note_add(&notes, "",
+                     "(%zu trials ended early, the first by: %s; what lies behind is taken as "
+                     "behind a decision)",
+                     comparison->ended, comparison->ended_by);
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
-            add_pair(page, comparison, f, other);
+            note_pair(&notes, comparison, f, other);
+    return notes;
 }

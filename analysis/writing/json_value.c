@@ -111,19 +111,6 @@ void ulp_json_append(json_t **array, json_t *value)
     *array = NULL;
 }
 
-json_t *ulp_json_paragraph(char *summary)
-{
-    if (!summary)
-        return NULL;
-    char *end = strstr(summary, "\n\n");
-    if (!end && (end = summary + strlen(summary)) > summary && end[-1] == '\n')
-        end--;
-    *end = '\0';
-    json_t *paragraph = ulp_json_text(summary);
-    free(summary);
-    return paragraph;
-}
-
 json_t *ulp_json_lines(struct ulp_text *lines)
 {
     for (size_t i = 0; i < lines->length; i++)

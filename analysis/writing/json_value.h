@@ -23,8 +23,6 @@ json_t *ulp_json_object(const char *key, ...) __attribute__((sentinel));
  * NULL, and what it is put into with it. */
 void ulp_json_set(json_t **object, const char *key, json_t *value);
 void ulp_json_append(json_t **array, json_t *value);
-/* The first paragraph of a summary, which is freed, without its last line end; NULL for NULL. */
-json_t *ulp_json_paragraph(char *summary);
 /* Lines as one, with spaces between them; the text is freed. */
 json_t *ulp_json_lines(struct ulp_text *lines);
 /* One more pattern of the "keep" of a plan (doc/plan.md): those of one arithmetic that follow each

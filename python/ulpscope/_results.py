@@ -119,7 +119,7 @@ class Result(Record):
     def _repr_html_(self) -> str:
         """The first screen of the program's page: of several arithmetics the one whose tiles are worst."""
         said = self.report()
-        return page([said] if "tiles" in said else said.get("lanes", []), self.summary(100))
+        return page([said] if "tiles" in said else said.get("lanes", said.get("files", [])), self.summary(100))
 
 
 class OneFile(Result):
