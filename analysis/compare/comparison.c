@@ -61,6 +61,14 @@ static enum ulp_status judge_reference(const struct ulp_comparing *comparing,
     return ulp_taken(out->ill, error);
 }
 
+static enum ulp_status find_causes(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    ULP_TRY(ulp_compare_power(comparing, error));
+    for (size_t f = 0; f < comparing->recording_count; f++)
+        ULP_TRY(ulp_compare_cause(comparing, f, error));
+    return judge_reference(comparing, error);
+}
+
 enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                    const struct ulp_tensor_set *inputs,
                                    const struct ulp_recording *recordings, size_t recording_count,
@@ -98,20 +106,15 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
     if (status == ULP_OK && !options->no_cause)
         status = ulp_compare_add_neighbours(&comparing, &near, &near_memory, error);
     const bool measures = status == ULP_OK;
-    if (measures && near_memory)
-        status = measure_near(&comparing, &near, error);
-    else if (measures)
-        status = ulp_comparing_measure(&comparing, error);
-    if (status == ULP_OK && found.memory)
-        status = ulp_compare_keep_slices(&comparing, &found, error);
-    if (status == ULP_OK && !options->no_cause)
-        status = ulp_compare_power(&comparing, error);
-    for (size_t f = 0; f < recording_count && !options->no_cause && status == ULP_OK; f++)
-        status = ulp_compare_cause(&comparing, f, error);
-    if (status == ULP_OK && !options->no_cause)
-        status = judge_reference(&comparing, error);
-    if (measures)
+    if (measures) {
+        status = near_memory ? measure_near(&comparing, &near, error)
+                             : ulp_comparing_measure(&comparing, error);
+        if (status == ULP_OK && found.memory)
+            status = ulp_compare_keep_slices(&comparing, &found, error);
+        if (status == ULP_OK && !options->no_cause)
+            status = find_causes(&comparing, error);
         ulp_comparing_free(&comparing);
+    }
     ulp_arena_free(near_memory);
     ulp_arena_free(found.memory);
     out->seconds = ulp_seconds_now() - comparing.started;

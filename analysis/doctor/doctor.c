@@ -13,6 +13,7 @@
 #include "base/machine/environment.h"
 #include "base/machine/clock.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* A graph in FP32 is judged as the target computes it, beside what a conversion would make of it;
  * and the other way around where the conversion's arithmetic was named. */
@@ -130,18 +131,20 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
 {
     const struct ulp_doctor_options *options = x->options;
     const struct ulp_engine_map_lane *engine = options->engine;
-    const struct ulp_compare_options wanted = {.reference = options->reference,
-                                               .arithmetics =
-                                                   engine ? &engine->arithmetic : arithmetic,
-                                               .arithmetic_count = 1,
-                                               .keeps = engine ? &engine->keeps : NULL,
-                                               .groups = engine ? &engine->groups : NULL,
-                                               .no_cause = engine != NULL,
-                                               .task = options->task,
-                                               .allow_nonfinite_inputs =
-                                                   options->allow_nonfinite_inputs,
-                                               .thread_count = options->thread_count,
-                                               .progress = options->progress};
+    const double left = options->seconds - (ulp_seconds_now() - x->started);
+    const struct ulp_compare_options wanted = {
+        .reference = options->reference,
+        .arithmetics = engine ? &engine->arithmetic : arithmetic,
+        .arithmetic_count = 1,
+        .keeps = engine ? &engine->keeps : NULL,
+        .groups = engine ? &engine->groups : NULL,
+        .no_cause = engine != NULL,
+        .task = options->task,
+        .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
+        .thread_count = options->thread_count,
+        .progress = options->progress,
+        .seconds = options->seconds > 0 ? ulp_math_max(left / 2, 1e-3) : 0,
+        .patience = ULP_DOCTOR_SECONDS};
     struct ulp_comparison *comparison = take(x, sizeof *comparison);
     if (!options->recording_count)
         return ULP_OK;

@@ -171,6 +171,25 @@ def cases():
                {"w": (taken_off % 2.0**bits * steps[:, None, None, None]).astype("f4")}, {}, "weights", f"wrapped in {bits} bits")
     yield ("cut codes", quantised, {**convs, **numbers, "step": np.float32(0.07)}, picture,
            image(node("Div", "a step", "d"), node("Floor", "d", "f"), node("Mul", "f step", "b")), {}, {}, "quantise", "by cutting")
+    # exponentials with a floor: of a Softmax in two layers, of a LogSoftmax, of one that is written out
+    own = np.random.default_rng(59)
+    keys = {k: own.standard_normal(s).astype("f4") * 2 for k, s in {"k0": (16, 12), "v0": (12, 16), "k1": (16, 12), "v1": (12, 4)}.items()}
+
+    def attended(floor, log=False):
+        nodes, reads = [], "x"
+        for i, inner in zip("01", ("h", "y")):
+            nodes += [node("MatMul", f"{reads} k{i}", f"s{i}")]
+            if floor:
+                nodes += [node("ReduceMax", f"s{i}", f"m{i}", axes=[-1]), node("Add", f"m{i} floor", f"f{i}"), node("Max", f"s{i} f{i}", f"t{i}")]
+            nodes += [node("LogSoftmax" if log else "Softmax", f"{'t' if floor else 's'}{i}", f"p{i}", f"attend{i}", axis=-1), node("MatMul", f"p{i} v{i}", inner)]
+            reads = inner
+        return nodes
+    plain = [node("MatMul", "x k0", "s"), node("Exp", "s", "e", "grow"), node("MatMul", "e v0", "y")]
+    for log in (False, True):
+        yield (f"a floor of {log}", attended(False, log), keys, tokens, attended(True, log), {"floor": np.float32(-5.75)}, {}, "attend0",
+               "and 1 more of its kind were computed with exponentials that are no smaller than e to the -5.75")
+    yield ("a floor of exponentials", plain, {**keys, "k0": keys["k0"] / 2}, tokens, [plain[0], node("Max", "s floor", "t"), node("Exp", "t", "e"), plain[2]],
+           {"floor": np.float32(-0.5)}, {}, "grow", "no smaller than e to the -0.5")
 
 
 def other_weights():

@@ -321,6 +321,7 @@ enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error)
 {
     struct ulp_compared_file *out = &comparing->out->files[file];
+    comparing->way_count = comparing->ways_tried = 0;
     if (out->explained)
         return explain_nothing(comparing, file, &out->cause, error);
     if (out->hidden)

@@ -409,7 +409,9 @@ static void say_reading(const struct ulp_trying *trying, const struct ulp_tried_
                       graph->values[graph->nodes[trial->only].inputs[trial->wired]].name);
         return;
     }
-    if (trial->number != 0)
+    if (trial->number != 0 && reading->words)
+        ulp_text_add(text, "%s %.6g", reading->words, trial->number);
+    else if (trial->number != 0)
         ulp_text_add(text, "with %.6g in place of %.6g", trial->number, trial->own);
     else if (reading->words)
         ulp_text_add(text, "%s", reading->words);

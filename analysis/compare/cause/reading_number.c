@@ -25,11 +25,17 @@ static enum ulp_status measure_number(void *context, double number, double *dist
     return ULP_OK;
 }
 
+/* A floor that nobody wrote is looked for from here on: one that is far below does nothing. */
+#define FLOOR_FIRST (-1)
+
 /* A constant input of a node that is a number; 0: it is none. */
-static double find_number(const struct ulp_trying *trying, size_t n, size_t input)
+static double find_number(const struct ulp_trying *trying, const char *change, size_t n)
 {
     const struct ulp_graph *graph = ulp_trying_graph(trying);
     const struct ulp_node *node = &graph->nodes[n];
+    const size_t input = (size_t)(strchr(change, '=')[1] - '0');
+    if (strncmp(change, "@floored", 8) == 0)
+        return FLOOR_FIRST;
     const struct ulp_tensor *constant =
         input < node->input_count ? ulp_value_constant(graph, node->inputs[input]) : NULL;
     return constant && constant->data && constant->count == 1 &&
@@ -58,23 +64,28 @@ static enum ulp_status fit_at(struct ulp_trying *trying, const struct ulp_known_
                               size_t n, bool alone, struct ulp_error *error)
 {
     const struct ulp_graph *graph = ulp_trying_graph(trying);
-    const size_t input = (size_t)(strchr(reading->change, '=')[1] - '0');
     struct ulp_tried_reading trial = {.reading = reading,
                                       .only = SIZE_MAX,
                                       .op = graph->nodes[n].op_type,
-                                      .own = find_number(trying, n, input)};
+                                      .own = find_number(trying, reading->change, n)};
     size_t before = 0, others = 0;
     for (size_t m = 0; m < graph->node_count && trial.own != 0; m++)
         if (m != n && ulp_tried_reads(trying, &trial, m) &&
-            find_number(trying, m, input) == trial.own) {
+            find_number(trying, reading->change, m) == trial.own) {
             before += m < n;
             others++;
         }
-    if (trial.own == 0 || (alone ? !others : before > 0) ||
+    if (trial.own == 0 || !ulp_tried_reads(trying, &trial, n) || (alone ? !others : before > 0) ||
         ulp_trying_leaves(trying, n, COST_PART, ULP_READINGS_RUN))
         return ULP_OK;
     trial.only = alone ? n : SIZE_MAX;
     return fit_number(trying, &trial, error);
+}
+
+static bool is_fitted(const struct ulp_known_reading *reading)
+{
+    return strncmp(reading->change, "@fitted", 7) == 0 ||
+           strncmp(reading->change, "@floored", 8) == 0;
 }
 
 enum ulp_status ulp_try_numbers(struct ulp_trying *trying, struct ulp_error *error)
@@ -82,9 +93,7 @@ enum ulp_status ulp_try_numbers(struct ulp_trying *trying, struct ulp_error *err
     trying->alone_count = 0;
     for (int alone = 0; alone < 2; alone++)
         for (const struct ulp_known_reading *r = trying->readings; r; r = r->next)
-            for (size_t n = 0;
-                 n < ulp_trying_graph(trying)->node_count && strncmp(r->change, "@fitted", 7) == 0;
-                 n++)
+            for (size_t n = 0; n < ulp_trying_graph(trying)->node_count && is_fitted(r); n++)
                 if (trying->suspects[n])
                     ULP_TRY(fit_at(trying, r, n, alone, error));
     return ULP_OK;

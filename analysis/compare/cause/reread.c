@@ -327,6 +327,7 @@ static const struct {
     {"@later", ulp_reread_hide},
     {"@offset", ulp_reread_offset},
     {"@wrapped", ulp_reread_wrap},
+    {"@floored", ulp_reread_floor},
     {"@rooted @unrooted @unbiased @scaled @unscaled @positive @negative @cut", ulp_reread_scale},
 };
 

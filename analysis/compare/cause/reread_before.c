@@ -217,6 +217,39 @@ enum ulp_status ulp_reread_scale(struct ulp_reread_change *change, struct ulp_er
     return ulp_reread_fill_constant(change->reread, ulp_reread_at(change), 1, &to, numbers, error);
 }
 
+/* Exponentials are no smaller than e to the number that is fitted: a Softmax's beside the largest
+ * of its row. */
+enum ulp_status ulp_reread_floor(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    struct ulp_reread *reread = change->reread;
+    const struct ulp_node *node = ulp_reread_at(change);
+    const struct ulp_tensor *in = input_of(change);
+    const int64_t version = ulp_opset_find(reread->model.opsets, reread->model.opset_count, ""),
+                  last = -1, axis = ulp_node_int(node, "axis", version < 13 ? 1 : -1);
+    const bool row = strcmp(node->op_type, "Exp") != 0;
+    const int x = node->inputs[change->input];
+    struct ulp_tensor to;
+    double *numbers;
+    if (!in || reread->number == 0 || (row && axis != -1 && axis != in->rank - 1))
+        return ULP_OK;
+    if (row) {
+        ULP_TRY(put_before(change, "ReduceMax", error));
+        ULP_TRY(version < 18
+                    ? ulp_reread_set_ints(reread, ulp_reread_at(change), "axes", &last, 1, error)
+                    : ulp_reread_set_list(reread, ulp_reread_at(change), 1, &last, 1, error));
+        change->n++;
+    }
+    ULP_TRY(put_before(change, row ? "Add" : "Max", error));
+    ULP_TRY(ulp_reread_make_constant(reread, in, 0, NULL, &to, &numbers, error));
+    numbers[0] = reread->number;
+    ULP_TRY(ulp_reread_fill_constant(reread, ulp_reread_at(change), 1, &to, numbers, error));
+    if (!row)
+        return ULP_OK;
+    change->n++;
+    ULP_TRY(put_before(change, "Max", error));
+    return ulp_reread_set_input(reread, ulp_reread_at(change), 1, x, error);
+}
+
 /* ---- codes that wrap ---- */
 
 /* By scale: the width of the range, and how far above its lower end 0 is, in parts of that. */
