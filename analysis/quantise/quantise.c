@@ -57,9 +57,31 @@ static const struct ulp_scales_rule rules[] = {{ULP_CALIBRATOR_MAX, 0},
                                                {ULP_CALIBRATOR_PERCENTILE, 99.9}};
 enum { RULES = sizeof rules / sizeof *rules };
 
+/* Of several lists those go on after n samples that are no others' equals, nor worse than the best
+ * by more than so few samples may be by chance. Returns how many. */
+static size_t leave_behind(struct ulp_arithmetic *lanes, double *noise, size_t count, double n)
+{
+    enum { FEW = 4 };
+    double least = INFINITY;
+    size_t kept = 0;
+    for (size_t l = 0; l < count; l++)
+        least = ulp_math_min(least, noise[l]);
+    for (size_t l = 0; l < count; l++) {
+        bool goes_on = n < FEW || !(noise[l] > least * (1 + FEW / n));
+        for (size_t k = 0; k < kept && n >= FEW; k++)
+            goes_on &= noise[k] != noise[l];
+        if (!goes_on)
+            continue;
+        lanes[kept] = lanes[l];
+        noise[kept++] = noise[l];
+    }
+    return kept;
+}
+
 /* Noise over signal of the worst output with each of the lists, as decibels of the mean over
  * samples: one sample's worst output is as much chance as merit. judges: of those alone that chose
- * no weights. Of the samples those that the deadline leaves, of which one is the first. */
+ * no weights. Of the samples those that the deadline leaves, of which one is the first; of more
+ * than two lists -INFINITY where one is left behind. */
 static enum ulp_status judge_lists(const struct ulp_model *model,
                                    const struct ulp_calibration_options *options,
                                    const struct ulp_factor_ranges *lists, size_t count,
@@ -71,21 +93,25 @@ static enum ulp_status judge_lists(const struct ulp_model *model,
                                            .progress = options->progress};
     struct ulp_arithmetic lanes[RULES];
     double noise[RULES] = {0}, now[RULES], judged = 0;
+    size_t left = count;
     for (size_t l = 0; l < count; l++) {
+        db[l] = -INFINITY;
         ULP_TRY(ulp_arithmetic_change(&lanes[l], &options->arithmetic, "scales=static", error));
         lanes[l].ranges = &lists[l];
     }
-    for (size_t s = 0; s < sample_count; s++) {
+    for (size_t s = 0; s < sample_count && (left > 1 || !judged); s++) {
         if ((judges && !ulp_calibrate_judges(s, sample_count)) ||
             (judged > 0 && ulp_seconds_now() > deadline))
             continue;
-        ULP_TRY(ulp_scales_judge(model, samples[s].inputs, &run, lanes, count, now, error));
-        for (size_t l = 0; l < count; l++)
+        ULP_TRY(ulp_scales_judge(model, samples[s].inputs, &run, lanes, left, now, error));
+        for (size_t l = 0; l < left; l++)
             noise[l] += ulp_math_exp2(-now[l] / 10 * ulp_math_log2(10));
         judged++;
+        left = count > 2 ? leave_behind(lanes, noise, left, judged) : count;
     }
-    for (size_t l = 0; l < count; l++)
-        db[l] = noise[l] > 0 ? -10 * ulp_math_log10(noise[l] / judged) : INFINITY;
+    for (size_t l = 0; l < left; l++)
+        db[lanes[l].ranges - lists] =
+            noise[l] > 0 ? -10 * ulp_math_log10(noise[l] / judged) : INFINITY;
     return ULP_OK;
 }
 
