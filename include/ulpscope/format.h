@@ -177,6 +177,8 @@ enum ulp_fuse {
     ULP_FUSE_TENSORRT, /* as ULP_FUSE_REDUCE, by the rules of TensorRT's compiler */
     /* what ONNX Runtime's optimiser makes one operator of; BatchNormalizations go into weights */
     ULP_FUSE_ORT,
+    /* by the rules of OpenVINO's CPU plugin; BatchNormalizations go into weights */
+    ULP_FUSE_OPENVINO,
 };
 
 /* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
@@ -401,7 +403,8 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, integers=exact|saturating16,
- * fuse=none|pointwise|reduce|groups|bias|tensorrt, fuse-inner=FORMAT (default: that of compute),
+ * fuse=none|pointwise|reduce|groups|bias|tensorrt|ort|openvino, fuse-inner=FORMAT (default: that
+ * of compute),
  * fuse-constants=stored|inner, fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a
  * matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  * attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel,

@@ -170,6 +170,9 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
             "What ONNX Runtime's optimiser makes one operator of is one kernel, and a "
             "BatchNormalization behind a Conv is folded into its weights, step by step "
             "in the type that these have",
+        [ULP_FUSE_OPENVINO] = "Trees of elementwise operators are one kernel, and so are a product "
+                              "and what goes on with its result alone, as OpenVINO's CPU plugin "
+                              "groups them",
     };
     char storage[24], inner[24];
     if (a->fuse == ULP_FUSE_NONE)

@@ -496,7 +496,7 @@ static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct u
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse-inner=, fuse-constants= and fuse-casts= have no meaning without "
                         "fuse=pointwise, fuse=reduce or fuse=groups");
-    if (out->fuse != ULP_FUSE_NONE && out->fuse != ULP_FUSE_ORT &&
+    if (out->fuse != ULP_FUSE_NONE && out->fuse != ULP_FUSE_ORT && out->fuse != ULP_FUSE_OPENVINO &&
         out->place == ULP_ROUND_EACH_STEP)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse= has no meaning here: every step is rounded to %s, the storage "

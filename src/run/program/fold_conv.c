@@ -35,24 +35,26 @@ static float lowered(const struct rounding *r, float x)
     return rounded(r, copysignf(size, x));
 }
 
-/* A constant that is no input of the graph, which the runtime might be given otherwise. */
-static bool is_fixed(const struct ulp_block *block, int slot)
+/* A constant, and no input of the graph that the runtime might be given otherwise; OpenVINO takes
+ * these as they are. */
+static bool is_fixed(const struct ulp_block *block, int slot, int type)
 {
-    return block->slots[slot].constant && !block->slots[slot].overridable;
+    return block->slots[slot].constant &&
+           (!block->slots[slot].overridable || type == ULP_FOLD_GIVEN);
 }
 
 /* The Conv whose sums the step normalises and nothing else reads; -1: none. */
-static int find_conv(const struct ulp_block *block, const struct ulp_step *norm)
+static int find_conv(const struct ulp_block *block, const struct ulp_step *norm, int type)
 {
     const struct ulp_step *conv = norm->norm ? ulp_block_producer(block, norm->inputs[0]) : NULL;
     if (!conv || !ulp_is_word(conv->bound.op->name, "Conv ConvTranspose") || conv->folded ||
         block->slots[norm->inputs[0]].constant)
         return -1;
     for (size_t i = 1; i < conv->own_input_count; i++)
-        if (conv->inputs[i] >= 0 && !is_fixed(block, conv->inputs[i]))
+        if (conv->inputs[i] >= 0 && !is_fixed(block, conv->inputs[i], type))
             return -1;
     for (int p = 1; p <= ULP_NORM_PARAMETERS; p++)
-        if (!is_fixed(block, norm->inputs[p]))
+        if (!is_fixed(block, norm->inputs[p], type))
             return -1;
     const struct ulp_tensor *weights = block->slots[conv->inputs[1]].constant;
     const bool turned = conv->bound.op->name[4] == 'T';
@@ -160,7 +162,7 @@ static void fold_channels(const struct fold *fold, const struct ulp_tensor *cons
         shift[c] = bias ? rounded(r, rounded(r, rounded(r, mean[c] - centre) * k[c]) + beta)
                         : rounded(r, beta - rounded(r, centre * k[c]));
         variance[c] = 1 - epsilon;
-        unscale[c] = k[c] == 0 ? 0 : 1 / k[c];
+        unscale[c] = isfinite(1 / k[c]) ? 1 / k[c] : 0; /* products of nothing, as it were */
     }
 }
 
@@ -221,7 +223,7 @@ enum ulp_status ulp_program_fold_convs(struct ulp_program *program, struct ulp_b
                             .type = type};
         ULP_TRY(ulp_format_find("fp16", &fold.rounding.format, error));
         for (size_t s = 0; s < block->step_count && program->joins_norms[type]; s++) {
-            const int conv = find_conv(block, &block->steps[s]);
+            const int conv = find_conv(block, &block->steps[s], type);
             if (conv < 0)
                 continue;
             fold.norm = &block->steps[s];

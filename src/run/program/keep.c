@@ -10,8 +10,7 @@
 #include "base/text/text.h"
 #include "run/program/program.h"
 
-/* The arithmetic's index among the mix's, which have room for it. */
-static size_t add_arithmetic(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic)
+size_t ulp_mix_add(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic)
 {
     size_t i = 0;
     while (i < mix->count && strcmp(mix->items[i].name, arithmetic->name) != 0)
@@ -61,7 +60,7 @@ static enum ulp_status apply_keep(const struct ulp_program *program, struct ulp_
             keep->arithmetic.name);
     ULP_TRY(check_slices(&keep->arithmetic, error));
     ULP_TRY(choose_nodes(program, keep, chosen, mix->memory, error));
-    const size_t arithmetic = add_arithmetic(mix, &keep->arithmetic);
+    const size_t arithmetic = ulp_mix_add(mix, &keep->arithmetic);
     for (size_t n = 0; n < program->node_count; n++)
         if (chosen[n])
             mix->of_node[n] = (uint16_t)arithmetic;
@@ -146,41 +145,10 @@ static enum ulp_status declare_halves(const struct ulp_program *program, struct 
     declared.schedule.integers_saturate = mix->items[0].schedule.integers_saturate;
     declared.schedule.levels_obeyed = true;
     declared.steps = mix->items[0].steps;
-    const size_t arithmetic = add_arithmetic(mix, &declared);
+    const size_t arithmetic = ulp_mix_add(mix, &declared);
     for (size_t n = 0; n < program->node_count; n++)
         if (half[n])
             of_node[n] = (uint16_t)arithmetic;
-    return ULP_OK;
-}
-
-/* OpenVINO's CPU plugin leaves in FP32 what reaches an output past no product, and what the last
- * products store: residual sums and their normalisations are among it. */
-static enum ulp_status leave_ends(const struct ulp_program *program, struct ulp_mix *mix,
-                                  uint16_t *of_node, struct ulp_error *error)
-{
-    const struct ulp_block *block = program->main;
-    bool *ends = ulp_arena_take(mix->memory, block->step_count + 1, sizeof *ends);
-    struct ulp_arithmetic wide, product;
-    char name[96];
-    snprintf(name, sizeof name, "fp32,factor=%s,unit=none", mix->items[0].factor.name);
-    ULP_TRY(ulp_taken(ends, error));
-    ULP_TRY(ulp_arithmetic_find("fp32,unit=none,batchnorm=folded", &wide, error));
-    ULP_TRY(ulp_arithmetic_find(name, &product, error));
-    const uint16_t of[] = {(uint16_t)add_arithmetic(mix, &wide),
-                           (uint16_t)add_arithmetic(mix, &product)};
-    for (size_t s = block->step_count; s-- > 0;) {
-        const struct ulp_step *step = &block->steps[s];
-        const bool multiplies = step->bound.op->work == ULP_WORK_CONTRACTION;
-        for (size_t o = 0; o < step->output_count; o++)
-            ends[s] |= step->outputs[o] >= 0 && block->slots[step->outputs[o]].last_use == INT_MAX;
-        if (ends[s])
-            of_node[step->number] = of[multiplies];
-        for (size_t i = 0; ends[s] && !multiplies && i < step->input_count; i++) {
-            const struct ulp_step *from = ulp_block_producer(block, step->inputs[i]);
-            if (from)
-                ends[from - block->steps] = true;
-        }
-    }
     return ULP_OK;
 }
 
@@ -191,8 +159,9 @@ enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ul
     if (lane->half_as_float)
         return declare_halves(program, mix, of_node, error);
     if (!lane->as_declared && !lane->types_declared)
-        return lane->steps == ULP_STEPS_OPENVINO ? leave_ends(program, mix, of_node, error)
-                                                 : ULP_OK;
+        return lane->steps == ULP_STEPS_OPENVINO
+                   ? ulp_program_leave_ends(program, mix, of_node, error)
+                   : ULP_OK;
     size_t of_type[ULP_TYPE_COUNT] = {0}; /* 0: not looked for yet */
     for (size_t n = 0; n < program->node_count; n++) {
         const struct ulp_program_node *node = &program->nodes[n];
@@ -205,7 +174,7 @@ enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ul
             ULP_TRY(type == ULP_TYPE_FLOAT && lane->floats
                         ? ulp_floats_find(lane->floats, lane->schedule.gpu, &declared, error)
                         : ulp_arithmetic_find(name, &declared, error));
-            of_type[type] = add_arithmetic(mix, &declared);
+            of_type[type] = ulp_mix_add(mix, &declared);
         }
         of_node[n] = (uint16_t)of_type[type];
     }

@@ -22,13 +22,14 @@ static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count
     return wants;
 }
 
-/* In which types lanes with fuse=ort, and ort-cpu, fold BatchNormalizations into weights; what they
- * keep is FP32.
- */
+/* In which types lanes fold BatchNormalizations into weights: with fuse=ort, where what they keep
+ * is FP32, fuse=bias and fuse=openvino, and ort-cpu. */
 static void find_norms(struct ulp_program *program, const struct ulp_keeps *keeps)
 {
     for (size_t l = 0; l < program->lane_count; l++) {
-        program->joins_norms[ULP_FOLD_SINGLE] |= program->lanes[l].half_as_float;
+        program->joins_norms[ULP_FOLD_GIVEN] |= program->lanes[l].fuse == ULP_FUSE_OPENVINO;
+        program->joins_norms[ULP_FOLD_SINGLE] |=
+            program->lanes[l].half_as_float || program->lanes[l].fuse == ULP_FUSE_BIAS;
         if (program->lanes[l].fuse != ULP_FUSE_ORT)
             continue;
         const bool half = strcmp(program->lanes[l].storage.name, "fp16") == 0;

@@ -73,8 +73,14 @@ struct ulp_own_operator {
     struct ulp_attribute attributes[3];
 };
 
-/* In what a BatchNormalization's parameters go into a Conv's weights: step by step. */
-enum { ULP_FOLD_SINGLE, ULP_FOLD_HALF, ULP_FOLD_COUNT };
+/* In what a BatchNormalization's parameters go into a Conv's weights: step by step; with
+ * fuse=openvino in FP32, also those that are inputs of the graph. */
+enum { ULP_FOLD_SINGLE, ULP_FOLD_HALF, ULP_FOLD_GIVEN, ULP_FOLD_COUNT };
+/* Are BatchNormalizations folded into weights before these are lowered? */
+static inline bool ulp_folds_first(enum ulp_fuse fuse)
+{
+    return fuse == ULP_FUSE_OPENVINO || fuse == ULP_FUSE_BIAS;
+}
 enum { ULP_JOINED_UNSCALE = 3 }; /* the place of a Conv's, which is no input */
 
 struct ulp_step {
@@ -439,6 +445,14 @@ enum ulp_type ulp_step_type(const struct ulp_block *block, const struct ulp_step
  * declared, at most so many more items; of_node[n] of these. A lane "model" has them where nodes
  * are kept: what a kept node gives is then read as it is by a Cast of the model's own. */
 enum { ULP_DECLARED_MAX = 5 };
+/* The arithmetic's index among the mix's, which have room for it. */
+size_t ulp_mix_add(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic);
+/* openvino.c: by step the product whose kernel computes it, -1: none's; and what a lane leaves in
+ * FP32. */
+enum ulp_status ulp_block_find_taken(const struct ulp_block *block, struct ulp_arena *memory,
+                                     int **out, struct ulp_error *error);
+enum ulp_status ulp_program_leave_ends(const struct ulp_program *program, struct ulp_mix *mix,
+                                       uint16_t *of_node, struct ulp_error *error);
 enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ulp_mix *mix,
                                     uint16_t *of_node, struct ulp_error *error);
 

@@ -176,6 +176,25 @@ TEST(the_epilogue_is_part_of_the_kernel)
     ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
 }
 
+static const struct text_graph gated = {
+    "x", "y", "[product] m = MatMul(x, w) [gate] s = Sigmoid(m) [silu] y = Mul(m, s)"};
+
+/* OpenVINO's kernel of a product has x * sigmoid(x), as compilers' kernels; no sum with another
+ * value, unless it is a Conv's. */
+TEST(openvino_takes_what_goes_on_alone)
+{
+    scoped_model *silu = text_load(&gated), *sum = text_load(&product);
+    scoped_tensor_set inputs = rounded_inputs(silu, 13, "bf16");
+    scoped_tensor_set fused = run(silu, &inputs, "bf16,fuse=openvino", 1, true);
+    scoped_tensor_set rows = run(silu, &inputs, "bf16,fuse=reduce", 1, true);
+    scoped_tensor_set apart = run(silu, &inputs, "bf16", 1, false);
+    scoped_tensor_set stored = run(sum, &inputs, "bf16,fuse=openvino", 1, true);
+    scoped_tensor_set added = run(sum, &inputs, "bf16", 1, false);
+    expect_same(&fused, &rows, "y");
+    ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
+    expect_same(&stored, &added, "y");
+}
+
 /* A Gemm whose k is no multiple of 16 bytes has its factors padded: the bias is added behind the
  * library, as node by node with epilogue=rounded; with another k by it. Values of a bias are
  * FP16's. */

@@ -18,6 +18,8 @@ static bool reads_constant(const struct ulp_kernels *kernels, int s, size_t i)
 {
     const struct ulp_step *step = &kernels->block->steps[s];
     const bool product = step->bound.op->work == ULP_WORK_CONTRACTION;
+    if (ulp_kernels_plain(kernels) && (product || ulp_kernel_biases(kernels, step)))
+        return false; /* biases are stored */
     const bool own =
         kernels->grouping && kernels->grouping->numbers && kernels->grouping->numbers[step->number];
     return (own || kernels->mix->items->inner_constants) && !ulp_is_parameter(step, i) &&
@@ -179,11 +181,15 @@ static void join_norms(const struct ulp_kernels *kernels)
         const struct ulp_step *norm = &block->steps[s];
         const struct ulp_step *conv =
             norm->norm ? ulp_block_producer(block, norm->inputs[0]) : NULL;
-        if (!conv || !(fused_node(kernels, (int)s)->inside & 1))
+        struct ulp_fused_node *node = fused_node(kernels, (int)s);
+        if (!conv || !(node->inside & 1))
             continue;
-        const int type = ulp_fold_type(ulp_mix_arithmetic(kernels->mix, norm->number));
-        if (type < ULP_FOLD_COUNT) {
-            fused_node(kernels, (int)s)->joined = norm->joined[type];
+        const struct ulp_arithmetic *arithmetic = ulp_mix_arithmetic(kernels->mix, norm->number);
+        const int type = ulp_fold_type(arithmetic);
+        if (type < ULP_FOLD_COUNT && norm->joined[type]) {
+            node->joined = norm->joined[type];
+            node->inside |=
+                ulp_folds_first(arithmetic->fuse) ? 2 : 0; /* the multiplier, as it is */
             fused_node(kernels, (int)(conv - block->steps))->joined = conv->joined[type];
         }
     }
@@ -234,7 +240,8 @@ enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
                                       : ulp_kernels_find(&kernels, error);
         if (status == ULP_OK)
             fill_nodes(&kernels, fusion);
-        if (status == ULP_OK && mix->items->fuse == ULP_FUSE_ORT)
+        if (status == ULP_OK &&
+            (mix->items->fuse == ULP_FUSE_ORT || ulp_folds_first(mix->items->fuse)))
             join_norms(&kernels);
         ulp_arena_free(kernels.memory);
     }

@@ -60,6 +60,7 @@ struct ulp_kernels {
     /* by step: who reads it, in readers[first_reader[s] .. first_reader[s + 1]) */
     int *readers;
     size_t *first_reader;
+    int *taken;    /* openvino.c; NULL: unless fuse=openvino */
     int *products; /* by slot: weighted products of it; NULL: unless fuse=tensorrt */
 };
 
@@ -73,7 +74,9 @@ bool ulp_grouping_shares(const struct ulp_grouping *grouping, size_t reader, siz
  */
 static inline int ulp_fold_type(const struct ulp_arithmetic *arithmetic)
 {
-    return strcmp(arithmetic->storage.name, "fp16") == 0   ? ULP_FOLD_HALF
+    return arithmetic->fuse == ULP_FUSE_OPENVINO           ? ULP_FOLD_GIVEN
+           : arithmetic->fuse == ULP_FUSE_BIAS             ? ULP_FOLD_SINGLE
+           : strcmp(arithmetic->storage.name, "fp16") == 0 ? ULP_FOLD_HALF
            : strcmp(arithmetic->storage.name, "fp32") == 0 ? ULP_FOLD_SINGLE
                                                            : ULP_FOLD_COUNT;
 }
@@ -85,6 +88,9 @@ enum ulp_status ulp_kernels_of_ort(struct ulp_kernels *kernels, size_t node_coun
 enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_error *error);
 /* Parts, readers, what is kept. */
 enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *error);
+/* Is it a bias: an Add of a constant or a BatchNormalization that reads what only it reads, a
+ * product or, with fuse=bias, another bias? Parts of steps before it are known. */
+bool ulp_kernel_biases(const struct ulp_kernels *kernels, const struct ulp_step *step);
 /* Is it in the kernel of TensorRT's Conv before it: what is added, or its activation? */
 bool ulp_kernel_activates(const struct ulp_kernels *kernels, int step);
 /* kernels.c: all of it. */
@@ -106,6 +112,11 @@ bool ulp_part_reads_memory(enum ulp_kernel_part part);
 static inline bool ulp_kernels_compiled(const struct ulp_kernels *kernels)
 {
     return kernels->mix->items->fuse == ULP_FUSE_TENSORRT;
+}
+/* Are they OpenVINO's: elementwise work, and products with what follows? */
+static inline bool ulp_kernels_plain(const struct ulp_kernels *kernels)
+{
+    return kernels->mix->items->fuse == ULP_FUSE_OPENVINO;
 }
 /* Which of the lane's arithmetics the step has. */
 static inline size_t ulp_kernel_item(const struct ulp_kernels *kernels, int step)

@@ -200,6 +200,14 @@ static bool has_turn(const struct ulp_kernels *kernels, int s, int source, enum 
              kernels->steps[s].reader_count > 1 && !has_rows(kernels, s)));
 }
 
+/* May the step join the source's kernel? A product's of OpenVINO takes what is its own. */
+static bool takes(const struct ulp_kernels *kernels, int s, int source)
+{
+    const int there = ulp_kernel_root(kernels, source);
+    return !kernels->taken ||
+           (kernels->taken[s] >= 0 ? kernels->taken[s] == there : !kernels->steps[there].contracts);
+}
+
 /* Step s joins the kernels whose results it reads, the nearest first. */
 static void join_sources(struct search *search, int s, enum turn turn)
 {
@@ -216,7 +224,7 @@ static void join_sources(struct search *search, int s, enum turn turn)
             return;
         nearest = search->sources[at];
         const int here = ulp_kernel_root(kernels, s), there = ulp_kernel_root(kernels, nearest);
-        if (here != there && has_turn(kernels, s, nearest, turn) &&
+        if (here != there && has_turn(kernels, s, nearest, turn) && takes(kernels, s, nearest) &&
             can_begin(kernels->steps[nearest].part) && !search->indexed[at] &&
             may_join(&kernels->steps[here], &kernels->steps[there]) &&
             !depends_otherwise(search, here, there))
@@ -254,6 +262,8 @@ enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *
                             .stack = ulp_arena_take(memory, steps + 1, sizeof *search.stack),
                             .seen = ulp_arena_take(memory, steps + 1, sizeof *search.seen)};
     ULP_TRY(ulp_taken(search.first_source && search.stack && search.seen, error));
+    if (ulp_kernels_plain(kernels))
+        ULP_TRY(ulp_block_find_taken(kernels->block, memory, &kernels->taken, error));
     ULP_TRY(ulp_kernels_part(kernels, error));
     ULP_TRY(find_sources(&search, error));
     if (ulp_kernels_compiled(kernels))

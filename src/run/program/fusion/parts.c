@@ -35,15 +35,6 @@ static size_t count_elements(const struct ulp_block *block, int slot)
                : 0;
 }
 
-static bool reduces_rows(const struct ulp_tape *tape)
-{
-    for (int i = 0; i < tape->instruction_count; i++)
-        if (tape->instructions[i].kind == ULP_TAPE_REDUCTION ||
-            tape->instructions[i].kind == ULP_TAPE_SCAN)
-            return true;
-    return false;
-}
-
 /* Elements of a row that the step reduces, as far as they are known from its shapes. */
 static size_t count_row(const struct ulp_block *block, const struct ulp_step *step)
 {
@@ -78,7 +69,7 @@ static bool is_split(const struct ulp_block *block, const struct ulp_step *step,
 static bool reads_again(const struct ulp_step *step)
 {
     const struct ulp_tape *tape = step->bound.tape;
-    return tape && reduces_rows(tape) && tape->outputs[0] >= 0 &&
+    return tape && ulp_tape_reduces(tape) && tape->outputs[0] >= 0 &&
            !tape->instructions[tape->outputs[0]].per_row;
 }
 
@@ -138,7 +129,7 @@ bool ulp_kernels_cross(const struct ulp_kernels *kernels, size_t one, size_t oth
 static bool is_apart(const struct ulp_kernels *kernels, const struct ulp_step *step)
 {
     const size_t item = ulp_mix_index(kernels->mix, step->number);
-    return item != 0 &&
+    return item != 0 && kernels->mix->items[item].fuse != ULP_FUSE_OPENVINO &&
            (step->bound.op->work == ULP_WORK_CONTRACTION || !ulp_kernels_cross(kernels, item, 0));
 }
 
@@ -164,9 +155,7 @@ static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_erro
     return ULP_OK;
 }
 
-/* Is it a bias: an Add of a constant or a BatchNormalization that reads what only it reads, a
- * product or another bias? Parts of steps before it are known. */
-static bool adds_bias(const struct ulp_kernels *kernels, const struct ulp_step *step)
+bool ulp_kernel_biases(const struct ulp_kernels *kernels, const struct ulp_step *step)
 {
     const struct ulp_block *block = kernels->block;
     const bool norm = step->norm != NULL,
@@ -178,7 +167,8 @@ static bool adds_bias(const struct ulp_kernels *kernels, const struct ulp_step *
     const size_t p = from ? (size_t)(from - block->steps) : 0;
     return from && !from->folded && kernels->first_reader[p + 1] - kernels->first_reader[p] == 1 &&
            (kernels->steps[p].part == ULP_PART_CONTRACTION ||
-            kernels->steps[p].part == ULP_PART_ELEMENTWISE);
+            (kernels->steps[p].part == ULP_PART_ELEMENTWISE &&
+             kernels->mix->items->fuse == ULP_FUSE_BIAS));
 }
 
 static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
@@ -190,16 +180,21 @@ static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
         (!kernels->grouping && is_apart(kernels, step)) ||
         ulp_step_integer(kernels->mix, kernels->block, step))
         return ULP_PART_LIBRARY;
+    if (op->work == ULP_WORK_MOVE && kernels->taken)
+        return kernels->taken[step - kernels->block->steps] < 0 ? ULP_PART_LIBRARY : ULP_PART_VIEW;
     if (op->work == ULP_WORK_MOVE)
         return op->route == ULP_ROUTE_OTHER                                     ? ULP_PART_LIBRARY
                : op->route == ULP_ROUTE_JOINED || op->route == ULP_ROUTE_COPIED ? ULP_PART_COPY
                                                                                 : ULP_PART_VIEW;
     if (op->work == ULP_WORK_CONTRACTION)
         return find_contraction(kernels, step);
-    if (!op->formula || (kernels->mix->items->fuse == ULP_FUSE_BIAS && !adds_bias(kernels, step)))
+    if (!op->formula ||
+        (kernels->mix->items->fuse == ULP_FUSE_BIAS && !ulp_kernel_biases(kernels, step)))
         return ULP_PART_LIBRARY;
-    if (!reduces_rows(step->bound.tape))
+    if (!ulp_tape_reduces(step->bound.tape))
         return ULP_PART_ELEMENTWISE;
+    if (ulp_kernels_plain(kernels))
+        return ULP_PART_LIBRARY;
     if (ulp_bound_attribute(&step->bound, "kernel_shape"))
         return ulp_kernels_compiled(kernels) ? ULP_PART_LIBRARY : ULP_PART_MEMORY;
     if (!kernels->grouping && !ulp_kernels_compiled(kernels) &&
@@ -214,7 +209,8 @@ static void describe_step(const struct ulp_kernels *kernels, int s)
     struct ulp_kernel_step *out = &kernels->steps[s];
     const size_t made = count_elements(kernels->block, step->output_count ? step->outputs[0] : -1);
     *out = (struct ulp_kernel_step){.part = find_part(kernels, step),
-                                    .indexed = step->bound.op->route == ULP_ROUTE_INDEXED,
+                                    .indexed = step->bound.op->route == ULP_ROUTE_INDEXED &&
+                                               !kernels->taken,
                                     .total = made,
                                     .kernel = s,
                                     .end = s,
@@ -460,7 +456,8 @@ static void decide_kept(const struct pricing *pricing, int s)
     struct ulp_kernel_step *step = &pricing->kernels->steps[s];
     if (step->part == ULP_PART_VIEW)
         return;
-    step->kept = !is_inlinable(step->part) || ulp_kernel_activates(pricing->kernels, s);
+    step->kept = !is_inlinable(step->part) || ulp_kernel_activates(pricing->kernels, s) ||
+                 ulp_kernels_plain(pricing->kernels);
     if (step->kept)
         return;
     if (ulp_kernels_compiled(pricing->kernels)) { /* it computes nothing twice */
