@@ -54,16 +54,41 @@ static int find_behind_views(const struct taking *t, int slot)
     return product;
 }
 
-/* x * f(x), as of SiLU: both are the kernel's. */
+/* The value of which alone, beside constants, the step works; -1: none. */
+static int find_value(const struct ulp_block *block, const struct ulp_step *step)
+{
+    int value = -1;
+    for (size_t i = 0; i < step->own_input_count; i++) {
+        const int slot = step->inputs[i];
+        if (slot < 0 || block->slots[slot].constant)
+            continue;
+        if (value >= 0)
+            return -1;
+        value = slot;
+    }
+    return value;
+}
+
+/* x * f(x), as of SiLU, HardSwish and Gelu, written out: all of it is the kernel's. */
 static int find_gated(const struct taking *t, const struct ulp_step *step)
 {
+    enum { STEPS_MAX = 4 };
     for (size_t i = 0; ulp_step_is(step, "Mul") && i < 2; i++) {
-        const struct ulp_step *gate = ulp_block_producer(t->block, step->inputs[i]);
+        const struct ulp_step *gate[STEPS_MAX];
         const int product = find_product(t, step->inputs[!i], 2);
-        if (product < 0 || !gate || gate->folded || !is_elementwise(gate) ||
-            !ulp_block_is_own(t->block, step->inputs[i]) || gate->inputs[0] != step->inputs[!i])
+        size_t count = 0;
+        int at = step->inputs[i];
+        while (product >= 0 && count < STEPS_MAX && at >= 0 && at != step->inputs[!i]) {
+            gate[count] = ulp_block_is_own(t->block, at) ? ulp_block_producer(t->block, at) : NULL;
+            at = gate[count] && !gate[count]->folded && is_elementwise(gate[count])
+                     ? find_value(t->block, gate[count])
+                     : -1;
+            count += at >= 0;
+        }
+        if (product < 0 || at != step->inputs[!i] || !count)
             continue;
-        t->taken[gate - t->block->steps] = product;
+        while (count-- > 0)
+            t->taken[gate[count] - t->block->steps] = product;
         return product;
     }
     return -1;
