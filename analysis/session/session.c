@@ -52,10 +52,10 @@ static enum ulp_status tell_compiled(const struct ulp_session *session,
     struct ulp_environment *paused = ulp_environment_pause();
     const enum ulp_status status =
         options->compiled ? options->compiled(options->context, program, error) : ULP_OK;
-    if (status == ULP_OK && options->needs)
-        options->needs(options->context, values, options->shares ? least : values,
-                       options->shares ? lacking : 0,
-                       count_runs(options, program, session->samples->count));
+    if (status == ULP_OK && options->progress && options->progress->needs)
+        options->progress->needs(options->progress->context, values,
+                                 options->shares ? least : values, options->shares ? lacking : 0,
+                                 count_runs(options, program, session->samples->count));
     ulp_environment_resume(paused);
     return status;
 }

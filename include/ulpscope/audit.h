@@ -740,11 +740,6 @@ struct ulp_audit_options {
     /* with original: what each pair of QuantizeLinear and DequantizeLinear costs is not tried,
      * which takes a run of each */
     bool no_pairs;
-    /* beside `compiled`; may be NULL: about how many bytes the sample takes beside mapped weights,
-     * values alone and with all that is kept for shares, and what shares need more than the memory
-     * limit leaves them; and how many times the first sample's run all samples take, NaN where that
-     * does not tell (beside an original, with a certificate) */
-    void (*needs)(void *context, double values, double all, double lacking, double runs);
 };
 
 /* Audit a model: every sample through all lanes (lanes[0] is the reference), by the program of its

@@ -15,7 +15,6 @@ struct running {
     const struct ulp_model *model;
     const struct sample_list *samples;
     struct progress progress;
-    double runs; /* what all samples take, in those of the first */
     struct ulp_scorer scorer;
 };
 
@@ -36,24 +35,6 @@ static void close_one(void *context, size_t index)
         drop_sample(&running->samples->items[index]);
 }
 
-/* From a GiB on. What is mapped of the model's files comes and goes as the machine likes. */
-static void say_needs(void *context, double values, double all, double lacking, double runs)
-{
-    struct running *running = context;
-    running->runs = runs;
-    if (running->options->common.quiet || all + lacking < 0x1p30)
-        return;
-    say(stderr,
-        "ulpscope: about %.1f GiB of memory beside the model's files (%.1f without shares)%s%s\n",
-        all / 0x1p30, values / 0x1p30,
-        lacking > 0
-            ? "; shares may find no room: shorter inputs or fewer arithmetics at once need less"
-            : "",
-        lacking > 0 && running->options->attribute != ATTRIBUTE_YES
-            ? ", --attribute keeps values in a file"
-            : "");
-}
-
 static enum ulp_status check_limits(void *context, const struct ulp_program *program,
                                     struct ulp_error *error)
 {
@@ -70,9 +51,7 @@ static void begin_run(void *context, size_t sample, size_t run, size_t run_count
     if (run == 0 || sample == SIZE_MAX) {
         progress_clear(&running->progress);
         if (run == 0)
-            progress_init(&running->progress, running->options->common.quiet, run_count);
-        if (run == 0 && sample == 0 && running->runs > 0)
-            running->progress.least = running->progress.most = running->runs;
+            running->progress.part_count = run_count;
     }
     running->progress.sample_count = sample == SIZE_MAX ? 0 : running->samples->count;
     running->progress.sample = sample + 1;
@@ -219,7 +198,6 @@ static enum ulp_status run_samples(struct running *running, const struct lane_li
     wanted.progress = &progress;
     wanted.context = running;
     wanted.compiled = check_limits;
-    wanted.needs = say_needs;
     wanted.begins = begin_run;
     wanted.finished = tell_finished;
     wanted.scorer = options->score.metric ? &running->scorer : NULL;
@@ -247,6 +225,8 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
     struct running running = {.options = options, .model = model, .samples = samples};
     struct given given = {0};
     running.scorer = make_scorer(&options->score);
+    progress_init(&running.progress, options->common.quiet, 1);
+    running.progress.spills = options->attribute != ATTRIBUTE_YES;
     enum ulp_status status = prepare_given(&running, &given, error);
     if (status == ULP_OK)
         status = run_samples(&running, lanes, &given, audit, error);

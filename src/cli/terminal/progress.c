@@ -96,10 +96,31 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
     return ULP_OK;
 }
 
+/* From a GiB on. What is mapped of the model's files comes and goes as the machine likes. */
+static void say_needs(void *context, double values, double all, double lacking, double runs)
+{
+    struct progress *progress = context;
+    if (progress->foreseen)
+        return;
+    progress->foreseen = true;
+    if (!(progress->most > 0) && runs > 0)
+        progress->least = progress->most = runs;
+    if (progress->enabled && all + lacking >= 0x1p30)
+        say(stderr,
+            "ulpscope: about %.1f GiB of memory beside the model's files (%.1f without shares)%s%s"
+            "\n",
+            all / 0x1p30, values / 0x1p30,
+            lacking > 0
+                ? "; shares may find no room: shorter inputs or fewer arithmetics at once need less"
+                : "",
+            lacking > 0 && progress->spills ? ", --attribute keeps values in a file" : "");
+}
+
 struct ulp_observer progress_observer(struct progress *progress)
 {
     return (struct ulp_observer){.context = progress,
                                  .node_done = show,
+                                 .needs = say_needs,
                                  .values_unused = true,
                                  .modes_unused = true};
 }

@@ -44,7 +44,8 @@ void watch_files(void);
 /* Say on stderr what the samples are and what was converted. */
 void note_choices(const struct ulp_model *model, const struct sample_list *samples);
 
-/* A progress line with the time left, on a terminal only, and once a line that says how long all
+/* A progress line with the time left, on a terminal only; once a line that says how much memory an
+ * audit takes, from a GiB on; and once a line that says how long all
  * will take, from ten seconds on (from a minute where no terminal looks). Zero `enabled` makes
  * every call silent. */
 struct progress {
@@ -54,6 +55,8 @@ struct progress {
     double started, shown;
     /* all takes from so many to so many times the first run; 0: not known, nothing is said */
     double least, most;
+    bool foreseen;
+    bool spills; /* --attribute would keep values in a file */
     double run_started, told, done; /* told, done: when the last node was, and the share then */
 };
 void progress_init(struct progress *progress, bool quiet, size_t part_count);
