@@ -268,6 +268,8 @@ struct ulp_scaling {
      * of its own (UINT8: 0 to 255 less z); false: -max_finite to max_finite */
     bool zero_point;
     enum ulp_scale_rule rule;
+    float fixed; /* the scale of all blocks, beyond whose largest number values are clipped; 0: by
+                  * the rule */
 };
 
 /* What a static scale is of: the largest magnitude of a factor of a node's products, as samples had

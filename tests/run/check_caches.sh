@@ -48,10 +48,14 @@ def rounded(x, how, cached):
     x = x.astype("f4")
     if cached == "channel":
         return rounded(x.swapaxes(2, 3), how, "token").swapaxes(2, 3)
+    how, _, fixed = how.partition(",key-scale=")
     element, top = (e4m3, 448) if how.startswith("fp8") else (e2m1, 6) if how == "nvfp4" else integers(4 if "int4" in how else 8)
     kind = how.split("-")[-1]
     if kind == "cast":
         return element(x)
+    if fixed:
+        s = np.float32(fixed.split(",")[0])
+        return element(x / s) * s
     if how == "nvfp4":
         t = np.float32(np.maximum(np.float32(np.abs(x).max()) / np.float32(6 * 448), 2.0 ** -126))
         z = blocks(x, 16)
@@ -72,11 +76,13 @@ def attend(k, v):
     e = np.exp(s - s.max(-1, keepdims=True))
     return (e / e.sum(-1, keepdims=True)) @ v
 
-for how in ("fp8-tensor", "fp8-cast", "fp8-row", "int8-tensor", "int8-row", "int4-row", "int4-32", "nvfp4"):
+for how in ("fp8-tensor,key-scale=0.003,value-scale=0.003", "int8-tensor,key-scale=0.05,value-scale=0.05", "fp8-tensor", "fp8-cast", "fp8-row", "int8-tensor", "int8-row", "int4-row", "int4-32", "nvfp4"):
     for cached in ("token", "channel", "head"):
+        if cached != "token" and "scale=" in how:
+            continue
         if (cached == "head") != (how.endswith("tensor")) and cached != "token" or (cached == "channel" and how == "nvfp4"):  # 11 tokens are no blocks of 16
             continue
-        for sides in ("kv", "keys", "values"):
+        for sides in ("kv", "keys", "values") if "scale=" not in how else ("kv",):
             rk = K if sides == "values" else rounded(K, how, cached)
             rv = V if sides == "keys" else rounded(V, how, cached)
             truth = attend(rk, rv)
@@ -125,6 +131,10 @@ cmp -s t1.npz t2.npz || fail "other bits with two threads"
 says 0 "the name is canonical" "bf16,keys=int8-row,values=int8-row,cached=channel" list bf16,kv=int8-row,cached=channel
 expect 2 "no format" "$program" list bf16,cached=head
 expect 2 "no scales" "$program" list bf16,kv=fp16
+says 0 "scales are said as they are" "bf16,keys=fp8-tensor,key-scale=0.05" list bf16,keys=fp8-tensor,key-scale=5e-2
+for scale in 0 -1 1e-60 nan x ""; do expect 2 "the scale $scale" "$program" list bf16,kv=fp8-tensor,key-scale=$scale; done
+expect 2 "a scale of rows" "$program" list bf16,kv=int8-row,key-scale=1
+expect 2 "a scale of nothing" "$program" list bf16,values=int8-tensor,key-scale=1
 expect 2 "MPFR" "$program" list mpfr:100,kv=int8-row
 says 4 "no attention" "formats of caches need attention" run product.onnx -i product.npz -a bf16,kv=int8-row -q -o none.npz
 expect 2 "another arithmetic beside" "$program" audit written.onnx -i written.npz -a bf16 -a bf16,kv=int8-row -q

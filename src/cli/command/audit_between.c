@@ -39,45 +39,61 @@ static enum ulp_status read_tokens(const struct audit_options *options, struct c
     return ULP_OK;
 }
 
+static bool is_word(const char *at, int length, const char *word)
+{
+    return strncmp(word, at, (size_t)length) == 0 && !word[length];
+}
+
 /* "int8,keys,channel" behind an arithmetic as
  * "bf16,written-attention=kernel,bf16,keys=int8-row,cached=channel". */
 static enum ulp_status write_lanes(const struct audit_options *options, struct ulp_text *out,
                                    struct ulp_error *error)
 {
-    static const char *const words[][2] = {{"e4m3", "fp8-tensor"},
-                                           {"int8", "int8-row"},
-                                           {"int4", "int4-32"},
-                                           {"scale=1", "fp8-cast"}};
-    const char *base = options->arithmetics ? options->arithmetics : "bf16", *part = "kv";
-    ULP_SCOPED(ulp_text_free) struct ulp_text format = {0}, shared = {0};
-    for (const char *at = options->kv_cache; *at; at += strcspn(at, ","), at += *at == ',') {
-        const int length = (int)strcspn(at, ",");
-        const char *found = NULL;
-        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-            if (strncmp(words[w][0], at, (size_t)length) == 0 && !words[w][0][length])
-                found = words[w][1];
-        if (strncmp(at, "keys", (size_t)length) == 0 && length == 4)
-            part = strcmp(part, "values") == 0 ? "kv" : "keys";
-        else if (strncmp(at, "values", (size_t)length) == 0 && length == 6)
-            part = strcmp(part, "keys") == 0 ? "kv" : "values";
-        else if ((strncmp(at, "channel", (size_t)length) == 0 && length == 7) ||
-                 (strncmp(at, "head", (size_t)length) == 0 && length == 4))
-            ulp_text_add(&shared, ",cached=%.*s", length, at);
-        else {
-            if (format.length)
-                return ulp_fail(error, ULP_ERROR_USAGE, "--kv-cache %s: expected one format",
-                                options->kv_cache);
-            ulp_text_add(&format, "%.*s", found ? (int)strlen(found) : length, found ? found : at);
+    /* rows of it where nothing is said, and the tensor's where it has one scale */
+    static const char *const formats[][3] = {{"e4m3", "fp8-tensor", "fp8-tensor"},
+                                             {"int8", "int8-row", "int8-tensor"},
+                                             {"int4", "int4-32", "int4-32"}};
+    enum { KEYS = 1, VALUES };
+    const char *base = options->arithmetics ? options->arithmetics : "bf16", *format = NULL,
+               *shared = "", *scale = NULL;
+    int length = 0, scale_length = 0, sides = 0;
+    for (const char *at = options->kv_cache; *at; at += *at == ',') {
+        const char *word = at;
+        const int count = (int)strcspn(at, ",");
+        at += count;
+        if (is_word(word, count, "keys") || is_word(word, count, "values")) {
+            sides |= *word == 'k' ? KEYS : VALUES;
+        } else if (is_word(word, count, "channel") || is_word(word, count, "head")) {
+            shared = *word == 'c' ? ",cached=channel" : ",cached=head";
+        } else if (strncmp(word, "scale=", 6) == 0) {
+            scale = word + 6;
+            scale_length = count - 6;
+        } else if (format) {
+            return ulp_fail(error, ULP_ERROR_USAGE, "--kv-cache %s: expected one format",
+                            options->kv_cache);
+        } else {
+            format = word;
+            length = count;
         }
     }
-    if (shared.length && format.data && strcmp(format.data, "int8-row") == 0 &&
-        strstr(shared.data, "head")) {
-        ulp_text_free(&format);
-        ulp_text_add(&format, "int8-tensor");
-    }
-    ulp_text_add(out, "%s,written-attention=kernel,%s,%s=%s%s", base, base, part,
-                 format.data ? format.data : "", shared.length ? shared.data : "");
-    return out->failed || format.failed || shared.failed ? out_of_memory(error) : ULP_OK;
+    const bool cast = scale && !format && is_word(scale, scale_length, "1");
+    format = format ? format : cast ? "fp8-cast" : scale ? "e4m3" : "";
+    length = length ? length : (int)strlen(format);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        if (is_word(format, length, formats[f][0])) {
+            format = formats[f][scale || strcmp(shared, ",cached=head") == 0 ? 2 : 1];
+            length = (int)strlen(format);
+        }
+    ulp_text_add(out, "%s,written-attention=kernel,%s,%s=%.*s%s", base, base,
+                 sides == KEYS     ? "keys"
+                 : sides == VALUES ? "values"
+                                   : "kv",
+                 length, format, shared);
+    if (scale && !cast && sides != VALUES)
+        ulp_text_add(out, ",key-scale=%.*s", scale_length, scale);
+    if (scale && !cast && sides != KEYS)
+        ulp_text_add(out, ",value-scale=%.*s", scale_length, scale);
+    return out->failed ? out_of_memory(error) : ULP_OK;
 }
 
 /* One arithmetic is beside itself with the nodes of --keep, or with formats of caches. */

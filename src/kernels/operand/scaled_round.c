@@ -157,7 +157,8 @@ float ulp_scaled_scale(const struct ulp_scaling *scaling, float least, float lar
     const float top = (float)scaling->element.max_finite;
     const double most = -least > largest ? -least : largest,
                  span = scaling->zero_point ? (double)largest - (double)least : most;
-    const float scale = scaling->rule == ULP_SCALE_ONE ? 1
+    const float scale = scaling->fixed > 0               ? scaling->fixed
+                        : scaling->rule == ULP_SCALE_ONE ? 1
                         : span > 0 ? (float)ulp_math_max((float)(span / (double)top), 0x1p-126)
                                    : 1;
     *low = -top;

@@ -241,6 +241,14 @@ static void put_scaling(struct page *page, const char *label, const char *what,
                  s->lines == 128 ? " of 128 lines" : "");
     else if (s->lines)
         snprintf(block, sizeof block, "the values of a token or channel");
+    if (s->fixed > 0) {
+        say(page, label,
+            "%s are divided by %g and rounded to %s, whose largest is %g: values beyond %g are "
+            "clipped.",
+            what, (double)s->fixed, s->element.name, s->element.max_finite,
+            (double)s->fixed * s->element.max_finite);
+        return;
+    }
     say(page, label,
         "%s are rounded to %s: %s share a scale in %s%s, by which they are divided and rounded to "
         "%s, whose largest is %g. The scale is %s.",

@@ -20,6 +20,13 @@ static int index_of(const char *name, const char *const *names)
     return names[i] ? i : 0;
 }
 
+static int real_bits(float real)
+{
+    int bits;
+    memcpy(&bits, &real, sizeof bits);
+    return bits;
+}
+
 /* Every part of an arithmetic, said explicitly on top of a base. */
 static struct ulp_request request_all(const struct ulp_arithmetic *a, const char *base)
 {

@@ -2,8 +2,10 @@
 #include "number/format/request.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -24,7 +26,7 @@ static const struct part_row {
     const char *key, *meaning;
     /* the values, by their index in request->choice; NULL: of another kind */
     const char *const *words;
-    enum { CHOICE, ORDER, NUMBER, SLICES, SEED, FORMAT, FACTOR, SCALED } kind;
+    enum { CHOICE, ORDER, NUMBER, REAL, SLICES, SEED, FORMAT, FACTOR, SCALED } kind;
     /* in struct ulp_request: of FORMAT the format, of FACTOR and SCALED the scaling, of ORDER the
      * block's length */
     size_t place;
@@ -82,7 +84,7 @@ static void list_words(char *text, size_t size, const char *const *words)
 
 /* What follows the key of a part that takes no words. */
 static const char *const kinds[] = {
-    [NUMBER] = "N",      [SLICES] = "N|auto|cublas", [SEED] = "N",
+    [NUMBER] = "N",      [SLICES] = "N|auto|cublas", [SEED] = "N",       [REAL] = "X",
     [FORMAT] = "FORMAT", [FACTOR] = "FORMAT",        [SCALED] = "SCALED"};
 
 static enum ulp_status read_choice(int *out, const char *key, const char *value,
@@ -121,6 +123,20 @@ static enum ulp_status read_number(uint64_t *out, const char *key, const char *v
         return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: a whole number from %llu to %llu is needed",
                         key, value, (unsigned long long)low, (unsigned long long)high);
     *out = number;
+    return ULP_OK;
+}
+
+/* A positive float, as its bits. */
+static enum ulp_status read_real(int *out, const char *key, const char *value,
+                                 struct ulp_error *error)
+{
+    char *end;
+    const double number = strtod(value, &end);
+    const float real = (float)number;
+    if (end == value || *end || !(real >= 0x1p-126F) || !isfinite(real))
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: a number above 0 is needed, as %s0.05", key,
+                        value, key);
+    memcpy(out, &real, sizeof real);
     return ULP_OK;
 }
 
@@ -253,6 +269,7 @@ static enum ulp_status read_value(struct ulp_request *request, int part, const c
             return ULP_OK;
         }
         /* fall through */
+    case REAL: return read_real(&request->choice[part], row->key, value, error);
     case NUMBER:
         status = read_number(&number, row->key, value, 1, NUMBER_MAX, error);
         request->choice[part] = (int)number;
@@ -351,6 +368,7 @@ static const char *find_part_value(const struct ulp_request *request, enum ulp_p
     const struct part_row *row = &part_rows[part];
     const void *place = (const char *)request + row->place;
     const int choice = request->choice[part];
+    float real;
     switch (row->kind) {
     case CHOICE: return row->words[choice];
     case FORMAT: return ((const struct ulp_format *)place)->name;
@@ -364,6 +382,12 @@ static const char *find_part_value(const struct ulp_request *request, enum ulp_p
         if (choice < 0)
             return choice == ULP_SPLIT_AUTO ? "auto" : "cublas";
         /* fall through */
+    case REAL:
+        memcpy(&real, &choice, sizeof real);
+        snprintf(number, 32, "%.6g", (double)real);
+        if (strtof(number, NULL) != real) /* 9 digits tell every float */
+            snprintf(number, 32, "%.9g", (double)real);
+        return number;
     case NUMBER: snprintf(number, 32, "%d", choice); return number;
     case ORDER:
         if (choice != ULP_ORDER_BLOCKED)
