@@ -86,6 +86,13 @@ static double find_ratio(const struct ulp_searcher *search, const ulp_pick *of, 
                : ratio;
 }
 
+double ulp_search_judge_again(struct ulp_searcher *search, const ulp_pick *of, double emulated)
+{
+    const double ratio = find_ratio(search, of, emulated);
+    remember(search, of, emulated, ratio);
+    return ratio;
+}
+
 /* Something was tried before the time was over, so that there is a result. */
 static bool is_over(struct ulp_searcher *search)
 {
@@ -119,9 +126,8 @@ enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of
                                     ratio, error));
     if (ends_late(search))
         return ULP_OK;
-    const double emulated = search->emulated = *ratio;
-    *ratio = find_ratio(search, of, emulated);
-    remember(search, of, emulated, *ratio);
+    search->emulated = *ratio;
+    *ratio = ulp_search_judge_again(search, of, search->emulated);
     return ULP_OK;
 }
 

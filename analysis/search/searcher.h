@@ -191,6 +191,8 @@ enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
                                 struct ulp_error *error);
 /* It becomes the best. */
 void ulp_search_make_best(struct ulp_searcher *search, const ulp_pick *of, double ratio);
+/* What was run before, its ratio without what the model expects, as if it were run now. */
+double ulp_search_judge_again(struct ulp_searcher *search, const ulp_pick *of, double emulated);
 /* Every sample, and what meets the tolerance at less cost becomes the best. When the time is over
  * nothing runs, and the ratio is infinite. judgements: of each sample; may be NULL. */
 enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of,

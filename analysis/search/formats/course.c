@@ -142,9 +142,9 @@ enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_sear
     ULP_TRY(ulp_search_begin(search, &work, error));
     if (!work)
         return ULP_OK;
-    ULP_TRY(ulp_search_uniforms(search, out, error));
+    ULP_TRY(ulp_search_uniforms(search, out, work, error));
     ULP_TRY(ulp_search_measure(search, work, error));
-    ULP_TRY(ulp_search_uniforms_again(search, out, error));
+    ulp_search_uniforms_again(search, out, work);
     if (search->given)
         ULP_TRY(run_starts(search, error));
     ULP_TRY(ulp_search_finish(search, work, error));

@@ -5,17 +5,16 @@
 #include "analysis/search/searcher.h"
 
 /* measured.c. Runs every layer in one format, for each format, into out->uniforms; scales the
- * layers' powers by what these runs show. */
+ * layers' powers by what these runs show. work: room for an allocation. */
 enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_search *out,
-                                    struct ulp_error *error);
-/* Does the same again where the model's error is limited, too, once the powers are measured. */
-enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
-                                          struct ulp_error *error);
+                                    ulp_pick *work, struct ulp_error *error);
+/* Once the powers are measured: the model's error is limited, too, where that is asked for, and
+ * what was run is judged again by it. */
+void ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out, ulp_pick *work);
 /* course.c. The powers of one of several starts: as they are in `powers`, learnt, or each changed
  * by a random factor. */
 void ulp_search_set_model(struct ulp_searcher *search, const double *powers, size_t number);
-/* Takes each layer's powers from runs in which it alone has each format. work: room for an
- * allocation. */
+/* Takes each layer's powers from runs in which it alone has each format. */
 enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
                                    struct ulp_error *error);
 /* Takes them from what a cheaper choice of a layer did to the best allocation. */

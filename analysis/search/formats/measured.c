@@ -8,54 +8,41 @@
 
 /* ---- one format for every layer ---- */
 
-struct uniform {
-    struct ulp_searcher *search;
-    struct ulp_search *out;
-    ulp_pick *work;
-};
-
-static enum ulp_status run_choice(struct uniform *uniform, size_t choice, struct ulp_error *error)
+static enum ulp_status run_choice(struct ulp_searcher *search, size_t choice, ulp_pick *work,
+                                  struct ulp_search *out, struct ulp_error *error)
 {
-    struct ulp_searcher *search = uniform->search;
-    struct ulp_search *out = uniform->out;
     double ratio;
-    if (!ulp_search_same(search, (ulp_pick)choice, uniform->work))
+    if (!ulp_search_same(search, (ulp_pick)choice, work))
         return ULP_OK;
-    ULP_TRY(ulp_search_emulate(search, uniform->work, &ratio, error));
+    ULP_TRY(ulp_search_emulate(search, work, &ratio, error));
     if (!search->over)
         out->uniforms[out->uniform_count++] =
-            (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, uniform->work), ratio,
+            (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, work), ratio,
                                         search->emulated};
     return ULP_OK;
 }
 
-static enum ulp_status run_choices(struct uniform *uniform, struct ulp_error *error)
+/* The narrowest that meets the tolerance. */
+static void find_best_uniform(struct ulp_search *out)
 {
-    struct ulp_searcher *search = uniform->search;
-    struct ulp_search *out = uniform->out;
-    ULP_TAKE(uniform->work, search->emulation.memory, search->layer_count + 1, error);
-    for (size_t c = 0; c < search->choice_count; c++)
-        ULP_TRY(run_choice(uniform, c, error));
     out->uniform = -1;
     for (size_t u = 0; u < out->uniform_count; u++) {
         const struct ulp_search_uniform *now = &out->uniforms[u];
         if (now->ratio <= 1 && (out->uniform < 0 || now->bits < out->uniforms[out->uniform].bits))
             out->uniform = (ptrdiff_t)u;
     }
-    return ULP_OK;
 }
 
 /* The model's powers are relative: the run nearest to the tolerance says how large they are. */
-static void set_scale(const struct uniform *uniform)
+static void set_scale(struct ulp_searcher *search, const struct ulp_search *out, ulp_pick *work)
 {
-    struct ulp_searcher *search = uniform->search;
     double nearest = INFINITY, scale = 1;
-    for (size_t u = 0; u < uniform->out->uniform_count; u++) {
-        const struct ulp_search_uniform *run = &uniform->out->uniforms[u];
+    for (size_t u = 0; u < out->uniform_count; u++) {
+        const struct ulp_search_uniform *run = &out->uniforms[u];
         if (!isfinite(run->ratio) || !(run->ratio > 0) || fabs(ulp_math_log(run->ratio)) >= nearest)
             continue;
-        ulp_search_same(search, (ulp_pick)run->format, uniform->work);
-        const double predicted = ulp_search_predict(search, uniform->work);
+        ulp_search_same(search, (ulp_pick)run->format, work);
+        const double predicted = ulp_search_predict(search, work);
         if (predicted > 0) {
             nearest = fabs(ulp_math_log(run->ratio));
             scale = run->ratio / predicted;
@@ -66,25 +53,29 @@ static void set_scale(const struct uniform *uniform)
 }
 
 enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_search *out,
-                                    struct ulp_error *error)
+                                    ulp_pick *work, struct ulp_error *error)
 {
-    struct uniform uniform = {.search = search, .out = out};
     ULP_TAKE(out->uniforms, out->memory, search->choice_count + 1, error);
-    ULP_TRY(run_choices(&uniform, error));
-    set_scale(&uniform);
+    for (size_t c = 0; c < search->choice_count; c++)
+        ULP_TRY(run_choice(search, c, work, out, error));
+    find_best_uniform(out);
+    set_scale(search, out, work);
     return ULP_OK;
 }
 
-enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
-                                          struct ulp_error *error)
+void ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out, ulp_pick *work)
 {
-    struct uniform uniform = {.search = search, .out = out};
     search->measured = !search->over;
     if (!(search->options->expected > 0) || search->over)
-        return ULP_OK;
+        return;
     search->given = false;
-    search->seen_count = out->uniform_count = 0;
-    return run_choices(&uniform, error);
+    search->seen_count = 0;
+    for (size_t u = 0; u < out->uniform_count; u++) {
+        struct ulp_search_uniform *uniform = &out->uniforms[u];
+        ulp_search_same(search, (ulp_pick)uniform->format, work);
+        uniform->ratio = ulp_search_judge_again(search, work, uniform->emulated);
+    }
+    find_best_uniform(out);
 }
 
 /* ---- one layer alone ---- */

@@ -53,27 +53,14 @@ static enum ulp_status exchange(struct ulp_searcher *search, double share, ulp_p
 
 /* ---- the course ---- */
 
-/* Once each product's error alone is known, the model's error is limited, too, if that is asked
- * for: what was run before is judged again. No allocation is taken that is emulated worse than one
- * format everywhere is. */
-static enum ulp_status judge_again(struct ulp_searcher *search, const struct ulp_search *out,
-                                   ulp_pick *work, struct ulp_error *error)
+/* No allocation is taken that is emulated worse than one format everywhere is. */
+static void limit_error(struct ulp_searcher *search, const struct ulp_search *out, ulp_pick *work)
 {
-    double ratio;
     for (size_t u = 0; u < out->uniform_count; u++) {
         ulp_search_same(search, (ulp_pick)out->uniforms[u].format, work);
         if (ulp_search_cost(search, work) <= search->limit)
             search->most = ulp_math_min(search->most, out->uniforms[u].ratio);
     }
-    search->measured = !search->over;
-    if (!(search->options->expected > 0) || search->over)
-        return ULP_OK;
-    search->given = false;
-    search->seen_count = 0;
-    for (size_t c = 0; c < search->choice_count; c++)
-        if (ulp_search_same(search, (ulp_pick)c, work))
-            ULP_TRY(ulp_search_emulate(search, work, &ratio, error));
-    return ULP_OK;
 }
 
 static enum ulp_status run_starts(struct ulp_searcher *search, double share, ulp_pick *work,
@@ -129,8 +116,9 @@ enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search
                         "a budget of %g bits: the fewest that these formats have for the products "
                         "are %.4g",
                         search->options->budget, ulp_search_mean_bits(search, work));
-    ULP_TRY(ulp_search_uniforms(search, out, error));
+    ULP_TRY(ulp_search_uniforms(search, out, work, error));
     ULP_TRY(ulp_search_measure(search, work, error));
-    ULP_TRY(judge_again(search, out, work, error));
+    limit_error(search, out, work);
+    ulp_search_uniforms_again(search, out, work);
     return search_steps(search, work, error);
 }
