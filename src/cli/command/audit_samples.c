@@ -1,5 +1,4 @@
-/* The options of `ulpscope audit` as those of ulp_audit_run, its samples opened one at a time, and
- * what is said while it runs. */
+/* The options of `ulpscope audit` as those of ulp_audit_run, and what is said while it runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,28 +11,9 @@
 /* What the library hands back to each function below. */
 struct running {
     const struct audit_options *options;
-    const struct ulp_model *model;
-    const struct sample_list *samples;
-    struct progress progress;
+    struct work *work;
     struct ulp_scorer scorer;
 };
-
-static enum ulp_status open_one(void *context, size_t index, const struct ulp_tensor_set **out,
-                                struct ulp_error *error)
-{
-    const struct running *running = context;
-    struct sample *sample = &running->samples->items[index];
-    *out = &sample->inputs;
-    return load_sample(running->model, sample, error);
-}
-
-/* The first stays. */
-static void close_one(void *context, size_t index)
-{
-    const struct running *running = context;
-    if (index > 0)
-        drop_sample(&running->samples->items[index]);
-}
 
 static enum ulp_status check_limits(void *context, const struct ulp_program *program,
                                     struct ulp_error *error)
@@ -41,7 +21,7 @@ static enum ulp_status check_limits(void *context, const struct ulp_program *pro
     const struct running *running = context;
     const struct audit_options *options = running->options;
     for (size_t i = 0; i < options->limit_count; i++)
-        ULP_TRY(ulp_limit_check(options->limits[i], running->model, program, error));
+        ULP_TRY(ulp_limit_check(options->limits[i], running->work->model, program, error));
     return ULP_OK;
 }
 
@@ -49,13 +29,13 @@ static void begin_run(void *context, size_t sample, size_t run, size_t run_count
 {
     struct running *running = context;
     if (run == 0 || sample == SIZE_MAX) {
-        progress_clear(&running->progress);
+        progress_clear(&running->work->progress);
         if (run == 0)
-            running->progress.part_count = run_count;
+            running->work->progress.part_count = run_count;
     }
-    running->progress.sample_count = sample == SIZE_MAX ? 0 : running->samples->count;
-    running->progress.sample = sample + 1;
-    running->progress.part = run;
+    running->work->progress.sample_count = sample == SIZE_MAX ? 0 : running->work->samples.count;
+    running->work->progress.sample = sample + 1;
+    running->work->progress.part = run;
 }
 
 static void tell_finished(void *context, size_t sample)
@@ -65,18 +45,18 @@ static void tell_finished(void *context, size_t sample)
     if (options->checkpoint_count)
         watch_done("the samples finished so far, up to %zu of %zu, are in %s; the same command "
                    "resumes after them",
-                   sample + 1, running->samples->count, options->checkpoints[0]);
+                   sample + 1, running->work->samples.count, options->checkpoints[0]);
     else
         watch_done("sample %zu of %zu was finished, and nothing was written; --checkpoint FOLDER "
                    "keeps finished samples",
-                   sample + 1, running->samples->count);
+                   sample + 1, running->work->samples.count);
 }
 
 /* A shard is at its end, also those processes that share it. */
 static void say_shard(const struct running *running, const struct ulp_checkpoint *checkpoint)
 {
     const struct audit_options *options = running->options;
-    const size_t all = running->samples->count,
+    const size_t all = running->work->samples.count,
                  mine = (all + options->shard_count - options->shard) / options->shard_count;
     if (checkpoint->split) {
         ranks_all_equal(0); /* waits for them */
@@ -109,11 +89,8 @@ static void put_arguments(const struct audit_options *options, struct ulp_text *
 
 /* What the library is given, and is freed when it is done. */
 struct given {
-    struct ulp_sample *items;
-    struct ulp_samples samples;
     struct ulp_audit_pair *pairs;
     struct ulp_text names, words;
-    struct ulp_model *original;
     struct ulp_ranks ranks;
     struct ulp_checkpoint checkpoint;
 };
@@ -136,27 +113,12 @@ static enum ulp_status read_pairs(const struct audit_options *options, struct gi
     return ULP_OK;
 }
 
-static enum ulp_status list_inputs(struct running *running, struct given *given,
-                                   struct ulp_error *error)
-{
-    given->items = list_samples(running->samples);
-    for (size_t s = 0; given->items && s < running->samples->count; s++)
-        given->items[s].inputs = NULL;
-    given->samples = (struct ulp_samples){.count = running->samples->count,
-                                          .items = given->items,
-                                          .context = running,
-                                          .open = open_one,
-                                          .close = close_one};
-    return taken(given->items, error);
-}
-
 static enum ulp_status prepare_given(struct running *running, struct given *given,
                                      struct ulp_error *error)
 {
     const struct audit_options *options = running->options;
     put_arguments(options, &given->words);
-    ULP_TRY(given->words.failed ? out_of_memory(error) : list_inputs(running, given, error));
-    ULP_TRY(read_pairs(options, given, error));
+    ULP_TRY(given->words.failed ? out_of_memory(error) : read_pairs(options, given, error));
     given->ranks = (struct ulp_ranks){.self = ranks_self(),
                                       .count = ranks_count(),
                                       .hand = ranks_hand,
@@ -171,9 +133,7 @@ static enum ulp_status prepare_given(struct running *running, struct given *give
                                 .note = given->words.data,
                                 .note_bytes = given->words.length,
                                 .ranks = given->ranks.count > 1 ? &given->ranks : NULL};
-    return options->reference_model ? load_model(options->reference_model, options->common.budget,
-                                                 &given->original, error)
-                                    : ULP_OK;
+    return ULP_OK;
 }
 
 static enum ulp_status run_samples(struct running *running, const struct lane_list *lanes,
@@ -181,29 +141,29 @@ static enum ulp_status run_samples(struct running *running, const struct lane_li
                                    struct ulp_error *error)
 {
     const struct audit_options *options = running->options;
-    const struct ulp_observer progress = progress_observer(&running->progress);
-    const struct ulp_program_options planning = lane_plans(lanes, running->model).options;
+    const struct ulp_samples samples = lend_samples(running->work);
+    const struct ulp_program_options planning = lane_plans(lanes, running->work->model).options;
     struct ulp_audit_options wanted = options->audit;
     wanted.plan = &planning;
     wanted.shares = options->attribute != ATTRIBUTE_NO;
     wanted.spill = spill_folder(options);
     wanted.every_output = options->attribute == ATTRIBUTE_YES;
-    wanted.original = given->original;
+    wanted.original = running->work->original;
     wanted.pairs = given->pairs;
     wanted.pair_count = options->pair_count;
     wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
     if (options->checkpoint_count || given->checkpoint.ranks)
         wanted.checkpoint = &given->checkpoint;
     wanted.thread_count = options->common.threads;
-    wanted.progress = &progress;
+    wanted.progress = &running->work->observer;
     wanted.context = running;
     wanted.compiled = check_limits;
     wanted.begins = begin_run;
     wanted.finished = tell_finished;
     wanted.scorer = options->score.metric ? &running->scorer : NULL;
-    const enum ulp_status status = ulp_audit_run(running->model, lanes->arithmetics, lanes->count,
-                                                 &given->samples, &wanted, audit, error);
-    progress_clear(&running->progress);
+    const enum ulp_status status = ulp_audit_run(running->work->model, lanes->arithmetics,
+                                                 lanes->count, &samples, &wanted, audit, error);
+    progress_clear(&running->work->progress);
     return status;
 }
 
@@ -218,25 +178,23 @@ static void say_parts(const struct running *running, const struct ulp_checkpoint
         say_shard(running, checkpoint);
 }
 
-enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
-                              const struct lane_list *lanes, const struct sample_list *samples,
-                              struct ulp_audit *audit, bool *whole, struct ulp_error *error)
+enum ulp_status audit_samples(const struct audit_options *options, struct work *work,
+                              const struct lane_list *lanes, struct ulp_audit *audit, bool *whole,
+                              struct ulp_error *error)
 {
-    struct running running = {.options = options, .model = model, .samples = samples};
+    struct running running = {.options = options, .work = work};
     struct given given = {0};
     running.scorer = make_scorer(&options->score);
-    progress_init(&running.progress, options->common.quiet, 1);
-    running.progress.spills = options->attribute != ATTRIBUTE_YES;
+    progress_init(&work->progress, options->common.quiet, 1);
+    work->progress.spills = options->attribute != ATTRIBUTE_YES;
     enum ulp_status status = prepare_given(&running, &given, error);
     if (status == ULP_OK)
         status = run_samples(&running, lanes, &given, audit, error);
     if (status == ULP_OK)
         say_parts(&running, &given.checkpoint);
     *whole = !options->shard && ranks_self() == 0;
-    ulp_model_free(given.original);
     ulp_text_free(&given.words);
     ulp_text_free(&given.names);
     free(given.pairs);
-    free(given.items);
     return status;
 }

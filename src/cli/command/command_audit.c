@@ -78,21 +78,18 @@ static enum ulp_status prepare_lanes(const struct audit_options *options,
     return ULP_OK;
 }
 
-static enum ulp_status audit_lanes(const struct audit_options *options,
-                                   const struct ulp_model *model, const struct lane_list *lanes,
+static enum ulp_status audit_lanes(const struct audit_options *options, struct work *work,
+                                   const struct lane_list *lanes,
                                    const struct audit_choices *choices, struct ulp_error *error)
 {
-    ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(close_engine_lane) struct engine_lane engine = {0};
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     bool whole = false;
-    ULP_TRY(open_samples(model, &options->common, !options->merge, &samples, error));
-    if (!options->common.quiet)
-        note_choices(model, &samples);
+    ULP_TRY(open_work(work, &options->common, NULL, options->reference_model, error));
     if (options->engine)
-        ULP_TRY(open_engine_lane(options, model, &samples, lanes, &engine, error));
-    ULP_TRY(audit_samples(options, model, options->engine ? &engine.lanes : lanes, &samples, &audit,
-                          &whole, error));
+        ULP_TRY(open_engine_lane(options, work->model, &work->samples, lanes, &engine, error));
+    ULP_TRY(audit_samples(options, work, options->engine ? &engine.lanes : lanes, &audit, &whole,
+                          error));
     return whole ? write_report(options, choices, &engine, &audit, error) : ULP_OK;
 }
 
@@ -100,11 +97,11 @@ int run_audit(const struct audit_options *options)
 {
     struct ulp_error error = {0};
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
-    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(close_work) struct work work = {.held = 1, .finished = options->merge};
     struct audit_choices choices = {0};
-    enum ulp_status status = prepare_lanes(options, &choices, &lanes, &model, &error);
+    enum ulp_status status = prepare_lanes(options, &choices, &lanes, &work.model, &error);
     if (status == ULP_OK)
-        status = audit_lanes(options, model, &lanes, &choices, &error);
+        status = audit_lanes(options, &work, &lanes, &choices, &error);
     free(choices.list);
     ulp_refusal_free(&choices.refusal);
     return end_command(status, &error);

@@ -70,9 +70,9 @@ enum ulp_status audit_model(void *parsed, struct ulp_error *error);
 /* audit_samples.c: what the options ask of the library. The audit is freed also after a failure.
  * *whole: it is of all samples; else others have the rest (a
  * shard, a rank that is not the first). */
-enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
-                              const struct lane_list *lanes, const struct sample_list *samples,
-                              struct ulp_audit *audit, bool *whole, struct ulp_error *error);
+enum ulp_status audit_samples(const struct audit_options *options, struct work *work,
+                              const struct lane_list *lanes, struct ulp_audit *audit, bool *whole,
+                              struct ulp_error *error);
 
 /* audit_engine.c: the lanes, and behind them that of --engine. Closed also after a failure. */
 struct engine_lane {

@@ -75,7 +75,7 @@ static enum ulp_status forecast(const struct overflow_options *options,
     ULP_SCOPED(close_work) struct work work = {.held = 1};
     struct ulp_arithmetic judged, wider;
     char name[ULP_JUDGED_IN_BYTES];
-    ULP_TRY(open_work(&work, common, options->out, NULL, error));
+    ULP_TRY(load_with_shapes(common, options->out, &work.model, error));
     if (!options->formats)
         ULP_TRY(ulp_judged_in(work.model, options->target, NULL, name, &judged, error));
     ULP_TRY(make_lanes(options->formats ? options->formats : name, "fp16", &options->keep,
@@ -83,6 +83,7 @@ static enum ulp_status forecast(const struct overflow_options *options,
     ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
                                 &lanes.arithmetics[0], error));
     ULP_TRY(ulp_arithmetic_find(SECOND_REFERENCE, &wider, error));
+    ULP_TRY(open_work(&work, common, NULL, NULL, error));
     const struct ulp_samples samples = lend_samples(&work);
     const struct ulp_program_options plan = lane_plans(&lanes, work.model).options;
     const struct ulp_overflow_options wanted = {.plan = &plan,

@@ -17,10 +17,11 @@ enum ulp_status open_work(struct work *work, const struct common_options *common
                           const char *folder, const char *original, struct ulp_error *error)
 {
     work->common = common;
-    ULP_TRY(load_with_shapes(common, folder, &work->model, error));
+    if (!work->model)
+        ULP_TRY(load_with_shapes(common, folder, &work->model, error));
     if (original)
         ULP_TRY(load_model(original, common->budget, &work->original, error));
-    ULP_TRY(work->held ? open_samples(work->model, common, true, &work->samples, error)
+    ULP_TRY(work->held ? open_samples(work->model, common, !work->finished, &work->samples, error)
                        : read_samples(work->model, common, true, &work->samples, error));
     const size_t count = work->samples.count, held = work->held < count ? work->held : count;
     for (size_t h = 0; h < held; h++)

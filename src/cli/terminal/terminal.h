@@ -70,13 +70,15 @@ struct work {
     /* 0: all samples are in memory; else so many, evenly among all, and `given` has no inputs of
      * the others. Set before it is opened */
     size_t held;
+    bool finished; /* samples are finished already: the first alone is read */
     struct sample_list samples;
     struct ulp_sample *given;
     struct progress progress;
     struct ulp_observer observer; /* of progress */
 };
 /* folder: of results, which is prepared; original: the path of --reference-model; either may be
- * NULL. Of zeros but `held`, and closed also after a failure. */
+ * NULL. Of zeros but `held`, `finished` and `model`, where that is loaded already
+ * (load_with_shapes), and closed also after a failure. */
 enum ulp_status open_work(struct work *work, const struct common_options *common,
                           const char *folder, const char *original, struct ulp_error *error);
 void close_work(struct work *work);
