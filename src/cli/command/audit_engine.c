@@ -9,31 +9,6 @@
 
 #define LANE_NAME "engine"
 
-/* The lanes there are, and room for one more. */
-static enum ulp_status copy_lanes(const struct lane_list *lanes, struct engine_lane *out,
-                                  struct ulp_error *error)
-{
-    const size_t count = lanes->count;
-    struct lane_list *list = &out->lanes;
-    *list = (struct lane_list){.count = count + 1,
-                               .arithmetics = calloc(count + 1, sizeof *list->arithmetics),
-                               .keeps = calloc(count + 1, sizeof *list->keeps),
-                               .groups = calloc(count + 1, sizeof *list->groups),
-                               .names = calloc(count + 1, sizeof *list->names)};
-    ULP_TRY(taken(list->arithmetics && list->keeps && list->groups && list->names, error));
-    for (size_t i = 0; i < count; i++) {
-        list->arithmetics[i] = lanes->arithmetics[i];
-        list->keeps[i] = lanes->keeps[i];
-        list->groups[i] = lanes->groups[i];
-        list->names[i] = lanes->names ? lanes->names[i] : NULL;
-    }
-    list->arithmetics[count] = out->lane.arithmetic;
-    list->keeps[count] = out->lane.keeps;
-    list->groups[count] = out->lane.groups;
-    list->names[count] = out->lane.name;
-    return ULP_OK;
-}
-
 enum ulp_status open_engine(const char *path, const struct ulp_model *model,
                             const struct sample_list *samples,
                             const struct ulp_engine_map_options *options, struct engine_lane *out,
@@ -54,12 +29,18 @@ enum ulp_status open_engine(const char *path, const struct ulp_model *model,
     return ulp_engine_map_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error);
 }
 
-enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
-                                 const struct sample_list *samples, const struct lane_list *lanes,
-                                 struct engine_lane *out, struct ulp_error *error)
+enum ulp_status add_engine_lane(const struct audit_options *options, const struct work *work,
+                                struct lane_list *lanes, struct engine_lane *out,
+                                struct ulp_error *error)
 {
-    ULP_TRY(open_engine(options->engine, model, samples, &options->built, out, error));
-    return copy_lanes(lanes, out, error);
+    const size_t l = lanes->count;
+    ULP_TRY(open_engine(options->engine, work->model, &work->samples, &options->built, out, error));
+    lanes->count++;
+    lanes->arithmetics[l] = out->lane.arithmetic;
+    lanes->keeps[l] = out->lane.keeps;
+    lanes->groups[l] = out->lane.groups;
+    lanes->names[l] = out->lane.name;
+    return ULP_OK;
 }
 
 enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error)
@@ -72,10 +53,6 @@ enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_
 
 void close_engine_lane(struct engine_lane *lane)
 {
-    free(lane->lanes.arithmetics);
-    free(lane->lanes.keeps);
-    free(lane->lanes.groups);
-    free(lane->lanes.names);
     ulp_engine_map_lane_free(&lane->lane);
     ulp_engine_map_free(&lane->built);
     ulp_engine_free(&lane->engine);

@@ -79,17 +79,16 @@ static enum ulp_status prepare_lanes(const struct audit_options *options,
 }
 
 static enum ulp_status audit_lanes(const struct audit_options *options, struct work *work,
-                                   const struct lane_list *lanes,
-                                   const struct audit_choices *choices, struct ulp_error *error)
+                                   struct lane_list *lanes, const struct audit_choices *choices,
+                                   struct ulp_error *error)
 {
     ULP_SCOPED(close_engine_lane) struct engine_lane engine = {0};
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     bool whole = false;
     ULP_TRY(open_work(work, &options->common, NULL, options->reference_model, error));
     if (options->engine)
-        ULP_TRY(open_engine_lane(options, work->model, &work->samples, lanes, &engine, error));
-    ULP_TRY(audit_samples(options, work, options->engine ? &engine.lanes : lanes, &audit, &whole,
-                          error));
+        ULP_TRY(add_engine_lane(options, work, lanes, &engine, error));
+    ULP_TRY(audit_samples(options, work, lanes, &audit, &whole, error));
     return whole ? write_report(options, choices, &engine, &audit, error) : ULP_OK;
 }
 

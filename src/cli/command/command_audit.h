@@ -74,9 +74,9 @@ enum ulp_status audit_samples(const struct audit_options *options, struct work *
                               const struct lane_list *lanes, struct ulp_audit *audit, bool *whole,
                               struct ulp_error *error);
 
-/* audit_engine.c: the lanes, and behind them that of --engine. Closed also after a failure. */
+/* audit_engine.c: the lane of --engine, behind the others, which point to it until it is closed;
+ * also after a failure. */
 struct engine_lane {
-    struct lane_list lanes; /* its own arrays; what they point to is others' */
     struct ulp_engine engine;
     struct ulp_program *program;
     struct ulp_engine_map built;
@@ -87,9 +87,9 @@ enum ulp_status open_engine(const char *path, const struct ulp_model *model,
                             const struct sample_list *samples,
                             const struct ulp_engine_map_options *options, struct engine_lane *out,
                             struct ulp_error *error);
-enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
-                                 const struct sample_list *samples, const struct lane_list *lanes,
-                                 struct engine_lane *out, struct ulp_error *error);
+enum ulp_status add_engine_lane(const struct audit_options *options, const struct work *work,
+                                struct lane_list *lanes, struct engine_lane *out,
+                                struct ulp_error *error);
 void close_engine_lane(struct engine_lane *lane);
 /* What was built, in a sentence. */
 enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error);

@@ -144,19 +144,21 @@ static enum ulp_status read_files(const struct named_files *files, size_t count,
     return ULP_OK;
 }
 
-/* Room for the reference before and the plan behind `count` arithmetics. */
+/* Room for the reference before and the plan behind `count` arithmetics, and for one more. */
 static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t count, bool has_plan,
                                   struct lane_list *lanes, struct ulp_error *error)
 {
-    lanes->count = 1 + count + has_plan;
-    lanes->arithmetics = calloc(lanes->count, sizeof *lanes->arithmetics);
-    lanes->keeps = calloc(lanes->count, sizeof *lanes->keeps);
-    lanes->groups = calloc(lanes->count, sizeof *lanes->groups);
-    lanes->files = calloc(lanes->count, sizeof *lanes->files);
-    lanes->ranges = calloc(lanes->count, sizeof *lanes->ranges);
-    ULP_TRY(
-        taken(lanes->arithmetics && lanes->keeps && lanes->groups && lanes->files && lanes->ranges,
-              error));
+    const size_t room = 2 + count + has_plan;
+    lanes->count = room - 1;
+    lanes->arithmetics = calloc(room, sizeof *lanes->arithmetics);
+    lanes->keeps = calloc(room, sizeof *lanes->keeps);
+    lanes->names = calloc(room, sizeof *lanes->names);
+    lanes->groups = calloc(room, sizeof *lanes->groups);
+    lanes->files = calloc(room, sizeof *lanes->files);
+    lanes->ranges = calloc(room, sizeof *lanes->ranges);
+    ULP_TRY(taken(lanes->arithmetics && lanes->keeps && lanes->names && lanes->groups &&
+                      lanes->files && lanes->ranges,
+                  error));
     for (size_t l = 0; l < count; l++) {
         lanes->arithmetics[1 + l] = listed[l];
         lanes->keeps[1 + l] = lanes->rules;
@@ -218,6 +220,7 @@ void free_lanes(struct lane_list *lanes)
     free(lanes->joined_name);
     free(lanes->arithmetics);
     free(lanes->keeps);
+    free(lanes->names);
     free(lanes->groups);
     for (size_t l = 0; lanes->files && l < lanes->count; l++)
         ulp_group_list_free(&lanes->files[l]);

@@ -234,12 +234,13 @@ enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit, struc
 void forget_meant(struct ulp_unjudged_list *list);
 /* A line for each thing that a result says nothing of; whether it says all. */
 bool say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list);
-/* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
+/* The lanes of a plan, with room for one more. The first is the reference's, which the caller fills
+ * in, or leaves out. */
 struct lane_list {
     size_t count;
     struct ulp_arithmetic *arithmetics;
     struct ulp_keeps *keeps;
-    const char **names;        /* NULL: by what the lanes are */
+    const char **names;        /* by lane; NULL: by what it is */
     struct ulp_groups *groups; /* of lanes with fuse=FILE */
     /* what those are made of */
     struct ulp_group_list *files;  /* by lane */
