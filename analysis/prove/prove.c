@@ -334,7 +334,7 @@ static enum ulp_status refuse_kernels(const struct ulp_program *program, struct 
             const char *kernel = step->bound.op->kernel;
             if (ulp_mix_joins(&program->mixes[0], step->number))
                 return ulp_fail(error, ULP_ERROR_USAGE,
-                                "node '%s' (%s) has a BatchNormalization in its weights in '%s', "
+                                "node '%s' (%s) has what is behind it in its weights in '%s', "
                                 "which bounds do not follow: add fuse=none",
                                 step->name, step->bound.op->name,
                                 ulp_program_lane_name(program, 0));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "run/idiom/idiom_read.h"
 #include "run/program/program.h"
 #include "tensor/stored.h"
 
@@ -166,18 +167,16 @@ static void fold_channels(const struct fold *fold, const struct ulp_tensor *cons
     }
 }
 
-static void fold_weights(const struct fold *fold, const struct ulp_tensor *weights)
+static void fold_weights(const struct fold *fold, const struct ulp_tensor *weights, const float *k,
+                         size_t channels)
 {
     const struct rounding *r = &fold->rounding;
     float *out = open_slot(fold, fold->conv->joined[fold->type][WEIGHTS]);
-    const struct ulp_tensor *scale =
-        fold->block->slots[fold->norm->joined[fold->type][SCALE]].folded;
-    const float *k = scale->data;
     const bool turned = strcmp(fold->conv->bound.op->name, "ConvTranspose") == 0;
     const size_t lines = (size_t)(weights->dims[0] * (turned ? weights->dims[1] : 1)),
                  own = weights->count / (lines ? lines : 1),
                  columns = turned ? (size_t)weights->dims[1] : lines,
-                 group = turned && columns ? lines / (scale->count / columns) : lines;
+                 group = turned && columns ? lines / (channels / columns) : lines;
     ulp_floats_read(weights, 0, weights->count, out);
     for (size_t i = 0; i < weights->count; i++) { /* of a transposed one: by group, then column */
         const size_t line = i / own, channel = line / group * columns + line % columns;
@@ -206,11 +205,54 @@ static enum ulp_status fold_values(const struct fold *fold, struct ulp_error *er
     }
     if (status == ULP_OK) {
         fold_channels(fold, in, bias, epsilon ? epsilon->f : 1e-5F);
-        fold_weights(fold, slots[conv->inputs[1]].constant);
+        fold_weights(fold, slots[conv->inputs[1]].constant,
+                     slots[fold->norm->joined[fold->type][SCALE]].folded->data, in[SCALE]->count);
     }
     for (int p = 0; p <= ULP_NORM_PARAMETERS; p++)
         ulp_tensor_free(&views[p]);
     return status;
+}
+
+int ulp_step_multiplier(const struct ulp_block *block, const struct ulp_step *mul)
+{
+    for (int i = 0; ulp_step_is(mul, "Mul") && !mul->folded && i < 2; i++) {
+        const struct ulp_step *conv = ulp_block_producer(block, mul->inputs[!i]);
+        const struct ulp_tensor *k = block->slots[mul->inputs[i]].constant,
+                                *weights = conv && ulp_step_is(conv, "Conv") && !conv->folded
+                                               ? block->slots[conv->inputs[1]].constant
+                                               : NULL;
+        const int channel = k && weights ? k->rank - weights->rank + 1 : -1;
+        if (channel >= 0 && weights->rank > 2 && ulp_block_is_own(block, mul->inputs[!i]) &&
+            ulp_type_rows[weights->type].file_bits > 8 && ulp_type_is_float(k->type) &&
+            k->dims[channel] == weights->dims[0] && k->count == (size_t)weights->dims[0])
+            return i;
+    }
+    return -1;
+}
+
+/* The Mul goes on multiplying, by what is taken out of the sums again. */
+static enum ulp_status fold_multiplier(struct fold *fold, int input, struct ulp_error *error)
+{
+    const struct ulp_program_slot *slots = fold->block->slots;
+    const struct ulp_tensor *weights = slots[fold->conv->inputs[1]].constant,
+                            *k = slots[fold->norm->inputs[input]].constant;
+    int *joined;
+    if (!fold->conv->joined[fold->type]) {
+        const struct ulp_tensor along = {.type = k->type, .rank = 1, .dims = {(int64_t)k->count}};
+        ULP_TAKE(joined, fold->program->arena, ULP_NORM_PARAMETERS, error);
+        for (int p = 0; p < ULP_NORM_PARAMETERS; p++)
+            joined[p] = -1;
+        ULP_TRY(add_slot(fold, fold->conv, "weights", weights, &joined[WEIGHTS], error));
+        ULP_TRY(add_slot(fold, fold->conv, "unscaled", &along, &joined[UNSCALE], error));
+        fold->conv->joined[fold->type] = joined;
+    }
+    float *unscale = open_slot(fold, fold->conv->joined[fold->type][UNSCALE]), *numbers;
+    ULP_TAKE(numbers, fold->program->arena, k->count, error);
+    ulp_floats_read(k, 0, k->count, numbers);
+    for (size_t c = 0; c < k->count; c++)
+        unscale[c] = isfinite(1 / numbers[c]) ? 1 / numbers[c] : 0;
+    fold_weights(fold, slots[fold->conv->inputs[1]].constant, numbers, k->count);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_program_fold_convs(struct ulp_program *program, struct ulp_block *block,
@@ -224,6 +266,14 @@ enum ulp_status ulp_program_fold_convs(struct ulp_program *program, struct ulp_b
         ULP_TRY(ulp_format_find("fp16", &fold.rounding.format, error));
         for (size_t s = 0; s < block->step_count && program->joins_norms[type]; s++) {
             const int conv = find_conv(block, &block->steps[s], type);
+            const int input =
+                type == ULP_FOLD_GIVEN ? ulp_step_multiplier(block, &block->steps[s]) : -1;
+            if (input >= 0) {
+                fold.norm = &block->steps[s];
+                fold.conv = &block->steps[ulp_block_producer(block, fold.norm->inputs[!input]) -
+                                          block->steps];
+                ULP_TRY(fold_multiplier(&fold, input, error));
+            }
             if (conv < 0)
                 continue;
             fold.norm = &block->steps[s];

@@ -456,6 +456,10 @@ enum ulp_status ulp_program_leave_ends(const struct ulp_program *program, struct
 enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ulp_mix *mix,
                                     uint16_t *of_node, struct ulp_error *error);
 
+/* fold_conv.c: a Mul's input that is one number for each channel of the Conv before it, which
+ * nothing else reads; -1: none. */
+int ulp_step_multiplier(const struct ulp_block *block, const struct ulp_step *mul);
+
 /* Bytes of a slot's value in an arithmetic; 0 for constants, which are the model's, and for shapes
  * not known yet. */
 static inline double ulp_slot_bytes(const struct ulp_program_slot *slot,

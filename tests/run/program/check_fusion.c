@@ -195,6 +195,32 @@ TEST(openvino_takes_what_goes_on_alone)
     expect_same(&stored, &added, "y");
 }
 
+/* A multiplier and a BatchNormalization behind a Conv go into its weights before these are rounded:
+ * as of the weights that they give, the bias being BF16 like any; alone the weight 1.003 is 1. */
+TEST(openvino_folds_what_multiplies_a_conv)
+{
+    static const char *const written[] = {
+        "float[1,1,1] k = {1.5}> { [conv] c = Conv(x, w) [scale] y = Mul(k, c) }",
+        "float[1] s = {1.5}, float[1] b = {0}, float[1] m = {0}, float[1] v = {0.9999}> { [conv] c "
+        "= Conv(x, w) [norm] y = BatchNormalization<epsilon=0.0001>(c, s, b, m, v) }"};
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "(float[1,1,4,4] x) => (float[1,1,4,4] y) <float[1,1,1,1] w = {1.003}, %s",
+                 written[i]);
+        scoped_model *model = onnx_text_load(17, text),
+                     *folded = onnx_text_load(17, "(float[1,1,4,4] x) => (float[1,1,4,4] y) "
+                                                  "<float[1,1,1,1] w = {1.5045}> { [conv] y = "
+                                                  "Conv(x, w) }");
+        scoped_tensor_set inputs = rounded_inputs(model, 17, "bf16");
+        scoped_tensor_set fused = run(model, &inputs, "bf16,fuse=openvino", 1, true);
+        scoped_tensor_set wanted = run(folded, &inputs, "bf16", 1, true);
+        scoped_tensor_set apart = run(model, &inputs, "bf16,fuse=pointwise", 1, true);
+        expect_same(&fused, &wanted, "y");
+        ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
+    }
+}
+
 /* A Gemm whose k is no multiple of 16 bytes has its factors padded: the bias is added behind the
  * library, as node by node with epilogue=rounded; with another k by it. Values of a bias are
  * FP16's. */

@@ -179,14 +179,18 @@ static void join_norms(const struct ulp_kernels *kernels)
     const struct ulp_block *block = kernels->block;
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *norm = &block->steps[s];
+        const int multiplier = kernels->taken ? ulp_step_multiplier(block, norm) : -1;
+        const size_t input = multiplier < 0 ? 0 : !multiplier;
         const struct ulp_step *conv =
-            norm->norm ? ulp_block_producer(block, norm->inputs[0]) : NULL;
+            norm->norm || multiplier >= 0 ? ulp_block_producer(block, norm->inputs[input]) : NULL;
         struct ulp_fused_node *node = fused_node(kernels, (int)s);
-        if (!conv || !(node->inside & 1))
+        if (!conv || !(node->inside >> input & 1))
             continue;
         const struct ulp_arithmetic *arithmetic = ulp_mix_arithmetic(kernels->mix, norm->number);
         const int type = ulp_fold_type(arithmetic);
-        if (type < ULP_FOLD_COUNT && norm->joined[type]) {
+        if (type < ULP_FOLD_COUNT && multiplier >= 0) {
+            fused_node(kernels, (int)(conv - block->steps))->joined = conv->joined[type];
+        } else if (type < ULP_FOLD_COUNT && norm->joined[type]) {
             node->joined = norm->joined[type];
             node->inside |=
                 ulp_folds_first(arithmetic->fuse) ? 2 : 0; /* the multiplier, as it is */

@@ -167,6 +167,7 @@ bool ulp_kernel_biases(const struct ulp_kernels *kernels, const struct ulp_step 
     const size_t p = from ? (size_t)(from - block->steps) : 0;
     return from && !from->folded && kernels->first_reader[p + 1] - kernels->first_reader[p] == 1 &&
            (kernels->steps[p].part == ULP_PART_CONTRACTION ||
+            (kernels->taken && ulp_step_multiplier(block, from) >= 0) ||
             (kernels->steps[p].part == ULP_PART_ELEMENTWISE &&
              kernels->mix->items->fuse == ULP_FUSE_BIAS));
 }
