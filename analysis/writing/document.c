@@ -262,6 +262,8 @@ static enum ulp_status add_headline(struct making *making, const struct ulp_json
     ULP_TRY(making->status);
     block->level = find_level(making->kind, place);
     block->tiles = json_object_get(place->value, "tiles");
+    if (!block->tiles && place->up && making->document->block_count == 1)
+        block->tiles = json_object_get(place->up->value, "tiles"); /* of all headlines */
     if (*making->kind->text[3])
         block->text[0] = ulp_json_text_at(place, making->kind->text[3]);
     for (int t = 1; t < 5; t++)

@@ -48,6 +48,7 @@ static void add_headline(struct ulp_text *out, const struct ulp_document_block *
     ulp_text_add(out, "**\n\n");
     for (int t = 4; t >= 2; t -= 2)
         if (block->text[t]) {
+            ulp_text_add(out, t == 2 ? "Why: " : "");
             add_words(out, block->text[t]);
             ulp_text_add(out, "\n\n");
         }
