@@ -69,10 +69,16 @@ np.savez("classes.npz", ids=ids)
 np.savez("classes_said.npz", **{"class": (classes["table"][ids[:, ::-1]] @ classes["w"]).argmax(-1, keepdims=True)})
 write_model("two.onnx", [node("Greater", "x least", "b"), node("Where", "b x z", "y")], {"x": x.shape, "z": z.shape}, ["b", "y"], {"least": np.float32(0.2)}, opset=17,
             types={"b": 9})
+bytes_, mean, mix = r.integers(0, 256, (1, 3, 16, 16)).astype("f4"), np.float32([104, 117, 123]).reshape(3, 1, 1), r.standard_normal((8, 3, 1, 1)).astype("f4")
+for name, given, used in (("bytes", bytes_, bytes_ - mean), ("less", bytes_ - mean, bytes_)):
+    write_model(name + ".onnx", [node("Conv", "x w", "c"), node("Relu", "c", "y")], {"x": bytes_.shape}, ["y"], {"w": mix}, opset=17)
+    np.savez(name + ".npz", x=given)
+    np.savez(name + "_said.npz", y=np.maximum(np.einsum("oc,nchw->nohw", mix[:, :, 0, 0].astype("f8"), used), 0).astype("f4"))
 np.savez("two.npz", x=x, z=z)
 np.savez("two_said.npz", b=z > 0.2, y=np.where(z > np.float32(0.2), z, x))
 END
-for row in "index 255 times as large" "classes in reverse along axis 1" "two it was exchanged with 'z'"; do
+for row in "index 255 times as large" "classes in reverse along axis 1" "two it was exchanged with 'z'" \
+    "bytes mean subtracted where the model takes values from 0 to 255 (Caffe's 104, 117, 123)" "less mean not subtracted (Caffe's 104, 117, 123)"; do
     expect 1 "$row" "$program" compare "${row%% *}.onnx" -i "${row%% *}.npz" "${row%% *}_said.npz" -q --json said.json
     fields said.json "r['files'][0]['cause']['kind'] == 'preprocessing' and \"${row#* }\" in r['files'][0]['cause']['text']" "$row"
 done

@@ -18,8 +18,17 @@ const struct ulp_normalisation ulp_normalisations[] = {
     {"CIFAR-10's", {0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}},
     {"CIFAR-10's", {0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010}},
     {"CLIP's", {0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}},
+    /* of values from 0 to 255, as networks from Caffe have it: blue, green, red; no deviation */
+    {"Caffe's 104, 117, 123",
+     {104.0 / 255, 117.0 / 255, 123.0 / 255},
+     {1.0 / 255, 1.0 / 255, 1.0 / 255}},
     {"MNIST's", {0.1307, 0.1307, 0.1307}, {0.3081, 0.3081, 0.3081}},
 };
+bool ulp_normalises_bytes(const struct ulp_normalisation *n)
+{
+    return n->deviation[0] < 0.01;
+}
+
 const size_t ulp_normalisation_count = sizeof ulp_normalisations / sizeof *ulp_normalisations;
 
 static bool are_channels(int64_t size)
@@ -320,9 +329,15 @@ static bool describe_normalisation(const struct ulp_picture *p,
                         : ways[w].deviation ? ways[w].scale * mean
                                             : mean / n->deviation[c];
         }
-        if (!matches(p, change, factor, offset, NAMED))
+        const bool of_bytes = ulp_normalises_bytes(n);
+        if ((of_bytes && ways[w].scale == 1) || !matches(p, change, factor, offset, NAMED))
             continue;
-        ulp_text_add(out, "%s%s (%s)", out->length ? ", " : "", ways[w].words, n->name);
+        ulp_text_add(out, "%s%s (%s)", out->length ? ", " : "",
+                     !of_bytes ? ways[w].words
+                     : ways[w].left_out
+                         ? "mean not subtracted"
+                         : "mean subtracted where the model takes values from 0 to 255",
+                     n->name);
         return true;
     }
     return false;

@@ -75,6 +75,8 @@ struct ulp_normalisation {
 };
 extern const struct ulp_normalisation ulp_normalisations[];
 extern const size_t ulp_normalisation_count;
+/* Is it a mean of values from 0 to 255, without a deviation? */
+bool ulp_normalises_bytes(const struct ulp_normalisation *normalisation);
 /* RGB and BGR swapped before it was applied. */
 struct ulp_input_change ulp_change_swapped(const struct ulp_normalisation *normalisation);
 

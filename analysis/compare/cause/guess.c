@@ -54,10 +54,12 @@ static void add_scales(struct changes *changes, double low, double high)
     add_change(changes, ulp_change_scaled(1 / 255.0));
     for (size_t n = 0; n < ulp_normalisation_count; n++) {
         const struct ulp_normalisation *one = &ulp_normalisations[n];
-        if (signed_values && !bytes) {
-            add_change(changes, normalised(one, 1, true));
+        const bool of_bytes = ulp_normalises_bytes(one);
+        if (signed_values && bytes == of_bytes) {
+            if (!of_bytes)
+                add_change(changes, normalised(one, 1, true));
             add_change(changes, normalised(one, 255, true));
-        } else if (!signed_values) {
+        } else if (!signed_values && (bytes || !of_bytes)) {
             add_change(changes, normalised(one, bytes ? 1 / 255.0 : 1, false));
         }
     }
