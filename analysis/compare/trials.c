@@ -12,6 +12,9 @@
 
 ULP_FREES(ulp_program_free, struct ulp_program)
 
+/* Of the time in which an answer is wanted: trials but the first two are begun until then. */
+#define TRIALS_PART 0.4
+
 struct trying {
     struct ulp_comparing *comparing;
     size_t arithmetic, trial;
@@ -214,6 +217,8 @@ enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmet
 {
     enum ulp_status status = ULP_OK;
     for (size_t t = from; t < to && status == ULP_OK; t++) {
+        if (t > from + 1 && !comparing->again && ulp_compare_is_late(comparing, TRIALS_PART))
+            break;
         const struct trying trying = {comparing, arithmetic, t, t == from};
         ulp_comparing_begins(comparing);
         status = run_trial(&trying, error);

@@ -388,7 +388,7 @@ enum ulp_status ulp_try_alone(struct ulp_trying *trying, struct ulp_error *error
     struct sweeping sweeping = {.trying = trying};
     trying->alone_count = 0;
     ULP_TAKE(sweeping.seen, trying->comparing->arena, nodes + 1, error);
-    if (seeded != SIZE_MAX)
+    if (seeded != SIZE_MAX && !ulp_compare_is_late(trying->comparing, ALONE_TIME))
         ULP_TRY(sweep(&sweeping, seeded, error));
     for (size_t n = nodes; n-- > 0;)
         ULP_TRY(try_node(&sweeping, n, error));
