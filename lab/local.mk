@@ -9,5 +9,5 @@ EXTRA_DIST += %D%/measure_rotation.py %D%/record_attention.py %D%/record_bits.py
 EXTRA_DIST += %D%/record_ort_cpu.py %D%/record_ort_choices.py %D%/record_ort_joins.py %D%/record_ort_cuda.py %D%/record_plans.py %D%/record_recurrent.py %D%/record_rknn.py %D%/record_saturating.py %D%/record_split_k.py %D%/record_sum_order.py %D%/record_tensorrt_ops.py %D%/record_text_model.py %D%/record_units.py %D%/record_webgpu.py %D%/sample_engines.py
 EXTRA_DIST += %D%/compare_recorded.py %D%/sample_unit_vectors.py %D%/scales_table.py %D%/split_k_table.py %D%/targets_table.py %D%/vulkan_shim.c
 EXTRA_DIST += %D%/fault_kinds.py %D%/fault_kinds_floats.py %D%/fault_kinds_public.py %D%/judge_faults.py %D%/judge_preparations.py %D%/plant_faults.py
-EXTRA_DIST += %D%/compare_dropin.py %D%/scorecard.py tests/data/scorecard.json
+EXTRA_DIST += %D%/walk_coverage.py %D%/compare_dropin.py %D%/scorecard.py tests/data/scorecard.json
 EXTRA_DIST += %D%/upstream/ort_cast_segfault.py %D%/upstream/ort_layernorm_casts.py %D%/upstream/ort_u8s8.py %D%/upstream/ort_webgpu_conv.py

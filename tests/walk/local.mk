@@ -8,7 +8,7 @@ $(also)%D%/check_runtime.sh.log: random_graph$(EXEEXT)
 $(also)%D%/check_pairs.sh.log: random_graph$(EXEEXT)
 $(also)%D%/check_commands.sh.log: random_graph$(EXEEXT) walk_proofs$(EXEEXT)
 random_graph_SOURCES = %D%/random_graph_files.c $(walk_sources)
-EXTRA_DIST += %D%/README.md %D%/check_commands.py %D%/check_cuts.py %D%/check_runtime.py %D%/check_powers.py %D%/check_written.py %D%/coverage.py %D%/cut_networks.py %D%/pair_cases.py
+EXTRA_DIST += %D%/README.md %D%/check_commands.py %D%/check_cuts.py %D%/check_runtime.py %D%/check_powers.py %D%/check_written.py %D%/cut_networks.py %D%/pair_cases.py
 dist_check_SCRIPTS += %D%/check_commands.sh %D%/check_cuts.sh %D%/check_pairs.sh %D%/check_powers.sh %D%/check_runtime.sh %D%/check_written.sh
 TESTS += %D%/check_commands.sh %D%/check_cuts.sh %D%/check_pairs.sh %D%/check_powers.sh %D%/check_runtime.sh %D%/check_written.sh
 walk_proof_sources = %D%/proof_walk.c %D%/proof_walk.h tests/analysis/attack.c tests/analysis/attack.h $(walk_sources)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Which lines of the rooms that compute the random graphs reach (README.md), counted by gcc.
+"""Which lines of the rooms that compute the random graphs reach (tests/walk/README.md), counted by gcc.
 
-usage: coverage.py [--functions] BUILD [ROOM ...]
+usage: walk_coverage.py [--functions] BUILD [ROOM ...]
 BUILD was configured with CFLAGS='-O1 --coverage', and walks have run in it. Prints a table; with --functions also each function
 that nothing has entered, by file."""
 import argparse
@@ -10,7 +10,7 @@ import json
 import pathlib
 import subprocess
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
 ROOMS = ["src/ops", "src/run", "src/kernels", "analysis/prove", "analysis/search", "analysis/overflow", "analysis/lint",
          "analysis/compare", "analysis/tolerance"]
 
