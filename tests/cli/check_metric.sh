@@ -82,8 +82,7 @@ sleep 2.5; [ ! -e late ] || fail "what the metric started in a session of its ow
 cat >none.sh <<'END2'
 "$2" -S -E near.py "$1" | awk '{ print ($1 > -1e-3 ? 1 : "nan") }'
 END2
-expect 1 "quantise: no figure" "$program" quantise m.onnx -i 0.npz --for ort -q --metric "sh none.sh {outputs} $python" --json none.json
-fields none.json 'not r.get("met") and r["verdict"].startswith("No allocation meets --metric")' "quantise: no figure"
+tells 1 "quantise: no figure" 'not r.get("met") and r["verdict"].startswith("No allocation meets --metric")' quantise m.onnx -i 0.npz --for ort -q --metric "sh none.sh {outputs} $python"
 expect 1 "quantise: too much lost" "$program" quantise m.onnx -i 0.npz --for ort -q --metric "$python -S -E near.py {outputs}" --metric-loss 1e-3
 expect 0 "quantise: a loss that is allowed" "$program" quantise m.onnx -i 0.npz --for ort -q --metric "$python -S -E near.py {outputs}" --metric-loss 1000
 expect 3 "no end" "$program" audit m.onnx -i 0.npz -a bf16 --no-attribute --max-time 20 --metric 'yes {outputs}'

@@ -268,8 +268,7 @@ for pair in "arrays.txt archives.txt" "arrays archives.txt" "arrays/x3.npy sampl
     cmp -s <(plain given) <(plain archive) || fail "$given is not audited as $archive"
 done
 expect 0 "a forecast of a list" "$program" overflow "$model" -i arrays.txt -q
-expect 2 "samples behind --inputs" "$program" audit "$model" -i samples/s0.npz samples/s1.npz
-shows err "'samples/s1.npz' is no model: give --inputs before each sample" "samples behind --inputs"
+says 2 "samples behind --inputs" "'samples/s1.npz' is no model: give --inputs before each sample" audit "$model" -i samples/s0.npz samples/s1.npz
 mkdir empty
 says 3 "an empty folder" "empty: holds no sample" audit "$model" -i empty -q
 : >one.pb

@@ -84,16 +84,13 @@ expect 0 "fixed, forbidden" "$program" audit fixed.onnx -i products.npz -a ort-c
 
 # a graph in FP32 is first what the runtime makes of it by default, then what a conversion would
 while read -r target floats; do
-    expect 0 "audit --for $target" "$program" audit products.onnx -i products.npz --for "$target" -q --no-attribute
-    shows out "$target: fine as the graph is, in $floats" "audit --for $target"
+    says 0 "audit --for $target" "$target: fine as the graph is, in $floats" audit products.onnx -i products.npz --for "$target" -q --no-attribute
     sed -n 2p out | grep -qx "  if you convert it to FP16: fine in each of its [0-9] arithmetics" || fail "audit --for $target, converted: $(sed -n 2p out)"
     expect 0 "run --for $target" "$program" run products.onnx -i products.npz --for "$target" -q -o for.npz
     expect 0 "run in $floats" "$program" run products.onnx -i products.npz -a "$floats" -q -o named.npz
     cmp -s for.npz named.npz || fail "run --for $target"
-    expect 0 "compare --for $target" "$program" compare products.onnx -i products.npz for.npz --for "$target" -q --json compared.json
-    fields compared.json "r['arithmetics'][0] == '$floats' and r['files'][0]['explained']" "compare --for $target"
-    expect 0 "tolerance --for $target" "$program" tolerance products.onnx -i products.npz --for "$target" --trials 2 -q --json tolerance.json
-    fields tolerance.json "r['arithmetic'] == '$floats'" "tolerance --for $target"
+    tells 0 "compare --for $target" "r['arithmetics'][0] == '$floats' and r['files'][0]['explained']" compare products.onnx -i products.npz for.npz --for "$target" -q
+    tells 0 "tolerance --for $target" "r['arithmetic'] == '$floats'" tolerance products.onnx -i products.npz --for "$target" --trials 2 -q
     expect 0 "doctor --for $target" "$program" doctor products.onnx -i products.npz --for "$target" --no-plan -q --json said.json
     converted=${target%%[,@]*}:fp16
     fields said.json "r['grade'] == 'fine' and r['arithmetic'] == '$floats' and r['fine_beside'] and 'FP16: fine in $converted: ' in r['beside']" "doctor --for $target"
@@ -113,17 +110,14 @@ torch-compile torch:tf32-convs
 ort-cuda ort-cuda:tf32
 ort-cuda,tf32=off fp32
 TABLE
-expect 0 "a GPU without TF32, audited" "$program" audit products.onnx -i products.npz --for trt10@t4 -q --no-attribute
-shows out "as the graph is, in fp32" "a GPU without TF32, audited"
+says 0 "a GPU without TF32, audited" "as the graph is, in fp32" audit products.onnx -i products.npz --for trt10@t4 -q --no-attribute
 
 # shapes: a vector is FP32 with TF32 allowed
 expect 0 "a vector" "$program" audit vector.onnx -i vector.npz -a ort-cuda:tf32 -q --fail-above sqnr_db=120
 expect 1 "a vector on the unit" "$program" audit vector.onnx -i vector.npz -a tf32 -q --fail-above sqnr_db=120
 # what has no such setting
-expect 2 "a CPU" "$program" plan products.onnx -i products.npz --for ort,tf32=off -q
-shows err "no target is called so" "a CPU"
-expect 2 "another word" "$program" plan products.onnx -i products.npz --for trt10,tf32=no -q
-shows err ",tf32=on or ,tf32=off" "another word"
+says 2 "a CPU" "no target is called so" plan products.onnx -i products.npz --for ort,tf32=off -q
+says 2 "another word" ",tf32=on or ,tf32=off" plan products.onnx -i products.npz --for trt10,tf32=no -q
 
 # the recording: by default what is judged in TF32 is what ONNX Runtime gave, and with use_tf32=0 the plan in FP32
 [ -n "${ULPSCOPE_TEST_DATA:-}" ] || { echo "ULPSCOPE_TEST_DATA is not set: no recording of ONNX Runtime's CUDA provider"; exit $failed; }

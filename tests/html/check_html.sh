@@ -2,8 +2,7 @@
 # The HTML page: its structure by Python's parser, its data beside report.json, also of hostile models and damaged reports.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
-expect 0 "a page" "$program" audit "$model" -i "$inputs" -a fp16,tf32 --schedules --certify -q -o report --html page.html
-shows out "page: page.html" "a page"
+says 0 "a page" "page: page.html" audit "$model" -i "$inputs" -a fp16,tf32 --schedules --certify -q -o report --html page.html
 expect 0 "a page afterwards" "$program" show report --html later.html
 expect 0 "of the file" "$program" show report/report.json --html file.html
 cmp -s later.html file.html || fail "a folder with one report gives another page than the report"
@@ -11,8 +10,7 @@ expect 1 "a limit that is crossed" "$program" audit "$model" -i "$inputs" -a fp1
 expect 2 "a page instead of the model" "$program" audit "$model" -i "$inputs" -q --html "$model"
 expect 3 "no report" "$program" show nowhere --html a.html
 mkdir nothing
-expect 3 "a folder without reports" "$program" show nothing --html a.html
-shows err "there is no report in it" "a folder without reports"
+says 3 "a folder without reports" "there is no report in it" show nothing --html a.html
 echo '{"schema": 1}' >other.json
 expect 3 "another document" "$program" show other.json --html a.html
 [ ! -e a.html ] || fail "a page was written of nothing"
