@@ -55,8 +55,6 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
     attributor->file = -1;
     enum ulp_status status = ulp_pool_create(&attributor->pool, thread_count, error);
     if (status == ULP_OK) {
-        /* what a step of the sweep frees is for the next one, whatever its size */
-        ulp_pool_scratch(attributor->pool)->keeps_blocks = false;
         ulp_pool_set_root(attributor->pool, budget);
     }
     if (status == ULP_OK)

@@ -34,8 +34,8 @@
 /* The views of an output are measured side by side, each tensor being read once, while the errors
  * in ulps that medians need take no more than this. */
 #define ULP_TUNE_MEASURE_BYTES ((size_t)256 << 20)
-/* Freed blocks from here on are kept for the next tensors: malloc would give their pages back. */
-#define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
+/* Blocks from here on are aligned by the system's own function ... */
+#define ULP_TUNE_ALIGNED_BYTES_MIN ((size_t)64 << 10)
 /* ... and from here on they are pages of their own. */
 #define ULP_TUNE_MAPPED_BYTES_MIN ((size_t)32 << 20)
 /* Texts of formulas that a node keeps; and of the memory limit, or without one in bytes, what they

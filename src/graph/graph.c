@@ -23,7 +23,6 @@ void ulp_model_free(struct ulp_model *model)
     free(model->arguments);
     ulp_free(model->bytes);
     ulp_arena_free(model->arena);
-    ulp_budget_close(&model->budget);
     free(model);
 }
 

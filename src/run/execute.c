@@ -87,7 +87,6 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     struct ulp_tensor *fitted = NULL;
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     if (status == ULP_OK) {
-        ulp_pool_scratch(walk->pool)->keeps_blocks = walk->budget.keeps_blocks;
         ulp_pool_set_root(walk->pool, walk->budget.root);
         status = ulp_arena_create(&walk->memory, &walk->budget, error);
     }
@@ -135,7 +134,6 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
     double started = ulp_seconds_now();
     struct ulp_budget *root = ulp_model_budget(program->model);
     ask_observers(&walk);
-    walk.budget.keeps_blocks = walk.unseen; /* others keep values as the run goes on */
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < program->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
@@ -146,7 +144,6 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
         status = run_walk(&walk, inputs, outputs, error);
     ulp_arena_free(walk.memory);
     ulp_pool_free(walk.pool);
-    ulp_budget_close(&walk.budget);
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
                                       program->constants.used_bytes + walk.budget.peak_bytes};

@@ -98,58 +98,6 @@ TEST(available_memory_is_the_least_of_all_limits)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* A freed block serves the next of about its size; what is used and kept stays below the peak of
- * what was used. */
-TEST(kept_blocks_serve_again_below_the_peak)
-{
-    struct ulp_budget budget = {.keeps_blocks = true};
-    void *a, *b, *c;
-    ck_ok(ulp_allocate(&a, 1 << 20, 1, &budget, "a", &why));
-    ck_ok(ulp_allocate(&b, 1 << 19, 1, &budget, "b", &why));
-    const size_t peak = budget.peak_bytes;
-    void *const first = a;
-    ulp_free(a);
-    ulp_free(b);
-    ck_assert_uint_eq(budget.used_bytes, 0);
-    ck_assert_uint_eq(budget.kept_count, 2);
-    ck_ok(ulp_allocate(&a, 1000000, 1, &budget, "a", &why));
-    ck_assert_ptr_eq(a, first);
-    ck_assert_uint_eq(budget.kept_count, 1);
-    ck_ok(ulp_allocate(&c, 700000, 1, &budget, "c", &why));
-    ck_assert_uint_eq(budget.kept_count, 0);
-    ck_assert_uint_gt(budget.peak_bytes, peak);
-    const size_t wasted = budget.kept_bytes;
-    ck_assert_uint_le(wasted, ((1 << 20) - 1000000));
-    ulp_free(a);
-    ulp_free(c);
-    ck_assert_uint_le(budget.kept_bytes, budget.peak_bytes + wasted);
-    ulp_budget_close(&budget);
-    ck_assert_uint_eq(budget.kept_bytes, 0);
-}
-
-/* Where a new block would bring memory above the peak, one of up to twice its size serves; a larger
- * one goes. */
-TEST(kept_blocks_serve_smaller_requests_at_the_peak)
-{
-    struct ulp_budget budget = {.keeps_blocks = true};
-    void *block;
-    ck_ok(ulp_allocate(&block, 1 << 20, 1, &budget, "block", &why));
-    void *const first = block;
-    ulp_free(block);
-    ck_ok(ulp_allocate(&block, 600000, 1, &budget, "block", &why));
-    ck_assert_ptr_eq(block, first);
-    ck_assert_uint_ge(budget.kept_bytes, (1 << 20) - 601000);
-    ck_assert_uint_eq(budget.used_bytes + budget.kept_bytes, budget.peak_bytes);
-    ulp_free(block);
-    ck_assert_uint_eq(budget.used_bytes, 0);
-    ck_assert_uint_eq(budget.kept_bytes, budget.peak_bytes);
-    ck_ok(ulp_allocate(&block, 500000, 1, &budget, "block", &why));
-    ck_assert_uint_eq(budget.kept_bytes, 0);
-    ulp_free(block);
-    ulp_budget_close(&budget);
-    ck_assert_uint_eq(budget.kept_bytes, 0);
-}
-
 /* A large block is the system's again once it is freed and not kept: mincore knows no such page. */
 TEST(large_blocks_are_given_back)
 {

@@ -283,7 +283,6 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
     pool->started_count = 1;
     pool->gate = GATE_CLOSED;
     pool->spins = wanted <= processors;
-    pool->scratch.keeps_blocks = true;
     *out = pool;
     return ULP_OK;
 }
@@ -313,7 +312,6 @@ void ulp_pool_free(struct ulp_pool *pool)
         return;
     if (pool->process == getpid()) /* else one that is gone may hold the lock */
         end_workers(pool);
-    ulp_budget_close(&pool->scratch);
     free_pool(pool);
 }
 

@@ -19,8 +19,8 @@ ULP_FREES(ulp_pool_free, struct ulp_pool)
 int ulp_pool_thread_count(const struct ulp_pool *pool);
 /* For tests: hand over any work, in grains of one item. */
 void ulp_pool_set_eager(struct ulp_pool *pool);
-/* The budget to charge scratch memory to, which keeps freed blocks for the next call. NULL for no
- * pool. What is charged to it is freed before the pool. */
+/* The budget to charge scratch memory to. NULL for no pool. What is charged to it is freed before
+ * the pool. */
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool);
 /* Put that budget below a root, before anything is charged to it. */
 void ulp_pool_set_root(struct ulp_pool *pool, struct ulp_budget *root);

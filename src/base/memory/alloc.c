@@ -25,8 +25,7 @@
 /* Lies in the ULP_ALIGNMENT bytes before each block handed out. */
 struct header {
     struct ulp_budget *budget;
-    size_t bytes;    /* charged */
-    size_t capacity; /* of the whole block; more than bytes when it was another's before */
+    size_t bytes; /* charged */
 };
 _Static_assert(sizeof(struct header) <= ULP_ALIGNMENT, "the header fits before an aligned block");
 
@@ -44,7 +43,7 @@ enum ulp_status ulp_fail_memory(struct ulp_error *error, const char *format, ...
 enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
                              struct ulp_budget *budget, const char *what, struct ulp_error *error)
 {
-    size_t bytes, total, capacity;
+    size_t bytes, total;
     *out = NULL;
     if (!ulp_size_mul(count, element_bytes, &bytes) ||
         !ulp_size_add(bytes, 2 * ULP_ALIGNMENT - 1, &total))
@@ -52,13 +51,12 @@ enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
                         "%s: %zu elements of %zu bytes are more than memory can address", what,
                         count, element_bytes);
     total = total / ULP_ALIGNMENT * ULP_ALIGNMENT;
-    char *block = ulp_budget_take(budget, total, &capacity);
+    char *block = ulp_budget_take(budget, total);
     if (!block)
         return ulp_fail_memory(error, "%s: out of memory for %zu bytes", what, bytes);
-    *(struct header *)block =
-        (struct header){.budget = budget, .bytes = total, .capacity = capacity};
+    *(struct header *)block = (struct header){.budget = budget, .bytes = total};
     *out = block + ULP_ALIGNMENT;
-    FORBID(block + ULP_ALIGNMENT + bytes, capacity - ULP_ALIGNMENT - bytes);
+    FORBID(block + ULP_ALIGNMENT + bytes, total - ULP_ALIGNMENT - bytes);
     return ULP_OK;
 }
 
@@ -77,8 +75,8 @@ void ulp_free(void *pointer)
         return;
     char *block = (char *)pointer - ULP_ALIGNMENT;
     struct header header = *(struct header *)block;
-    ALLOW(block, header.capacity);
-    ulp_budget_give(header.budget, block, header.bytes, header.capacity);
+    ALLOW(block, header.bytes);
+    ulp_budget_give(header.budget, block, header.bytes);
 }
 
 struct ulp_budget *ulp_charged(const void *pointer)

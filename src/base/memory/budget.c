@@ -1,4 +1,4 @@
-/* Charging memory to budgets, and blocks kept for the next allocation. */
+/* Charging memory to budgets. */
 #include "base/memory/budget.h"
 
 #include <stdatomic.h>
@@ -41,7 +41,7 @@ static void *allocate_aligned(size_t bytes)
 {
     if (is_mapped(bytes))
         return map_pages(bytes);
-    if (bytes >= ULP_TUNE_KEPT_BYTES_MIN)
+    if (bytes >= ULP_TUNE_ALIGNED_BYTES_MIN)
         return aligned_alloc(ULP_ALIGNMENT, bytes);
     unsigned char *whole = malloc(bytes + ULP_ALIGNMENT);
     if (!whole)
@@ -57,7 +57,7 @@ static void free_aligned(void *block, size_t bytes)
     if (is_mapped(bytes))
         munmap(block, bytes);
     else
-        free(bytes >= ULP_TUNE_KEPT_BYTES_MIN ? start : start - start[-1]);
+        free(bytes >= ULP_TUNE_ALIGNED_BYTES_MIN ? start : start - start[-1]);
 }
 
 /* The limit that refused this thread's last request that failed; 0: none did. Messages are written
@@ -69,11 +69,6 @@ static void forget_refusal(size_t bytes)
 {
     if (bytes >= refused_bytes)
         refused_limit = refused_bytes = 0;
-}
-
-static struct ulp_budget *find_root(struct ulp_budget *budget)
-{
-    return budget->root ? budget->root : budget;
 }
 
 /* ---- charges ---- */
@@ -102,129 +97,6 @@ static bool charge(struct ulp_budget *budget, size_t bytes)
 static void discharge(struct ulp_budget *budget, size_t bytes)
 {
     atomic_fetch_sub(&budget->used_bytes, bytes);
-}
-
-static void free_block(struct ulp_budget *budget, struct ulp_kept_block block)
-{
-    if (budget->root)
-        discharge(budget->root, block.bytes);
-    free_aligned(block.block, block.bytes);
-}
-
-/* ---- kept blocks ---- */
-
-static struct ulp_kept_block remove_kept(struct ulp_budget *budget, size_t index)
-{
-    struct ulp_kept_block removed = budget->kept[index];
-    budget->kept_count--;
-    budget->kept_bytes -= removed.bytes;
-    memmove(&budget->kept[index], &budget->kept[index + 1],
-            (budget->kept_count - index) * sizeof removed);
-    return removed;
-}
-
-/* The smallest kept block that holds total bytes and wastes no more than `waste`; kept_count: none
- * does. */
-static size_t find_kept(const struct ulp_budget *budget, size_t total, size_t waste)
-{
-    size_t best = budget->kept_count;
-    for (size_t i = 0; i < budget->kept_count; i++)
-        if (budget->kept[i].bytes >= total && budget->kept[i].bytes - total <= waste &&
-            (best == budget->kept_count || budget->kept[i].bytes < budget->kept[best].bytes))
-            best = i;
-    return best;
-}
-
-/* Does what is in use, kept and `more` not fit below the peak? */
-static bool is_over_peak(const struct ulp_budget *budget, size_t more)
-{
-    return atomic_load(&budget->used_bytes) + budget->kept_bytes + more >
-           atomic_load(&budget->peak_bytes);
-}
-
-/* A kept block for total bytes, which wastes at most a quarter of them, or as many again where a
- * new one would not fit below the peak; else NULL, and the oldest blocks are freed until it does.
- * The new bytes are charged already; what is wasted counts as kept. */
-static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity)
-{
-    struct ulp_kept_block found = {.block = NULL, .bytes = total};
-    ulp_spin_lock(&budget->locked);
-    size_t best = find_kept(budget, total, total / 4);
-    if (best == budget->kept_count && is_over_peak(budget, 0))
-        best = find_kept(budget, total, total);
-    if (best < budget->kept_count)
-        found = remove_kept(budget, best);
-    budget->kept_bytes += found.bytes - total;
-    while (!found.block && budget->kept_count && is_over_peak(budget, 0))
-        free_block(budget, remove_kept(budget, 0));
-    ulp_spin_unlock(&budget->locked);
-    *capacity = found.bytes;
-    return found.block;
-}
-
-/* Keep a block that is charged no longer, `waste` of which counted as kept; false: it does not fit
- * below the peak. */
-static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity, size_t waste)
-{
-    ulp_spin_lock(&budget->locked);
-    budget->kept_bytes -= waste;
-    if (budget->kept_count == ULP_BUDGET_BLOCKS)
-        free_block(budget, remove_kept(budget, 0));
-    const bool keep = !is_over_peak(budget, capacity);
-    if (keep) {
-        budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
-        budget->kept_bytes += capacity;
-    }
-    ulp_spin_unlock(&budget->locked);
-    return keep;
-}
-
-static void free_kept(struct ulp_budget *budget)
-{
-    ulp_spin_lock(&budget->locked);
-    while (budget->kept_count)
-        free_block(budget, remove_kept(budget, budget->kept_count - 1));
-    ulp_spin_unlock(&budget->locked);
-}
-
-/* ---- the family ---- */
-
-/* Everything that the budget's family can do without is freed, by this thread or by another that it
- * waits for. */
-static void relieve(struct ulp_budget *budget)
-{
-    struct ulp_budget *root = find_root(budget);
-    ulp_spin_lock(&root->family_locked);
-    free_kept(root);
-    for (struct ulp_budget *child = root->children; child; child = child->next)
-        free_kept(child);
-    ulp_spin_unlock(&root->family_locked);
-}
-
-void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root)
-{
-    if (!root)
-        return;
-    budget->root = root;
-    ulp_spin_lock(&root->family_locked);
-    budget->next = root->children;
-    root->children = budget;
-    ulp_spin_unlock(&root->family_locked);
-}
-
-void ulp_budget_close(struct ulp_budget *budget)
-{
-    struct ulp_budget *root = budget->root;
-    if (root) {
-        ulp_spin_lock(&root->family_locked);
-        struct ulp_budget **at = &root->children;
-        while (*at != budget)
-            at = &(*at)->next;
-        *at = budget->next;
-        ulp_spin_unlock(&root->family_locked);
-    }
-    free_kept(budget);
-    budget->root = NULL;
 }
 
 size_t ulp_budget_limit(const struct ulp_budget *budget)
@@ -256,11 +128,7 @@ bool ulp_budget_refused(const struct ulp_budget *budget, size_t before, enum ulp
 
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)
 {
-    bool charged = !budget || charge_both(budget, bytes);
-    if (!charged) {
-        relieve(budget);
-        charged = charge_both(budget, bytes);
-    }
+    const bool charged = !budget || charge_both(budget, bytes);
     if (charged)
         forget_refusal(bytes);
     return charged;
@@ -277,47 +145,21 @@ void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes)
 
 /* ---- blocks ---- */
 
-static void *take_once(struct ulp_budget *budget, size_t bytes, size_t *capacity)
+void *ulp_budget_take(struct ulp_budget *budget, size_t bytes)
 {
-    void *block = NULL;
-    *capacity = bytes;
-    if (budget && !charge(budget, bytes))
+    if (budget && !charge_both(budget, bytes))
         return NULL;
-    if (budget && budget->keeps_blocks && bytes >= ULP_TUNE_KEPT_BYTES_MIN &&
-        (block = take_kept(budget, bytes, capacity))) {
-        forget_refusal(bytes);
-        return block;
-    }
-    if (!budget || !budget->root || charge(budget->root, bytes)) {
-        block = allocate_aligned(bytes);
-        forget_refusal(block ? bytes : SIZE_MAX); /* for want of memory: no limit's */
-        if (!block && budget && budget->root)
-            discharge(budget->root, bytes);
-    }
-    if (!block && budget)
-        discharge(budget, bytes);
+    void *block = allocate_aligned(bytes);
+    forget_refusal(block ? bytes : SIZE_MAX); /* for want of memory: no limit's */
+    if (!block)
+        ulp_budget_discharge(budget, bytes);
     return block;
 }
 
-void *ulp_budget_take(struct ulp_budget *budget, size_t bytes, size_t *capacity)
+void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes)
 {
-    void *block = take_once(budget, bytes, capacity);
-    if (block || !budget)
-        return block;
-    relieve(budget);
-    return take_once(budget, bytes, capacity);
-}
-
-void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_t capacity)
-{
-    if (!budget) {
-        free_aligned(block, capacity);
-        return;
-    }
-    discharge(budget, bytes);
-    if (!budget->keeps_blocks || capacity < ULP_TUNE_KEPT_BYTES_MIN ||
-        !keep_block(budget, block, capacity, capacity - bytes))
-        free_block(budget, (struct ulp_kept_block){block, capacity});
+    ulp_budget_discharge(budget, bytes);
+    free_aligned(block, bytes);
 }
 
 void ulp_budget_explain(char *out, size_t size)

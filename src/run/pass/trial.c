@@ -126,7 +126,6 @@ enum ulp_status ulp_trial_create(const struct ulp_program *program, size_t lane,
     ULP_TRY(ulp_taken(trial, error));
     trial->program = program;
     trial->pool = pool;
-    trial->budget.keeps_blocks = true;
     ulp_budget_open(&trial->budget, root);
     enum ulp_status status = ulp_arena_create(&trial->memory, &trial->budget, error);
     if (status == ULP_OK)
@@ -233,7 +232,6 @@ void ulp_trial_free(struct ulp_trial *trial)
         }
     ulp_lane_free(&trial->lane);
     ulp_arena_free(trial->memory);
-    ulp_budget_close(&trial->budget);
     free(trial);
 }
 

@@ -175,9 +175,6 @@ void ulp_program_free(struct ulp_program *program)
         ulp_tensor_free(&p->tensor);
     ulp_arena_free(program->arena);
     ulp_pool_free(program->pool);
-    ulp_budget_close(&program->budget);
-    ulp_budget_close(&program->constants);
-    ulp_budget_close(&program->prepared);
     free(program);
 }
 
