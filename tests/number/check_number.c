@@ -372,6 +372,7 @@ TEST(changed_parts)
         ck_assert_str_eq(test_arithmetic(out.asked).name, out.name);
     }
     ck_assert_str_eq(test_arithmetic("trt:fp16,fuse=none").name, "fp16,acc=fp16,batchnorm=folded");
+    ck_assert_int_eq(test_arithmetic("fp16,split-k=16").schedule.split_k, 16);
 }
 
 TEST(descriptions)

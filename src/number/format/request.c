@@ -263,13 +263,13 @@ static enum ulp_status read_value(struct ulp_request *request, int part, const c
     case FORMAT: return read_format(place, row->key, value, error);
     case FACTOR: return read_factor(request, row->key, value, error);
     case SCALED: return read_scaling(place, row->key, value, error);
+    case REAL: return read_real(&request->choice[part], row->key, value, error);
     case SLICES:
         if (strcmp(value, "auto") == 0 || strcmp(value, "cublas") == 0) {
             request->choice[part] = *value == 'a' ? ULP_SPLIT_AUTO : ULP_SPLIT_CUBLAS;
             return ULP_OK;
         }
         /* fall through */
-    case REAL: return read_real(&request->choice[part], row->key, value, error);
     case NUMBER:
         status = read_number(&number, row->key, value, 1, NUMBER_MAX, error);
         request->choice[part] = (int)number;
@@ -378,16 +378,16 @@ static const char *find_part_value(const struct ulp_request *request, enum ulp_p
         /* fall through */
     case SCALED: return ((const struct ulp_scaling *)place)->name;
     case SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
-    case SLICES:
-        if (choice < 0)
-            return choice == ULP_SPLIT_AUTO ? "auto" : "cublas";
-        /* fall through */
     case REAL:
         memcpy(&real, &choice, sizeof real);
         snprintf(number, 32, "%.6g", (double)real);
         if (strtof(number, NULL) != real) /* 9 digits tell every float */
             snprintf(number, 32, "%.9g", (double)real);
         return number;
+    case SLICES:
+        if (choice < 0)
+            return choice == ULP_SPLIT_AUTO ? "auto" : "cublas";
+        /* fall through */
     case NUMBER: snprintf(number, 32, "%d", choice); return number;
     case ORDER:
         if (choice != ULP_ORDER_BLOCKED)
