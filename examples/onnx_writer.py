@@ -30,8 +30,10 @@ def single(field, value):
 
 
 def attribute(name, value):
-    """AttributeProto of a float, int, string, graph() or list of ints, floats or strings."""
+    """AttributeProto of a float, int, string, array, graph() or list of ints, floats or strings."""
     head = block(1, name)
+    if hasattr(value, "dtype"):
+        return head + block(5, initialiser("", value)) + number(20, 4)
     if isinstance(value, bytes):
         return head + block(6, value) + number(20, 5)
     if isinstance(value, float):

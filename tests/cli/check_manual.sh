@@ -96,8 +96,7 @@ cp "$made/ulpscope" "$folder/completion"
 mkdir "$folder/here" "$folder/here/sub"
 touch "$folder/here/net.onnx" "$folder/here/in.npz" "$folder/here/with space.npz"
 gpus=$("$program" list parts | sed -n 's/^@\([a-z0-9|]*\)$/\1/p' | tr '|' '\n' | sort | tr '\n' ' ' | sed 's/ $//')
-formats=$("$program" show --list | awk '{print $1}' | sort | tr '\n' ' ' | sed 's/ $//')
-[ -n "$gpus" ] && [ -n "$formats" ] || wrong "no GPUs or no formats were found"
+[ -n "$gpus" ] || wrong "no GPUs were found"
 expect 'ulpscope audit m.onnx --arith fp16' 'fp16 fp16-strict'
 expect 'ulpscope audit m.onnx --arith=bf' 'bf16 bf16-strict'
 expect 'ulpscope audit m.onnx --arith=bf' '--arith=bf16 --arith=bf16-strict' $' \t\n'
@@ -109,7 +108,6 @@ expect 'ulpscope audit m.onnx --arith fp16,order=' 'blocked: pairwise sequential
 expect 'ulpscope audit m.onnx --keep op:Softmax=fp3' 'fp32'
 expect 'ulpscope audit m.onnx --keep op:Soft' ''
 expect 'ulpscope audit m.onnx --gpu ' "$gpus"
-expect 'ulpscope show r --to ' "$formats"
 expect 'ulpscope overflow m.onnx --fail-on ' '1bit 3bits overflows'
 expect 'ulpscope lint --explain cast-down' 'cast-down-up'
 expect 'ulpscope list Softm' 'Softmax'

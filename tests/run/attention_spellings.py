@@ -1,10 +1,11 @@
 """Attention as exporters write it out: products, scales, masks, softmaxes and layouts, drawn in pairs. Each must become one kernel (formats of caches are taken), which is the
 graph's own function: in FP64 what the nodes give one by one. attention_spellings.py PROGRAM [all]: all combinations that share a layout."""
-import itertools, subprocess, sys
+import itertools, os, subprocess, sys
 import numpy as np
-from onnx import TensorProto, checker, helper, numpy_helper, save
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
+from onnx_writer import INT64, FLOAT, node, write_model  # noqa: E402
 
-PROGRAM = sys.argv[1]
+PROGRAM, BOOL = sys.argv[1], 9
 random = np.random.default_rng(5)
 B, H, G, S, D = 2, 4, 2, 6, 8
 SEEN = np.tril(np.ones((S, S), bool))
@@ -21,8 +22,9 @@ class Graph:
     def __getattr__(self, operator):
         def add(*inputs, **attributes):
             names = [x if isinstance(x, str) else self.hold(x) for x in inputs]
-            self.nodes.append(helper.make_node(operator, names, [f"t{len(self.nodes)}"], name=f"n{len(self.nodes)}", **attributes))
-            return self.nodes[-1].output[0]
+            result = f"t{len(self.nodes)}"
+            self.nodes.append(node(operator, " ".join(name or "-" for name in names), result, **attributes))
+            return result
         return add
 
     def hold(self, x):
@@ -35,7 +37,7 @@ class Graph:
 
 
 def square(g):  # as an input
-    return g.Cast(g.give("square", SEEN[None, None].astype(np.int64)), to=TensorProto.BOOL)
+    return g.Cast(g.give("square", SEEN[None, None].astype(np.int64)), to=BOOL)
 
 
 def computed(g):  # of a range
@@ -44,11 +46,11 @@ def computed(g):  # of a range
 
 
 def padding(g):
-    return g.Unsqueeze(g.Cast(g.give("padding", PADDED), to=TensorProto.BOOL), i8([1, 2]))
+    return g.Unsqueeze(g.Cast(g.give("padding", PADDED), to=BOOL), i8([1, 2]))
 
 
 def less(g):  # 1 where it is padded
-    return g.Sub(f4(1), g.Cast(padding(g), to=TensorProto.FLOAT))
+    return g.Sub(f4(1), g.Cast(padding(g), to=FLOAT))
 
 
 def relative(g):
@@ -76,7 +78,7 @@ MASKS = {
     "Equal": lambda g, s: g.Where(g.Equal(f4(SEEN[None, None]), f4(0)), f4(-np.inf), s),
     "And": lambda g, s: g.Where(g.And(computed(g), padding(g)), s, LOW),
     "expanded": lambda g, s: g.Where(square(g), s, g.Expand(LOW, g.Shape(s))),
-    "filled": lambda g, s: g.Where(square(g), s, g.ConstantOfShape(g.Shape(s), value=numpy_helper.from_array(f4([-1e9])))),
+    "filled": lambda g, s: g.Where(square(g), s, g.ConstantOfShape(g.Shape(s), value=f4([-1e9]))),
     "weak": lambda g, s: g.Where(~SEEN[None, None], f4(-10), s),
     "two Wheres": lambda g, s: g.Where(padding(g), g.Where(SEEN, s, LOW), LOW),
     "Where, added": lambda g, s: g.Add(g.Where(SEEN[None, None], s, LOW), g.Mul(less(g), f4(-1e4))),
@@ -115,7 +117,7 @@ def sinks(g, s):
 
 ENDS = {
     "Softmax": lambda g, s: g.Softmax(s, axis=-1),
-    "Cast": lambda g, s: g.Cast(g.Softmax(g.Cast(s, to=TensorProto.FLOAT), axis=-1), to=TensorProto.FLOAT),
+    "Cast": lambda g, s: g.Cast(g.Softmax(g.Cast(s, to=FLOAT), axis=-1), to=FLOAT),
     "Dropout": lambda g, s: g.Dropout(g.Softmax(s, axis=-1)),
     "written": written, "numbers": numbers, "sinks": sinks,
 }
@@ -180,13 +182,8 @@ def run(arithmetic):
 def is_right(names):
     g = Graph()
     y = LAYOUTS[names[0]](g, SCALES[names[1]], MASKS[names[2]], ENDS[names[3]])
-    info = lambda n, x: helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-    g.nodes.append(helper.make_node("Identity", [y], ["y"]))
-    graph = helper.make_graph(g.nodes, "g", [info(*i) for i in g.given.items()], [info("y", np.zeros((B, S, H * D), "f4"))], [numpy_helper.from_array(x, n) for n, x in g.held.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-    model.ir_version = 9
-    checker.check_model(model)
-    save(model, "s.onnx")
+    write_model("s.onnx", g.nodes + [node("Identity", y, "y")], {name: x.shape for name, x in g.given.items()}, {"y": (B, S, H * D)}, g.held,
+                opset=18, ir_version=9, types={name: INT64 for name, x in g.given.items() if x.dtype == np.int64})
     np.savez("s.npz", **g.given)
     nodes, kernel, cached = run("fp64"), run("fp64,written-attention=kernel"), run("fp64,kv=int8-row")
     if any(isinstance(x, str) for x in (nodes, kernel, cached)):

@@ -66,7 +66,7 @@ for name, (nodes, constants, shapes, outputs, why) in CASES.items():
     if found != wanted or (why and why not in text) or (why is None and "1 attention that the graph writes out: one kernel each" not in text):
         sys.exit(f"{name}: {found} for {wanted}; {text}")
 END
-if python3 -c "import onnx" 2>/dev/null; then python3 "$source/tests/run/attention_spellings.py" "$program" || fail "spellings"; fi
+python3 "$source/tests/run/attention_spellings.py" "$program" || fail "spellings"
 expect 2 "lanes that differ" "$program" run m.onnx -i i.npz -a "fp16,fp16,written-attention=kernel"
 expect 0 "described" "$program" list torch:fp16,written-attention=kernel
 shows out "one Attention" "what it means"

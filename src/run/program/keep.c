@@ -10,16 +10,6 @@
 #include "base/text/text.h"
 #include "run/program/program.h"
 
-size_t ulp_mix_add(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic)
-{
-    size_t i = 0;
-    while (i < mix->count && strcmp(mix->items[i].name, arithmetic->name) != 0)
-        i++;
-    mix->items[i] = *arithmetic;
-    mix->count += i == mix->count;
-    return i;
-}
-
 static enum ulp_status choose_nodes(const struct ulp_program *program, const struct ulp_keep *keep,
                                     bool *chosen, struct ulp_arena *scratch,
                                     struct ulp_error *error)

@@ -446,7 +446,15 @@ enum ulp_type ulp_step_type(const struct ulp_block *block, const struct ulp_step
  * are kept: what a kept node gives is then read as it is by a Cast of the model's own. */
 enum { ULP_DECLARED_MAX = 5 };
 /* The arithmetic's index among the mix's, which have room for it. */
-size_t ulp_mix_add(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic);
+static inline size_t ulp_mix_add(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic)
+{
+    size_t i = 0;
+    while (i < mix->count && strcmp(mix->items[i].name, arithmetic->name) != 0)
+        i++;
+    mix->items[i] = *arithmetic;
+    mix->count += i == mix->count;
+    return i;
+}
 /* openvino.c: by step the product whose kernel computes it, -1: none's; and what a lane leaves in
  * FP32. */
 enum ulp_status ulp_block_find_taken(const struct ulp_block *block, struct ulp_arena *memory,
