@@ -126,7 +126,7 @@ class Watch:
         fields = {field[0]: field[1] for field in d.ulp_observer._fields_}
         see: Any = fields["node_done"]
         ask: Any = fields["cancelled"]
-        self.observer = d.ulp_observer(None, see(self._see), ask(self._ask), node_done is None)
+        self.observer = d.ulp_observer(node_done=see(self._see), cancelled=ask(self._ask), values_unused=node_done is None)
 
     def guard(self, function: Callable[..., None], *arguments: Any) -> int:
         """What a callback returns: an exception of the function's ends the call, and is raised from it."""
