@@ -106,12 +106,13 @@ static void say_untried(const struct ulp_comparing *comparing, struct ulp_text *
                      comparing->nodes_tried, comparing->node_count);
     else
         ulp_text_add(text, " Of no node were all usual misreadings tried");
-    if (limit > 0)
+    if (limit > 0 && comparing->nodes_tried) /* of none nothing follows */
         ulp_text_add(text, "; --max-time %.0f may do.",
                      ceil(limit * (1 + (double)comparing->node_count) /
                           (1 + (double)comparing->nodes_tried)));
     else
-        ulp_text_add(text, "; inner tensors would tell, for fewer nodes lie between them.");
+        ulp_text_add(text, "; %sinner tensors would tell, for fewer nodes lie between them.",
+                     limit > 0 ? "a longer --max-time or " : "");
 }
 
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
