@@ -31,6 +31,15 @@ CASES = {
     "negative": (product + [node("Mul", "s c", "m")] + end, {"c": np.array(-0.25, np.float32)}, HEADS, ["y"], None),
     "axis": (product + [node("Mul", "s c", "m"), node("Softmax", "m", "p", axis=-2), node("MatMul", "p v", "y")], scale, HEADS, ["y"], "not over the keys"),
     "tanh": (product + [node("Tanh", "s", "m")] + end, {}, HEADS, ["y"], None),
+    # what the kernel would read and take the place of at once
+    "twice": (product + [node("Mul", "s c", "t"), node("Add", "t t", "m")] + end, scale, HEADS, ["y"], "read elsewhere"),
+    "gated": (product + [node("Tanh", "s", "t"), node("Mul", "t s", "m")] + end, {}, HEADS, ["y"], "read elsewhere"),
+    # rows of one product that are batches or queries of the other
+    "folded batches": (product + [node("Reshape", "s flat", "m"), node("Softmax", "m", "p", axis=-1), node("MatMul", "p v", "y")], {"flat": np.array([1, 1, 40, 300])},
+                       {"q": (2, 1, 20, 16), "k": (2, 1, 300, 16), "v": (1, 1, 300, 16)}, ["y"], "not as many"),
+    # a low that another mask reaches, too
+    "two lows": (product + [node("Mul", "s c", "t"), node("Where", "seen t low", "u"), node("Add", "u a", "m")] + end,
+                 {**scale, "low": np.array(-1e4, np.float32), "seen": seen, "a": added}, HEADS, ["y"], None),
     "dropped": (product + [node("Mul", "s c", "m"), node("Softmax", "m", "o", axis=-1), node("Mul", "o gate", "p"), node("MatMul", "p v", "y")], {**scale, "gate": np.array(1.25, np.float32)}, HEADS, ["y"], "no attention"),
 }
 

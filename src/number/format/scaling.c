@@ -208,6 +208,10 @@ static enum ulp_status resolve_caches(struct ulp_arithmetic *out, const struct u
     for (int i = 0; i < 2; i++)
         if (request->given[parts[i]] || request->given[ULP_PART_CACHES])
             out->caches[i] = request->given[parts[i]] ? request->caches[i] : request->caches[2];
+    const bool any = ulp_scaling_is_cached(out);
+    out->cached = request->given[ULP_PART_CACHED]
+                      ? (enum ulp_cached)request->choice[ULP_PART_CACHED]
+                      : ULP_CACHED_TOKEN;
     static const enum ulp_part scales[] = {ULP_PART_KEY_SCALE, ULP_PART_VALUE_SCALE};
     for (int i = 0; i < 2; i++) {
         struct ulp_scaling *cache = &out->caches[i];
@@ -220,10 +224,6 @@ static enum ulp_status resolve_caches(struct ulp_arithmetic *out, const struct u
                             i ? "value" : "key", i ? "value" : "key");
         memcpy(&cache->fixed, &request->choice[scales[i]], sizeof cache->fixed);
     }
-    const bool any = ulp_scaling_is_cached(out);
-    out->cached = request->given[ULP_PART_CACHED]
-                      ? (enum ulp_cached)request->choice[ULP_PART_CACHED]
-                      : ULP_CACHED_TOKEN;
     if (request->given[ULP_PART_CACHED] && out->cached && !any)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "cached= has no meaning without a format of keys= or values=");

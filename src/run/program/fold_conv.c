@@ -44,6 +44,13 @@ static bool is_fixed(const struct ulp_block *block, int slot, int type)
            (!block->slots[slot].overridable || type == ULP_FOLD_GIVEN);
 }
 
+/* Weights are folded as floats, which no DOUBLE is. */
+static bool is_folded_type(enum ulp_type type)
+{
+    const int bits = ulp_type_is_float(type) ? ulp_type_rows[type].file_bits : 0;
+    return bits > 8 && bits <= 32;
+}
+
 /* The Conv whose sums the step normalises and nothing else reads; -1: none. */
 static int find_conv(const struct ulp_block *block, const struct ulp_step *norm, int type)
 {
@@ -63,7 +70,7 @@ static int find_conv(const struct ulp_block *block, const struct ulp_step *norm,
                                  ? weights->dims[1] * ulp_bound_attribute(&conv->bound, "group")->i
                                  : weights->dims[0];
     return ulp_block_is_own(block, norm->inputs[0]) && weights->rank > 2 &&
-                   ulp_type_rows[weights->type].file_bits > 8 &&
+                   is_folded_type(weights->type) &&
                    channels == (int64_t)block->slots[norm->inputs[1]].constant->count
                ? (int)(conv - block->steps)
                : -1;
@@ -223,7 +230,7 @@ int ulp_step_multiplier(const struct ulp_block *block, const struct ulp_step *mu
                                                : NULL;
         const int channel = k && weights ? k->rank - weights->rank + 1 : -1;
         if (channel >= 0 && weights->rank > 2 && ulp_block_is_own(block, mul->inputs[!i]) &&
-            ulp_type_rows[weights->type].file_bits > 8 && ulp_type_is_float(k->type) &&
+            is_folded_type(weights->type) && is_folded_type(k->type) &&
             k->dims[channel] == weights->dims[0] && k->count == (size_t)weights->dims[0])
             return i;
     }

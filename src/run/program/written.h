@@ -21,9 +21,11 @@ struct ulp_written {
 };
 
 /* Is the step a product of what a Softmax gives and of computed values? *why: it cannot be computed
- * as one kernel, and why not; NULL: *out is all of it. idioms: the block's. */
-bool ulp_written_find(const struct ulp_block *block, int step, const struct ulp_idiom *idioms,
-                      size_t idiom_count, struct ulp_written *out, const char **why);
+ * as one kernel, and why not; NULL: *out is all of it. softmaxes: by step, that which it
+ * ends; NULL: none. */
+bool ulp_written_find(const struct ulp_block *block, int step,
+                      const struct ulp_idiom *const *softmaxes, struct ulp_written *out,
+                      const char **why);
 
 /* ---- between written_find.c and written_place.c ---- */
 
@@ -38,8 +40,8 @@ struct ulp_written_link {
 
 struct ulp_written_search {
     const struct ulp_block *block;
-    const struct ulp_idiom *idioms;
-    size_t idiom_count;
+    const struct ulp_idiom *const *softmaxes;
+    bool adds; /* an Add is in the chain */
     struct ulp_written *out;
     struct ulp_written_link chain[ULP_WRITTEN_CHAIN]; /* the last node first */
     size_t length;

@@ -121,10 +121,13 @@ static enum ulp_status join_all(struct ulp_program *program, struct ulp_block *b
     struct ulp_written written;
     const char *why;
     ULP_TAKE_ARRAY(bool, dropped, memory, block->step_count + 1, error);
+    ULP_TAKE_ARRAY(const struct ulp_idiom *, softmaxes, memory, block->step_count + 1, error);
     ULP_TRY(ulp_idioms_find(block, memory, &idioms, &count, error));
+    for (size_t i = 0; i < count; i++)
+        if (idioms[i].kind == ULP_IDIOM_SOFTMAX && !softmaxes[idioms[i].root])
+            softmaxes[idioms[i].root] = &idioms[i];
     for (size_t s = 0; s < block->step_count; s++) {
-        if (block->steps[s].folded ||
-            !ulp_written_find(block, (int)s, idioms, count, &written, &why))
+        if (block->steps[s].folded || !ulp_written_find(block, (int)s, softmaxes, &written, &why))
             continue;
         if (why) {
             stay_apart(program, block, (int)s, why);

@@ -8,8 +8,10 @@
 #include "run/program/written.h"
 
 /* What a Where puts in place of a score hides its key when it is no more than that: beside scores
- * of any format exp of it is 0. */
+ * of any format exp of it is 0. Where something is added to scores, others may be as low, and it
+ * must be lower than any. */
 #define HIDING (-1e4)
+#define HIDING_BESIDE_ADDED (-1e30)
 
 enum { TRIES_MAX = 400 };
 
@@ -151,8 +153,13 @@ static bool leaves_last(const struct ulp_written_search *f, const struct ulp_ste
                 in->dims[in->rank - 1] == out->dims[out->rank - 1] + 1;
     for (int d = 0; d < in->rank - 1 && fits; d++)
         fits = in->dims[d] == out->dims[d];
+    const int apart = ulp_step_input(step, 4);
+    const struct ulp_tensor *steps = apart < 0 ? NULL : ulp_slot_known(f->block, apart);
+    fits = fits && (apart < 0 || steps);
     for (size_t i = 0; start && i < start->count && fits; i++)
         fits = ulp_tensor_get_int(start, i) == 0;
+    for (size_t i = 0; steps && i < steps->count && fits; i++)
+        fits = ulp_tensor_get_int(steps, i) == 1;
     return fits;
 }
 
@@ -163,17 +170,17 @@ static int find_scores(struct ulp_written_search *f, int slot, bool *sinks, cons
         const struct ulp_step *step = &f->block->steps[s];
         if (!add_step(f, s))
             return -1;
-        for (size_t i = 0; i < f->idiom_count; i++)
-            if (f->idioms[i].kind == ULP_IDIOM_SOFTMAX && f->idioms[i].root == s) {
-                const int x = f->idioms[i].holes[ULP_IDIOM_X];
-                for (size_t n = 0; n < f->idioms[i].step_count; n++)
-                    if (f->idioms[i].steps[n] != s && !add_step(f, f->idioms[i].steps[n]))
-                        return -1;
-                *why = f->idioms[i].axis == ulp_written_shape(f, x)->rank - 1
-                           ? *why
-                           : "its Softmax is not over the keys";
-                return x;
-            }
+        const struct ulp_idiom *idiom = f->softmaxes[s];
+        if (idiom) {
+            const int x = idiom->holes[ULP_IDIOM_X];
+            for (size_t n = 0; n < idiom->step_count; n++)
+                if (idiom->steps[n] != s && !add_step(f, idiom->steps[n]))
+                    return -1;
+            *why = idiom->axis == ulp_written_shape(f, x)->rank - 1
+                       ? *why
+                       : "its Softmax is not over the keys";
+            return x;
+        }
         if (ulp_step_is(step, "Softmax")) {
             *why = is_over_keys(f, step) ? *why : "its Softmax is not over the keys";
             return step->inputs[0];
@@ -213,7 +220,7 @@ static bool hides(const struct ulp_written_search *f, int slot)
     const struct ulp_tensor *low = ulp_slot_known(f->block, slot);
     bool all = low && low->count;
     for (size_t i = 0; all && i < low->count; i++)
-        all = ulp_tensor_get(low, i) <= HIDING;
+        all = ulp_tensor_get(low, i) <= (f->adds ? HIDING_BESIDE_ADDED : HIDING);
     return all;
 }
 
@@ -299,6 +306,8 @@ static const char *write_chain(struct ulp_written_search *f)
     static const char *const broadcasts = "its mask does not broadcast to the scores";
     size_t added = 0, masks = 0, at = f->length; /* the first links are the last nodes */
     char role, name[24], before[24] = "raw";
+    for (size_t l = 0; l < f->length; l++)
+        f->adds |= ulp_step_is(&f->block->steps[f->chain[l].step], "Add");
     while (masks < f->length && (!f->chain[masks].form || is_mask(f, &f->chain[masks], &role)))
         added += f->chain[masks++].form && role == 'a';
     for (size_t l = masks; l-- > 0 && added > 1;) /* one is added by the kernel, others before it */
@@ -331,6 +340,19 @@ static const char *write_chain(struct ulp_written_search *f)
     return NULL;
 }
 
+/* Does the kernel read nothing that it takes the place of, as s of s + s? */
+static bool is_apart(const struct ulp_written_search *f)
+{
+    const struct ulp_written *out = f->out;
+    for (size_t o = 0; o < 3 + out->operand_count; o++) {
+        const int from = producer(f, out->slots[o]);
+        for (size_t s = 0; s < out->step_count; s++)
+            if (from >= 0 && out->steps[s] == from)
+                return false;
+    }
+    return true;
+}
+
 /* Does nobody else read what is computed on the way? Folded steps read shapes alone. */
 static bool is_closed(const struct ulp_written_search *f)
 {
@@ -351,12 +373,12 @@ static bool is_closed(const struct ulp_written_search *f)
     return true;
 }
 
-bool ulp_written_find(const struct ulp_block *block, int step, const struct ulp_idiom *idioms,
-                      size_t idiom_count, struct ulp_written *out, const char **why)
+bool ulp_written_find(const struct ulp_block *block, int step,
+                      const struct ulp_idiom *const *softmaxes, struct ulp_written *out,
+                      const char **why)
 {
     struct ulp_written_search f = {.block = block,
-                                   .idioms = idioms,
-                                   .idiom_count = idiom_count,
+                                   .softmaxes = softmaxes,
                                    .out = out,
                                    .tries = TRIES_MAX};
     bool sinks = false;
@@ -381,10 +403,10 @@ bool ulp_written_find(const struct ulp_block *block, int step, const struct ulp_
     *why = *why ? *why : write_chain(&f);
     if (!*why && sink >= 0 && !add_operand(&f, sink, 'z', ulp_written_shape(&f, scores)))
         *why = "what is cut off its Softmax is no sink";
-    if (!*why && !is_closed(&f))
-        *why = "what is between its products is read elsewhere, too";
     out->slots[0] = block->steps[f.first].inputs[0];
     out->slots[1] = block->steps[f.first].inputs[1];
     out->slots[2] = block->steps[step].inputs[1];
+    if (!*why && !(is_closed(&f) && is_apart(&f)))
+        *why = "what is between its products is read elsewhere, too";
     return true;
 }

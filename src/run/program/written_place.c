@@ -195,5 +195,10 @@ const char *ulp_written_place(struct ulp_written_search *f)
                       v->batch == f->batch && k->heads == v->heads && f->heads % k->heads == 0 &&
                       scores.heads == f->heads && weights.heads == f->heads &&
                       y->heads == f->heads && q->across <= 1 && v->across <= 1 && y->across <= 1;
-    return fits ? NULL : "its factors have different batches or heads";
+    const bool long_alike = q->length == f->queries && scores.length == f->queries &&
+                            weights.length == f->queries && y->length == f->queries &&
+                            k->length == f->keys && v->length == f->keys;
+    return !fits         ? "its factors have different batches or heads"
+           : !long_alike ? "its queries or keys are not as many on the way"
+                         : NULL;
 }
