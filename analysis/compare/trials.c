@@ -12,7 +12,8 @@
 
 ULP_FREES(ulp_program_free, struct ulp_program)
 
-/* Of the time in which an answer is wanted: trials but the first two are begun until then. */
+/* Of the time in which an answer is wanted: trials of neighbours but the first two are begun until
+ * then. */
 #define TRIALS_PART 0.4
 
 struct trying {
@@ -217,7 +218,9 @@ enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmet
 {
     enum ulp_status status = ULP_OK;
     for (size_t t = from; t < to && status == ULP_OK; t++) {
-        if (t > from + 1 && !comparing->again && ulp_compare_is_late(comparing, TRIALS_PART))
+        /* those asked about have all of theirs, by which a recording is explained or not */
+        if (t > from + 1 && arithmetic >= comparing->asked && !comparing->again &&
+            ulp_compare_is_late(comparing, TRIALS_PART))
             break;
         const struct trying trying = {comparing, arithmetic, t, t == from};
         ulp_comparing_begins(comparing);

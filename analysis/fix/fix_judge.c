@@ -108,11 +108,14 @@ static enum ulp_status diagnose(struct ulp_fixing *x, const struct ulp_model *mo
     const struct ulp_fix_options *options = x->options;
     const char *asked = options->arithmetic && x->fix->types ? "model" : options->arithmetic;
     const struct ulp_samples samples = {.count = x->sample_count, .items = x->samples};
+    struct ulp_observer progress =
+        options->progress ? *options->progress : (struct ulp_observer){0};
+    progress.needs = NULL; /* it is one of many runs */
     const struct ulp_audit_options wanted = {.task = options->task,
                                              .allow_nonfinite_inputs =
                                                  options->allow_nonfinite_inputs,
                                              .thread_count = options->thread_count,
-                                             .progress = options->progress};
+                                             .progress = options->progress ? &progress : NULL};
     struct ulp_arithmetic lanes[2] = {options->reference};
     struct ulp_audit audit;
     ULP_TRY(ulp_fix_judged_in(x, model, asked, &lanes[1], error));

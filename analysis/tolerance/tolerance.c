@@ -403,6 +403,8 @@ enum ulp_status ulp_tolerance_run(const struct ulp_model *model, const struct ul
     ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_tolerance){0};
     ULP_OPTIONS_TAKE(ulp_tolerance_options, options, error);
+    if (!sample_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a tolerance needs a sample");
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < sample_count && status == ULP_OK; s++) {
         struct ulp_tolerance one = {0};

@@ -192,7 +192,7 @@ struct ulp_comparison {
     char **arithmetics;
     size_t asked;   /* how many of them were asked about */
     char *unranked; /* why neighbours were not computed; NULL: they were, or were not wanted */
-    size_t trials;
+    size_t trials;  /* of each that was asked about; neighbours may have fewer */
     /* trials, of all arithmetics together, that ended before the graph's end, and why the first
      * did: an index was outside of its axis. What lies behind is taken as behind a decision */
     size_t ended;
@@ -239,8 +239,9 @@ struct ulp_compare_options {
     const struct ulp_observer *progress;
     void (*begins)(void *progress_context, size_t part, size_t part_count); /* may be NULL */
     enum ulp_task task; /* of the graph's outputs; UNKNOWN: each is recognised */
-    /* in which an answer is wanted: neighbours and readings of nodes are left that are not begun
-     * when most of it is over, and the answer says which; 0: all are tried */
+    /* in which an answer is wanted: neighbours, mistakes in preparing inputs, guesses at them and
+     * readings of nodes are left that are not begun when most of it is over, and the answer says
+     * which; 0: all are tried */
     double seconds;
     /* the same without `seconds`, of a machine with two idle cores: where it is busy, until so much
      * was computed, too; 0: no limit */

@@ -68,7 +68,7 @@ struct ulp_doctor_options {
     /* before each step, of step_count ("audit"); may be NULL */
     void (*begins)(void *progress_context, const char *step, size_t index, size_t step_count);
     /* of the walk: after so many the search for a remedy, its last step, ends, and the verdict is
-     * said without one; 0: ULP_DOCTOR_SECONDS */
+     * said without one, and half of what is left is the comparison's; 0: ULP_DOCTOR_SECONDS */
     double seconds;
     /* what the model was made of, as of an audit: outputs are judged by its, constants compared
      * with its; NULL: they are not. No remedy is searched then */

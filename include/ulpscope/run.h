@@ -134,7 +134,7 @@ ULP_API bool ulp_program_same_nodes(const struct ulp_program *a, const struct ul
 
 /* A sample of a model's inputs. Names and inputs stay the caller's. */
 struct ulp_sample {
-    const char *name;                    /* in reports and messages */
+    const char *name;                    /* in reports and messages; not NULL */
     const struct ulp_tensor_set *inputs; /* NULL: ulp_samples.open gives them */
     uint64_t
         fingerprint; /* ulp_tensor_set_fingerprint of the inputs, for a checkpoint; 0: unknown */
@@ -374,7 +374,7 @@ struct ulp_run_options {
 /* Time and memory of a run. */
 struct ulp_run_cost {
     double seconds;
-    /* largest memory of tensors, all lanes together, with what runs have kept */
+    /* largest memory of tensors, all lanes together, with the program's constants */
     size_t peak_bytes;
 };
 
@@ -383,8 +383,9 @@ struct ulp_run_cost {
  * outputs: an array of lane_count sets that get the graph's outputs, freed by the caller with
  * ulp_tensor_set_free; or NULL. cost may be NULL.
  *
- * A run leaves nothing to the next one but what MPFR keeps for a thread of the caller's, which is
- * the caller's: one that ends before the process calls mpfr_free_cache. */
+ * A run leaves nothing to the next one but formulas as they are computed, in the program, and what
+ * MPFR keeps for a thread of the caller's, which is the caller's: one that ends before the process
+ * calls mpfr_free_cache. */
 ULP_API enum ulp_status ulp_program_run(const struct ulp_program *program,
                                         const struct ulp_tensor_set *inputs,
                                         const struct ulp_run_options *options,

@@ -114,7 +114,8 @@ struct ulp_search_layer {
     size_t format; /* [in formats] */
     /* per value. Of TF32: 19 for products, which round their factors to it, else 32 */
     double bits;
-    /* its part of the error's power, as the model has it: all add up to 1 */
+    /* its part of the error's power, as the model has it: all add up to 1; NaN: the
+     * time was over before products were run alone */
     double share;
     /* How many times too large the error is when this layer alone gets a cheaper format, by the
      * model and emulated, in the sample that showed it; NaN: not tried */
@@ -146,7 +147,7 @@ struct ulp_search_sample {
 
 /* A plan in one of the arithmetics that it is for. Ratios as above. */
 struct ulp_search_target {
-    char *name;                    /* the arithmetic, as asked for */
+    char *name;     /* the arithmetic, as asked for */
     char *rests_on; /* as ulp_judged_rests says; NULL: all is recorded or documented */
     size_t draw_count, held_count; /* draws, and those within the tolerance */
     char *output, *metric;         /* of the draw that is worst */

@@ -249,7 +249,7 @@ TEST_LOOP(bugs_are_named, 0, BUGS)
     ulp_tensor_set_free(&recording.tensors);
 }
 
-/* Without time for readings the answer says that none was tried, and what would be enough. */
+/* Without time for readings the answer says that none was tried, and what would tell. */
 TEST(time_is_over)
 {
     scoped_model *wrong = picture_model(&bugs[1].definition, NULL);

@@ -88,8 +88,9 @@ static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *tex
 /* What there was no time for, and what is never tried. */
 static void say_untried(const struct ulp_comparing *comparing, struct ulp_text *text)
 {
-    const double limit = ulp_compare_limit(comparing);
-    if (comparing->ways_tried < comparing->way_count)
+    if (comparing->way_count && !comparing->ways_tried)
+        ulp_text_add(text, " No usual way to prepare inputs was tried.");
+    else if (comparing->ways_tried < comparing->way_count)
         ulp_text_add(text, " Of %zu usual ways to prepare inputs %zu were tried.",
                      comparing->way_count, comparing->ways_tried);
     if (comparing->inner_count)
@@ -106,13 +107,8 @@ static void say_untried(const struct ulp_comparing *comparing, struct ulp_text *
                      comparing->nodes_tried, comparing->node_count);
     else
         ulp_text_add(text, " Of no node were all usual misreadings tried");
-    if (limit > 0 && comparing->nodes_tried) /* of none nothing follows */
-        ulp_text_add(text, "; --max-time %.0f may do.",
-                     ceil(limit * (1 + (double)comparing->node_count) /
-                          (1 + (double)comparing->nodes_tried)));
-    else
-        ulp_text_add(text, "; %sinner tensors would tell, for fewer nodes lie between them.",
-                     limit > 0 ? "a longer --max-time or " : "");
+    ulp_text_add(text, "; %sinner tensors would tell, for fewer nodes lie between them.",
+                 ulp_compare_limit(comparing) > 0 ? "a longer --max-time or " : "");
 }
 
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,

@@ -416,7 +416,7 @@ static enum ulp_status try_inputs(struct ulp_comparing *comparing, const size_t 
         const size_t count = list_mistakes(trying.given, &trying.picture, mistakes);
         for (size_t m = 0; m < count; m++)
             if (ulp_compare_is_late(comparing, POWER_PART))
-                comparing->out->unseen++;
+                comparing->out->unseen += leasts != NULL; /* neighbours have the same again */
             else
                 ULP_TRY((leasts ? try_parts : try_whole)(&trying, &mistakes[m], error));
         looked++;
