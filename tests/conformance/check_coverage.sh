@@ -2,10 +2,11 @@
 # Which operators of ai.onnx are computed, by onnx's own look-up of each opset that the package has: prints how many, and fails for one
 # that is missing without a reason in conformance's written list, and for a row that is no operator.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python3 -c 'import onnx' 2>/dev/null || { echo "no onnx package: operators are not counted"; exit 77; }
+python=${ULPSCOPE_TEST_RUNTIMES:-python3}
+"$python" -c 'from onnx import defs' 2>/dev/null || { echo "no onnx package: operators are not counted"; exit 77; }
 "$program" list operators >rows || exit 1
 ${ULPSCOPE_EMULATOR:-} "$program_folder/conformance" --list >listed || exit 1
-python3 - <<'END'
+"$python" - <<'END'
 import re, sys
 from onnx import defs
 
