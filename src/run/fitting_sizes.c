@@ -137,7 +137,7 @@ static enum ulp_status attempt(struct fitting *f, struct ulp_error *error)
         status = run(f, &inputs, &refused);
     f->found = status == ULP_OK && (!f->empty || f->empty_count++ == EMPTY_MAX ||
                                     count_elements(f) > EMPTY_ELEMENTS_MAX);
-    if (status == ULP_OK && (f->found ? !f->empty : f->empty_count == 1)) {
+    if (status == ULP_OK && (!f->empty || f->empty_count == 1)) {
         ulp_tensor_set_free(f->out);
         *f->out = inputs; /* the first of those that leave an output empty, for want of others */
         inputs = (struct ulp_tensor_set){0};
@@ -222,6 +222,7 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
     ULP_TRY(open(&f, arena, error));
     if (f.open)
         ULP_TRY(try_alike(&f, error));
+    f.found |= f.empty_count > 0; /* these take other sizes, and leave outputs empty at all */
     if (f.open)
         ULP_TRY(try_weights(&f, error));
     for (size_t s = 0; s < sizeof apart / sizeof *apart && f.open > 1 && f.open <= APART_MAX; s++)

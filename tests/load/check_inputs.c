@@ -282,6 +282,17 @@ TEST(lengths_count_frames_of_which_there_is_one)
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "lengths"), 0), 256);
 }
 
+/* An output that is 0 at every size is no reason for having no inputs, however large the first are. */
+TEST(outputs_of_zeros_have_inputs)
+{
+    scoped_model *model = onnx_text_load(
+        18, "(float[1, N, 4000] x) => (float[1, N, 4000] y) { z = Sub(x, x)  y = Mul(x, z) }");
+    scoped_tensor_set set = {0};
+    ck_ok(ulp_model_random_inputs(model, NULL, &set, &why));
+    ck_assert_uint_eq(set.count, 1);
+    ck_assert_int_eq(set.items[0].tensor.dims[1], 64);
+}
+
 /* A shape other than the declared one, of the same rank; arrays are then held against it. */
 TEST(shapes_are_set)
 {
