@@ -113,7 +113,7 @@ static enum ulp_status check_truth(const struct ulp_emulation *emulation,
     const struct ulp_birth *hidden = ulp_birth_of(births, birth_count, NULL);
     for (size_t o = 0; o < truth->count; o++) {
         const struct ulp_birth *birth = ulp_birth_of(births, birth_count, name_of(emulation, o));
-        enum ulp_crossing_kind kind = ulp_judge_reference(&truth->items[o].tensor);
+        enum ulp_crossing_kind kind = ulp_judge_reference(&truth->items[o].tensor, sample->inputs);
         if (birth && kind == ULP_CROSSED_VALUE)
             kind = ULP_CROSSED_REFERENCE;
         if (is_judged(emulation, o) && kind != ULP_CROSSED_VALUE)

@@ -80,10 +80,21 @@ size_t ulp_judge_count_nonfinite(const struct ulp_tensor *tensor)
     return count;
 }
 
-enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference)
+/* Floats that are all 0. */
+static bool is_idle(const struct ulp_tensor *output)
+{
+    bool zero = ulp_element_is_float(output->element) && output->count > 1;
+    for (size_t i = 0; i < output->count && zero; i++)
+        zero = ulp_tensor_get(output, i) == 0;
+    return zero;
+}
+
+enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference,
+                                           const struct ulp_tensor_set *inputs)
 {
     return !reference->count                                          ? ULP_CROSSED_EMPTY
            : ulp_judge_count_nonfinite(reference) == reference->count ? ULP_CROSSED_NOTHING
+           : inputs && inputs->drawn && is_idle(reference)            ? ULP_CROSSED_IDLE
                                                                       : ULP_CROSSED_VALUE;
 }
 

@@ -12,8 +12,10 @@
 enum ulp_crossing_kind ulp_judge_metrics(const struct ulp_metrics *metrics);
 /* What stands against an output's vacant samples, of which there are some. */
 enum ulp_crossing_kind ulp_judge_vacant(const struct ulp_vacant *vacant);
-/* The same of a reference's output by itself: _EMPTY or _NOTHING, or ULP_CROSSED_VALUE. */
-enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference);
+/* The same of a reference's output by itself: _EMPTY, _NOTHING or, where inputs are drawn at random
+ * (may be NULL), _IDLE; or ULP_CROSSED_VALUE. */
+enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference,
+                                           const struct ulp_tensor_set *inputs);
 /* A name ("empty"), and the rest of a sentence that begins with an output ("has no element to
  * compare"). Static storage; NULL of ULP_CROSSED_VALUE. */
 const char *ulp_judge_name(enum ulp_crossing_kind kind);
@@ -42,7 +44,8 @@ void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged)
  * also one that outputs only depend on. */
 const struct ulp_birth *ulp_birth_of(const struct ulp_birth *births, size_t count,
                                      const char *name);
-/* "node 3 Div_3 (Div) is 0 / 0, in the reference already"; and why, where that is known, behind ": ". */
+/* "node 3 Div_3 (Div) is 0 / 0, in the reference already"; and why, where that is known, behind ":
+ * ". */
 void ulp_birth_say(struct ulp_text *out, const struct ulp_birth *birth, bool why);
 /* What the user is to do about it: no format mends it. */
 void ulp_birth_todo(struct ulp_text *out, const struct ulp_birth *birth);

@@ -121,7 +121,7 @@ static enum ulp_status judge_output(struct ulp_overflow_meter *meter, const char
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     const struct ulp_birth *birth = ulp_birth_of(births->items, births->count, name);
-    enum ulp_crossing_kind kind = ulp_judge_reference(value);
+    enum ulp_crossing_kind kind = ulp_judge_reference(value, NULL); /* 0 overflows nowhere */
     if (kind == ULP_CROSSED_VALUE && birth)
         kind = ULP_CROSSED_REFERENCE;
     return ulp_taken(kind == ULP_CROSSED_VALUE ||

@@ -86,12 +86,13 @@ static enum ulp_status keep_bodies(const struct choosing *c, const struct ulp_mo
 }
 
 /* Does the reference have an output to judge by? */
-static enum ulp_status check_truth(const struct ulp_tensor_set *truth, struct ulp_error *error)
+static enum ulp_status check_truth(const struct ulp_tensor_set *truth,
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct ulp_unjudged unjudged = {.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)};
     for (size_t o = 0; o < truth->count; o++) {
         const struct ulp_tensor *value = &truth->items[o].tensor;
-        const enum ulp_crossing_kind kind = ulp_judge_reference(value);
+        const enum ulp_crossing_kind kind = ulp_judge_reference(value, inputs);
         if (ulp_type_is_float(value->type) && kind == ULP_CROSSED_VALUE)
             return ULP_OK;
         if (ulp_type_is_float(value->type))
@@ -123,7 +124,7 @@ static enum ulp_status run_all(const struct choosing *c, const struct ulp_model 
                              error));
     for (size_t l = 0; l < c->count; l++)
         c->choices[l].sqnr_db = c->tried[l].outcome.any ? c->tried[l].outcome.sqnr_db : INFINITY;
-    return check_truth(&truth, error);
+    return check_truth(&truth, inputs, error);
 }
 
 enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp_tensor_set *inputs,

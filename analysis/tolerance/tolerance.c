@@ -86,13 +86,14 @@ static enum ulp_status add_own_errors(struct measuring *m, const char *name,
 }
 
 /* May the outputs be compared? Integers are decisions, of which none may differ. */
-static enum ulp_crossing_kind judge_output(const struct ulp_tensor *reference,
+static enum ulp_crossing_kind judge_output(const struct measuring *m,
+                                           const struct ulp_tensor *reference,
                                            const struct ulp_tensor *own)
 {
     bool same = ulp_tensor_same_shape(reference, own);
     for (size_t i = 0; !ulp_element_is_float(reference->element) && same && i < own->count; i++)
         same = ulp_tensor_get_int(reference, i) == ulp_tensor_get_int(own, i);
-    return same ? ulp_judge_reference(reference) : ULP_CROSSED_DIVERGED;
+    return same ? ulp_judge_reference(reference, m->sample->inputs) : ULP_CROSSED_DIVERGED;
 }
 
 static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
@@ -118,7 +119,7 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
         if (!ulp_block_computes(main, main->outputs[o]))
             continue;
         any = true;
-        enum ulp_crossing_kind kind = judge_output(&reference->tensor, &own->tensor);
+        enum ulp_crossing_kind kind = judge_output(m, &reference->tensor, &own->tensor);
         if (kind == ULP_CROSSED_VALUE &&
             ulp_birth_of(m->births.items, m->births.count, reference->name))
             kind = ULP_CROSSED_REFERENCE;

@@ -206,7 +206,12 @@ shut "prove: nothing" "nothing is proven of output y" "has no element" "$program
 expect 0 "prove: something" "$program" prove square.onnx -i good.npz --fail-on unproven -q
 # Random inputs of which a mask leaves nothing; those that somebody gave are taken as they are.
 shut "audit: random, masked" "y'?[ :(].*" "is 0 everywhere in the reference" "$program" audit idle.onnx -a fp16 -q --fail-above sqnr_db=20
+shut "plan: random, masked" "output y" "is 0 everywhere in the reference" "$program" plan idle.onnx -q --tolerance sqnr_db=20
+shut "fix: random, masked" "output y" "is 0 everywhere in the reference" "$program" fix idle.onnx -a fp16 -q -o mended.onnx
+[ ! -e mended.onnx ] || fail "fix: random, masked: a file was written"
+shut "tolerance: random, masked" "output y" "is 0 everywhere in the reference" "$program" tolerance idle.onnx -q -a fp16 --check atol=1
 expect 0 "audit: given, masked" gate audit idle.onnx good.npz
+expect 0 "plan: given, masked" gate plan idle.onnx good.npz
 shut "doctor: random, masked" "do +" "give inputs for which output y has something" "$program" doctor idle.onnx -q
 
 # Two reports: what says nothing in both is not equal, and what differs alike is.
