@@ -5,6 +5,7 @@
 #include "analysis/search/written/search_files.h"
 #include "analysis/writing/json_value.h"
 #include "base/memory/alloc.h"
+#include "base/text/names.h"
 
 /* Of a plan: nodes in FP32 among others in FP16, the only types that converters to FP16 know. */
 static bool is_half(const struct ulp_search *found)
@@ -48,24 +49,20 @@ static void quote(struct ulp_text *out, const char *text)
     ulp_json_put_text(out, text, false);
 }
 
-/* Is it the module of one of the first `count` nodes that are kept? */
-static bool is_module(const struct ulp_search *found, const char *module, size_t count)
-{
-    bool is = false;
-    for (size_t k = 0; k < count && module; k++)
-        is |= found->kept[k].module && strcmp(found->kept[k].module, module) == 0;
-    return is;
-}
-
 /* torch_tensorrt matches expressions with the name of the innermost module around a node. */
 static void put_modules(struct ulp_text *out, const struct ulp_search *found)
 {
+    ULP_SCOPED(ulp_names_free) struct ulp_names modules = {0}; /* by the first kept node of each */
     size_t inside = 0, known = 0;
     bool any = false;
+    for (size_t k = 0; k < found->kept_count; k++) {
+        const char *module = found->kept[k].module;
+        known += module != NULL;
+        if (module && ulp_names_find(&modules, module) < 0)
+            out->failed |= !ulp_names_add(&modules, module, (int)k);
+    }
     for (size_t n = 0; n < found->node_count; n++)
-        inside += is_module(found, found->nodes[n].module, found->kept_count);
-    for (size_t k = 0; k < found->kept_count; k++)
-        known += found->kept[k].module != NULL;
+        inside += found->nodes[n].module && ulp_names_find(&modules, found->nodes[n].module) >= 0;
     if (!known)
         return;
     ulp_text_add(
@@ -78,7 +75,7 @@ static void put_modules(struct ulp_text *out, const struct ulp_search *found)
                      found->kept_count - known);
     ulp_text_add(out, "\ndata_max=float(\"inf\"), nodes_to_exclude=[");
     for (size_t k = 0; k < found->kept_count; k++)
-        if (found->kept[k].module && !is_module(found, found->kept[k].module, k)) {
+        if (found->kept[k].module && ulp_names_find(&modules, found->kept[k].module) == (int)k) {
             ulp_text_add(out, any ? ", " : "");
             ulp_trt_put_expression(out, found->kept[k].module, quote);
             any = true;
