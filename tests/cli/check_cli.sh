@@ -357,6 +357,8 @@ expect 0 "a list" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=
 fields list/plan.json 'r["met"] and r["validated_met"] == 1 and {l["format"] for l in r["layers"]} <= set("'$list'".split(","))' "a list"
 expect 0 "an allocation is audited" "$program" audit "$model" -i "$inputs" --plan list/plan.json --fail-above sqnr_db=40 -q
 tells 0 "little time" 'r["timed_out"]' quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --stop-after 0.001 -q
+expect 1 "no time, and no tolerance" "$program" quantise "$model" -i "$inputs" --for ort --stop-after 0.001 -q
+shows out "an allocation was found that has 8 bits on average" "no time, and no tolerance"
 tells 1 "no allocation" 'not r.get("met") and not r["layers"]' quantise "$model" -i "$inputs" --formats $list --tolerance sqnr_db=300 -q
 expect 2 "a list with no format" "$program" quantise "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
 cp "$model" searched.onnx

@@ -305,18 +305,22 @@ static void say_stretched(struct ulp_text *notes, const struct ulp_search *found
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found)
 {
+    const bool limited = found->tolerance_count || found->scored;
     if (!found->met) {
         ulp_text_add(&head->what,
-                     found->timed_out
-                         ? "The time was over before an allocation was found that meets "
-                         : "No allocation meets ");
+                     found->timed_out ? "The time was over before an allocation was found that %s"
+                                      : "No allocation %s",
+                     limited ? "meets " : "has");
         ulp_search_say_tolerances(&head->what, found);
         if (found->budget > 0)
-            ulp_text_add(&head->what, " with %.4g bits on average", found->budget);
-        ulp_text_show(&head->why, "with %s in every product ", found->base);
-        ulp_search_say_full(&head->why, found);
+            ulp_text_add(&head->what, "%s %.4g bits on average", limited ? " with" : "",
+                         found->budget);
+        if (limited) {
+            ulp_text_show(&head->why, "with %s in every product ", found->base);
+            ulp_search_say_full(&head->why, found);
+        }
         ulp_text_add(&head->what, "%s", found->layer_count ? ". " : "");
-        ulp_text_add(&head->why, "%s", found->layer_count ? " " : "");
+        ulp_text_add(&head->why, "%s", limited && found->layer_count ? " " : "");
     }
     say_stretched(notes, found);
     for (size_t r = 0; r < found->remedy_count; r++)
