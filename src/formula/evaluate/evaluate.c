@@ -83,13 +83,18 @@ ULP_WORK(run_tiles)
     return ULP_OK;
 }
 
+/* Of a row. */
+static size_t count_pieces(const struct ulp_tape_plan *plan)
+{
+    return ulp_size_divide_up(plan->call->rows->row_length, ULP_OPEN_WIDTH);
+}
+
 /* A strip with open elements once more, to find the pieces that have them. */
 static void mark_pieces(struct ulp_tape_worker *worker, size_t strip_begin, size_t count,
                         size_t *noted)
 {
     const struct ulp_tape_run *run = worker->run;
-    const size_t pieces = ulp_size_divide_up(run->plan->call->rows->row_length, ULP_OPEN_WIDTH),
-                 first = worker->first_row * pieces + strip_begin / ULP_OPEN_WIDTH;
+    const size_t first = worker->first_row * count_pieces(run->plan) + strip_begin / ULP_OPEN_WIDTH;
     if (!run->open->marks)
         return;
     const bool some = ulp_notes_take() != 0;
@@ -105,9 +110,7 @@ static void mark_row(const struct ulp_tape_run *run, size_t row, size_t *noted)
 {
     const size_t found = run->open->marks ? ulp_notes_take() : 0;
     if (found)
-        run->open
-            ->marks[row * ulp_size_divide_up(run->plan->call->rows->row_length, ULP_OPEN_WIDTH)] =
-            1;
+        run->open->marks[row * count_pieces(run->plan)] = 1;
     *noted += found;
 }
 
@@ -116,7 +119,7 @@ ULP_WORK(run_open_pieces)
 {
     const struct ulp_tape_run *run = context;
     const size_t length = run->plan->call->rows->row_length,
-                 pieces = ulp_size_divide_up(length, ULP_OPEN_WIDTH);
+                 pieces = count_pieces(run->plan);
     size_t noted = ulp_notes_take();
     struct ulp_tape_worker *own;
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
@@ -202,7 +205,7 @@ static enum ulp_status take_marks(struct ulp_open_items *open, const struct ulp_
     if (plan->rule.carrier != ULP_STRIP_PAIR || open->whole)
         return ULP_OK;
     open->pieces = strips;
-    const size_t per_row = strips ? ulp_size_divide_up(rows->row_length, ULP_OPEN_WIDTH) : 1;
+    const size_t per_row = strips ? count_pieces(plan) : 1;
     if (!ulp_size_mul(rows->row_count, per_row, &open->count))
         return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");
     ULP_TRY(ulp_allocate(&memory, open->count, 1, budget, "which rows are open", error));
