@@ -73,6 +73,15 @@ static enum ulp_status look_inside(const struct ulp_course *course, size_t node,
     return ulp_causes_keep(course, node, item, cotangents, share, gain, error);
 }
 
+static void add_heads(const struct ulp_course *course, size_t node, const double *cotangents,
+                      const float *introduced, size_t count)
+{
+    const struct ulp_attributed_heads *heads = &course->attributor->heads[node];
+    double *shares = heads->count ? heads->shares[course->lane - course->attributor->lanes] : NULL;
+    for (size_t i = 0; shares && i < count; i++)
+        shares[i / heads->length % heads->count] += cotangents[i] * introduced[i];
+}
+
 static enum ulp_status add_node_shares(void *context, size_t node, size_t execution, int position,
                                        const double *cotangents, size_t count, double *part,
                                        struct ulp_error *error)
@@ -100,6 +109,8 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     const double share = ulp_weigh_errors(pool, cotangents, introduced, count);
     course->nodes[node].share += share;
     *part += share;
+    if (course->attributor->heads && position == 0)
+        add_heads(course, node, cotangents, introduced, count);
     return course->projection ? ULP_OK
                               : look_inside(course, node, item, value, cotangents, share, error);
 }

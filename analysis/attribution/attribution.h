@@ -159,6 +159,14 @@ struct ulp_attributor {
     const struct ulp_tensor_set *beside; /* the truth of values, by name; NULL: the reference's */
     const double
         *weights; /* of the one target's elements; NULL: they are weighed by their errors */
+    struct ulp_attributed_heads *heads; /* by node; NULL: shares are whole */
+};
+
+/* The heads of a node's first output, which take turns every `length` elements: what each makes of
+ * the node's share, by lane. count 0: it has none. */
+struct ulp_attributed_heads {
+    size_t count, length;
+    double *shares[2];
 };
 
 /* Outputs times nodes, beyond which all outputs are explained together: a share of each takes some

@@ -83,6 +83,7 @@ static enum ulp_status add_shares(struct ulp_betweening *b, struct compared *c,
 {
     const struct ulp_attributed *lanes = c->attributor->lanes;
     ulp_attributor_weigh(c->attributor, c->weights);
+    c->attributor->heads = b->heads;
     ULP_TRY(ulp_attributor_sweep(c->attributor, error));
     for (int l = 0; l < 2; l++)
         if (lanes[l].reason && !b->out->no_shares) {
@@ -146,8 +147,7 @@ static enum ulp_status see_own(void *context, const struct ulp_event *event,
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_betweening *b = context;
-    if (!b->out->token_count) /* of the first sample */
-        ULP_TRY(ulp_between_see_caches(b, event, error));
+    ULP_TRY(ulp_between_see_caches(b, event, error));
     for (size_t o = 0; o < event->output_count && !b->own[event->index]; o++) {
         const struct ulp_tensor *first = event->values[FIRST * event->output_count + o].single,
                                 *second = event->values[SECOND * event->output_count + o].single;
@@ -170,6 +170,7 @@ static enum ulp_status take_sums(struct ulp_betweening *b, size_t count, struct 
     if (ulp_scaling_is_cached(&b->options->first) || ulp_scaling_is_cached(&b->options->second)) {
         ULP_TAKE(b->caches, b->out->memory, 2 * count, error);
         b->out->caches = b->caches;
+        ULP_TAKE(b->heads, b->out->memory, count, error);
     }
     return ULP_OK;
 }
@@ -301,7 +302,7 @@ static enum ulp_status finish_nodes(struct ulp_betweening *b, struct ulp_error *
     }
     qsort(out->nodes, out->node_count, sizeof *out->nodes, order_nodes);
     if (fabs(1 - out->explained) <= (b->nonfinite ? ULP_ATTRIBUTION_WHOLE : LACKS_MOST))
-        return ULP_OK; /* what is not finite is absorbed, if there is any */
+        return ulp_between_finish_heads(b, error); /* what is not finite is absorbed, if any is */
     out->node_count = 0;
     out->explained = out->own_share = NAN;
     return take_name(out, b->nonfinite ? ulp_attribution_nonfinite : too_large, &out->no_shares,

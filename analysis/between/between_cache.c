@@ -138,6 +138,57 @@ static void judge_channels(const struct cache *c, const double *largest, double 
     out->heads_ratio = low > 0 ? high / low : NAN;
 }
 
+/* ---- heads ---- */
+
+/* The node's first output is of heads' features: before the positions, or in one row. */
+static enum ulp_status see_heads(struct ulp_betweening *b, const struct ulp_event *event,
+                                 size_t heads, struct ulp_error *error)
+{
+    struct ulp_attributed_heads *to = &b->heads[event->index];
+    const struct ulp_tensor *y = event->values[event->output_count].entire;
+    const int axis = y ? y->rank == 4 ? 1 : y->rank - 1 : 0;
+    if (!y || y->rank < 3 || heads < 2 || y->dims[axis] % (int64_t)heads)
+        return ULP_OK;
+    if (!to->count)
+        for (int l = 0; l < 2; l++)
+            ULP_TAKE(to->shares[l], b->out->memory, heads, error);
+    to->count = heads;
+    to->length = (size_t)y->dims[axis] / heads;
+    for (int d = axis + 1; d < y->rank; d++)
+        to->length *= (size_t)y->dims[d];
+    return ULP_OK;
+}
+
+static int order_heads(const void *a, const void *b)
+{
+    const struct ulp_between_head *x = a, *y = b;
+    const double left = fabs(x->share), right = fabs(y->share);
+    return left != right        ? (left < right) - (left > right)
+           : x->node != y->node ? (x->node > y->node) - (x->node < y->node)
+                                : (x->head > y->head) - (x->head < y->head);
+}
+
+enum ulp_status ulp_between_finish_heads(struct ulp_betweening *b, struct ulp_error *error)
+{
+    struct ulp_between *out = b->out;
+    size_t count = 0;
+    for (size_t n = 0; b->heads && n < out->node_count; n++)
+        count += b->heads[out->nodes[n].index].count;
+    ULP_TAKE(out->heads, out->memory, count + 1, error);
+    for (size_t n = 0; b->heads && n < out->node_count; n++) {
+        const struct ulp_attributed_heads *of = &b->heads[out->nodes[n].index];
+        for (size_t h = 0; h < of->count; h++)
+            out->heads[out->head_count++] =
+                (struct ulp_between_head){.node = out->nodes[n].index,
+                                          .name = out->nodes[n].name,
+                                          .head = h,
+                                          .share =
+                                              (of->shares[1][h] - of->shares[0][h]) / b->squares};
+    }
+    qsort(out->heads, out->head_count, sizeof *out->heads, order_heads);
+    return ULP_OK;
+}
+
 enum ulp_status ulp_between_see_caches(struct ulp_betweening *b, const struct ulp_event *event,
                                        struct ulp_error *error)
 {
@@ -145,6 +196,9 @@ enum ulp_status ulp_between_see_caches(struct ulp_betweening *b, const struct ul
     for (int which = 0; which < 2; which++) {
         struct cache cache;
         if (!b->caches || event->execution || !find_cache(event, 1, which, &cache))
+            continue;
+        ULP_TRY(see_heads(b, event, cache.heads, error));
+        if (out->token_count)
             continue;
         ULP_SCOPED(ulp_free_of) void *memory = NULL;
         ULP_TRY(ulp_allocate_zero(&memory, (cache.heads + 1) * cache.size, sizeof(double), NULL,

@@ -46,6 +46,9 @@ static void say_why(struct ulp_text *out, const struct ulp_between *b)
     if (b->node_count && b->nodes[0].share > 0)
         ulp_text_show(out, "; most at node %zu %s (%s): %.0f %%", b->nodes[0].index,
                       b->nodes[0].name, b->nodes[0].op, 100 * b->nodes[0].share);
+    if (b->head_count && b->heads[0].node == b->nodes[0].index && b->heads[0].share > 0)
+        ulp_text_add(out, ", of its head %zu alone %.0f %%", b->heads[0].head,
+                     100 * b->heads[0].share);
     if (!isnan(b->law)) {
         const bool told = fabs(b->law) > 2 * b->law_error;
         ulp_text_add(out, "; %scontext^%.2f, give or take %.2f%s",

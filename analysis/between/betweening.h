@@ -26,10 +26,11 @@ struct ulp_betweening {
     double squares;               /* sum of d * d */
     /* by node: what its errors in the first and second make of that */
     double *parts[2];
-    bool *own;                        /* by node: it gives other results on equal inputs */
-    bool nonfinite;                   /* somewhere a lane or the reference alone is finite */
-    struct ulp_between_cache *caches; /* room for all; NULL: they are not looked at */
-    double inputs, rows;              /* rows: with distributions */
+    bool *own;                          /* by node: it gives other results on equal inputs */
+    bool nonfinite;                     /* somewhere a lane or the reference alone is finite */
+    struct ulp_between_cache *caches;   /* room for all; NULL: they are not looked at */
+    struct ulp_attributed_heads *heads; /* by node, of these */
+    double inputs, rows;                /* rows: with distributions */
 };
 
 /* between_tokens.c: which output holds the rows (of the reference's values), and the sample's
@@ -50,9 +51,11 @@ enum ulp_status ulp_between_logs(const struct ulp_given_tokens *given,
 /* between_cache.c: one more token's d at a length of context; in the end means, and the law. */
 void ulp_between_add_context(struct ulp_between *out, size_t context, double d);
 void ulp_between_finish_contexts(struct ulp_between *out);
-/* What stands out in keys and values of a node. */
+/* What stands out in keys and values of a node, in the first sample; and its heads. */
 enum ulp_status ulp_between_see_caches(struct ulp_betweening *b, const struct ulp_event *event,
                                        struct ulp_error *error);
+/* Shares of the heads, largest first. */
+enum ulp_status ulp_between_finish_heads(struct ulp_betweening *b, struct ulp_error *error);
 
 /* between_try.c: what brings the second nearer to the first, run one after another. */
 enum ulp_status ulp_between_try(struct ulp_betweening *b, struct ulp_error *error);

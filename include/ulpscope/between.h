@@ -49,6 +49,14 @@ struct ulp_between_cache {
     double heads_ratio; /* the head with the largest values over the one with the least */
 };
 
+/* A head of a node's keys and values, with all queries that read it. */
+struct ulp_between_head {
+    size_t node;
+    char *name;
+    size_t head;
+    double share; /* of the difference; the heads' sum is the node's */
+};
+
 struct ulp_between {
     char *model_path, *arguments, *reference, *first, *second;
     char *output; /* that holds the rows */
@@ -80,6 +88,8 @@ struct ulp_between {
     double law, law_error;
     size_t cache_count; /* where an arithmetic has formats of caches */
     struct ulp_between_cache *caches;
+    size_t head_count; /* where there are such formats and shares, largest first */
+    struct ulp_between_head *heads;
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };

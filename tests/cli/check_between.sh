@@ -148,6 +148,7 @@ expect 0 "as between" "$program" audit cached.onnx -i text.npz --between fp64,wr
 expect 0 "by channel" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8,channel -q --json channel.json
 expect 0 "keys alone" "$program" audit cached.onnx -i text.npz -a fp64 --kv-cache int8,keys -q --json keys.json
 fields kv.json '[(c["what"], c["head"], c["channel"]) for c in r["caches"] if c["ratio"] > 8] == [("keys", 1, 3)] and r["nodes"][0]["name"] == "heads" and abs(r["nodes"][0]["share"] - 1) < 0.02' "the channel that stands out"
+fields kv.json '[h["head"] for h in r["heads"]][:1] == [1] and r["heads"][0]["share"] > 0.9 and abs(sum(h["share"] for h in r["heads"]) - sum(n["share"] for n in r["nodes"] if n["name"] == "heads")) < 1e-9' "its head"
 python <<'END' || fail "caches"
 kv, same, channel, keys = (json.load(open(f"{f}.json")) for f in ("kv", "as", "channel", "keys"))
 without = [c for c in kv["changes"] if c["what"].startswith("without values=")]
