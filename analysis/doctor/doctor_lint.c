@@ -181,7 +181,8 @@ static int find_distance(const struct ulp_doctoring *x, const struct ulp_doctor_
                          const struct ulp_finding *finding, const int *steps, const int *ahead)
 {
     const struct ulp_audit_node *node = find_node(x, finding->node);
-    /* what is written out is named by its last node, so that its parts lie before */
+    /* what is written out is named by its last node, so that its parts lie before, from its first
+     * on */
     const bool written_out = strncmp(finding->rule, "decomposed-", 11) == 0;
     const int allowed = written_out ? IDIOM : BESIDE, *of = written_out ? ahead : steps;
     if (ulp_lint_rows[ulp_lint_rule_find(finding->rule)].harmless)
@@ -189,7 +190,8 @@ static int find_distance(const struct ulp_doctoring *x, const struct ulp_doctor_
     if ((cause->value && finding->value && strcmp(cause->value, finding->value) == 0) ||
         (cause->index >= 0 && reads(&x->doctor->audit->places[cause->index], finding->value)))
         return 0;
-    return node && node->index < x->doctor->audit->place_count && of[node->index] <= allowed
+    return node && node->index < x->doctor->audit->place_count && of[node->index] <= allowed &&
+                   (!written_out || (size_t)cause->index >= finding->begins)
                ? of[node->index]
                : IDIOM + 1;
 }

@@ -103,13 +103,17 @@ static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_id
             const struct ulp_idiom *idiom = found.idiom;
             const struct ulp_step *root = &found.block->steps[idiom->root];
             const char *why;
-            const struct ulp_lint_place place = ulp_lint_place_of(lint, root);
+            const struct ulp_lint_place place = ulp_lint_place_of(lint, root),
+                                        first_place =
+                                            ulp_lint_place_of(lint,
+                                                              &found.block->steps[idiom->steps[0]]);
             const bool normalises =
                 idiom->kind == ULP_IDIOM_LAYER_NORM || idiom->kind == ULP_IDIOM_RMS_NORM;
             if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2 ||
                 (normalises && !reduces_last_axes(found.block, idiom)) ||
                 !is_in_half(lint, found.block, idiom))
                 continue;
+            lint->common.begins = first_place.node ? ulp_lint_number(first_place) : 0;
             if (ulp_lint_holds(lint, is_there, &found, &why))
                 ulp_lint_add(lint, place, NULL, "%zu nodes that end in '%s' are %s",
                              idiom->step_count, root->name, what);

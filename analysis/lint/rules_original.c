@@ -400,11 +400,24 @@ static void compare_with(const struct source *is, const struct source *was, stru
  * error by another, or cut outliers: a tenth of the rms. */
 #define OFF_POWER 0.01
 
+/* Codes that a quantiser has rounded or cut are off by a step in either direction, or by less than
+ * one in one; all of several by three quarters and more are not. */
+static bool is_shifted(const struct source *is, const struct off *off)
+{
+    enum { SEVERAL = 4 };
+    const double middle = fabs(off->low + off->high) / 2;
+    return is_coded(is) && off->high - off->low <= 2 &&
+           (off->count == count_elements(is) ||
+            (count_elements(is) >= SEVERAL && middle >= 0.75 && off->high - off->low <= 1 + 1e-3));
+}
+
 static const char *explain(const struct source *is, const struct off *off, char text[96])
 {
     const double factor = off->products / off->meant, rest = off->squares - off->products * factor;
-    if (is_coded(is) && off->high - off->low <= 2 && off->count == count_elements(is)) {
-        snprintf(text, 96, "all by %.4g steps: another zero point", (off->low + off->high) / 2);
+    if (is_shifted(is, off)) {
+        const double middle = (off->low + off->high) / 2;
+        snprintf(text, 96, "all by %.4g step%s: another zero point", middle,
+                 fabs(middle) == 1 ? "" : "s");
         return text;
     }
     if (2 * off->flipped > off->count)
@@ -445,13 +458,22 @@ static void compare_input(struct ulp_lint *lint, struct ulp_lint_place place,
         is_told(lint, is.name))
         return;
     compare_with(&is, &was, &off);
-    if (!off.count || !(off.power > OFF_POWER * off.meant))
+    const bool shifted = is_shifted(&is, &off);
+    if (!shifted && !(off.count && off.power > OFF_POWER * off.meant))
         return;
-    ulp_lint_add(lint, is.dequantizer.node ? is.dequantizer : place, is.name,
-                 "%zu of %zu values that '%s' (%s) reads of '%s' are not those of the original's "
-                 "'%s' within a step, by up to %.3g steps: %s",
-                 off.count, count_elements(&is), place.node->name, place.node->op_type, is.name,
-                 was.name, off.most, explain(&is, &off, text));
+    if (!off.count) /* by a step, and alike: of sums that is more than steps at random are */
+        ulp_lint_add(lint, is.dequantizer.node ? is.dequantizer : place, is.name,
+                     "all %zu values that '%s' (%s) reads of '%s' are those of the original's '%s' "
+                     "shifted the same way, %s",
+                     count_elements(&is), place.node->name, place.node->op_type, is.name, was.name,
+                     explain(&is, &off, text));
+    else
+        ulp_lint_add(
+            lint, is.dequantizer.node ? is.dequantizer : place, is.name,
+            "%zu of %zu values that '%s' (%s) reads of '%s' are not those of the original's "
+            "'%s' within a step, by up to %.3g steps: %s",
+            off.count, count_elements(&is), place.node->name, place.node->op_type, is.name,
+            was.name, off.most, explain(&is, &off, text));
 }
 
 void ulp_lint_constant_off(struct ulp_lint *lint)

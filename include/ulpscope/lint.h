@@ -44,6 +44,7 @@ struct ulp_finding {
     const char *op; /* of the node; NULL: none */
     const char *value; /* a tensor or an option's entry it is about; NULL: none */
     const char *text;  /* one sentence, which there always is */
+    size_t begins;     /* of what is written out as several nodes: place of the first [apart] */
 };
 
 /* Initialise with zeros. */
