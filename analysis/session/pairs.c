@@ -57,15 +57,11 @@ static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *err
             (struct paired){.quantizer = ulp_twin_quantizer(block, step),
                             .dequantizer = step,
                             .folded = ulp_twin_folded(pairing->program, pairing->original, step)};
-        const struct ulp_tensor *weight =
-            pair->quantizer ? NULL
-                            : ulp_twin_weight(pairing->session->options, pairing->program,
-                                              pairing->original, step);
-        if (weight) {
-            pair->floats = ulp_tensor_view(weight);
-            pair->there = true;
-        }
-        pairing->count += pair->quantizer || weight;
+        if (!pair->quantizer)
+            ULP_TRY(ulp_twin_weight(pairing->session->options, pairing->program, pairing->original,
+                                    step, &pair->floats, error));
+        pair->there = pair->floats.type != ULP_TYPE_UNDEFINED;
+        pairing->count += pair->quantizer || pair->there;
     }
     return ULP_OK;
 }

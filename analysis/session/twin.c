@@ -18,18 +18,24 @@ const struct ulp_step *ulp_twin_quantizer(const struct ulp_block *block,
     return at && ulp_is_quantizer(at->bound.op) ? at : NULL;
 }
 
+/* Without the ending; false: the name has another, or is too long. */
+static bool cut_ending(char text[512], const char *name, const char *ending)
+{
+    const size_t length = name ? strlen(name) : 0, end = strlen(ending);
+    if (length <= end || length - end >= 512 || strcmp(name + length - end, ending) != 0)
+        return false;
+    snprintf(text, 512, "%.*s", (int)(length - end), name);
+    return true;
+}
+
 /* The original's value whose name the codes have, with an ending that quantisers give; -1: none. */
 static int find_coded(const struct ulp_program *program, const struct ulp_program *original,
                       const struct ulp_step *dequantizer)
 {
-    static const char ending[] = "_quantized";
-    const char *codes = program->main->slots[dequantizer->inputs[0]].name;
-    const size_t length = codes ? strlen(codes) : 0, end = sizeof ending - 1;
     char text[512];
-    if (length <= end || length - end >= sizeof text || strcmp(codes + length - end, ending) != 0)
-        return -1;
-    snprintf(text, sizeof text, "%.*s", (int)(length - end), codes);
-    return ulp_program_find_slot(original, text);
+    return cut_ending(text, program->main->slots[dequantizer->inputs[0]].name, "_quantized")
+               ? ulp_program_find_slot(original, text)
+               : -1;
 }
 
 /* The original's constant in that slot, for a value of that shape; NULL: none. */
@@ -43,10 +49,11 @@ static const struct ulp_tensor *find_constant(const struct ulp_block *other, int
                : NULL;
 }
 
-const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options,
-                                         const struct ulp_program *program,
-                                         const struct ulp_program *original,
-                                         const struct ulp_step *dequantizer)
+/* By pairs that were asked for, or as the original's node of the reader's name has it. */
+static const struct ulp_tensor *find_weight(const struct ulp_audit_options *options,
+                                            const struct ulp_program *program,
+                                            const struct ulp_program *original,
+                                            const struct ulp_step *dequantizer)
 {
     const struct ulp_block *block = program->main, *other = original->main;
     const int slot = dequantizer->outputs[0];
@@ -71,6 +78,45 @@ const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options
     return found || !program->spelled
                ? found
                : find_constant(other, find_coded(program, original, dequantizer), shape, true);
+}
+
+/* A Gemm's matrix that a quantiser turned for a MatMul: of the name before, rows as columns. */
+static enum ulp_status copy_turned(const struct ulp_program *program,
+                                   const struct ulp_program *original,
+                                   const struct ulp_step *dequantizer, struct ulp_tensor *out,
+                                   struct ulp_error *error)
+{
+    const struct ulp_block *block = program->main;
+    const struct ulp_tensor *shape = &block->slots[dequantizer->outputs[0]].shape;
+    char text[512];
+    if (!program->spelled || shape->rank != 2 ||
+        !cut_ending(text, block->slots[dequantizer->inputs[0]].name, "_Transposed_quantized"))
+        return ULP_OK;
+    struct ulp_tensor turned = ulp_tensor_view(shape);
+    turned.dims[0] = shape->dims[1];
+    turned.dims[1] = shape->dims[0];
+    const struct ulp_tensor *weight =
+        find_constant(original->main, ulp_program_find_slot(original, text), &turned, true);
+    if (!weight || weight->element != ULP_ELEMENT_F32)
+        return ULP_OK;
+    ULP_TRY(ulp_tensor_copy(out, weight, ulp_model_budget(program->model), error));
+    const size_t rows = (size_t)shape->dims[0], columns = (size_t)shape->dims[1];
+    for (size_t i = 0; i < out->count; i++)
+        ((float *)out->data)[i] = ((const float *)weight->data)[i % columns * rows + i / columns];
+    out->dims[0] = shape->dims[0];
+    out->dims[1] = shape->dims[1];
+    return ULP_OK;
+}
+
+enum ulp_status ulp_twin_weight(const struct ulp_audit_options *options,
+                                const struct ulp_program *program,
+                                const struct ulp_program *original,
+                                const struct ulp_step *dequantizer, struct ulp_tensor *out,
+                                struct ulp_error *error)
+{
+    const struct ulp_tensor *found = find_weight(options, program, original, dequantizer);
+    return found ? ulp_tensor_copy(out, found, ulp_model_budget(program->model), error)
+                 : copy_turned(program, original, dequantizer, out, error);
 }
 
 /* ---- activations that quantisers took in ---- */
@@ -173,12 +219,10 @@ enum ulp_status ulp_twin_weights(const struct ulp_audit_options *options,
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0 ||
             ulp_twin_quantizer(block, step))
             continue;
-        const struct ulp_tensor *weight = ulp_twin_weight(options, program, original, step);
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
-        if (!weight)
-            continue;
-        ULP_TRY(ulp_tensor_copy(&copy, weight, ulp_model_budget(program->model), error));
-        ULP_TRY(ulp_tensor_set_add(out, block->slots[step->outputs[0]].name, &copy, error));
+        ULP_TRY(ulp_twin_weight(options, program, original, step, &copy, error));
+        if (copy.type != ULP_TYPE_UNDEFINED)
+            ULP_TRY(ulp_tensor_set_add(out, block->slots[step->outputs[0]].name, &copy, error));
     }
     return ULP_OK;
 }

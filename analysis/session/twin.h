@@ -9,13 +9,14 @@
 /* The QuantizeLinear whose integers the step reads as they are; NULL: there is none. */
 const struct ulp_step *ulp_twin_quantizer(const struct ulp_block *block,
                                           const struct ulp_step *dequantizer);
-/* The constant that stands in the original where the dequantizer's readers read: what options.pairs
- * say, or input i of the step that computes a value of the same name. NULL: there is none of that
- * shape. */
-const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options,
-                                         const struct ulp_program *program,
-                                         const struct ulp_program *original,
-                                         const struct ulp_step *dequantizer);
+/* A copy of the constant that stands in the original where the dequantizer's readers read: what
+ * options.pairs say, or input i of the step that computes a value of the same name. out stays as it
+ * is, of type UNDEFINED, where there is none of that shape. */
+enum ulp_status ulp_twin_weight(const struct ulp_audit_options *options,
+                                const struct ulp_program *program,
+                                const struct ulp_program *original,
+                                const struct ulp_step *dequantizer, struct ulp_tensor *out,
+                                struct ulp_error *error);
 /* The Relu or Clip of the original that the range of the pair's quantiser has taken in, and that is
  * no node of its own: all that reads there what the pair reads, or computes it. NULL: there is
  * none. */

@@ -345,7 +345,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     node = resolve_references(scope, node);
     ULP_TRY(ulp_taken(node, error));
     if (!function && program->spelled)
-        ULP_TRY(ulp_program_spell(program->arena, scope->graph, node,
+        ULP_TRY(ulp_program_spell(program->arena, scope->graph, &node,
                                   ulp_opset_find(scope->opsets, scope->opset_count, ""), &function,
                                   error));
     if (function)

@@ -538,9 +538,10 @@ enum ulp_status ulp_pattern_choose(const struct ulp_program *program, const char
                                    bool *chosen, struct ulp_arena *scratch,
                                    struct ulp_error *error);
 
-/* spelled.c: the function that the node is a call of; NULL: it stands for itself. */
+/* spelled.c: the function that the node, which may get a further input, is a call of; NULL: it
+ * stands for itself. */
 enum ulp_status ulp_program_spell(struct ulp_arena *arena, const struct ulp_graph *graph,
-                                  const struct ulp_node *node, int64_t opset,
+                                  const struct ulp_node **node, int64_t opset,
                                   const struct ulp_function **out, struct ulp_error *error);
 /* program.c: ulp_program_create; opening (open_program.h): a program that is not run. */
 enum ulp_status ulp_program_make(const struct ulp_model *model, const struct ulp_arithmetic *lanes,

@@ -1,6 +1,7 @@
 /* Operators on quantised values as the nodes that they stand for: DequantizeLinear of what they
  * read, the operator on floats, QuantizeLinear of its result. A call of a function that is made
- * here, so that each is reported under the operator's name. */
+ * here, so that each is reported under the operator's name. MatMulInteger and ConvInteger of a
+ * DynamicQuantizeLinear, whose sums the graph scales later, are such products divided by scales. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,7 +9,12 @@
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
-enum { DATA_MAX = 2, VALUES_MAX = 24, NODES_MAX = 8, OPSET = 13 };
+enum { DATA_MAX = 2, VALUES_MAX = 24, NODES_MAX = 8, OUTPUTS_MAX = 3, OPSET = 13 };
+/* Where a call of MatMulInteger or ConvInteger has the first factor's scale. */
+enum { SCALE_AT = 4 };
+
+/* Of every body that is made here. */
+static const char written_here[] = "spelled";
 
 /* data: inputs that a scale and a zero point follow; y: the scale of the result, its zero point
  * next; bias: INT32 at the product of both scales. */
@@ -35,6 +41,7 @@ struct writing {
     struct ulp_graph *body;
     struct ulp_value *values;
     struct ulp_node *nodes;
+    int *outputs;
     bool failed;
 };
 
@@ -46,18 +53,22 @@ static int add_value(struct writing *w, const char *name, const struct ulp_tenso
     return number;
 }
 
+/* The last value that it gives; those before it have the numbers before. */
 static int add_node(struct writing *w, const char *op, const char *name, const int *inputs,
                     size_t count, const struct ulp_attribute *attributes, size_t attribute_count)
 {
+    const size_t end = count;
+    const size_t outputs = strcmp(op, "DynamicQuantizeLinear") == 0 ? OUTPUTS_MAX : 1;
     struct ulp_node *node = &w->nodes[w->body->node_count];
-    int *numbers = ulp_arena_take(w->arena, count + 1, sizeof *numbers);
-    const int result = add_value(w, name, NULL);
+    int *numbers = ulp_arena_take(w->arena, count + outputs, sizeof *numbers), result = -1;
     w->failed |= !numbers;
     if (!numbers)
         return result;
-    const size_t end = count;
     memcpy(numbers, inputs, count * sizeof *numbers);
-    numbers[end] = result;
+    for (size_t o = 0; o < outputs; o++) {
+        result = numbers[end + o] = add_value(w, name, NULL);
+        w->values[result].producer = (int)w->body->node_count;
+    }
     while (count > 1 && numbers[count - 1] < 0)
         count--; /* what is omitted at the end */
     *node = (struct ulp_node){.index = (int)w->body->node_count,
@@ -70,11 +81,10 @@ static int add_node(struct writing *w, const char *op, const char *name, const i
                               .scopes = "",
                               .input_count = count,
                               .inputs = numbers,
-                              .output_count = 1,
+                              .output_count = outputs,
                               .outputs = numbers + end,
                               .attributes = attributes,
                               .attribute_count = attribute_count};
-    w->values[result].producer = node->index;
     w->body->node_count++;
     return result;
 }
@@ -142,83 +152,245 @@ static const struct ulp_attribute *make_axis(struct ulp_arena *arena, int64_t ax
     return attribute;
 }
 
-static void write_body(struct writing *w, const struct spelling *spelling,
-                       const struct ulp_tensor *bias_scale)
+/* ---- dynamic forms ---- */
+
+/* The node that alone reads the value, and nobody else does; NULL: there is none. */
+static const struct ulp_node *find_only_reader(const struct ulp_graph *graph, int value)
+{
+    const struct ulp_node *found = NULL;
+    size_t count = 0;
+    for (size_t o = 0; o < graph->output_count; o++)
+        count += graph->outputs[o] == value;
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (size_t i = 0; i < graph->nodes[n].input_count; i++)
+            if (graph->nodes[n].inputs[i] == value) {
+                found = &graph->nodes[n];
+                count++;
+            }
+    return count == 1 ? found : NULL;
+}
+
+/* What the node multiplies the value by; -1: it is no Mul of it. */
+static int find_factor(const struct ulp_node *node, int value)
+{
+    return !node || strcmp(node->op_type, "Mul") != 0 ? -1
+           : node->inputs[0] == value                 ? node->inputs[1]
+           : node->inputs[1] == value                 ? node->inputs[0]
+                                                      : -1;
+}
+
+/* What the product's sums, as floats, are multiplied by besides the first factor's scale, together
+ * with it or before or behind it; NULL: no constant, or nothing that is known. */
+static const struct ulp_tensor *find_second_scale(const struct ulp_graph *graph,
+                                                  const struct ulp_node *product, int first)
+{
+    const struct ulp_node *reader = find_only_reader(graph, product->outputs[0]);
+    int second = -1, factors = 0;
+    if (!reader || strcmp(reader->op_type, "Cast") != 0 ||
+        ulp_node_int(reader, "to", 0) != ULP_TYPE_FLOAT)
+        return NULL;
+    for (; factors < 2; factors++) {
+        const int value = reader->outputs[0];
+        reader = find_only_reader(graph, value);
+        const int by = find_factor(reader, value);
+        const int inside = by < 0 ? -1 : find_factor(ulp_value_producer(graph, by), first);
+        if (inside >= 0)
+            return ulp_value_constant(graph, inside);
+        if (by < 0 || (factors && by != first && second != first))
+            return NULL;
+        second = second < 0 || by != first ? by : second;
+    }
+    return ulp_value_constant(graph, second);
+}
+
+/* A scale of the second factor in the one dimension that DequantizeLinear takes; NULL: it has
+ * none, or divides by 0. */
+static const struct ulp_tensor *lay_flat(struct ulp_arena *arena, const struct ulp_tensor *scale,
+                                         const struct ulp_tensor *zero)
+{
+    struct ulp_tensor *flat = ulp_arena_take(arena, 1, sizeof *flat);
+    if (!flat || scale->type != ULP_TYPE_FLOAT || (zero && zero->count != scale->count))
+        return NULL;
+    for (size_t i = 0; i < scale->count; i++)
+        if (ulp_tensor_read(scale, i) == 0)
+            return NULL;
+    for (int d = 0; d < scale->rank; d++)
+        if (scale->dims[d] != 1 && (size_t)scale->dims[d] != scale->count)
+            return NULL;
+    *flat = ulp_tensor_view(scale);
+    flat->rank = scale->count > 1;
+    flat->dims[0] = (int64_t)scale->count;
+    return flat;
+}
+
+/* The first factor's scale, which the call hands on behind its inputs, and the second's. */
+struct scaling {
+    int first;
+    const struct ulp_tensor *second, *flat; /* flat: for DequantizeLinear */
+};
+
+static bool find_scaling(struct ulp_arena *arena, const struct ulp_graph *graph,
+                         const struct ulp_node *node, struct scaling *out)
+{
+    const struct ulp_node *producer = ulp_value_producer(graph, read_input(node, 0));
+    const int zero = read_input(node, 3);
+    if (!producer || strcmp(producer->op_type, "DynamicQuantizeLinear") != 0 ||
+        producer->outputs[0] != node->inputs[0] || (out->first = producer->outputs[1]) < 0 ||
+        !(out->second = find_second_scale(graph, node, out->first)) ||
+        (zero >= 0 && !ulp_value_constant(graph, zero)))
+        return false;
+    out->flat = lay_flat(arena, out->second, ulp_value_constant(graph, zero));
+    return out->flat;
+}
+
+/* Factor d on floats: codes, scale and zero point; along the axis where it is the second. */
+static int write_factor(struct writing *w, int d, const int *read, int64_t axis)
+{
+    const bool constant = ulp_value_constant(w->graph, read_input(w->node, read[0]));
+    return add_node(w, "DequantizeLinear",
+                    constant ? "weights"
+                    : d      ? "second"
+                             : "input",
+                    read, 3, make_axis(w->arena, d ? axis : 1), 1);
+}
+
+static int write_product(struct writing *w, const char *op, const int *inputs, size_t count)
 {
     const struct ulp_node *node = w->node;
-    const bool conv = strcmp(spelling->on_floats, "Conv") == 0;
-    int inputs[3], quantised[3];
-    int *outputs = ulp_arena_take(w->arena, 1, sizeof *outputs);
     struct ulp_attribute *kept = ulp_arena_take(w->arena, node->attribute_count + 1, sizeof *kept);
-    size_t kept_count = 0, count = 0;
-    const int64_t axis = conv || ulp_node_int(node, "transB", 0) ? 0 : 1;
+    size_t kept_count = 0;
+    w->failed |= !kept;
+    for (size_t a = 0; a < node->attribute_count && kept; a++)
+        if (strcmp(node->attributes[a].name, "channels_last") != 0 &&
+            strcmp(node->attributes[a].name, "opset") != 0)
+            kept[kept_count++] = node->attributes[a];
+    return add_node(w, op, op, inputs, count, kept, kept_count);
+}
+
+static void write_quantised(struct writing *w, const struct spelling *spelling,
+                            const struct ulp_tensor *bias_scale)
+{
+    const struct ulp_node *node = w->node;
+    int inputs[3];
+    size_t count = 0;
+    const bool conv = strcmp(spelling->on_floats, "Conv") == 0;
     for (int d = 0; d < spelling->data_count; d++) {
         const int at = spelling->data[d],
                   read[] = {at, parameter(node, at + 1), parameter(node, at + 2)};
-        const bool constant = ulp_value_constant(w->graph, read_input(node, at));
-        inputs[count++] = add_node(w, "DequantizeLinear",
-                                   constant ? "weights"
-                                   : d      ? "second"
-                                            : "input",
-                                   read, 3, make_axis(w->arena, d ? axis : 1), 1);
+        inputs[count++] = write_factor(w, d, read, conv || ulp_node_int(node, "transB", 0) ? 0 : 1);
     }
     if (bias_scale) {
         const int read[] = {spelling->bias, add_value(w, "bias_scale", bias_scale)};
         inputs[count++] =
             add_node(w, "DequantizeLinear", "bias", read, 2, make_axis(w->arena, 0), 1);
     }
-    w->failed |= !kept || !outputs;
-    for (size_t a = 0; a < node->attribute_count && kept; a++)
-        if (strcmp(node->attributes[a].name, "channels_last") != 0 &&
-            strcmp(node->attributes[a].name, "opset") != 0)
-            kept[kept_count++] = node->attributes[a];
-    const int made =
-        add_node(w, spelling->on_floats, spelling->on_floats, inputs, count, kept, kept_count);
-    quantised[0] = made;
-    quantised[1] = parameter(node, spelling->y);
-    quantised[2] = parameter(node, spelling->y + 1);
-    const int result = add_node(w, "QuantizeLinear", "QuantizeLinear", quantised, 3, NULL, 0);
-    if (!w->failed)
-        *outputs = result;
-    w->body->outputs = outputs;
-    w->body->output_count = 1;
+    const int quantised[] = {write_product(w, spelling->on_floats, inputs, count),
+                             parameter(node, spelling->y), parameter(node, spelling->y + 1)};
+    w->outputs[0] = add_node(w, "QuantizeLinear", "QuantizeLinear", quantised, 3, NULL, 0);
+}
+
+/* Sums are whole numbers, which the graph multiplies by both scales: here they are divided. */
+static void write_scaled(struct writing *w, const struct scaling *scaling)
+{
+    const struct ulp_node *node = w->node;
+    const bool conv = strcmp(node->op_type, "ConvInteger") == 0;
+    const struct ulp_tensor *weights = ulp_value_constant(w->graph, node->inputs[1]);
+    const int first[] = {0, SCALE_AT, parameter(node, 2)},
+              second[] = {1, add_value(w, "weight_scale", scaling->flat), parameter(node, 3)},
+              factors[] = {write_factor(w, 0, first, 1),
+                           write_factor(w, 1, second, conv ? 0 : weights->rank - 1)},
+              product[] = {write_product(w, conv ? "Conv" : "MatMul", factors, 2), SCALE_AT},
+              sums[] = {add_node(w, "Div", "sums", product, 2, NULL, 0),
+                        add_value(w, "second_scale", scaling->second)};
+    w->outputs[0] = add_node(w, "Div", "integers", sums, 2, NULL, 0);
+}
+
+/* The scale as the operator finds it, and codes by QuantizeLinear, through which errors go. */
+static void write_dynamic(struct writing *w)
+{
+    const int x = 0, zero = add_node(w, "DynamicQuantizeLinear", "scale", &x, 1, NULL, 0),
+              read[] = {x, zero - 1, zero};
+    w->outputs[0] = add_node(w, "QuantizeLinear", "QuantizeLinear", read, 3, NULL, 0);
+    w->outputs[1] = zero - 1;
+    w->outputs[2] = zero;
+}
+
+static enum ulp_status begin_writing(struct writing *w, size_t input_count, struct ulp_error *error)
+{
+    ULP_TAKE(w->body, w->arena, 1, error);
+    ULP_TAKE(w->values, w->arena, VALUES_MAX, error);
+    ULP_TAKE(w->nodes, w->arena, NODES_MAX, error);
+    ULP_TAKE(w->outputs, w->arena, OUTPUTS_MAX, error);
+    int *inputs;
+    ULP_TAKE(inputs, w->arena, input_count + 1, error);
+    for (size_t i = 0; i < input_count; i++)
+        inputs[i] = add_value(w, "parameter", NULL);
+    w->body->inputs = inputs;
+    w->body->input_count = input_count;
+    w->body->outputs = w->outputs;
+    w->body->output_count = w->node->output_count;
+    w->body->values = w->values;
+    w->body->nodes = w->nodes;
+    w->body->name = written_here;
+    return ULP_OK;
+}
+
+/* The call with the first factor's scale behind its inputs. */
+static enum ulp_status add_scale(struct ulp_arena *arena, int scale, const struct ulp_node **node,
+                                 struct ulp_error *error)
+{
+    struct ulp_node *call;
+    int *inputs;
+    ULP_TAKE(call, arena, 1, error);
+    ULP_TAKE(inputs, arena, SCALE_AT + 1, error);
+    *call = **node;
+    for (int i = 0; i < SCALE_AT; i++)
+        inputs[i] = read_input(*node, i);
+    inputs[SCALE_AT] = scale;
+    call->inputs = inputs;
+    call->input_count = SCALE_AT + 1;
+    *node = call;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_program_spell(struct ulp_arena *arena, const struct ulp_graph *graph,
-                                  const struct ulp_node *node, int64_t opset,
+                                  const struct ulp_node **node, int64_t opset,
                                   const struct ulp_function **out, struct ulp_error *error)
 {
-    const struct spelling *spelling = find_spelling(node);
-    const struct ulp_tensor *bias_scale;
+    const struct spelling *spelling = find_spelling(*node);
+    const struct ulp_tensor *bias_scale = NULL;
+    struct scaling scaling = {0};
+    const bool quantises = strcmp((*node)->op_type, "DynamicQuantizeLinear") == 0 &&
+                           (*node)->output_count == OUTPUTS_MAX && graph->name != written_here,
+               scaled = strcmp((*node)->domain, "") == 0 &&
+                        ulp_is_word((*node)->op_type, "MatMulInteger ConvInteger") &&
+                        find_scaling(arena, graph, *node, &scaling);
     *out = NULL;
-    if (!spelling || node->input_count > VALUES_MAX / 2 || node->output_count != 1 ||
-        !can_spell(spelling, graph, node, opset, &bias_scale, arena))
+    if (!quantises && !scaled &&
+        (!spelling || (*node)->input_count > VALUES_MAX / 2 || (*node)->output_count != 1 ||
+         !can_spell(spelling, graph, *node, opset, &bias_scale, arena)))
         return ULP_OK;
-    struct ulp_function *function = ulp_arena_take(arena, 1, sizeof *function);
-    struct ulp_opset *opsets = ulp_arena_take(arena, 1, sizeof *opsets);
-    int *inputs = ulp_arena_take(arena, node->input_count + 1, sizeof *inputs);
-    struct writing w = {.arena = arena,
-                        .graph = graph,
-                        .node = node,
-                        .body = ulp_arena_take(arena, 1, sizeof *w.body),
-                        .values = ulp_arena_take(arena, VALUES_MAX, sizeof *w.values),
-                        .nodes = ulp_arena_take(arena, NODES_MAX, sizeof *w.nodes)};
-    ULP_TRY(ulp_taken(function && opsets && inputs && w.body && w.values && w.nodes, error));
-    *opsets = (struct ulp_opset){"", opset > OPSET ? opset : OPSET};
-    for (size_t i = 0; i < node->input_count; i++)
-        inputs[i] = add_value(&w, "parameter", NULL);
-    w.body->inputs = inputs;
-    w.body->input_count = node->input_count;
-    w.body->values = w.values;
-    w.body->nodes = w.nodes;
-    w.body->name = node->op_type;
-    write_body(&w, spelling, bias_scale);
+    if (scaled)
+        ULP_TRY(add_scale(arena, scaling.first, node, error));
+    struct writing w = {.arena = arena, .graph = graph, .node = *node};
+    ULP_TRY(begin_writing(&w, (*node)->input_count, error));
+    if (spelling)
+        write_quantised(&w, spelling, bias_scale);
+    else if (scaled)
+        write_scaled(&w, &scaling);
+    else
+        write_dynamic(&w);
     ULP_TRY(ulp_taken(!w.failed, error));
-    *function = (struct ulp_function){.name = node->op_type,
-                                      .domain = node->domain,
+    struct ulp_opset *opsets;
+    struct ulp_function *function;
+    ULP_TAKE(opsets, arena, 1, error);
+    ULP_TAKE(function, arena, 1, error);
+    *opsets = (struct ulp_opset){"", opset > OPSET ? opset : OPSET};
+    *function = (struct ulp_function){.name = (*node)->op_type,
+                                      .domain = (*node)->domain,
                                       .overload = "",
-                                      .input_count = node->input_count,
-                                      .output_count = 1,
+                                      .input_count = (*node)->input_count,
+                                      .output_count = (*node)->output_count,
                                       .opset_count = 1,
                                       .opsets = opsets,
                                       .body = w.body};
