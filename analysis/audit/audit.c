@@ -22,21 +22,49 @@ static char *copy_text(const struct ulp_audit *audit, const char *text)
     return ulp_arena_text(audit->memory, text, strlen(text));
 }
 
-/* Is the node's result a state of the body of a Loop or Scan that it is in? */
-static bool is_state(const struct ulp_program *program, size_t n)
+static bool reads_any(const int *slots, size_t count, const bool *of)
 {
-    const struct ulp_block *block = program->nodes[n].block;
-    const struct ulp_step *owner = block->owner;
-    const bool loop = owner && ulp_step_is(owner, "Loop"),
-               scan = owner && ulp_step_is(owner, "Scan");
-    /* of a Loop the number and the condition are read, and the condition is given, too */
-    const int64_t others = loop   ? 2
-                           : scan ? ulp_node_int(owner->bound.node, "num_scan_inputs", 0)
-                                  : (int64_t)block->input_count;
-    for (int64_t i = 0; i + others < (int64_t)block->input_count; i++)
-        if (ulp_slot_holder(block, block->outputs[loop + i]) == n)
+    for (size_t i = 0; i < count; i++)
+        if (slots[i] >= 0 && of[slots[i]])
             return true;
     return false;
+}
+
+/* Of the body of a Loop or Scan: nodes that read a state, or what follows from it, and that the
+ * state handed on follows from. */
+static enum ulp_status mark_states(const struct ulp_block *block, struct ulp_audit_lane *lane,
+                                   struct ulp_arena *memory, struct ulp_error *error)
+{
+    const struct ulp_step *owner = block->owner;
+    const bool loop = owner && ulp_step_is(owner, "Loop");
+    if (!loop && !(owner && ulp_step_is(owner, "Scan")))
+        return ULP_OK;
+    /* of a Loop the number and the condition are read first, and the condition is given first */
+    const size_t first = loop ? 2 : 0,
+                 others = loop ? 0 : (size_t)ulp_node_int(owner->bound.node, "num_scan_inputs", 0);
+    ULP_TAKE_ARRAY(bool, before, memory, block->slot_count + 1, error);
+    ULP_TAKE_ARRAY(bool, behind, memory, block->slot_count + 1, error);
+    for (size_t i = first; i + others < block->input_count; i++) {
+        before[block->inputs[i]] = true;
+        behind[block->outputs[i - first + loop]] = true;
+    }
+    for (size_t k = 0; k < block->step_count; k++) {
+        const struct ulp_step *step = &block->steps[k];
+        for (size_t o = 0;
+             reads_any(step->inputs, step->input_count, before) && o < step->output_count; o++)
+            if (step->outputs[o] >= 0)
+                before[step->outputs[o]] = true;
+    }
+    for (size_t k = block->step_count; k-- > 0;) {
+        const struct ulp_step *step = &block->steps[k];
+        const bool leads = reads_any(step->outputs, step->output_count, behind);
+        for (size_t i = 0; leads && i < step->input_count; i++)
+            if (step->inputs[i] >= 0)
+                behind[step->inputs[i]] = true;
+        if (leads && step->number < lane->node_count)
+            lane->nodes[step->number].state = reads_any(step->inputs, step->input_count, before);
+    }
+    return ULP_OK;
 }
 
 /* Names are the same in every lane. */
@@ -61,13 +89,15 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
 #include "analysis/audit/share.def"
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
-        node->state = is_state(program, n);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
                                : copy_text(audit, ulp_program_node_name(program, n));
         node->op = index > 1 ? audit->lanes[0].nodes[n].op
                              : copy_text(audit, ulp_program_node_op(program, n));
         ULP_TRY(ulp_taken(node->name && node->op, error));
     }
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (n == 0 || program->nodes[n].block != program->nodes[n - 1].block)
+            ULP_TRY(mark_states(program->nodes[n].block, lane, audit->memory, error));
     ULP_TRY(ulp_mixed_prepare(lane, program, index, audit->memory, error));
     return ulp_audit_overflow_prepare(lane, program, index, audit->memory, error);
 }

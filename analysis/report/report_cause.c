@@ -166,7 +166,7 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit *audit,
         return;
     ulp_text_show(out, ", by %s%s", name_cause(first, false),
                   first == ULP_SHARE_RESULT && node->state
-                      ? ", a state that every iteration reads as it is rounded"
+                      ? " in the state that every iteration reads"
                       : "");
     if (first == ULP_SHARE_INPUTS && strcmp(node->op, "MatMulNBits") == 0 &&
         ulp_audit_node_arithmetic(lane, node)->schedule.levels_obeyed)

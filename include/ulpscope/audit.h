@@ -211,7 +211,8 @@ struct ulp_audit_node {
      * absorbed, they differ from the reference by as much as the value that overflowed, which no
      * later result shows */
     ptrdiff_t overflow;
-    /* its result is a state that a Loop or Scan carries from iteration to iteration [whole] */
+    /* it is in the circle of a state that a Loop or Scan carries from iteration to iteration
+     * [whole] */
     bool state;
     bool absorbs; /* its inputs come from an overflow, and its results are right nevertheless */
     /* index of the first of the lane's constants beyond its storage that the node reads; -1: none

@@ -73,6 +73,23 @@ write_model("state.onnx", [node("Scan", "first rows", "last all", "scan", body=b
 np.savez("state.npz", first=y[0].astype("f4"), rows=u)
 END
 tells 1 "a state" '"of its first iteration" in r["causes"][0]["text"] or "in its first iteration and of" in r["causes"][0]["text"]' doctor state.onnx -i state.npz -a fp16 --task signal --no-plan -q
+# One held in BF16 between the steps of a Scan, and of a Loop: its rounding is the state's; what is read off it, and what goes into it, are none.
+python <<'END' || exit 99
+turn = np.random.RandomState(6)
+x, c = (turn.standard_normal(s).astype("f4") for s in ((64, 8), (8, 4)))
+step = [node("Mul", "xt g", "u", "into"), node("Mul", "s a", "d", "decay"), node("Add", "d u", "f", "update"), node("Cast", "f", "h", "hold", to=16), node("Cast", "h", "w", "widen", to=1),
+        node("Identity", "w", "o", "hand"), node("MatMul", "w c", "y", "read")]
+held = {"a": (1 - np.exp(turn.uniform(-4, -1, 8))).astype("f4"), "g": np.float32(0.7), "c": c}
+scan = graph(step, {"s": (8,), "xt": (8,)}, {"o": (8,), "y": (4,)}, held)
+write_model("held_scan.onnx", [node("Scan", "zero x", "last all", "scan", body=scan, num_scan_inputs=1)], {"x": x.shape}, ["all"], {"zero": np.zeros(8, "f4")}, opset=18)
+loop = graph([node("Gather", "x i", "xt", "take"), node("Identity", "go", "on", "on"), *step], {"i": (), "go": (), "s": (8,)}, {"on": (), "o": (8,), "y": (4,)}, held, types={"i": 7, "go": 9, "on": 9})
+write_model("held_loop.onnx", [node("Loop", "n go0 zero", "last all", "loop", body=loop)], {"x": x.shape}, ["all"], {"zero": np.zeros(8, "f4"), "n": np.int64(64), "go0": np.array(True)}, opset=18)
+np.savez("held.npz", x=x)
+END
+for of in scan loop; do
+    tells 0 "a held state, $of" '"/hold (Cast) causes" in r["lanes"][0]["why"] and "rounding of its result in the state that every iteration reads" in r["lanes"][0]["why"]' audit held_$of.onnx -i held.npz -a model --task signal -q
+    fields told.json 'sorted(n["name"].split("/")[-1] for n in r["lanes"][0]["nodes"] if n.get("state")) == ["decay", "hand", "hold", "update", "widen"]' "the state's circle, $of"
+done
 expect 0 "a state, audit" "$program" audit state.onnx -i state.npz -a fp16 --task signal -q --json audit.json
 
 python <<'END' || fail "other figures"
