@@ -57,16 +57,17 @@ struct ulp_owed {
     struct ulp_owed *first; /* NULL: it is not looked at */
 };
 
-/* What margins of a node's decisions that come out otherwise in the lane are made of: their errors
- * are the sums of each error[slot][element] times its weight, divided by the root of `squares`. */
+/* What margins of a node's decisions that come out otherwise in the lane are made of: the sum of
+ * each error[slot][element] times its slope is the margin's error. */
 struct ulp_moved {
     struct ulp_moved_term {
         int slot;
         size_t element;
-        double weight; /* by the margin's error */
+        double slope, error; /* error: the margin's */
+        bool first;          /* of the margin's terms */
     } * terms;
     size_t count, capacity;
-    double squares;     /* of the margins' errors */
+    double logs;        /* the sum of the logarithms of the margins' errors */
     size_t turned, own; /* margins: by the errors of what it reads; by the node's own arithmetic */
 };
 

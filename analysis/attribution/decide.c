@@ -1,10 +1,13 @@
 /* Decisions followed back: what derivatives cannot say is given to the nodes that took it otherwise
  * than the reference, and by them to the errors of the margins by which they decide. */
+#include <math.h>
+
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/divergence/turned.h"
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "formula/adjoint.h"
+#include "number/function/math.h"
 #include "run/pass/backward.h"
 
 /* A formula jumps somewhere: a comparison, a rounding to integers. */
@@ -40,12 +43,12 @@ static enum ulp_status keep_turned(void *context, const struct ulp_turned *turne
 {
     const struct collecting *collecting = context;
     struct ulp_moved *moved = collecting->moved;
-    if (turned->own || !(turned->error != 0)) { /* NaN, too */
+    if (turned->own || !(fabs(turned->error) > 0) || isinf(turned->error)) { /* NaN, too */
         moved->own++;
         return ULP_OK;
     }
     moved->turned++;
-    moved->squares += turned->error * turned->error;
+    moved->logs += ulp_math_log(fabs(turned->error));
     for (size_t t = 0; t < turned->term_count; t++) {
         const struct ulp_turned_term *term = &turned->terms[t];
         ULP_TRY(ulp_grow(&moved->terms, moved->count, &moved->capacity, sizeof *moved->terms,
@@ -53,7 +56,9 @@ static enum ulp_status keep_turned(void *context, const struct ulp_turned *turne
         moved->terms[moved->count++] =
             (struct ulp_moved_term){.slot = collecting->step->inputs[term->input],
                                     .element = term->element,
-                                    .weight = term->slope * turned->error};
+                                    .slope = term->slope,
+                                    .error = turned->error,
+                                    .first = t == 0};
     }
     return ULP_OK;
 }
@@ -98,11 +103,23 @@ static size_t find_root(const struct ulp_attributor *attributor, const struct ul
     return node;
 }
 
+/* The square of a margin's error, cut where it is far beyond the others' (their geometric mean):
+ * what another decision before has sent somewhere else altogether is one decision of many here. */
+static double weigh(const struct ulp_moved *moved, const struct ulp_moved_term *term)
+{
+    enum { FAR = 4 };
+    const double most = FAR * ulp_math_exp(moved->logs / (double)moved->turned);
+    return ulp_math_min(term->error * term->error, most * most);
+}
+
 /* The node's part of the error to the elements that its margins are made of. */
 static enum ulp_status hand_on(const struct ulp_reverse *sweep, const struct ulp_moved *moved,
                                double part, struct ulp_error *error)
 {
     const struct ulp_block *block = sweep->program->main;
+    double all = 0;
+    for (size_t t = 0; t < moved->count; t++)
+        all += moved->terms[t].first ? weigh(moved, &moved->terms[t]) : 0;
     for (size_t t = 0; t < moved->count; t++) {
         const struct ulp_moved_term *term = &moved->terms[t];
         double *owed;
@@ -110,7 +127,7 @@ static enum ulp_status hand_on(const struct ulp_reverse *sweep, const struct ulp
             continue;
         ULP_TRY(ulp_reverse_cotangents(sweep, term->slot, sweep->values[term->slot].count, &owed,
                                        error));
-        owed[term->element] += part * term->weight / moved->squares;
+        owed[term->element] += part * weigh(moved, term) / all * term->slope / term->error;
     }
     return ULP_OK;
 }

@@ -19,6 +19,9 @@
  * two it is faint. */
 #define COUNTS 0x1p-11
 #define NOTHING 0x1p-22
+/* A line of an image, or one of a long axis, is no quantity of its own: where it carries less than
+ * this it is background, which any step that suits the rest makes constant. */
+#define LINE 0x1p-4
 /* SHORT: of n groups that carry alike one that is lost leaves the whole at 10 log10(n) dB, so that
  * up to 100 the whole is broken by itself (20 dB): each is a quantity of its own there, and what
  * its size hides from the whole is looked for; a longer axis is a vector or a sequence, of which
@@ -48,13 +51,14 @@ static double rms_of(double squares, double count)
     return sqrt(squares / count);
 }
 
-/* Has it become constant, and counts? */
-static bool is_dead(const struct ulp_judged_groups *g, const struct ulp_judged_part *part)
+/* Has it become constant, and carries as much as counts? */
+static bool is_dead(const struct ulp_judged_groups *g, const struct ulp_judged_part *part,
+                    double counts)
 {
     const double size = ulp_math_max(fabs(part->base_least), fabs(part->base_most));
     return part->count > 1 && part->finite && part->least == part->most &&
            part->base_most - part->base_least >= SPREAD * size && size > 0 &&
-           rms_of(part->squares, (double)part->count) >= COUNTS * g->rms;
+           rms_of(part->squares, (double)part->count) >= counts * g->rms;
 }
 
 void ulp_groups_prepare(struct ulp_judged *out)
@@ -84,15 +88,15 @@ void ulp_groups_add(struct ulp_judged_groups *groups, size_t row, const double *
         add_to(&groups->windows[i * WINDOWS / groups->length], value[i], base[i]);
     for (size_t i = 0; i < groups->column_count; i++)
         add_to(&groups->columns[i], value[i], base[i]);
-    out->constant_rows += is_dead(groups, &whole);
+    out->constant_rows += is_dead(groups, &whole, groups->own_rows ? COUNTS : LINE);
 }
 
 static double count_dead(const struct ulp_judged_groups *g, const struct ulp_judged_part *parts,
-                         size_t count)
+                         size_t count, bool own)
 {
     size_t dead = 0;
     for (size_t p = 0; p < count; p++)
-        dead += is_dead(g, &parts[p]);
+        dead += is_dead(g, &parts[p], own ? COUNTS : LINE);
     return (double)dead;
 }
 
@@ -154,11 +158,12 @@ void ulp_groups_judge(const struct ulp_judged_groups *g, bool shares, struct ulp
     const enum ulp_task task = out->task;
     if (g->column_count && g->rows > 1) {
         out->columns = (double)g->column_count;
-        out->constant_columns = shares ? 0 : count_dead(g, g->columns, g->column_count);
+        out->constant_columns =
+            shares ? 0 : count_dead(g, g->columns, g->column_count, g->own_columns);
     }
     if (g->channel_count > 1) {
         out->channels = (double)g->channel_count;
-        out->constant_channels = shares ? 0 : count_dead(g, g->seconds, g->channel_count);
+        out->constant_channels = shares ? 0 : count_dead(g, g->seconds, g->channel_count, true);
     }
     if (shares || task == ULP_TASK_NONE || task == ULP_TASK_EMBED || task == ULP_TASK_TEXT ||
         task == ULP_TASK_TOKENS || task == ULP_TASK_SEGMENT)
@@ -193,6 +198,8 @@ enum ulp_status ulp_groups_open(struct ulp_judged_groups *g, const struct ulp_te
     for (int d = 2; d + 1 < rank; d++)
         g->rows_each *= (size_t)base->dims[d];
     g->column_count = g->length <= (g->rows > 1 ? COLUMNS_MAX : SHORT) ? g->length : 0;
+    g->own_rows = rank < 4 && g->rows <= SHORT && !any;
+    g->own_columns = rank < 4 && g->length <= SHORT && !any;
     g->second_count = rank > 2 ? (size_t)base->dims[1] : 0;
     g->channel_count = rank > 3 ? g->second_count : 0; /* of three axes rows are the channels */
     g->has_columns = g->length > 1 && g->length <= SHORT && !wide;

@@ -20,6 +20,7 @@ struct ulp_judged_groups {
     size_t column_count;                           /* 0: they are not looked at */
     size_t second_count, rows_each, channel_count; /* of axis 1; of those that may be constant */
     bool has_columns, has_seconds, has_windows;    /* that are judged by themselves */
+    bool own_rows, own_columns;                    /* each is a quantity of its own */
     struct ulp_judged_part *columns, *seconds, windows[ULP_GROUP_WINDOWS];
 };
 

@@ -61,11 +61,11 @@ def vectors(b, v):
 
 
 def dead(b, v):
-    """Parts that are constant, and are not in the original."""
-    def count(b, v):
+    """Parts that are constant, and are not in the original; lines of images where they carry a sixteenth."""
+    def count(b, v, least=0):
         spread, size = b.max(-1) - b.min(-1), np.abs(b).max(-1)
-        return ((v.max(-1) == v.min(-1)) & (spread >= .1 * size)).sum()
-    figures = {"constant_rows": count(b, v)} if b.shape[-1] > 1 else {}
+        return ((v.max(-1) == v.min(-1)) & (spread >= .1 * size) & (np.sqrt(np.mean(b * b, -1)) >= least * np.sqrt(np.mean(b * b)))).sum()
+    figures = {"constant_rows": count(b, v, 2**-4 if b.ndim > 3 else 0)} if b.shape[-1] > 1 else {}
     if b.ndim == 2:
         figures["constant_columns"] = count(b.T, v.T)
     if b.ndim == 4:

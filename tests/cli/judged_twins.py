@@ -97,6 +97,7 @@ words -= np.log(np.exp(words).sum(-1, keepdims=True))
 ranked = np.sort(random.beta(.3, 2, (1, 300)))[:, ::-1]
 ranked = np.where(np.abs(ranked - .5) < .02, .4, ranked)
 maps = normal((1, 64, 16, 16)) * np.where(np.arange(64) == 9, .1, 1)[:, None, None]
+dim = put(normal((1, 8, 8, 8)), np.s_[:, 2, 3], 2e-3 * normal((1, 8)))
 vectors = normal((6, 128))
 narrow = columns(16, 1, 1, 1, 1, 1, 1, 1e-7, 1)
 picture = normal((1, 32, 32, 3)) * [1, 1, .01]
@@ -144,6 +145,7 @@ CASES = [
     ("segments", classes, noise(70), lambda b: np.roll(b, 1, 1), BROKEN, {}),
     ("mask", mask, noise(60), lambda b: b * np.where(np.arange(32) // 4 == 5, -1, 1), BROKEN, {"tail": ends("Sigmoid", "mask")}),
     ("features", maps, noise(45), lost(every, 9), BROKEN, {}),
+    ("features", dim, lambda b: np.round(b * 32) / 32, lost(every, 4), BROKEN, {}),
     ("hidden", normal((1, 16, 768)), noise(45), noise(15), BROKEN, {}),
     ("image_tokens", normal((1, 16, 256)), noise(45), noise(10), BROKEN, {}),
     ("picked", small, half, lambda b: b + [6, 6, 6, 6] * (np.arange(20) == 3)[None, :, None], BROKEN, {"tail": suppressed}),
