@@ -6,9 +6,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/audit_json.h"
-#include "analysis/html/html.h"
-#include "analysis/writing/first_screen.h"
-#include "analysis/writing/document.h"
+#include "analysis/html/said.h"
 #include "analysis/writing/json_value.h"
 #include "base/machine/environment.h"
 
@@ -82,8 +80,10 @@ static void say_todo(struct ulp_text *out, const struct ulp_between *b)
                       b->change_count);
 }
 
-static void conclude(struct ulp_headline *head, const struct ulp_between *b)
+static void conclude(struct ulp_headline *head, const void *between, size_t part)
 {
+    const struct ulp_between *b = between;
+    (void)part;
     if (b->nonfinite)
         ulp_text_show(&head->what,
                       "%s and %s cannot be compared: the log-probability of %zu of the %zu given "
@@ -106,34 +106,6 @@ static void conclude(struct ulp_headline *head, const struct ulp_between *b)
     ulp_headline_drawn(head, b->drawn);
 }
 
-static void add_headline(struct ulp_json_writer *writer, const void *between, const void *context)
-{
-    struct ulp_headline head = {0};
-    (void)context;
-    conclude(&head, between);
-    ulp_headline_put(writer, &head);
-}
-
-static json_t *make_between_document(const struct ulp_between *between)
-{
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_between, add_headline, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_headline head = {0};
-    conclude(&head, between);
-    return ulp_json_document(&ulp_struct_between, between, &how, ulp_headline_json(&head));
-}
-
-enum ulp_status ulp_between_text(const struct ulp_between *between, int width, bool colour,
-                                 char **out, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("between", make_between_document(between), ULP_PAGE_RANKED, width,
-                             colour, out, error);
-}
-
-enum ulp_status ulp_between_write(const struct ulp_between *between, enum ulp_output_kind as,
-                                  const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("between", as, make_between_document(between), path, error);
-}
+static const struct ulp_said said = {"between", &ulp_struct_between, .conclude = conclude};
+ULP_SAID_TEXT(between, ulp_between, said, ULP_PAGE_RANKED)
+ULP_SAID_WRITE(between, ulp_between, said)

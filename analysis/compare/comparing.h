@@ -400,8 +400,8 @@ void ulp_comparison_headline(const struct ulp_comparison *comparison, size_t fil
                              struct ulp_headline *head);
 const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
                                                        size_t file);
-/* comparison_json.c: the result as a document; NULL: out of memory. */
-json_t *ulp_comparison_document(const struct ulp_comparison *comparison);
+/* comparison_json.c */
+extern const struct ulp_said ulp_comparison_said;
 
 /* cause/power.c: fills in power and ranked[].blind of every file. */
 enum ulp_status ulp_compare_power(struct ulp_comparing *comparing, struct ulp_error *error);

@@ -3,11 +3,9 @@
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/compare/comparing.h"
-#include "analysis/html/html.h"
+#include "analysis/html/said.h"
 #include "analysis/measure/judged.h"
-#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/first_screen.h"
 
 /* Nothing where nothing was measured. */
 static void put_metrics(struct ulp_json_writer *writer, const char *key, const void *metrics,
@@ -130,11 +128,10 @@ static void add_headline(struct ulp_json_writer *writer, const void *file, const
     ulp_tiles_put(writer, &head, make_tiles(comparison, f));
 }
 
-static void add_first(struct ulp_json_writer *writer, const void *compared, const void *context)
+static void add_first(struct ulp_json_writer *writer, const void *result)
 {
-    const struct ulp_comparison *comparison = compared;
+    const struct ulp_comparison *comparison = result;
     const struct ulp_compared_file *first = find_first(comparison);
-    (void)context;
     ulp_json_put(writer, "first_unexplained",
                  first->first_unexplained < 0
                      ? json_null()
@@ -143,37 +140,25 @@ static void add_first(struct ulp_json_writer *writer, const void *compared, cons
     ulp_json_put(writer, "notes", ulp_comparison_notes(comparison));
 }
 
-json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
+static void conclude(struct ulp_headline *head, const void *result, size_t part)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_comparison, add_first, NULL},
-                                                 {&ulp_struct_compared_file, add_headline, NULL},
-                                                 {&ulp_struct_compared_tensor, add_values, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, comparison, NULL};
-    struct ulp_text text = {0};
-    const struct ulp_page prose = ulp_page_make(&text, ULP_PAGE_PROSE, false);
-    for (size_t f = 0; f < comparison->file_count; f++) {
-        struct ulp_headline head = {0};
-        ulp_comparison_headline(comparison, f, &head);
-        ulp_page_headline(&prose, "", &head);
-        ulp_headline_free(&prose, &head);
-    }
-    return ulp_json_document(&ulp_struct_comparison, comparison, &how, ulp_json_lines(&text));
+    ulp_comparison_headline(result, part, head);
+}
+
+static size_t count_files(const void *result)
+{
+    return ((const struct ulp_comparison *)result)->file_count;
 }
 
 enum { ROWS_SHOWN = 24 };
-
-enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width, bool colour,
-                                    char **out, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("compare", ulp_comparison_document(comparison), ROWS_SHOWN, width,
-                             colour, out, error);
-}
-
-enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
-                                     enum ulp_output_kind as, const char *path,
-                                     struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("compare", as, ulp_comparison_document(comparison), path, error);
-}
+static const struct ulp_json_hook hooks[] = {{&ulp_struct_compared_file, add_headline, NULL},
+                                             {&ulp_struct_compared_tensor, add_values, NULL}};
+const struct ulp_said ulp_comparison_said = {"compare",
+                                             &ulp_struct_comparison,
+                                             .conclude = conclude,
+                                             .parts = count_files,
+                                             .rest = add_first,
+                                             .hooks = hooks,
+                                             .hook_count = sizeof hooks / sizeof *hooks};
+ULP_SAID_TEXT(comparison, ulp_comparison, ulp_comparison_said, ROWS_SHOWN)
+ULP_SAID_WRITE(comparison, ulp_comparison, ulp_comparison_said)

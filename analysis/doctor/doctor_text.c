@@ -6,10 +6,12 @@
 #include "base/error.h"
 
 /* What the outputs are, the most probable cause, what to do about it. */
-void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head)
+void ulp_doctor_conclude(struct ulp_headline *head, const void *result, size_t part)
 {
+    const struct ulp_doctor *doctor = result;
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
+    (void)part;
     if (doctor->refused)
         ulp_text_show(&head->what, "%s; computed as the graph says, in ", doctor->refused);
     else
@@ -83,8 +85,9 @@ static void add_steps(json_t **notes, const struct ulp_doctor *doctor)
     ulp_note_text(notes, "looked at", &text);
 }
 
-json_t *ulp_doctor_notes(const struct ulp_doctor *doctor)
+json_t *ulp_doctor_notes(const void *result)
 {
+    const struct ulp_doctor *doctor = result;
     json_t *notes = json_array();
     struct ulp_text next = {0};
     for (size_t c = 0; c < doctor->cause_count; c++)

@@ -108,7 +108,7 @@ enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error 
         ulp_search_say_none(&text, plan);
     else {
         struct ulp_headline head = {0};
-        ulp_search_headline(plan, &head);
+        ulp_search_say(&head, plan, 0);
         ulp_text_add(&text, "%s%s%s", head.what.data ? head.what.data : "",
                      head.why.length ? "; " : "", head.why.length ? head.why.data : "");
         ulp_headline_free(&(struct ulp_page){.out = &text}, &head);

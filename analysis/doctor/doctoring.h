@@ -84,8 +84,8 @@ enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error 
 void ulp_doctor_say_next(struct ulp_doctoring *x);
 
 /* doctor_text.c: what is said first, and beside it. */
-void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head);
-json_t *ulp_doctor_notes(const struct ulp_doctor *doctor);
+void ulp_doctor_conclude(struct ulp_headline *head, const void *doctor, size_t part);
+json_t *ulp_doctor_notes(const void *doctor);
 
 /* doctor_lint.c: an error of the lint that no figure shows: the target refuses the graph, or takes
  * it for another; NULL: there is none, or no target was named. */

@@ -6,8 +6,7 @@
 #include "analysis/audit/audit_json.h"
 #include "analysis/audit/place.h"
 #include "analysis/engine/words.h"
-#include "analysis/html/html.h"
-#include "analysis/writing/document.h"
+#include "analysis/html/said.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
@@ -33,9 +32,16 @@ static void say_read(struct ulp_text *out, const struct ulp_engine_map *built)
         ulp_text_add(out, "; its names are operator and index: nodes were numbered");
 }
 
-void ulp_engine_headline(const struct ulp_engine_map *built, const struct ulp_wishes *wishes,
-                         struct ulp_headline *head)
+struct document {
+    const struct ulp_engine_map *built;
+    const struct ulp_wishes *wishes;
+};
+
+static void conclude(struct ulp_headline *head, const void *result, size_t part)
 {
+    const struct ulp_engine_map *built = ((const struct document *)result)->built;
+    const struct ulp_wishes *wishes = ((const struct document *)result)->wishes;
+    (void)part;
     const bool wished = wishes && wishes->count,
                disobeyed = wished && wishes->counts[ULP_WISH_OBEYED] < wishes->count;
     const char *arguments = built->program->model->arguments;
@@ -72,8 +78,10 @@ bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes)
 
 /* ---- beside the tables ---- */
 
-static json_t *make_notes(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
+static json_t *make_notes(const void *result)
 {
+    const struct ulp_engine_map *built = ((const struct document *)result)->built;
+    const struct ulp_wishes *wishes = ((const struct document *)result)->wishes;
     struct ulp_text kinds = {0};
     size_t disobeyed = 0, quantised = 0;
     json_t *notes = json_array();
@@ -111,12 +119,13 @@ static json_t *make_notes(const struct ulp_engine_map *built, const struct ulp_w
 
 /* ---- engine.json: doc/fields.md has its schema ---- */
 
-static json_t *make_verdict(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
+static json_t *make_verdict(const void *result)
 {
+    const struct document *d = result;
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    if (wishes && wishes->count)
-        ulp_wishes_say(&text, wishes);
-    ulp_engine_verdict(built, &text);
+    if (d->wishes && d->wishes->count)
+        ulp_wishes_say(&text, d->wishes);
+    ulp_engine_verdict(d->built, &text);
     return text.failed ? NULL : ulp_json_text(text.data);
 }
 
@@ -136,11 +145,6 @@ static json_t *make_graph(const struct ulp_program *program)
     return graph;
 }
 
-struct document {
-    const struct ulp_engine_map *built;
-    const struct ulp_wishes *wishes;
-};
-
 static const char *name_node(const void *context, size_t index)
 {
     return ((const struct document *)context)->built->nodes[index].name;
@@ -159,8 +163,10 @@ static void add_wish(struct ulp_json_writer *writer, const void *wish, const voi
     add_layer(writer, ((const struct document *)context)->built, it->node >= 0 ? it->layer : -1);
 }
 
-static json_t *make_tiles(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
+static json_t *make_tiles(const void *result)
 {
+    const struct ulp_engine_map *built = ((const struct document *)result)->built;
+    const struct ulp_wishes *wishes = ((const struct document *)result)->wishes;
     const size_t found = built->node_count - built->kinds[ULP_BUILT_LOST];
     json_t *tiles = json_array();
     ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Layers", "%zu", built->layer_count);
@@ -179,28 +185,30 @@ static json_t *make_tiles(const struct ulp_engine_map *built, const struct ulp_w
 }
 
 /* The other parts of the document, and the graph. */
-static void add_rest(struct ulp_json_writer *writer, const void *built, const void *context)
+static void add_rest(struct ulp_json_writer *writer, const void *result)
 {
-    const struct document *d = context;
+    const struct document *d = result;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_wish, add_wish, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, context, name_node};
-    struct ulp_headline head = {0};
-    ulp_engine_headline(built, d->wishes, &head);
-    ulp_tiles_put(writer, &head, make_tiles(built, d->wishes));
-    ulp_json_put(writer, "notes", make_notes(built, d->wishes));
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, result, name_node};
     if (d->wishes)
         ulp_json_struct(writer, "wishes", &ulp_struct_wishes, d->wishes, &how);
-    ulp_json_put(writer, "graph", make_graph(((const struct ulp_engine_map *)built)->program));
+    ulp_json_put(writer, "graph", make_graph(d->built->program));
 }
 
-static json_t *make_engine_document(const struct ulp_engine_map *built,
-                                    const struct ulp_wishes *wishes)
+static const void *get_built(const void *result)
 {
-    const struct document document = {built, wishes};
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map, add_rest, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, &document, name_node};
-    return ulp_json_document(&ulp_struct_engine_map, built, &how, make_verdict(built, wishes));
+    return ((const struct document *)result)->built;
 }
+
+static const struct ulp_said said = {"engine",
+                                     .type = &ulp_struct_engine_map,
+                                     .object = get_built,
+                                     .conclude = conclude,
+                                     .verdict = make_verdict,
+                                     .tiles = make_tiles,
+                                     .notes = make_notes,
+                                     .rest = add_rest,
+                                     .node = name_node};
 
 /* ---- all of it ---- */
 
@@ -208,9 +216,8 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes, size_t shown, int width,
                                     bool colour, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("engine", make_engine_document(built, wishes), shown, width, colour,
-                             out, error);
+    return ulp_said_text(&said, &(struct document){built, wishes}, shown, width, colour, out,
+                         error);
 }
 
 enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
@@ -227,6 +234,5 @@ enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                      const struct ulp_wishes *wishes, enum ulp_output_kind as,
                                      const char *path, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("engine", as, make_engine_document(built, wishes), path, error);
+    return ulp_said_write(&said, &(struct document){built, wishes}, as, path, error);
 }

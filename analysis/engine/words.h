@@ -7,9 +7,5 @@
 
 /* "1 of 3 constraints were obeyed, 2 not obeyed. "; were all? */
 bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes);
-/* The verdict and what was wished, what was read, and how to go on. */
-struct ulp_headline;
-void ulp_engine_headline(const struct ulp_engine_map *built, const struct ulp_wishes *wishes,
-                         struct ulp_headline *headline);
 /* The verdict, a sentence or two on one line. */
 void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out);

@@ -118,10 +118,12 @@ static void add_steps(json_t **notes, const struct ulp_fix *fix)
 }
 
 /* What of it is short: the grade and the way there; what was, what is; the file. */
-void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
+void ulp_fix_conclude(struct ulp_headline *head, const void *result, size_t part)
 {
+    const struct ulp_fix *fix = result;
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
     const bool nothing = (fix->met || fix->refused) && !fix->edit_count && !fix->plan;
+    (void)part;
     if (fix->refused)
         ulp_text_show(&head->what, "%s; ", fix->refused);
     ulp_text_show(&head->what, "%s it %s %s in %s%s",

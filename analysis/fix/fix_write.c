@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "analysis/fix/fixing.h"
-#include "analysis/html/html.h"
+#include "analysis/html/said.h"
 #include "analysis/search/search_tf32.h"
-#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/first_screen.h"
 #include "base/machine/environment.h"
 
 static double decibels_of(const struct ulp_fix_state *state)
@@ -17,14 +15,11 @@ static double decibels_of(const struct ulp_fix_state *state)
     return state->metric && strcmp(state->metric, "sqnr_db") == 0 ? state->value : (double)NAN;
 }
 
-static void add_tiles(struct ulp_json_writer *writer, const void *result, const void *context)
+static json_t *make_tiles(const void *result)
 {
     const struct ulp_fix *fix = result;
     const struct ulp_fix_state *after = &fix->after;
-    struct ulp_headline headline = {0};
     json_t *tiles = json_array();
-    (void)context;
-    ulp_fix_headline(fix, &headline);
     if (after->text)
         ulp_tile_grade(&tiles, after->grade, ulp_grade_name(after->grade), after->text);
     if (isfinite(decibels_of(after))) {
@@ -38,7 +33,12 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     ulp_tile_note(&tiles, -1, "others gain nothing, or are not allowed");
     if (fix->node_count)
         ulp_tile_kept(&tiles, fix->kept_count, fix->node_count, fix->kept_macs, fix->macs);
-    ulp_tiles_put(writer, &headline, tiles);
+    return tiles;
+}
+
+static void add_rest(struct ulp_json_writer *writer, const void *result)
+{
+    const struct ulp_fix *fix = result;
     if (fix->plan && ulp_tf32_is_forbidden(fix->plan) && fix->plan->tf32_forbidden_by)
         ulp_json_put(writer, "tf32_forbidden_by", ulp_json_text(fix->plan->tf32_forbidden_by));
     ulp_json_put(writer, "notes", ulp_fix_notes(fix));
@@ -57,29 +57,10 @@ static void add_gain(struct ulp_json_writer *writer, const void *of, const void 
     ulp_json_put(writer, "gains", json_string(text));
 }
 
-static json_t *make_fix_document(const struct ulp_fix *fix)
-{
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_fix, add_tiles, NULL},
-                                                 {&ulp_struct_fix_edit, add_gain, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_headline headline = {0};
-    struct ulp_text verdict = {0};
-    ulp_fix_headline(fix, &headline);
-    ulp_headline_join(&verdict, &headline);
-    return ulp_json_document(&ulp_struct_fix, fix, &how, ulp_json_lines(&verdict));
-}
-
-enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
-                             struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("fix", make_fix_document(fix), 2 * ULP_DOCUMENT_ROWS, width, colour,
-                             out, error);
-}
-
-enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_output_kind as, const char *path,
-                              struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("fix", as, make_fix_document(fix), path, error);
-}
+static const struct ulp_json_hook hooks[] = {{&ulp_struct_fix_edit, add_gain, NULL}};
+static const struct ulp_said said = {
+    "fix",          &ulp_struct_fix,     .conclude = ulp_fix_conclude,
+    .brief = true,  .tiles = make_tiles, .rest = add_rest,
+    .hooks = hooks, .hook_count = 1};
+ULP_SAID_TEXT(fix, ulp_fix, said, 2 * ULP_DOCUMENT_ROWS)
+ULP_SAID_WRITE(fix, ulp_fix, said)

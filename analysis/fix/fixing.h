@@ -106,5 +106,5 @@ enum ulp_status ulp_fix_carry_powers(struct ulp_fixing *x, struct ulp_fix_judged
 
 /* fix_text.c: what is said first, and beside it. fix_write.c: the result as a document; NULL: out
  * of memory. */
-void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head);
+void ulp_fix_conclude(struct ulp_headline *head, const void *fix, size_t part);
 json_t *ulp_fix_notes(const struct ulp_fix *fix);

@@ -3,7 +3,7 @@ html_page = %D%/page/page.html %D%/page/page.css \
 	%D%/page/text.js %D%/page/element.js %D%/page/state.js %D%/page/hero.js %D%/page/theme.js %D%/page/adapt.js \
 	%D%/page/groups.js %D%/page/layout.js %D%/page/histogram.js %D%/page/detail.js %D%/page/graph.js %D%/page/depth.js %D%/page/curves.js %D%/page/table.js \
 	%D%/page/sections.js %D%/page/main.js
-libulpscope_a_SOURCES += %D%/html.h %D%/html_write.c
+libulpscope_a_SOURCES += %D%/html.h %D%/html_write.c %D%/said.h %D%/said.c
 nodist_libulpscope_a_SOURCES += %D%/page.c
 CLEANFILES += %D%/page.c
 EXTRA_DIST += %D%/embed $(html_page)

@@ -136,8 +136,8 @@ const char *ulp_lint_sentence(struct ulp_lint *lint, const char *format, va_list
 void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
                   const char *format, ...) ULP_PRINTF(4, 5);
 
-/* lint_json.c: the result as a document; NULL: out of memory. */
-json_t *ulp_lint_document(const struct ulp_lint_result *result);
+/* lint_json.c */
+extern const struct ulp_said ulp_lint_said;
 
 /* view.c */
 enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error);
@@ -235,4 +235,4 @@ static inline bool ulp_lint_is_half(enum ulp_type type)
 bool ulp_lint_type_holds(enum ulp_type wide, enum ulp_type narrow);
 /* lint_text.c: what was found, why it matters, what to do. */
 struct ulp_headline;
-void ulp_lint_headline(const struct ulp_lint_result *result, struct ulp_headline *headline);
+void ulp_lint_conclude(struct ulp_headline *head, const void *result, size_t part);

@@ -2,11 +2,9 @@
 #include <ulpscope.h>
 
 #include "analysis/lint/lint.h"
-#include "analysis/html/html.h"
-#include "analysis/writing/document.h"
+#include "analysis/html/said.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/first_screen.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 
@@ -20,20 +18,23 @@ static json_t *make_targets(unsigned targets)
     return names;
 }
 
-static void add_targets(struct ulp_json_writer *writer, const void *result, const void *context)
+static json_t *make_lint_tiles(const void *result)
 {
     const struct ulp_lint_result *lint = result;
-    json_t *tiles = json_array(), *notes = json_array();
-    (void)context;
+    json_t *tiles = json_array();
     ulp_tile_count(&tiles, ULP_TILE_BAD, "Errors", lint->counts[ULP_SEVERITY_ERROR]);
     ulp_tile_count(&tiles, ULP_TILE_WARN, "Warnings", lint->counts[ULP_SEVERITY_WARNING]);
     ulp_tile_count(&tiles, ULP_TILE_PLAIN, "Notes", lint->counts[ULP_SEVERITY_NOTE]);
     ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Nodes looked at", "%zu", lint->node_count);
     if (lint->unplanned)
         ulp_tile_note(&tiles, -1, "shapes are not known");
-    struct ulp_headline head = {0};
-    ulp_lint_headline(lint, &head);
-    ulp_tiles_put(writer, &head, tiles);
+    return tiles;
+}
+
+static void add_targets(struct ulp_json_writer *writer, const void *result)
+{
+    const struct ulp_lint_result *lint = result;
+    json_t *notes = json_array();
     ulp_json_put(writer, "targets", make_targets(lint->targets));
     if (lint->unplanned)
         ulp_note_add(&notes, "",
@@ -55,15 +56,20 @@ static void add_why(struct ulp_json_writer *writer, const void *finding, const v
     ulp_json_put(writer, "why", ulp_json_text(ulp_lint_rows[found->row].rule.why));
 }
 
-json_t *ulp_lint_document(const struct ulp_lint_result *result)
+static const struct ulp_json_hook hooks[] = {{&ulp_struct_finding, add_why, NULL}};
+const struct ulp_said ulp_lint_said = {"lint",
+                                       &ulp_struct_lint_result,
+                                       .conclude = ulp_lint_conclude,
+                                       .tiles = make_lint_tiles,
+                                       .rest = add_targets,
+                                       .hooks = hooks,
+                                       .hook_count = 1};
+ULP_SAID_WRITE(lint, ulp_lint_result, ulp_lint_said)
+
+enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
+                              bool colour, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_lint_result, add_targets, NULL},
-                                                 {&ulp_struct_finding, add_why, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_headline head = {0};
-    ulp_lint_headline(result, &head);
-    return ulp_json_document(&ulp_struct_lint_result, result, &how, ulp_headline_json(&head));
+    return ulp_said_text(&ulp_lint_said, result, shown, width, colour, out, error);
 }
 
 /* ---- SARIF ---- */
@@ -148,20 +154,6 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
            *run = ulp_json_object("tool", tool, "results", results, NULL);
     return ulp_json_object("$schema", json_string(SCHEMA), "version", json_string("2.1.0"), "runs",
                            make_list(run), NULL);
-}
-
-enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_output_kind as,
-                               const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("lint", as, ulp_lint_document(result), path, error);
-}
-
-enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
-                              bool colour, char **out, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("lint", ulp_lint_document(result), shown, width, colour, out, error);
 }
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,

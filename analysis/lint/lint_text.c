@@ -41,9 +41,11 @@ static void add_counts(struct ulp_text *out, const struct ulp_lint_result *resul
     }
 }
 
-void ulp_lint_headline(const struct ulp_lint_result *result, struct ulp_headline *head)
+void ulp_lint_conclude(struct ulp_headline *head, const void *of, size_t part)
 {
+    const struct ulp_lint_result *result = of;
     const char *s = result->node_count == 1 ? "" : "s";
+    (void)part;
     ulp_text_show(&head->what, "%s: ", result->model_path);
     if (!result->finding_count) {
         ulp_text_add(&head->what, "nothing found in %zu node%s%s", result->node_count, s,

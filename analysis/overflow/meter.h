@@ -170,5 +170,5 @@ void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *
 void ulp_overflow_judge(const struct ulp_program *program, const struct ulp_overflow_course *from,
                         struct ulp_overflow_lane *to);
 
-/* overflow_text.c: the result as a document; NULL: out of memory. */
-json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast);
+/* overflow_text.c */
+extern const struct ulp_said ulp_overflow_said;

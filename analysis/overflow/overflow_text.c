@@ -8,12 +8,11 @@
 #include <ulpscope/overflow.h>
 
 #include "analysis/audit/audit_json.h"
-#include "analysis/html/html.h"
+#include "analysis/html/said.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
 #include "analysis/overflow/meter.h"
-#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
@@ -375,11 +374,10 @@ static json_t *make_lane_notes(const struct ulp_overflow_lane *lane)
 }
 
 /* What the verdicts say nothing of. */
-static void add_unjudged(struct ulp_json_writer *writer, const void *of, const void *context)
+static json_t *make_notes(const void *result)
 {
-    const struct ulp_overflow_forecast *forecast = of;
+    const struct ulp_overflow_forecast *forecast = result;
     json_t *notes = json_array();
-    (void)context;
     for (size_t u = 0; u < forecast->unjudged.count && u < NAMED; u++) {
         struct ulp_text text = {0};
         ulp_text_add(&text, "cannot be judged: ");
@@ -394,7 +392,7 @@ static void add_unjudged(struct ulp_json_writer *writer, const void *of, const v
                      "cannot be judged: node %s is beyond the reference %s (infinite of finite "
                      "numbers, or a term is lost in it): --reference pair says its value",
                      forecast->beyond_reference, forecast->reference);
-    ulp_json_put(writer, "notes", notes);
+    return notes;
 }
 
 /* ---- overflow.json: its schema is in doc/fields.md ---- */
@@ -467,40 +465,28 @@ static void add_said(struct ulp_json_writer *writer, const void *of, const void 
                                        : ulp_overflow_verdict_name(output->verdict)));
 }
 
-json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
+static void conclude(struct ulp_headline *head, const void *result, size_t part)
 {
-    ULP_ENTER_ENVIRONMENT;
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_overflow_lane, add_tiles, NULL},
-                                                 {&ulp_struct_overflow_output, add_said, NULL},
-                                                 {&ulp_struct_overflow_forecast, add_unjudged,
-                                                  NULL},
-                                                 {&ulp_struct_unjudged_list, NULL,
-                                                  ulp_json_put_unjudged}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, forecast, name_node};
-    struct ulp_text verdict = {0};
-    const struct ulp_page prose = ulp_page_make(&verdict, ULP_PAGE_PROSE, false);
-    for (size_t l = 0; l < forecast->lane_count; l++) {
-        struct ulp_headline head = {0};
-        ulp_overflow_headline(forecast, &forecast->lanes[l], &head);
-        ulp_page_headline(&prose, "", &head);
-        ulp_headline_free(&prose, &head);
-    }
-    return ulp_json_document(&ulp_struct_overflow_forecast, forecast, &how,
-                             ulp_json_lines(&verdict));
+    const struct ulp_overflow_forecast *forecast = result;
+    ulp_overflow_headline(forecast, &forecast->lanes[part], head);
 }
 
-enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,
-                                  bool colour, char **out, struct ulp_error *error)
+static size_t count_lanes(const void *result)
 {
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("overflow", ulp_overflow_document(forecast), ULP_DOCUMENT_ROWS, width,
-                             colour, out, error);
+    return ((const struct ulp_overflow_forecast *)result)->lane_count;
 }
 
-enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
-                                   enum ulp_output_kind as, const char *path,
-                                   struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("overflow", as, ulp_overflow_document(forecast), path, error);
-}
+static const struct ulp_json_hook hooks[] = {{&ulp_struct_overflow_lane, add_tiles, NULL},
+                                             {&ulp_struct_overflow_output, add_said, NULL},
+                                             {&ulp_struct_unjudged_list, NULL,
+                                              ulp_json_put_unjudged}};
+const struct ulp_said ulp_overflow_said = {"overflow",
+                                           &ulp_struct_overflow_forecast,
+                                           .conclude = conclude,
+                                           .parts = count_lanes,
+                                           .notes = make_notes,
+                                           .hooks = hooks,
+                                           .hook_count = sizeof hooks / sizeof *hooks,
+                                           .node = name_node};
+ULP_SAID_TEXT(overflow, ulp_overflow_forecast, ulp_overflow_said, ULP_DOCUMENT_ROWS)
+ULP_SAID_WRITE(overflow, ulp_overflow_forecast, ulp_overflow_said)

@@ -6,9 +6,7 @@
 
 #include <ulpscope/prove.h>
 
-#include "analysis/html/html.h"
-#include "analysis/writing/document.h"
-#include "analysis/writing/first_screen.h"
+#include "analysis/html/said.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
@@ -211,17 +209,19 @@ static void add_what(const struct ulp_page *page, const struct ulp_proof *proof)
         ulp_text_add(page->out, ", for any indexes");
 }
 
-static void conclude(const struct ulp_proof *proof, struct ulp_headline *head)
+static void conclude(struct ulp_headline *head, const void *proof, size_t part)
 {
     const struct ulp_page what = ulp_page_make(&head->what, 0, false),
                           why = ulp_page_make(&head->why, 0, false);
+    (void)part;
     add_what(&what, proof);
     add_why(&why, proof);
     add_advice(&head->todo, proof);
 }
 
-static json_t *make_notes(const struct ulp_proof *proof)
+static json_t *make_notes(const void *result)
 {
+    const struct ulp_proof *proof = result;
     json_t *notes = json_array();
     for (size_t i = 0; i < proof->input_count; i++) {
         const struct ulp_proof_input *input = &proof->inputs[i];
@@ -260,7 +260,7 @@ static void add_proven(struct ulp_json_writer *writer, const void *output, const
         ulp_json_put(writer, "proven", json_true());
 }
 
-static void add_tiles(struct ulp_json_writer *writer, const void *result, const void *context)
+static json_t *make_tiles(const void *result)
 {
     static const enum ulp_tile_level levels[] = {
         [ULP_PROOF_PROVEN] = ULP_TILE_GOOD,
@@ -269,7 +269,6 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     };
     const struct ulp_proof *proof = result;
     json_t *tiles = json_array();
-    (void)context;
     for (int v = 0; v < (int)(sizeof levels / sizeof *levels); v++) {
         const size_t count = proof->counts[v];
         char title[64];
@@ -280,33 +279,16 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
                                                                           : ULP_TILE_GOOD,
                      title, "%zu of %zu", count, proof->output_count);
     }
-    struct ulp_headline head = {0};
-    conclude(proof, &head);
-    ulp_tiles_put(writer, &head, tiles);
-    ulp_json_put(writer, "notes", make_notes(proof));
+    return tiles;
 }
 
-static json_t *make_proof_document(const struct ulp_proof *proof)
-{
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_proof_output, add_proven, NULL},
-                                                 {&ulp_struct_proof, add_tiles, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_headline head = {0};
-    conclude(proof, &head);
-    return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_headline_json(&head));
-}
-
-enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour, char **out,
-                               struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("proof", make_proof_document(proof), ULP_DOCUMENT_ROWS, width, colour,
-                             out, error);
-}
-
-enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_output_kind as,
-                                const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("proof", as, make_proof_document(proof), path, error);
-}
+static const struct ulp_json_hook hooks[] = {{&ulp_struct_proof_output, add_proven, NULL}};
+static const struct ulp_said said = {"proof",
+                                     &ulp_struct_proof,
+                                     .conclude = conclude,
+                                     .tiles = make_tiles,
+                                     .notes = make_notes,
+                                     .hooks = hooks,
+                                     .hook_count = 1};
+ULP_SAID_TEXT(proof, ulp_proof, said, ULP_DOCUMENT_ROWS)
+ULP_SAID_WRITE(proof, ulp_proof, said)

@@ -4,9 +4,8 @@
 
 #include <ulpscope/scales.h>
 
-#include "analysis/html/html.h"
+#include "analysis/html/said.h"
 #include "analysis/scales/scales.h"
-#include "analysis/writing/document.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
@@ -48,9 +47,11 @@ static void add_worst(struct ulp_text *out, const struct ulp_scaled_tensor *t)
             t->outlier, t->outlier_ratio, t->outlier_gain_db);
 }
 
-static void say_scales(struct ulp_headline *head, const struct ulp_scales *scales)
+static void conclude(struct ulp_headline *head, const void *result, size_t part)
 {
+    const struct ulp_scales *scales = result;
     const struct ulp_scales_choice *best = scales->choices;
+    (void)part;
     ulp_text_show(&head->what, "%s: ", scales->arithmetic);
     if (isfinite(ulp_tenths(scales->sqnr_db)))
         ulp_text_add(&head->what, "outputs have %.1f dB", ulp_tenths(scales->sqnr_db));
@@ -87,14 +88,13 @@ static void add_blocks(json_t **tiles, const struct ulp_scaled_tensor *worst)
                   worst->outlier_ratio, worst->outlier_gain_db);
 }
 
-static void add_tiles(struct ulp_json_writer *writer, const void *result, const void *context)
+static json_t *make_tiles(const void *result)
 {
     const struct ulp_scales *scales = result;
     const struct ulp_scales_choice *best = scales->choice_count ? &scales->choices[0] : NULL;
     const struct ulp_scaled_tensor *most = NULL;
     size_t clipped = 0;
     json_t *tiles = json_array();
-    (void)context;
     ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, ulp_tenths(scales->sqnr_db));
     ulp_tile_note(&tiles, -1, "%s", scales->arithmetic);
     if (best && best->gain_db > 0.5) {
@@ -114,32 +114,10 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
         ulp_tile_note(&tiles, -1, "most %s", most->name);
     if (scales->tensor_count)
         add_blocks(&tiles, &scales->tensors[0]);
-    struct ulp_headline head = {0};
-    say_scales(&head, scales);
-    ulp_tiles_put(writer, &head, tiles);
+    return tiles;
 }
 
-/* NULL: no memory. */
-static json_t *make_scales_document(const struct ulp_scales *scales)
-{
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_scales, add_tiles, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_headline head = {0};
-    say_scales(&head, scales);
-    return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_headline_json(&head));
-}
-
-enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour, char **out,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("scales", make_scales_document(scales), ULP_DOCUMENT_ROWS, width,
-                             colour, out, error);
-}
-
-enum ulp_status ulp_scales_write(const struct ulp_scales *scales, enum ulp_output_kind as,
-                                 const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("scales", as, make_scales_document(scales), path, error);
-}
+static const struct ulp_said said = {"scales", &ulp_struct_scales, .conclude = conclude,
+                                     .tiles = make_tiles};
+ULP_SAID_TEXT(scales, ulp_scales, said, ULP_DOCUMENT_ROWS)
+ULP_SAID_WRITE(scales, ulp_scales, said)

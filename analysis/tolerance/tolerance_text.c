@@ -7,9 +7,8 @@
 
 #include "analysis/measure/judge.h"
 #include "analysis/audit/audit_json.h"
-#include "analysis/html/html.h"
+#include "analysis/html/said.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/document.h"
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
@@ -106,8 +105,10 @@ static void say_verdict(struct ulp_headline *head, const struct ulp_tolerance *t
         ulp_text_add(&head->todo, "give numpy or Polygraphy the atol of each output, as below");
 }
 
-static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tolerance)
+static void conclude(struct ulp_headline *head, const void *result, size_t part)
 {
+    const struct ulp_tolerance *tolerance = result;
+    (void)part;
     say_verdict(head, tolerance);
     ulp_headline_drawn(head, tolerance->drawn);
 }
@@ -135,8 +136,9 @@ static void add_options(json_t **notes, const struct ulp_tolerance *tolerance)
                  ULP_TOLERANCE_FACTOR, tolerance->trials);
 }
 
-static json_t *make_notes(const struct ulp_tolerance *tolerance)
+static json_t *make_notes(const void *result)
 {
+    const struct ulp_tolerance *tolerance = result;
     json_t *notes = json_array();
     for (size_t u = 0; u < tolerance->unjudged.count; u++) {
         struct ulp_text text = {0};
@@ -164,39 +166,11 @@ static void add_range(struct ulp_json_writer *writer, const void *of, const void
     ulp_json_put(writer, "most_db", ulp_json_number(size - 20 * ulp_math_log10(output->least)));
 }
 
-static void add_said(struct ulp_json_writer *writer, const void *of, const void *context)
-{
-    const struct ulp_tolerance *tolerance = of;
-    struct ulp_headline head = {0};
-    (void)context;
-    conclude(&head, tolerance);
-    ulp_headline_put(writer, &head);
-    ulp_json_put(writer, "notes", make_notes(tolerance));
-}
-
-static json_t *make_tolerance_document(const struct ulp_tolerance *tolerance)
-{
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_unjudged_list, NULL,
-                                                  ulp_json_put_unjudged},
-                                                 {&ulp_struct_tolerance_output, add_range, NULL},
-                                                 {&ulp_struct_tolerance, add_said, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    struct ulp_headline head = {0};
-    conclude(&head, tolerance);
-    return ulp_json_document(&ulp_struct_tolerance, tolerance, &how, ulp_headline_json(&head));
-}
-
-enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width, bool colour,
-                                   char **out, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text("tolerance", make_tolerance_document(tolerance), 0, width, colour, out,
-                             error);
-}
-
-enum ulp_status ulp_tolerance_write(const struct ulp_tolerance *tolerance, enum ulp_output_kind as,
-                                    const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("tolerance", as, make_tolerance_document(tolerance), path, error);
-}
+static const struct ulp_json_hook hooks[] = {{&ulp_struct_unjudged_list, NULL,
+                                              ulp_json_put_unjudged},
+                                             {&ulp_struct_tolerance_output, add_range, NULL}};
+static const struct ulp_said said = {
+    "tolerance",         &ulp_struct_tolerance, .conclude = conclude,
+    .notes = make_notes, .hooks = hooks,        .hook_count = sizeof hooks / sizeof *hooks};
+ULP_SAID_TEXT(tolerance, ulp_tolerance, said, 0)
+ULP_SAID_WRITE(tolerance, ulp_tolerance, said)

@@ -93,11 +93,6 @@ void ulp_json_member(struct ulp_json_writer *writer, const struct ulp_struct *ty
 json_t *ulp_json_value(const struct ulp_struct *type, const void *object,
                        const struct ulp_json_how *how);
 
-/* A result as a document, with the schema, the program's version and the verdict, which is freed;
- * NULL: there is no memory. */
-json_t *ulp_json_document(const struct ulp_struct *type, const void *object,
-                          const struct ulp_json_how *how, json_t *verdict);
-
 /* Read what was written so into a struct of zeros: texts and lists into the arena, whatever is
  * missing or of another kind as if it had been left out. Members that are written by name of a node
  * or in another form are -1 and 0; figures that are null NaN. False: out of memory. */

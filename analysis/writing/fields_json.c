@@ -152,32 +152,10 @@ void ulp_json_struct(struct ulp_json_writer *writer, const char *key, const stru
     ulp_json_close(writer, '}');
 }
 
-/* What was made in memory; NULL: there was none for it. */
-static json_t *take_root(struct ulp_json_writer *writer)
-{
-    if (!writer->failed)
-        return writer->root;
-    json_decref(writer->root);
-    return NULL;
-}
-
 json_t *ulp_json_value(const struct ulp_struct *type, const void *object,
                        const struct ulp_json_how *how)
 {
     struct ulp_json_writer writer = {.out = NULL};
     ulp_json_struct(&writer, NULL, type, object, how);
-    return take_root(&writer);
-}
-
-json_t *ulp_json_document(const struct ulp_struct *type, const void *object,
-                          const struct ulp_json_how *how, json_t *verdict)
-{
-    struct ulp_json_writer writer = {.type = type, .result = object};
-    ulp_json_open(&writer, NULL, '{');
-    ulp_json_put(&writer, "schema", json_integer(ULP_JSON_SCHEMA));
-    ulp_json_put(&writer, "ulpscope", json_string(ulp_version()));
-    ulp_json_put(&writer, "verdict", verdict);
-    ulp_json_members(&writer, type, object, how);
-    ulp_json_close(&writer, '}');
-    return take_root(&writer);
+    return ulp_json_made(&writer);
 }

@@ -106,15 +106,6 @@ void ulp_tile_count(json_t **tiles, enum ulp_tile_level level, const char *title
     ulp_tile_add(tiles, count ? level : ULP_TILE_GOOD, title, "%zu", count);
 }
 
-json_t *ulp_headline_json(struct ulp_headline *headline)
-{
-    struct ulp_text text = {0};
-    const struct ulp_page prose = ulp_page_make(&text, ULP_PAGE_PROSE, false);
-    ulp_page_headline(&prose, "", headline);
-    ulp_headline_free(&prose, headline);
-    return ulp_json_lines(&text);
-}
-
 void ulp_headline_put(struct ulp_json_writer *writer, struct ulp_headline *headline)
 {
     ulp_json_put(writer, "headline", ulp_json_lines(&headline->what));

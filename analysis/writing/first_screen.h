@@ -28,8 +28,6 @@ void ulp_tile_headroom(json_t **tiles, double bits, ptrdiff_t node, const char *
 /* "Errors": how many of them; none is good. */
 void ulp_tile_count(json_t **tiles, enum ulp_tile_level level, const char *title, size_t count);
 
-/* A headline in one paragraph; it is freed. */
-json_t *ulp_headline_json(struct ulp_headline *headline);
 /* Members "headline", "why" and "do" of the open object, and "tiles"; all are freed. */
 void ulp_headline_put(struct ulp_json_writer *writer, struct ulp_headline *headline);
 void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles);

@@ -83,3 +83,11 @@ void ulp_json_put(struct ulp_json_writer *writer, const char *key, json_t *value
         writer->failed = true;
     json_decref(value);
 }
+
+json_t *ulp_json_made(struct ulp_json_writer *writer)
+{
+    if (!writer->failed)
+        return writer->root;
+    json_decref(writer->root);
+    return NULL;
+}

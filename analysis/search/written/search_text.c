@@ -358,9 +358,10 @@ void ulp_search_conclude(struct ulp_headline *head, struct ulp_text *notes,
     ulp_headline_drawn(head, found->drawn);
 }
 
-void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head)
+void ulp_search_say(struct ulp_headline *head, const void *found, size_t part)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text notes = {0};
+    (void)part;
     ulp_search_conclude(head, &notes, found);
     head->what.failed |= notes.failed;
 }

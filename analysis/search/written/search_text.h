@@ -12,12 +12,12 @@
 void ulp_search_conclude(struct ulp_headline *head, struct ulp_text *notes,
                          const struct ulp_search *found);
 void ulp_search_say_basis(struct ulp_text *out, const struct ulp_search *found);
-void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head);
+void ulp_search_say(struct ulp_headline *head, const void *found, size_t part);
 /* Does it not meet its tolerance with every node in the wider format either? That, said. */
 bool ulp_search_fails(const struct ulp_search *found);
 void ulp_search_say_none(struct ulp_text *out, const struct ulp_search *found);
-/* search_write.c: the result as a document; NULL: out of memory. */
-json_t *ulp_search_document(const struct ulp_search *found);
+/* search_write.c */
+extern const struct ulp_said ulp_search_said;
 
 /* search_say.c. What verdicts are made of: the tolerances; a sample's figure, "logits is at
  * 63.1 dB"; the worst sample. */

@@ -5,20 +5,18 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/html/html.h"
+#include "analysis/html/said.h"
 #include "analysis/search/written/search_files.h"
 #include "analysis/search/search_tf32.h"
-#include "analysis/writing/document.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/first_screen.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include <ulpscope/report.h>
 
-static json_t *verdict_json(const struct ulp_search *found)
+static json_t *make_verdict(const void *found)
 {
     struct ulp_headline head = {0};
     struct ulp_text text = {0}, notes = {0};
@@ -64,8 +62,9 @@ static void add_bits(json_t **tiles, const struct ulp_search *found)
     ulp_tile_add(tiles, ULP_TILE_PLAIN, "Products", "%zu", found->layer_count);
 }
 
-static json_t *make_tiles(const struct ulp_search *found)
+static json_t *make_tiles(const void *result)
 {
+    const struct ulp_search *found = result;
     const struct ulp_search_sample *before =
                                        ulp_search_worst(found->before_samples, found->before_count),
                                    *after = ulp_search_worst(found->samples, found->sample_count);
@@ -104,7 +103,7 @@ static json_t *make_tiles(const struct ulp_search *found)
 }
 
 /* Each line is one. */
-static json_t *make_notes(const struct ulp_search *found)
+static json_t *make_notes(const void *found)
 {
     struct ulp_headline head = {0};
     struct ulp_text text = {0};
@@ -128,15 +127,10 @@ static json_t *make_notes(const struct ulp_search *found)
 }
 
 /* Also the plan itself, mixed.onnx, and of layers in any format these: a plan's are its nodes. */
-static void add_search(struct ulp_json_writer *writer, const void *search, const void *context)
+static void add_search(struct ulp_json_writer *writer, const void *result)
 {
-    const struct ulp_search *found = search;
+    const struct ulp_search *found = result;
     static const struct ulp_json_how how = {NULL, 0, NULL, NULL};
-    struct ulp_headline headline = {0};
-    (void)context;
-    ulp_search_headline(found, &headline);
-    ulp_tiles_put(writer, &headline, make_tiles(found));
-    ulp_json_put(writer, "notes", make_notes(found));
     ulp_json_put(writer, "arithmetic", ulp_json_text(found->base));
     ulp_json_put(writer, "keep", keep_json(found));
     if (found->mixed.path || found->mixed.reason)
@@ -147,35 +141,27 @@ static void add_search(struct ulp_json_writer *writer, const void *search, const
     ulp_json_member(writer, &ulp_struct_search, "layers", found, &how);
 }
 
-static const char *kind_of(const struct ulp_search *found)
+static const char *kind_of(const void *found)
 {
-    return found->by_node ? "plan" : "formats";
+    return ((const struct ulp_search *)found)->by_node ? "plan" : "formats";
 }
 
-json_t *ulp_search_document(const struct ulp_search *found)
-{
-    ULP_ENTER_ENVIRONMENT;
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_search, add_search, NULL}};
-    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
-    return ulp_json_document(&ulp_struct_search, found, &how, verdict_json(found));
-}
-
-/* ---- on a terminal ---- */
-
-enum ulp_status ulp_search_text(const struct ulp_search *found, int width, bool colour, char **out,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_document_text(kind_of(found), ulp_search_document(found), 0, width, colour, out,
-                             error);
-}
+const struct ulp_said ulp_search_said = {.kind_of = kind_of,
+                                         .type = &ulp_struct_search,
+                                         .conclude = ulp_search_say,
+                                         .verdict = make_verdict,
+                                         .tiles = make_tiles,
+                                         .notes = make_notes,
+                                         .rest = add_search};
+ULP_SAID_TEXT(search, ulp_search, ulp_search_said, 0)
 
 /* ---- files ---- */
 
 static enum ulp_status write_json(const struct ulp_search *found, struct ulp_text *out,
                                   struct ulp_error *error)
 {
-    return ulp_json_put_document(ulp_search_document(found), out, "plan.json", error);
+    return ulp_json_put_document(ulp_said_document(&ulp_search_said, found), out, "plan.json",
+                                 error);
 }
 
 static bool is_any(const struct ulp_search *found)
@@ -230,7 +216,6 @@ enum ulp_status ulp_search_write(const struct ulp_search *found, enum ulp_output
                                  const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return as == ULP_OUTPUT_FOLDER
-               ? write_files(found, path, error)
-               : ulp_html_write_as(kind_of(found), as, ulp_search_document(found), path, error);
+    return as == ULP_OUTPUT_FOLDER ? write_files(found, path, error)
+                                   : ulp_said_write(&ulp_search_said, found, as, path, error);
 }
