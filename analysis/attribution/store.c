@@ -4,7 +4,6 @@
 
 #include "analysis/attribution/attribution.h"
 #include "base/memory/budget.h"
-#include "base/error.h"
 #include "base/memory/scratch.h"
 #include "base/tuning.h"
 #include "number/function/math.h"

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "ops/operator.h"
-#include "tensor/tensor.h"
 
 /* Comparisons of rows that matching may take. */
 #define ROWS_MAX ((size_t)1 << 13)

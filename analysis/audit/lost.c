@@ -5,7 +5,6 @@
 
 #include "analysis/audit/audit_pair.h"
 #include "analysis/audit/certify.h"
-#include "base/error.h"
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 

@@ -7,7 +7,6 @@
 #include "analysis/between/betweening.h"
 #include "base/error.h"
 #include "number/function/math.h"
-#include "number/format/scaling.h"
 #include "tensor/tensor.h"
 
 /* ---- by context ---- */

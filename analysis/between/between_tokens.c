@@ -1,5 +1,4 @@
 /* Given tokens: which output scores them, which they are, and their log-probabilities. */
-#include <math.h>
 #include <string.h>
 
 #include "analysis/audit/auditor.h"

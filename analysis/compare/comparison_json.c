@@ -4,7 +4,6 @@
 #include "analysis/audit/audit_json.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/html/said.h"
-#include "analysis/measure/judged.h"
 #include "analysis/writing/json_value.h"
 
 /* Nothing where nothing was measured. */

@@ -8,7 +8,6 @@
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/writing/first_screen.h"
-#include "number/function/math.h"
 
 #define UNMATCHED_SHOWN 3
 #define SLICES_SHOWN 24

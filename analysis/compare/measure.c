@@ -5,7 +5,6 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
-#include "base/machine/clock.h"
 #include "run/program/program.h"
 
 /* Of the time in which an answer is wanted: neighbours are begun until then. */

@@ -5,7 +5,6 @@
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
-#include "analysis/audit/zero.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judge.h"

@@ -1,6 +1,5 @@
 /* The doctor's forecast: what overflows, why, and what helps. */
 #include "analysis/doctor/doctoring.h"
-#include "base/error.h"
 
 /* Where something overflows: why it does. What FP64 does not hold either is asked of the audit's
  * reference. */

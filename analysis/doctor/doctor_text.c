@@ -1,9 +1,6 @@
 /* A diagnosis as text: the verdict, the most probable cause first, what to do, the command. */
-#include "analysis/audit/auditor.h"
 #include "analysis/doctor/doctoring.h"
-#include "analysis/measure/judged.h"
 #include "analysis/writing/first_screen.h"
-#include "base/error.h"
 
 /* What the outputs are, the most probable cause, what to do about it. */
 void ulp_doctor_conclude(struct ulp_headline *head, const void *result, size_t part)

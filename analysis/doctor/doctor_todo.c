@@ -7,7 +7,6 @@
 #include "analysis/doctor/doctoring.h"
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/lint/proposal.h"
-#include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
 #include "base/error.h"
 

@@ -2,7 +2,6 @@
  */
 #include <string.h>
 
-#include "analysis/engine/mapping.h"
 #include "analysis/audit/audit_json.h"
 #include "analysis/audit/place.h"
 #include "analysis/engine/words.h"

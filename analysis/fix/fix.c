@@ -5,7 +5,6 @@
 #include <ulpscope/doctor.h>
 
 #include "analysis/fix/fixing.h"
-#include "analysis/lint/refusal.h"
 #include "analysis/measure/judged.h"
 #include "analysis/scales/scales_smooth.h"
 #include "analysis/search/search_remedy.h"

@@ -4,7 +4,6 @@
 
 #include "analysis/fix/fixing.h"
 #include "analysis/fix/powers.h"
-#include "analysis/measure/judge.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "analysis/fix/powers.h"
-#include "number/function/math.h"
 #include "tensor/tensor.h"
 
 struct writing {

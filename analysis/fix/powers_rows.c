@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "analysis/fix/powers.h"
-#include "number/function/math.h"
 
 static const struct power_row {
     const char *op;

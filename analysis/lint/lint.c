@@ -1,8 +1,6 @@
 /* Running the rules. */
 #include "analysis/lint/lint.h"
 
-#include <ulpscope/run.h>
-
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"

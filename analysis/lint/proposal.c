@@ -4,8 +4,6 @@
 #include <math.h>
 
 #include "analysis/lint/proposal.h"
-#include "base/error.h"
-#include "base/machine/environment.h"
 #include "number/function/math.h"
 
 #define MASK -1e4 /* what stands for a mask from now on */

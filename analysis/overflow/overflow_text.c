@@ -16,7 +16,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
-#include "base/error.h"
 
 enum { NAMED = 3 };
 

@@ -7,7 +7,6 @@
 #include <ulpscope/prove.h>
 
 #include "analysis/html/said.h"
-#include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"

@@ -6,7 +6,6 @@
 
 #include "analysis/audit/auditor.h"
 #include "analysis/report/report.h"
-#include "number/function/math.h"
 
 /* This much of what accumulation makes of the error comes from the sums whose size is said. */
 #define MOST 0.9

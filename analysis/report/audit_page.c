@@ -1,7 +1,6 @@
 /* The page of an audit. */
 #include "analysis/html/html.h"
 #include "analysis/report/report_json.h"
-#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 

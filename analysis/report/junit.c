@@ -7,7 +7,6 @@
 
 #include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
-#include "analysis/report/report.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
-#include "analysis/measure/metrics.h"
 #include "analysis/report/report.h"
 #include "analysis/report/report_json.h"
 #include "analysis/writing/first_screen.h"

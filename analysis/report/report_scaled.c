@@ -6,7 +6,6 @@
 
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/report/report_json.h"
-#include "analysis/report/report.h"
 #include "analysis/writing/first_screen.h"
 
 /* What is worth a word: part of a tensor's error, decibels, part of its values. */

@@ -1,5 +1,4 @@
 /* What changed between two saved reports, as text. */
-#include <math.h>
 #include <string.h>
 
 #include "analysis/measure/judge.h"

@@ -12,7 +12,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/saved_compare.h"
 #include "analysis/writing/first_screen.h"
-#include "base/error.h"
 #include "base/machine/environment.h"
 #include "data/json_file.h"
 #include "number/function/math.h"

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "data/json_file.h"
-#include "number/function/math.h"
 
 double ulp_saved_number(const json_t *object, const char *key)
 {

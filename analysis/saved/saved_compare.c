@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/audit/audit_json.h"
 #include "analysis/measure/judge.h"
 #include "base/error.h"
 #include "number/function/math.h"

@@ -6,7 +6,6 @@
 
 #include "analysis/scales/calibrate.h"
 #include "base/error.h"
-#include "number/function/math.h"
 
 /* One sample's are named from 4 times the others' on, two bits of eight; numbers with nothing below
  * them for 64 times where they are a thousandth of all, or the same but for four bins' width. */

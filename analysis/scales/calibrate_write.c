@@ -2,7 +2,6 @@
 
 #include "analysis/scales/calibrate.h"
 #include "analysis/writing/json_value.h"
-#include "base/error.h"
 
 static void add_ranges(const struct ulp_factor_ranges *ranges, bool least, json_t **list)
 {

@@ -11,9 +11,7 @@
 #include "analysis/tried/tried.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
-#include "base/text/text.h"
 #include "number/format/scaling.h"
-#include "number/function/math.h"
 #include "run/program/program.h"
 
 ULP_FREES(ulp_program_free, struct ulp_program)

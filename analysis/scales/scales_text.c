@@ -5,10 +5,7 @@
 #include <ulpscope/scales.h>
 
 #include "analysis/html/said.h"
-#include "analysis/scales/scales.h"
-#include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
-#include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
 

@@ -7,7 +7,6 @@
  * given away bit by bit, where it saves most. */
 #include <math.h>
 
-#include "base/error.h"
 #include "analysis/search/searcher.h"
 #include "number/function/math.h"
 

@@ -1,6 +1,5 @@
 #include "analysis/search/search_remedy.h"
 
-#include "base/error.h"
 #include "base/memory/alloc.h"
 
 enum ulp_status ulp_remedy_search(const struct ulp_model *model,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "data/data.h"
 
 /* Those beyond are like no other, so that the time is linear in the inputs. */

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/tuning.h"
-#include "kernels/contract.h"
 
 void ulp_move_run(struct ulp_tensor *out, size_t to, const struct ulp_tensor *in, size_t from,
                   size_t count)

@@ -4,7 +4,6 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
-#include "tensor/stored.h"
 
 static size_t count_values(const struct ulp_lane *lane)
 {

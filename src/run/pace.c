@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "base/error.h"
 #include "number/function/math.h"
 
 static struct ulp_paced *find(const struct ulp_pace *pace, const struct ulp_operator *op)

@@ -3,11 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/text/names.h"
 #include "base/random.h"
-#include "base/text/text.h"
 #include "data/data.h"
 #include "number/function/math.h"
 #include "run/random_inputs.h"

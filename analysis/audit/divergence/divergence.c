@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/audit/audit_pair.h"
 #include "analysis/audit/divergence/turned.h"
 #include "analysis/measure/metrics.h"
 #include "ops/operator.h"

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
-#include "number/round/round.h"
 #include "ops/operator.h"
 
 /* Output o as the reference has it, as the lane has it, and as exact arithmetic makes it of what

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "number/function/math.h"
-#include "tensor/tensor.h"
 
 /* So much is computed, as a step's cost is: a minute or two of a core, or so many runs. */
 #define COST_MAX 3e11

@@ -7,7 +7,6 @@
 #include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/judged.h"
-#include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"

@@ -5,7 +5,6 @@
 
 #include "analysis/compare/cause/readings.h"
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 /* Of what may be computed, with what was before: so many times that until numbers are fitted. */
 #define COST_PART 1.25

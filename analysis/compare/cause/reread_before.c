@@ -5,7 +5,6 @@
 
 #include "analysis/compare/cause/reread.h"
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 /* In steps: what is a whole number but for roundings stays it. */
 #define CUT (0.5 - 0x1p-13)

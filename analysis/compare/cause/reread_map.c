@@ -5,7 +5,6 @@
 #include "analysis/compare/cause/reread.h"
 #include "base/error.h"
 #include "number/function/math.h"
-#include "tensor/tensor.h"
 
 /* A mask adds 0 where a place is seen, and no more than this elsewhere. */
 #define MASKED (-1e3)

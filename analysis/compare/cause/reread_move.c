@@ -1,7 +1,6 @@
 /* Nodes of a chain in another order. */
 #include "analysis/compare/cause/reread.h"
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 #define CHAIN_MAX 4
 

@@ -1,7 +1,6 @@
 /* The nodes between explained tensors and the first one that is not. */
 
 #include "analysis/compare/comparing.h"
-#include "base/error.h"
 #include "run/program/program.h"
 
 struct searching {

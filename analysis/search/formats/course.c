@@ -1,5 +1,4 @@
 /* The search: the model proposes, emulation says what is true, and the model learns from it. */
-#include <math.h>
 #include <string.h>
 
 #include "analysis/search/formats/formats.h"

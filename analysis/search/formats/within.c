@@ -1,5 +1,4 @@
 /* The least error for what may be paid: the model proposes, and every allocation is emulated. */
-#include <math.h>
 #include <string.h>
 
 #include "analysis/search/formats/formats.h"

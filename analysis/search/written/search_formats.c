@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/search/written/search_files.h"
 #include "analysis/search/written/search_text.h"
 #include "analysis/search/searcher.h"
 #include "analysis/writing/columns.h"

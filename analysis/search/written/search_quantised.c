@@ -13,7 +13,6 @@
 #include "base/machine/file.h"
 #include "graph/graph.h"
 #include "load/mixed/quantise_file.h"
-#include "number/function/math.h"
 #include "ops/call.h"
 #include "run/program/stored_values.h"
 #include "tensor/lower.h"

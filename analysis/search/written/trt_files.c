@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/search/search_tf32.h"
-#include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
 #include "base/bits.h"
 #include "base/error.h"

@@ -1,5 +1,4 @@
 /* ulpscope audit --between: what given tokens lose from one arithmetic to another. */
-#include <unistd.h>
 
 #include <string.h>
 

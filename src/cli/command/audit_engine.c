@@ -2,7 +2,6 @@
  * kernels cost. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command/command_audit.h"

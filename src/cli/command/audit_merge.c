@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "cli/command/command_audit.h"
-#include "cli/sandbox/sandbox.h"
 
 struct merge_options {
     char **folders;

@@ -1,5 +1,4 @@
 /* ulpscope compare: options, recordings, the comparison. */
-#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -10,7 +10,6 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/command/example_bytes.h"
-#include "cli/sandbox/sandbox.h"
 
 static void say_what_to_look_at(const char *folder)
 {

@@ -1,5 +1,4 @@
 /* ulpscope doctor: the whole walk, one verdict. */
-#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 

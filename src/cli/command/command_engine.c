@@ -1,5 +1,4 @@
 /* ulpscope engine: what a runtime built of a model, and whether wishes were obeyed. */
-#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 

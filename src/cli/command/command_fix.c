@@ -1,7 +1,4 @@
 /* ulpscope fix: from a model that fails to one that holds. */
-#include <unistd.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"

@@ -1,5 +1,4 @@
 /* ulpscope overflow: options, samples, the forecast. */
-#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

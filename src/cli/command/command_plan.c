@@ -1,5 +1,4 @@
 /* ulpscope plan: find the nodes to keep in a wider arithmetic. */
-#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* ulpscope quantise: what formats with scales cost, a format for each product, quantised.onnx; and
  * the look at one arithmetic's factors, which --arith asks for. */
-#include <unistd.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>

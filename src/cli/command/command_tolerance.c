@@ -1,5 +1,4 @@
 /* ulpscope tolerance: options, the measurement, the verdict on a given tolerance. */
-#include <unistd.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

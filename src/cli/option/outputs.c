@@ -3,7 +3,6 @@
  * and no two are one file. */
 #include "config.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* --metric: a task's own figure, by a script that reads outputs from a file and prints a number. */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>

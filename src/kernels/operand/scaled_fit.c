@@ -9,7 +9,6 @@
 #include "base/vectorise.h"
 #include "kernels/operand/scaled_round.h"
 #include "number/function/math.h"
-#include "number/round/round.h"
 
 /* Values that always go together in these samples need not in others: a hundredth of the mean
  * square is added to each one's own, as of a noise of a tenth. */

@@ -1,5 +1,4 @@
 /* Contractions on a matrix unit: choosing which factor gives the rows. */
-#include <math.h>
 
 #include "base/machine/cpu.h"
 #include "base/error.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <ulpscope/target.h>
 
-#include "base/error.h"
 #include "number/format/request.h"
 
 enum ulp_status ulp_floats_find(const char *floats, const char *gpu, struct ulp_arithmetic *out,

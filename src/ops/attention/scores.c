@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "ops/attention/mask.h"
 #include "ops/attention/scores.h"
-#include "ops/contraction.h"
 #include "ops/ops_move.h"
 
 enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p,

@@ -10,7 +10,6 @@
 #include "ops/bounds.h"
 #include "ops/call.h"
 #include "ops/call/library.h"
-#include "ops/infer.h"
 #include "ops/product/requantise.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"

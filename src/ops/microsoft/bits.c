@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
-#include "ops/ops_move.h"
 #include "ops/steps.h"
 
 struct packed {

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "ops/infer.h"
-#include "ops/ops_move.h"
 
 static void lay_rows(const struct ulp_call *call, const struct ulp_layout *layout, int64_t count,
                      int64_t length)

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "ops/contraction.h"
 #include "ops/microsoft/microsoft_attention.h"
 #include "ops/ops_move.h"
 

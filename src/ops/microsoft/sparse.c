@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "ops/microsoft/cache.h"
 #include "ops/microsoft/microsoft_attention.h"
-#include "ops/ops_move.h"
 
 enum { PAST = 3, ROWS = 5, COLUMNS = 6, TOTAL = 7, LENGTHS = 8, COSINES = 9 }; /* inputs */
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/infer.h"
 
 /* ---- numbers ---- */
 

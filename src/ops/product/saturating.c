@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/tensor.h"
-
 enum layout { MATRIX, GEMM, CONV };
 #define MS "com.microsoft"
 

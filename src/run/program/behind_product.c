@@ -3,7 +3,6 @@
  * (steps.def). */
 #include <string.h>
 
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "run/program/program.h"
 

@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "data/data.h"
-#include "run/lane.h"
 #include "run/program/open_program.h"
 #include "tensor/stored.h"
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/text/text.h"
 
