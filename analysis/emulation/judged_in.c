@@ -8,47 +8,60 @@
 #include "ops/product/saturating.h"
 #include "base/machine/environment.h"
 
-static bool is_half(enum ulp_type type)
-{
-    return type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16;
-}
-
-static bool graph_declares_half(const struct ulp_graph *graph);
+static bool graph_declares(const struct ulp_graph *graph, enum ulp_type type);
 
 /* By a constant or a body that it has, or by the type that it names. */
-static bool node_declares_half(const struct ulp_node *node)
+static bool node_declares(const struct ulp_node *node, enum ulp_type type)
 {
     static const char types[] = "to dtype output_dtype";
-    bool half = false;
-    for (size_t a = 0; a < node->attribute_count && !half; a++) {
+    bool found = false;
+    for (size_t a = 0; a < node->attribute_count && !found; a++) {
         const struct ulp_attribute *attribute = &node->attributes[a];
-        half = attribute->kind == ULP_ATTRIBUTE_TENSOR  ? is_half(attribute->tensor->type)
-               : attribute->kind == ULP_ATTRIBUTE_GRAPH ? graph_declares_half(attribute->graph)
-               : attribute->kind == ULP_ATTRIBUTE_INT && ulp_is_word(attribute->name, types)
-                   ? is_half((enum ulp_type)attribute->i)
-                   : false;
+        found = attribute->kind == ULP_ATTRIBUTE_TENSOR  ? attribute->tensor->type == type
+                : attribute->kind == ULP_ATTRIBUTE_GRAPH ? graph_declares(attribute->graph, type)
+                : attribute->kind == ULP_ATTRIBUTE_INT && ulp_is_word(attribute->name, types)
+                    ? attribute->i == (int64_t)type
+                    : false;
     }
-    return half;
+    return found;
 }
 
-static bool graph_declares_half(const struct ulp_graph *graph)
+static bool graph_declares(const struct ulp_graph *graph, enum ulp_type type)
 {
-    bool half = false;
-    for (size_t v = 0; v < graph->value_count && !half; v++)
-        half = is_half(graph->values[v].initializer ? graph->values[v].initializer->type
-                                                    : graph->values[v].info.type);
-    for (size_t n = 0; n < graph->node_count && !half; n++)
-        half = node_declares_half(&graph->nodes[n]);
-    return half;
+    bool found = false;
+    for (size_t v = 0; v < graph->value_count && !found; v++)
+        found = type == (graph->values[v].initializer ? graph->values[v].initializer->type
+                                                      : graph->values[v].info.type);
+    for (size_t n = 0; n < graph->node_count && !found; n++)
+        found = node_declares(&graph->nodes[n], type);
+    return found;
 }
 
 /* Types that follow from these need no declaration of their own. */
-static bool declares_half(const struct ulp_model *model)
+static bool declares(const struct ulp_model *model, enum ulp_type type)
 {
-    bool half = graph_declares_half(model->graph);
-    for (size_t f = 0; f < model->function_count && !half; f++)
-        half = graph_declares_half(model->functions[f].body);
-    return half;
+    bool found = graph_declares(model->graph, type);
+    for (size_t f = 0; f < model->function_count && !found; f++)
+        found = graph_declares(model->functions[f].body, type);
+    return found;
+}
+
+enum { LOWERED_BYTES = 64 };
+
+/* The target's arithmetic of models that are lowered, or its BF16 one where that is the model's
+ * only half type. */
+static void find_lowered(const struct ulp_model *model, const struct ulp_target *target,
+                         char out[LOWERED_BYTES])
+{
+    struct ulp_arithmetic found;
+    struct ulp_error ignored;
+    snprintf(out, LOWERED_BYTES, "%s", target->lowered);
+    char *half = strstr(out, ":fp16");
+    if (!half || !declares(model, ULP_TYPE_BFLOAT16) || declares(model, ULP_TYPE_FLOAT16))
+        return;
+    memcpy(half + 1, "bf16", 4);
+    if (ulp_arithmetic_find(out, &found, &ignored) != ULP_OK)
+        memcpy(half + 1, "fp16", 4);
 }
 
 enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_name,
@@ -64,21 +77,24 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
     const struct ulp_target *target = named.target;
     /* ORT follows declared types in an arithmetic of its own */
     const bool obeys = target && !target->wider && target->bit != ULP_TARGET_ORT;
-    const bool typed = obeys && declares_half(model);
+    const bool half = declares(model, ULP_TYPE_FLOAT16) || declares(model, ULP_TYPE_BFLOAT16);
+    const bool typed = obeys && half;
+    char lowered[LOWERED_BYTES];
     const bool integers = target && target->bit == ULP_TARGET_ORT &&
                           ulp_model_has_operator(model, "DequantizeLinear");
     const struct ulp_target_tf32 *tf32 = target ? ulp_target_tf32(target) : NULL;
     if (arithmetic)
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s", arithmetic);
     else if (!target)
-        snprintf(name, ULP_JUDGED_IN_BYTES, "%s", declares_half(model) ? "model" : "fp16");
-    else
-        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s%s%s%s%s", target->lowered,
-                 integers ? ",qdq=integer" : "", named.gpu, typed ? ",types=declared" : "",
-                 typed ? settings[named.tf32] : "",
+        snprintf(name, ULP_JUDGED_IN_BYTES, "%s", half ? "model" : "fp16");
+    else {
+        find_lowered(model, target, lowered);
+        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s%s%s%s%s", lowered, integers ? ",qdq=integer" : "",
+                 named.gpu, typed ? ",types=declared" : "", typed ? settings[named.tf32] : "",
                  !typed || !tf32 || named.tf32 == ULP_TF32_USUAL ? ""
                  : named.tf32 == ULP_TF32_ALLOWED                ? tf32->allowed
                                                                  : "fp32");
+    }
     return ulp_arithmetic_find(name, out, error);
 }
 

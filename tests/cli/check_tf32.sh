@@ -123,4 +123,18 @@ says 2 "another word" ",tf32=on or ,tf32=off" plan products.onnx -i products.npz
 [ -n "${ULPSCOPE_TEST_DATA:-}" ] || { echo "ULPSCOPE_TEST_DATA is not set: no recording of ONNX Runtime's CUDA provider"; exit $failed; }
 python3 -c 'import onnx; onnx.load' 2>/dev/null || { echo "no onnx: recordings are not read"; exit $failed; }
 python3 "$source/lab/compare_ort_cuda.py" "$program" "$ULPSCOPE_TEST_DATA" --networks mtcnn_onet,residual_block,resnet_4b_cifar10,vit_pgd_2_3_16,tinybert_1l,mnist_8,yunet_n_320 --at-least 0.7 >recorded || fail "recorded TF32: $(cat recorded)"
+# a model whose half types are BF16 is judged in the target's BF16, of FP16 or both in its FP16, and no choice is of the other
+for types in 16 10 "16 10"; do
+    python $types <<'END' || exit 99
+nodes = [node("Cast", f"{'x' if i == 1 else 'f%s' % (i - 1)}", f"h{i}", f"to{i}", to=int(to)) for i, to in enumerate(sys.argv[1:], 1)]
+body = [n for i, cast in enumerate(nodes, 1) for n in (cast, node("Mul", f"h{i} h{i}", f"m{i}", f"square{i}"), node("Cast", f"m{i}", f"f{i}", f"back{i}", to=1))]
+write_model("half.onnx", body, {"x": (8,)}, [f"f{len(nodes)}"], {}, opset=17)
+END
+    [ "$types" = 16 ] && half=bf16 || half=fp16
+    for target in torch trt11; do
+        says 0 "judged in $half" "$target:$half,types=declared" doctor half.onnx --for $target --task none --no-plan -q
+        expect 0 "audited in $half" "$program" audit half.onnx --for $target -q --json half.json
+        fields half.json "all('16' not in l['name'].split(',')[0] or ':$half' in l['name'] for l in r['lanes']) and any(l['name'] == '$target:$half,types=declared' for l in r['lanes'])" "audited in $half"
+    done
+done
 exit $failed

@@ -26,6 +26,7 @@ def model(name, nodes, inputs, held, opset):
     np.savez(f"{name}.npz", **inputs)
 lengths = {"l": np.full(B, T - 1, "i4"), "t": np.array([T], "i4")}
 model("grouped", [("GroupQueryAttention", "q k v pk pv l t", "y", "com.microsoft", dict(num_heads=H, kv_num_heads=G))], dict(q=q, k=k, v=v, pk=pk, pv=pv), lengths, 17)
+model("paged", [("PagedAttention", "q k v pk pv l l t", "y", "com.microsoft", dict(num_heads=H, kv_num_heads=G))], dict(q=q, k=k, v=v, pk=pk, pv=pv), lengths, 17)
 model("standard", [("Attention", "q k v  pk pv".replace("  ", " m "), "y", "", dict(q_num_heads=H, kv_num_heads=G))], dict(q=q, k=k, v=v, pk=pk, pv=pv), {"m": np.where(causal, 0, -np.inf).astype("f4")}, 23)
 KT, VT = np.repeat(K, H // G, 1), np.repeat(V, H // G, 1)
 model("written", [("MatMul", "q k", "s", "", {}), ("Mul", "s scale", "z", "", {}), ("Add", "z m", "c", "", {}), ("Softmax", "c", "p", "", dict(axis=-1)), ("MatMul", "p v", "y", "", {})],
@@ -136,6 +137,7 @@ for scale in 0 -1 1e-60 nan x ""; do expect 2 "the scale $scale" "$program" list
 expect 2 "a scale of rows" "$program" list bf16,kv=int8-row,key-scale=1
 expect 2 "a scale of nothing" "$program" list bf16,values=int8-tensor,key-scale=1
 expect 2 "MPFR" "$program" list mpfr:100,kv=int8-row
+says 4 "pages: what to do" "PagedAttention of domain com.microsoft, opset 1, is not supported: export with GroupQueryAttention, which" audit paged.onnx -i grouped.npz -q
 says 4 "no attention" "formats of caches need attention" run product.onnx -i product.npz -a bf16,kv=int8-row -q -o none.npz
 expect 2 "another arithmetic beside" "$program" audit written.onnx -i written.npz -a bf16 -a bf16,kv=int8-row -q
 # beside FP32 all but 2^-24 over 2^-8 of what a node introduces is the caches' format, which rounds what it reads

@@ -42,7 +42,7 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
                                      const struct ulp_model *model, struct ulp_error *error)
 {
     static const char declared[] = ",types=declared", integer[] = ",qdq=integer";
-    char lane[ULP_JUDGED_IN_BYTES];
+    char lane[ULP_JUDGED_IN_BYTES], lowered[ULP_JUDGED_IN_BYTES];
     struct ulp_arithmetic judged;
     struct ulp_target_name named;
     const struct ulp_target_choice *row;
@@ -53,10 +53,12 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     const char *gpu = named.gpu;
     const char *part = strstr(lane, declared) ? declared : "";
     const char *integers = strstr(lane, integer) ? integer : "";
+    snprintf(lowered, sizeof lowered, "%.*s", (int)strcspn(lane, ",@"), lane);
     ULP_SCOPED(ulp_scoped_free) char *rests_on = NULL;
-    ULP_TRY(ulp_judged_rests(
-        model, out->lanes[add_lane_once(out, target->lowered, gpu, *integers ? integers : part)],
-        name, &rests_on, error));
+    ULP_TRY(
+        ulp_judged_rests(model,
+                         out->lanes[add_lane_once(out, lowered, gpu, *integers ? integers : part)],
+                         name, &rests_on, error));
     if (rests_on)
         snprintf(out->rests_on, sizeof out->rests_on, "%s", rests_on);
     if (ulp_target_leaves_floats(target) && !*part) {
@@ -66,10 +68,11 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     for (size_t i = 0; (row = ulp_target_choice(i)); i++) {
         if (strcmp(row->target, target->name) != 0 || !is_there(row->arithmetic, gpu) ||
             !is_there(row->other, gpu) ||
-            (row->processors && !ulp_judged_processors(model, target)))
+            (row->processors && !ulp_judged_processors(model, target)) ||
+            (*part && strstr(row->arithmetic, strstr(lowered, ":bf16") ? ":fp16" : ":bf16")))
             continue;
         struct audit_choice *choice = &out->items[out->count++];
-        const bool plain = strcmp(row->arithmetic, target->lowered) == 0;
+        const bool plain = strcmp(row->arithmetic, lowered) == 0;
         const size_t first = add_lane_once(out, row->arithmetic, gpu,
                                            plain && *integers ? integers : part),
                      second = add_lane_once(out, row->other, gpu, part);

@@ -67,6 +67,21 @@ const struct ulp_operator *ulp_operator_of(const struct ulp_node *node, int64_t 
     return found;
 }
 
+/* What computes the same where keys and values lie in one piece and rows are padded, of kernels
+ * that GPUs alone have; NULL: nothing is known. */
+static const char *find_plain(const char *op_type)
+{
+    static const char *const kernels[][2] = {
+        {"PackedAttention DecoderMaskedSelfAttention DecoderAttention", "Attention"},
+        {"PackedMultiHeadAttention DecoderMaskedMultiHeadAttention", "MultiHeadAttention"},
+        {"PagedAttention", "GroupQueryAttention"},
+        {"SparsePagedAttention", "SparseAttention"}};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (ulp_is_word(op_type, kernels[i][0]))
+            return kernels[i][1];
+    return NULL;
+}
+
 static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
 {
     const struct ulp_node *node = b->bound->node;
@@ -74,10 +89,13 @@ static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
     if ((b->bound->op = ulp_operator_of(node, opset)))
         return ULP_OK;
     const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
+    const char *plain = newest ? NULL : find_plain(node->op_type);
     if (!newest)
         return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
-                        "operator %s of domain %s, opset %lld, is not supported", node->op_type,
-                        domain, (long long)opset);
+                        "operator %s of domain %s, opset %lld, is not supported%s%s%s",
+                        node->op_type, domain, (long long)opset, plain ? ": export with " : "",
+                        plain ? plain : "",
+                        plain ? ", which computes it of caches in one piece and padded rows" : "");
     ULP_SCOPED(ulp_text_free) struct ulp_text wanted = {0};
     for (size_t i = 0; (op = ulp_operator_row(i)); i++)
         if (matches(op, node->domain, node->op_type, opset) && op->since == newest->since)
