@@ -430,6 +430,7 @@ enum ulp_status ulp_report_why(const struct ulp_audit *audit, size_t lane, int w
     ULP_SCOPED(ulp_verdict_free) struct ulp_verdict verdict = {0};
     struct ulp_text text = {0};
     struct ulp_headline said = {0}, why = {0};
+    struct ulp_assumed assumed;
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     *out = NULL;
     if (lane >= audit->lane_count)
@@ -448,5 +449,11 @@ enum ulp_status ulp_report_why(const struct ulp_audit *audit, size_t lane, int w
     ulp_page_headline(&page, "", &why);
     ulp_headline_free(&page, &said);
     ulp_headline_free(&page, &why);
+    for (size_t h = 0; ulp_report_assumed(audit, h, &assumed); h++) {
+        struct ulp_text rests = {0};
+        ulp_report_assumed_say(&rests, audit, &assumed);
+        ulp_text_add(page.out, "        ");
+        ulp_page_broken(&page, &rests, ULP_HEADLINE_INDENT, ULP_HEADLINE_INDENT);
+    }
     return ulp_page_take(&text, ULP_OK, out, error);
 }

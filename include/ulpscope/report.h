@@ -21,21 +21,10 @@ ULP_API enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, cons
 ULP_API enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
                                         char **out, struct ulp_error *error);
 
-/* Arithmetics of one audit that differ by a choice, such as FP16 and FP32 accumulators. */
-struct ulp_choice {
-    const char *title;
-    size_t count;
-    const size_t *lanes;      /* indexes of the audit's lanes; the first is what was assumed */
-    const char *const *words; /* what each is called */
-};
-/* What the choice between the first lane and the last makes of the worst output, as text. Free *out
- * with free(); width and colour as in ulp_report_text. */
-ULP_API enum ulp_status ulp_report_choice(const struct ulp_audit *audit,
-                                          const struct ulp_choice *choice, int width, bool colour,
-                                          char **out, struct ulp_error *error);
-
 /* "why   the worst is torch:fp16: output y is ...; node 4 fc (Gemm) causes ...": what the lane
- * makes of the outputs and, where they are not fine, by which node. As ulp_report_choice. */
+ * makes of the outputs and, where they are not fine, by which node; and where that it is or another
+ * lane is not rests on a rule that nobody recorded. Free *out with free(); width and colour as in
+ * ulp_report_text. */
 ULP_API enum ulp_status ulp_report_why(const struct ulp_audit *audit, size_t lane, int width,
                                        bool colour, char **out, struct ulp_error *error);
 

@@ -48,7 +48,7 @@ lines err 1 "two tolerances"
 expect 2 "no tolerance" "$program" tolerance "$model" --check 1e-5
 says 0 "the arithmetics of a runtime" "tf32@a100" audit "$model" -i "$inputs" --for trt@a100 -q
 shows out "assumed: FP16 kernels add products in FP16" "the arithmetics of a runtime"
-shows out "times as large with adds in FP32 as with adds in FP16" "the arithmetics of a runtime"
+shows out " dB  adds in FP32" "the arithmetics of a runtime"
 # One verdict over the target, of verdicts that are those of report.json; the report is of the worst, with --all of each.
 cat >target.py <<'END'
 import json, re, sys
@@ -92,7 +92,7 @@ for runtime in torch ort trt8 trt10 trt11 trt-rtx torch-compile@a100 ort-cuda or
 done
 layer=$(printf '{"Name": "%s", "LayerType": "gemm", "Inputs": [{"Name": "i", "Dimensions": [1], "Format/Datatype": "Half"}], "Outputs": [{"Name": "o", "Dimensions": [1], "Format/Datatype": "Half"}], "TacticName": "sm80_xmma_gemm_f16f16_f16f16_f16_nn_n_tensor16x8x16"}' embed/MatMul)
 echo "{\"Layers\": [$layer]}" >layers.json
-says 0 "a runtime beside its engine" "times as large with the engine as with adds in FP16" audit "$model" -i "$inputs" --for trt --engine layers.json -q --no-attribute
+says 0 "a runtime beside its engine" " dB  the engine" audit "$model" -i "$inputs" --for trt --engine layers.json -q --no-attribute
 says 1 "a layer that ran otherwise" "not obeyed" engine "$model" layers.json --layer-precisions embed/MatMul:fp32 --fail-on disobeyed
 expect 2 "nothing to obey" "$program" engine "$model" layers.json --fail-on disobeyed
 lines err 1 "nothing to obey"

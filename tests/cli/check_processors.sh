@@ -90,7 +90,7 @@ done
 
 tells 0 "an arithmetic that is named" '"processor" not in json.dumps(r)' doctor full.onnx -i x.npz --for ort -a ort-cpu -q
 
-says 0 "audit --for" "times as large without VNNI as with VNNI" audit full.onnx -i x.npz --for ort -q
+says 0 "audit --for" " dB  without VNNI" audit full.onnx -i x.npz --for ort -q
 grep -q "^ort-cpu,qdq=integer,integers=saturating16: " out || fail "audit --for: the arithmetic's name is cut"
 for lane in qdq=integer qdq=integer,integers=saturating16; do
     expect 0 "a Relu" "$program" run relu.onnx -i x.npz -a ort-cpu,$lane -o "$lane.npz"

@@ -126,6 +126,13 @@ static size_t weigh(enum ulp_grade grade)
     return weight;
 }
 
+enum { FIGURE_BYTES = 16 };
+static const char *write_decibels(char out[FIGURE_BYTES], double decibels)
+{
+    snprintf(out, FIGURE_BYTES, isfinite(decibels) ? "%.1f" : "-", ulp_tenths(decibels));
+    return decibels < -DBL_MAX ? "not finite" : out;
+}
+
 static void print_counts(const char *of, const struct ulp_audit *audit, const size_t *counts,
                          size_t all)
 {
@@ -217,11 +224,8 @@ enum ulp_status print_target(const struct audit_options *options,
         say(stdout, "%10s  %-10s  arithmetic\n", "sqnr dB", "verdict");
     }
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
-        const double decibels = verdicts[l].sqnr_db;
-        char text[16] = "-";
-        if (isfinite(decibels))
-            snprintf(text, sizeof text, "%.1f", ulp_tenths(decibels));
-        say(stdout, "%10s  %-10s  %s\n", decibels < -DBL_MAX ? "not finite" : text,
+        char text[FIGURE_BYTES];
+        say(stdout, "%10s  %-10s  %s\n", write_decibels(text, verdicts[l].sqnr_db),
             ulp_grade_name(verdicts[l].grade), audit->lanes[l].name);
     }
     for (size_t l = 0; l < judged; l++)
@@ -235,11 +239,15 @@ enum ulp_status print_choices(const struct audit_choices *choices, const struct 
 {
     for (size_t c = 0; c < choices->count; c++) {
         const struct audit_choice *item = &choices->items[c];
-        const struct ulp_choice choice = {item->question, item->count, item->lanes, item->words};
-        ULP_SCOPED(ulp_scoped_free) char *text = NULL;
-        ULP_TRY(ulp_report_choice(audit, &choice, terminal_width(STDOUT_FILENO),
-                                  use_colour(STDOUT_FILENO), &text, error));
-        fputs(text, stdout);
+        say(stdout, "\n");
+        say_wrapped(2, "%s", item->question);
+        for (size_t i = 0; i < item->count; i++) {
+            ULP_SCOPED(ulp_verdict_free) struct ulp_verdict verdict = {0};
+            char text[FIGURE_BYTES];
+            ULP_TRY(ulp_audit_judge(audit, item->lanes[i], audit->nonfinite_inputs_meant, &verdict,
+                                    error));
+            say(stdout, "  %10s dB  %s\n", write_decibels(text, verdict.sqnr_db), item->words[i]);
+        }
     }
     if (*choices->rests_on)
         say_wrapped(2, "rests on %s (ulpscope list %s)", choices->rests_on, choices->lanes[0]);

@@ -159,12 +159,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     add_file(digest, test_folder("out.xml"));
     free(crossings.items);
     CALL(ulp_report_text(audit, 100, false, &summary, e));
-    const struct ulp_choice choice = {"first", 2, (const size_t[]){0, 0},
-                                      (const char *const[]){"a", "b"}};
     char *text;
-    CALL(ulp_report_choice(audit, &choice, 100, false, &text, e));
-    add_bytes(digest, text, strlen(text));
-    free(text);
     CALL(ulp_report_why(audit, 0, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);

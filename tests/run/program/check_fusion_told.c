@@ -84,50 +84,6 @@ TEST_LOOP(kernels_are_as_tensorrt_builds_them, 0, sizeof built / sizeof *built)
     }
 }
 
-/* ---- what a choice changes ---- */
-
-/* Of an output whose values are off by so much of 1, or not finite. */
-TEST_LOOP(choices_are_told, 0, 6)
-{
-    static const struct {
-        double a, b;
-        const char *said;
-    } cases[] = {
-        {1e-3, 4e-3, "4 times as large with b as with a\n"},
-        {1e-3, 1.1e-3, "1.10 times as large with b as with a: the choice changes little"},
-        {INFINITY, 1e-3, "not finite with a and is with b"},
-        {INFINITY, INFINITY, "not finite in either"},
-        {0, 0, "exact in both"},
-        {0, 1e-3, "exact with a alone"},
-    };
-    static char out[] = "out", names[][2] = {"a", "b"};
-    struct ulp_audit_lane lanes[2] = {{0}, {0}};
-    struct ulp_audit_output outputs[2];
-    for (int l = 0; l < 2; l++) {
-        const double error = l ? cases[_i].b : cases[_i].a;
-        outputs[l] = (struct ulp_audit_output){.name = out, .type = ULP_TYPE_FLOAT};
-        outputs[l].entire.rms = error;
-        outputs[l].entire.nonfinite = isinf(error);
-        outputs[l].entire.count = 1;
-        outputs[l].range.ref_rms = 1;
-        lanes[l].name = names[l];
-        lanes[l].outputs.output_count = 1;
-        lanes[l].outputs.outputs = &outputs[l];
-    }
-    const struct ulp_audit audit = {.lane_count = 2, .lanes = lanes};
-    const struct ulp_choice choice = {"title", 2, (const size_t[]){0, 1},
-                                      (const char *const[]){"a", "b"}},
-                            wrong = {"title", 2, (const size_t[]){0, 2},
-                                     (const char *const[]){"a", "b"}};
-    struct ulp_error error;
-    char *text;
-    ck_ok(ulp_report_choice(&audit, &choice, 100, false, &text, &why));
-    ck_assert_msg(strstr(text, cases[_i].said) != NULL, "no \"%s\" in:\n%s", cases[_i].said, text);
-    free(text);
-    ck_assert_int_eq(ulp_report_choice(&audit, &wrong, 100, false, &text, &error), ULP_ERROR_USAGE);
-    ck_assert_ptr_null(text);
-}
-
 TEST_LOOP(what_has_no_meaning_is_refused, 0, 6)
 {
     static const char *const names[] = {
