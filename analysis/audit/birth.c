@@ -472,8 +472,6 @@ static enum ulp_status look_at_event(void *context, const struct ulp_event *even
     return ulp_birth_look(watch, event, nonfinite, error);
 }
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 static enum ulp_status watch_run(struct ulp_birth_watch *watch, const struct ulp_model *model,
                                  const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_tensor_set *inputs, int thread_count,

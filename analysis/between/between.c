@@ -14,8 +14,6 @@
 #include "base/options.h"
 #include "number/format/scaling.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 enum { FIRST = 1, SECOND, LANES };
 /* Rounding the logarithm of a sum of 1 leaves less, of a reference in FP32, too. */
 #define LOG_MAX 1e-3

@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "base/text/text.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 enum { PARTS_MAX = 24, OPERATORS = 3, NODES = 4, CHANGES_MAX = PARTS_MAX + OPERATORS + NODES };
 
 struct change {

@@ -10,8 +10,6 @@
 #include "number/function/math.h"
 #include "run/program/program.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 /* Of the time in which an answer is wanted: trials of neighbours but the first two are begun until
  * then. */
 #define TRIALS_PART 0.4

@@ -8,8 +8,6 @@
 #include "analysis/schedule/schedule.h"
 #include "base/error.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 /* The draws that searches run, and those that judge what they found, are not the same. */
 #define SEARCHED_SEED (UINT64_C(1) << 32)
 

@@ -15,9 +15,6 @@
 #include "load/mixed/extract_file.h"
 #include "run/program/program.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 /* What becomes of a value of the main graph. */
 enum role { ROLE_NONE, ROLE_INPUT, ROLE_OUTPUT, ROLE_CONSTANT };
 

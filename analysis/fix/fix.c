@@ -17,8 +17,6 @@
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 #define PLAN_RUNS 50 /* that a plan makes at least: its draws */
 
 /* ---- what is asked ---- */

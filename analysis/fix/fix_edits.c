@@ -6,8 +6,6 @@
 #include "analysis/fix/fixing.h"
 #include "base/error.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 /* From so many edits on a rule's are tried together alone: each costs a run. */
 #define SINGLY_MAX 64
 

@@ -15,8 +15,6 @@
 #include "base/machine/file.h"
 #include "number/function/math.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_kind kind)
 {
     return judgement->metric && strcmp(judgement->metric, ulp_judge_name(kind)) == 0;

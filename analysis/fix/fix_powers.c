@@ -8,8 +8,6 @@
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 /* What is too small is brought to that part of the format's largest number, at most so far. */
 #define SMALL_TO 0x1p-6
 enum { UP_MOST = 40 };

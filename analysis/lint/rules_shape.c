@@ -6,8 +6,7 @@
 #include <ulpscope/run.h>
 
 #include "base/error.h"
-
-ULP_FREES(ulp_program_free, struct ulp_program)
+#include "run/program/program.h"
 
 void ulp_lint_reshape(struct ulp_lint *lint, struct ulp_lint_place place)
 {

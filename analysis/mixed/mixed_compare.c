@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 static enum ulp_status note_types(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {

@@ -14,8 +14,6 @@
 #include "number/format/scaling.h"
 #include "run/program/program.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 struct choosing {
     struct ulp_scales *out;
     const struct ulp_scales_options *options;

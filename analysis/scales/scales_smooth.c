@@ -11,8 +11,6 @@
 #include "number/function/math.h"
 #include "run/program/program.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 /* From that many times the median's on the largest channel is an outlier, as in
  * struct ulp_scaled_tensor. */
 #define OUTLIER_RATIO 4

@@ -11,8 +11,6 @@
 #include "number/function/math.h"
 #include "run/program/program.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
 
 /* A choice is named if its run gains so many decibels, or so many more than a smaller one's. It is

@@ -3,8 +3,6 @@
 #include "analysis/tried/tried.h"
 #include "base/error.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 size_t ulp_outcome_turned(const struct ulp_tensor *value, const struct ulp_tensor *truth,
                           size_t *first)
 {

@@ -6,6 +6,7 @@
 #include <ulpscope/model.h>
 
 #include "base/memory/alloc.h"
+#include "graph/scoped.h"
 
 struct ulp_graph;
 

@@ -26,8 +26,6 @@ static const int64_t apart[] = {64, 8, 256};
 /* From here on an empty output is no reason to try further sizes. */
 #define EMPTY_ELEMENTS_MAX 1e5
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 struct fitting {
     const struct ulp_model *model;
     struct ulp_random_options options; /* dims: those that are given, then those that are open */

@@ -11,8 +11,6 @@
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 /* A change that brings the arithmetic's result so much closer to the recorded one is named without
  * being exact: a border that is unknown, another rounding. */
 #define MUCH_CLOSER 0.05

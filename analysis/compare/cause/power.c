@@ -9,9 +9,8 @@
 #include "analysis/measure/judged.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "run/program/program.h"
 #include "number/function/math.h"
-
-ULP_FREES(ulp_program_free, struct ulp_program)
 
 /* Inputs that are looked at. */
 #define INPUTS_MAX 4

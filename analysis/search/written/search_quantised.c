@@ -17,8 +17,6 @@
 #include "run/program/stored_values.h"
 #include "tensor/lower.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 #define FILE_NAME ULP_SEARCH_QUANTISED
 static const char *const tops[] = {FILE_NAME ".data", FILE_NAME};
 enum { FILES = sizeof tops / sizeof *tops };

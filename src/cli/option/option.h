@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/option/row.h"
+#include "graph/scoped.h"
 
 /* For what the program itself lacked memory; the library's ulp_out_of_memory names its budget, too.
  */
@@ -20,8 +21,6 @@ static inline enum ulp_status taken(bool there, struct ulp_error *error)
     return there ? ULP_OK : out_of_memory(error);
 }
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-ULP_FREES(ulp_program_free, struct ulp_program)
 ULP_FREES(ulp_budget_free, struct ulp_budget)
 ULP_FREES(ulp_saved_free, struct ulp_saved)
 /* --shape NAME=1x77. */

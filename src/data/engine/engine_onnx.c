@@ -6,8 +6,6 @@
 #include "data/engine/reading.h"
 #include "graph/graph.h"
 
-ULP_FREES(ulp_model_free, struct ulp_model)
-
 /* Of the results of an operator whose type is not that of its first input. */
 static const struct {
     const char *op;

@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
-
 /* A small size is within a table of positions; a large one is not rounded down to the same as a
  * small one by strides. Sizes like no other begin beyond those of a few dimensions. */
 enum { SMALL = 5, LARGE = 401, UNLIKE = 1009 };
