@@ -191,19 +191,22 @@ static enum ulp_status run_sample(struct ulp_betweening *b, const struct ulp_sam
                            c->outputs, NULL, error);
 }
 
-/* The output is known by the first sample's values, of the reference alone. */
+/* The output is known by the first sample's values. */
 static enum ulp_status find_output(struct ulp_betweening *b, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     const struct ulp_tensor_set *inputs = b->samples[0].inputs;
-    const struct ulp_arithmetic lanes[] = {b->options->first};
+    struct ulp_arithmetic fp32;
     const struct ulp_program_options planned = {.inputs = inputs};
     struct ulp_run_options run = {.thread_count = b->options->thread_count};
     struct ulp_tensor_set outputs = {0};
-    ULP_TRY(ulp_program_create(b->model, lanes, 1, &planned, &program, error));
+    ULP_TRY(ulp_arithmetic_find("fp32", &fp32, error));
+    ULP_TRY(ulp_program_create(b->model, &fp32, 1, &planned, &program, error));
     enum ulp_status status = ulp_program_run(program, inputs, &run, NULL, 0, &outputs, NULL, error);
     if (status == ULP_OK)
         status = ulp_between_find_output(b, program, &outputs, error);
+    if (status == ULP_OK)
+        status = ulp_between_look_ahead(b, program, &outputs, error);
     if (status == ULP_OK) {
         const char *name = outputs.items[b->output].name;
         b->out->output = ulp_arena_copy(b->out->memory, name);

@@ -93,6 +93,53 @@ static void shift(const struct ulp_tensor *ids, struct ulp_given_tokens *out)
         out->tokens[r] = (r + 1) % positions ? ulp_tensor_get_int(ids, r + 1) : -1;
 }
 
+/* Another token at the end of the first text than it has there, which is no padding on the left;
+ * false: there is none. */
+static bool change_last(struct ulp_tensor *ids, size_t last)
+{
+    size_t other = 0;
+    while (other < ids->count && ulp_tensor_get_int(ids, other) == ulp_tensor_get_int(ids, last))
+        other++;
+    if (last == 0 || other >= ids->count)
+        return false;
+    ulp_tensor_set_int(ids, last, ulp_tensor_get_int(ids, other));
+    return true;
+}
+
+/* Does the model read the next token where it scores it, as one of masked texts does? Where scales
+ * are of all positions, it cannot be told. */
+enum ulp_status ulp_between_look_ahead(struct ulp_betweening *b, struct ulp_program *program,
+                                       const struct ulp_tensor_set *outputs,
+                                       struct ulp_error *error)
+{
+    const struct ulp_tensor_set *inputs = b->samples[0].inputs;
+    const struct ulp_tensor *rows = &outputs->items[b->output].tensor;
+    struct ulp_run_options run = {.thread_count = b->options->thread_count};
+    struct ulp_tensor_set changed = *inputs, others = {0};
+    if (b->options->tokens || !has_rows(rows, NULL, inputs) ||
+        ulp_model_has_operator(b->model, "DynamicQuantizeLinear"))
+        return ULP_OK;
+    const size_t length = (size_t)rows->dims[rows->rank - 1];
+    const struct ulp_named_tensor *ids = find_ids(inputs, rows->count / length);
+    if (!ids)
+        return ULP_OK;
+    ULP_TAKE(changed.items, b->out->memory, inputs->count, error);
+    memcpy(changed.items, inputs->items, inputs->count * sizeof *changed.items);
+    struct ulp_tensor *copy = &changed.items[ids - inputs->items].tensor;
+    copy->data = NULL;
+    ULP_TRY(ulp_tensor_copy_typed(copy, &ids->tensor, ulp_model_budget(b->model), error));
+    enum ulp_status status = ULP_OK;
+    const size_t last = (size_t)copy->dims[1] - 1, from = last > 0 ? (last - 1) * length : 0;
+    if (change_last(copy, last))
+        status = ulp_program_run(program, &changed, &run, NULL, 0, &others, NULL, error);
+    const struct ulp_tensor *now = others.count ? &others.items[b->output].tensor : NULL;
+    for (size_t i = 0; now && now->count == rows->count && i < length; i++)
+        b->ahead |= ulp_tensor_get(now, from + i) != ulp_tensor_get(rows, from + i);
+    ulp_tensor_set_free(&others);
+    ulp_tensor_free(copy);
+    return status;
+}
+
 enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,
                                         const struct ulp_tensor_set *inputs,
                                         const struct ulp_tensor *rows, struct ulp_arena *memory,
@@ -142,7 +189,10 @@ enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,
                         ids ? "a text of one token has no next one" : "all are negative");
     if (!b->out->tokens) {
         struct ulp_text text = {0};
-        ulp_text_add(&text, ids ? "input %s, the next position's" : "%s", from);
+        ulp_text_add(&text, ids ? "input %s, the next position's%s" : "%s", from,
+                     b->ahead ? ", which this model has read there: --tokens FILE.npy says which "
+                                "it is asked for, as the masked ones"
+                              : "");
         b->out->tokens = text.failed ? NULL : ulp_arena_copy(b->out->memory, text.data);
         ulp_text_free(&text);
         ULP_TRY(ulp_taken(b->out->tokens, error));

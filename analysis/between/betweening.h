@@ -21,6 +21,7 @@ struct ulp_betweening {
     const struct ulp_between_options *options;
     struct ulp_between *out;
     struct ulp_programs programs; /* reference, first, second */
+    bool ahead;                   /* a position's scores follow from the next token, too */
     size_t tokens_taken;          /* of options->tokens, by the samples so far */
     int output;                   /* of the model's */
     double squares;               /* sum of d * d */
@@ -38,6 +39,9 @@ struct ulp_betweening {
 enum ulp_status ulp_between_find_output(struct ulp_betweening *b, const struct ulp_program *program,
                                         const struct ulp_tensor_set *outputs,
                                         struct ulp_error *error);
+enum ulp_status ulp_between_look_ahead(struct ulp_betweening *b, struct ulp_program *program,
+                                       const struct ulp_tensor_set *outputs,
+                                       struct ulp_error *error);
 enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,
                                         const struct ulp_tensor_set *inputs,
                                         const struct ulp_tensor *rows, struct ulp_arena *memory,

@@ -30,6 +30,9 @@ mask = np.triu(np.full((positions, positions), np.finfo("f4").min), 1)[None].rep
 mask[0, :, :5] = np.finfo("f4").min
 write_model("padded.onnx", [node("Gather", "e ids", "x"), node("MatMul", "x a", "q"), node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "q t", "s"), node("Add", "s mask", "m"),
             node("Softmax", "m", "p"), node("MatMul", "p x", "v"), node("MatMul", "v h", "logits")], {"ids": (2, positions)}, ["logits"], {"e": e, "a": a, "h": h, "mask": mask}, opset=17, types={"ids": 7})
+# no mask: scores of a position follow from the token that is the next one's, as where a text is masked
+write_model("ahead.onnx", [node("Gather", "e ids", "x"), node("MatMul", "x a", "q"), node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "q t", "s"), node("Softmax", "s", "p"),
+            node("MatMul", "p x", "v"), node("MatMul", "v h", "logits")], {"ids": (2, positions)}, ["logits"], {"e": e, "a": a * 0.1, "h": h}, opset=17, types={"ids": 7})
 # a text that is as long as what was read before it, in either order
 for name in "first", "last":
     order = ["decoder_input_ids", "input_ids"][:: 1 if name == "first" else -1]
@@ -154,6 +157,11 @@ kv, same, channel, keys = (json.load(open(f"{f}.json")) for f in ("kv", "as", "c
 without = [c for c in kv["changes"] if c["what"].startswith("without values=")]
 sys.exit(not (kv["nats"] == same["nats"] > 3 * channel["nats"] > 0 and abs(without[0]["nats"] / keys["nats"] - 1) < 1e-12))
 END
+for given in "" "--tokens seen.npy"; do
+    [ -n "$given" ] && read=False || read=True
+    tells 0 "the next token is read: $read" "('has read there' in r['tokens']) == $read" audit ahead.onnx -i text.npz --between fp32,bf16 $given -q
+done
+tells 0 "the next token is hidden" "r['tokens'] == \"input ids, the next position's\"" audit padded.onnx -i text.npz --between fp32,bf16 -q
 # equal bits for any number of threads, and on several samples
 for t in 1 2; do "$program" audit plain.onnx -i text.npz -i text.npz --between fp16,bf16 -q -t $t --json t$t.json >/dev/null || fail "threads"; done
 python <<'END' || fail "threads or samples"
