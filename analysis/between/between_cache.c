@@ -114,18 +114,15 @@ static void measure_channels(const struct cache *c, double *largest)
     }
 }
 
-/* The channel that stands out most, of its head's median, and how unlike heads are. */
+/* The channel that stands out most, of its head's median. */
 static void judge_channels(const struct cache *c, const double *largest, double *sorted,
                            struct ulp_between_cache *out)
 {
-    double low = INFINITY, high = 0;
     for (size_t h = 0; h < c->heads; h++) {
         const double *row = largest + h * c->size;
         memcpy(sorted, row, c->size * sizeof *sorted);
         qsort(sorted, c->size, sizeof *sorted, order_numbers);
-        const double median = sorted[c->size / 2], top = sorted[c->size - 1];
-        low = ulp_math_min(low, top);
-        high = ulp_math_max(high, top);
+        const double median = sorted[c->size / 2];
         for (size_t i = 0; i < c->size; i++)
             if (median > 0 && row[i] / median > out->ratio) {
                 out->ratio = row[i] / median;
@@ -134,7 +131,6 @@ static void judge_channels(const struct cache *c, const double *largest, double 
                 out->largest = row[i];
             }
     }
-    out->heads_ratio = low > 0 ? high / low : NAN;
 }
 
 /* ---- heads ---- */

@@ -46,7 +46,6 @@ struct ulp_between_cache {
     /* the channel whose largest magnitude is most above the median channel's of its head */
     size_t head, channel;
     double largest, ratio;
-    double heads_ratio; /* the head with the largest values over the one with the least */
 };
 
 /* A head of a node's keys and values, with all queries that read it. */
