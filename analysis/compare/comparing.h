@@ -1,7 +1,6 @@
 /* A comparison in the making.
  *
  *   neighbours.c        the arithmetics near those asked about
- *   compare_slices.c    split-k=auto: in how many slices each product was cut
  *   compare_match.c     which value of the graph each recorded array is
  *   compare_layout.c    recorded tensors in the graph's layout
  *   compare_collect.c   the run on the inputs: reference, arithmetics and their schedules side by
@@ -196,25 +195,6 @@ enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_
 void ulp_comparing_begins(struct ulp_comparing *comparing);
 /* measure.c: memory and names of a comparison; ulp_comparing_free in any case. */
 enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error);
-
-/* compare_slices.c: what split-k=auto found. */
-struct ulp_slices_found {
-    struct ulp_arithmetic *arithmetics; /* of the comparison, without auto */
-    struct ulp_keeps *keeps;            /* one for each */
-    size_t count;
-    struct ulp_compared_slices *items;
-    struct ulp_arena *memory; /* NULL: no arithmetic has split-k=auto */
-};
-/* *changed: the options with what was found; as they were when memory is NULL. Free found->memory
- * in any case. */
-enum ulp_status ulp_compare_find_slices(const struct ulp_comparing *comparing,
-                                        struct ulp_slices_found *found,
-                                        struct ulp_compare_options *changed,
-                                        struct ulp_error *error);
-/* After measuring: into the result. */
-enum ulp_status ulp_compare_keep_slices(const struct ulp_comparing *comparing,
-                                        const struct ulp_slices_found *found,
-                                        struct ulp_error *error);
 
 /* measure.c: everything but causes; ulp_comparing_free in any case. */
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error);

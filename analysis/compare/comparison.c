@@ -97,26 +97,20 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
         if (judged != ULP_OK)
             return judged;
     }
-    struct ulp_slices_found found;
-    struct ulp_compare_options changed, near;
-    enum ulp_status status = ulp_compare_find_slices(&comparing, &found, &changed, error);
-    if (found.memory)
-        comparing.options = &changed;
+    struct ulp_compare_options near;
+    enum ulp_status status = ULP_OK;
     struct ulp_arena *near_memory = NULL;
-    if (status == ULP_OK && !options->no_cause)
+    if (!options->no_cause)
         status = ulp_compare_add_neighbours(&comparing, &near, &near_memory, error);
     const bool measures = status == ULP_OK;
     if (measures) {
         status = near_memory ? measure_near(&comparing, &near, error)
                              : ulp_comparing_measure(&comparing, error);
-        if (status == ULP_OK && found.memory)
-            status = ulp_compare_keep_slices(&comparing, &found, error);
         if (status == ULP_OK && !options->no_cause)
             status = find_causes(&comparing, error);
         ulp_comparing_free(&comparing);
     }
     ulp_arena_free(near_memory);
-    ulp_arena_free(found.memory);
     out->seconds = ulp_seconds_now() - comparing.started;
     if (status != ULP_OK)
         ulp_comparison_free(out);

@@ -10,7 +10,6 @@
 #include "analysis/writing/first_screen.h"
 
 #define UNMATCHED_SHOWN 3
-#define SLICES_SHOWN 24
 /* A part of the rms from which an explained error is worth a sentence: more than formats of 8 bits
  * leave behind deep networks. */
 #define INACCURATE 0.05
@@ -290,36 +289,6 @@ static void note_pair(json_t **notes, const struct ulp_comparison *comparison, s
                      one, two, furthest->name, furthest->values[file].others[other].rms, most);
 }
 
-/* One product of split-k=auto, in a sentence. */
-static void say_slices(struct ulp_text *text, const struct ulp_comparison *comparison,
-                       const struct ulp_compared_slices *item)
-{
-    const double all = (double)item->elements;
-    ulp_text_show(text, "%s: '%s' (%s) ", comparison->arithmetics[item->arithmetic], item->node,
-                  item->op);
-    if (!item->elements) {
-        ulp_text_add(text, "is taken as one sum: its result was not recorded.");
-    } else if (item->found) {
-        ulp_text_add(text, "%s %d slice%s", item->slices == 1 ? "is in" : "is cut in", item->slices,
-                     item->slices == 1 ? "" : "s");
-        if (item->tile)
-            ulp_text_add(text, " of whole %d products, as cuBLAS's are", item->tile);
-        if (*item->partials)
-            ulp_text_add(text, ", with %s", item->partials);
-        ulp_text_add(text, ": all %zu elements have the recorded bits", item->elements);
-        if (*item->others)
-            ulp_text_add(text, "; so they have in %s", item->others);
-        if (item->next)
-            ulp_text_add(text, "; in the next best %.1f %%", 100 * (double)item->next / all);
-        ulp_text_add(text, ".");
-    } else {
-        ulp_text_add(text,
-                     "is taken as one sum: no count of slices tried gives the recorded bits (%d: "
-                     "%.1f %% of %zu). Are its inputs recorded, and unit and accumulator right?",
-                     item->slices, 100 * (double)item->equal / all, item->elements);
-    }
-}
-
 json_t *ulp_comparison_notes(const struct ulp_comparison *comparison)
 {
     json_t *notes = json_array();
@@ -327,14 +296,6 @@ json_t *ulp_comparison_notes(const struct ulp_comparison *comparison)
         note_unmatched(&notes, &comparison->files[f]);
     if (comparison->unranked)
         ulp_note_add(&notes, "", "(neighbours are not ranked: %s)", comparison->unranked);
-    for (size_t i = 0; i < comparison->slice_count && i < SLICES_SHOWN; i++) {
-        struct ulp_text text = {0};
-        say_slices(&text, comparison, &comparison->slices[i]);
-        ulp_note_text(&notes, "", &text);
-    }
-    if (comparison->slice_count > SLICES_SHOWN)
-        ulp_note_add(&notes, "", "%zu more products are in compare.json (--out)",
-                     comparison->slice_count - SLICES_SHOWN);
     if (comparison->ended)
         ulp_note_add(&notes, "",
                      "(%zu trials ended early, the first by: %s; what lies behind is taken as "

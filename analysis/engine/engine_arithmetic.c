@@ -176,7 +176,7 @@ static void say_assumed(struct ulp_text *out, const struct ulp_engine_map_layer 
     if (layer->kernel.slices == 0)
         ulp_text_add(
             out, "its sum is cut (split-k), in how many slices is not told: taken for one (of its "
-                 "recorded result `ulpscope compare -a ...,split-k=auto` finds it); ");
+                 "recorded result `ulpscope compare -a` with each split-k=N finds it); ");
     if (layer->input != ULP_TYPE_UNDEFINED && layer->output != ULP_TYPE_UNDEFINED &&
         layer->input != layer->output && layer->node_count && layer->output != ULP_TYPE_FLOAT)
         ulp_text_add(out, "its result is rounded where it is read; ");

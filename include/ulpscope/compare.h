@@ -162,27 +162,6 @@ struct ulp_compared_file {
     struct ulp_cause cause;
 };
 
-/* Of an arithmetic with split-k=auto: in how many slices one product was cut. The product is
- * computed from what the recording has, else from what the arithmetic gives. */
-struct ulp_compared_slices {
-    char *node, *op;
-    size_t index;      /* of the node in the program */
-    size_t arithmetic; /* [in arithmetics] */
-    size_t file;       /* whose elements were looked at, where there are any [in files] */
-    /* the fewest that give every recorded bit; not found: those that give most bits. 1 is used then
-     */
-    int slices;
-    int tile; /* 0: slices are as the matrix unit's blocks make them; else so many k make a whole
-                 one, as 64 in cuBLAS */
-    /* "": their sums are FP32; or how they are stored: "partials=serial" and others */
-    const char *partials;
-    bool found;
-    size_t elements;    /* that were recorded; 0: none, so that nothing can be found */
-    size_t equal;       /* of them, how many have the recorded bits */
-    size_t next;        /* the most of those counts that give fewer */
-    const char *others; /* counts that give the same, "9, 10", or "any other"; "" for none */
-};
-
 /* The result of a comparison. */
 struct ulp_comparison {
     char *model_path, *arguments, *reference;
@@ -207,8 +186,6 @@ struct ulp_comparison {
     struct ulp_compared_file *files;
     size_t tensor_count;
     struct ulp_compared_tensor *tensors; /* in graph order, inputs first */
-    size_t slice_count;                  /* 0: no arithmetic has split-k=auto */
-    struct ulp_compared_slices *slices;  /* of every product, in graph order */
     size_t place_count;
     struct ulp_place *places; /* of each node of the program, by index; without histograms */
     double seconds;
@@ -219,9 +196,7 @@ struct ulp_comparison {
 struct ulp_compare_options {
     size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
-    /* at least one; with split-k=auto the counts are found first, product by product, in a run of
-     * its own */
-    const struct ulp_arithmetic *arithmetics;
+    const struct ulp_arithmetic *arithmetics; /* at least one */
     size_t arithmetic_count;
     const struct ulp_keeps
         *keeps; /* nodes in other arithmetics, one for each; NULL: there are none */

@@ -104,7 +104,6 @@ enum ulp_order {
     ULP_ORDER_WARP,
 };
 
-#define ULP_SPLIT_AUTO (-1)
 #define ULP_SPLIT_CUBLAS (-2)
 #define ULP_SPLIT_RKNN (-3) /* private, of steps=: by the shape, sums of slices stored */
 
@@ -135,10 +134,9 @@ struct ulp_schedule {
      * from 0 */
     int promote;
     /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
-     * are added in order. ULP_SPLIT_AUTO: as many as give the recorded bits: ulp_comparison_run
-     * finds them, and plans refuse it. ULP_SPLIT_CUBLAS: as cuBLAS was recorded to on an H100, of
-     * MatMul and Gemm by their shape (doc/arithmetics.md), in FP32 and TF32 with the kernel that
-     * the shape got, on an H200; other products are not cut */
+     * are added in order. ULP_SPLIT_CUBLAS: as cuBLAS was recorded to on an H100, of MatMul and
+     * Gemm by their shape (doc/arithmetics.md), in FP32 and TF32 with the kernel that the shape
+     * got, on an H200; other products are not cut */
     int split_k;
     int rows; /* of ULP_SPLIT_CUBLAS: products are cut as if they had that many times their rows */
     enum ulp_partials partials;

@@ -14,11 +14,6 @@ static enum ulp_status check_operands(const struct ulp_arithmetic *arithmetic,
                                       const struct ulp_tensor *a, const struct ulp_tensor *b,
                                       struct ulp_error *error)
 {
-    if (arithmetic->schedule.split_k == ULP_SPLIT_AUTO)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: how many slices there are must be said here, as split-k=8 (1: not "
-                        "cut)",
-                        arithmetic->name);
     if (arithmetic->as_declared)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "'%s' takes its types from a model: name an arithmetic, such as fp16@h200",

@@ -96,8 +96,6 @@ says 0 "a runtime beside its engine" " dB  the engine" audit "$model" -i "$input
 says 1 "a layer that ran otherwise" "not obeyed" engine "$model" layers.json --layer-precisions embed/MatMul:fp32 --fail-on disobeyed
 expect 2 "nothing to obey" "$program" engine "$model" layers.json --fail-on disobeyed
 lines err 1 "nothing to obey"
-says 2 "slices without a recording" "ulpscope compare" audit "$model" -i "$inputs" -a fp16,split-k=auto
-lines err 1 "slices without a recording"
 says 2 "no such runtime's arithmetics" "known: trt8, trt10, trt11 (trt), trt-rtx, torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, ort-coreml, qnn, rknn, tflite; @GPU may follow" audit "$model" --for tensorrt
 for command in audit doctor fix lint plan; do # in help, and so in completions, are those that the table has
     for target in $(sed -n 's/.*known: \(.*\); @GPU.*/\1/p' err | tr -d '(),'); do

@@ -60,20 +60,19 @@ def without(arith, *options):
 
 def commands(arith, ranges):
     """Each command's words, and the exit codes that it may end with; a later one reads what an earlier one wrote."""
-    settled = ",".join("split-k=2" if word == "split-k=auto" else word for word in arith.split(","))
-    single = without(settled, "fuse", "qdq=")
+    single = without(arith, "fuse", "qdq=")
     sample = ["-i", "inputs.npz", "--allow-nonfinite-inputs"]
-    audited = ["audit", "model.onnx", *sample, "-a", settled]
+    audited = ["audit", "model.onnx", *sample, "-a", arith]
     any_code = {0, 1, 2, 3, 4, 5}
     return [
-        (["run", "model.onnx", "-i", "inputs.npz", "-a", settled, "--all-values", "-o", "recording.npz"], {0, 2, 4}),
-        (["run", "model.onnx", "-i", "inputs-1.npz", "-a", settled, "-o", "ends.npz"], {0, 2, 3, 4}),
+        (["run", "model.onnx", "-i", "inputs.npz", "-a", arith, "--all-values", "-o", "recording.npz"], {0, 2, 4}),
+        (["run", "model.onnx", "-i", "inputs-1.npz", "-a", arith, "-o", "ends.npz"], {0, 2, 3, 4}),
         ([*audited, "-o", "first", "--html=first.html"], {0, 2, 4}),
         ([*audited, "--schedules", "-o", "second"], {0, 2, 4}),
         ([*audited, "--fail-above=nonfinite=0"], any_code),
-        (["overflow", "model.onnx", *sample, "-a", settled, "-o", "overflow", "--html=overflow.html"], any_code),
-        (["overflow", "model.onnx", *sample, "-a", settled, "--fail-on=overflows"], any_code),
-        (["overflow", "model.onnx", "--allow-nonfinite-inputs", "--inputs=samples", "-a", settled], any_code),
+        (["overflow", "model.onnx", *sample, "-a", arith, "-o", "overflow", "--html=overflow.html"], any_code),
+        (["overflow", "model.onnx", *sample, "-a", arith, "--fail-on=overflows"], any_code),
+        (["overflow", "model.onnx", "--allow-nonfinite-inputs", "--inputs=samples", "-a", arith], any_code),
         (["prove", "model.onnx", "-i", "inputs.npz", "-a", single, *ranges, "-o", "proof"], any_code),
         (["plan", "model.onnx", *sample, "-a", single, "--tolerance=sqnr_db=40", "-o", "plan", "--html=plan.html"], any_code),
         (["quantise", "model.onnx", *sample, "--formats=nvfp4,mxfp8,bf16", "--tolerance=sqnr_db=40", "-o", "listed", "--html=listed.html"], any_code),
@@ -82,7 +81,7 @@ def commands(arith, ranges):
         (["compare", "model.onnx", *sample, "-a", arith, "ends.npz"], any_code),
         (["plan", "model.onnx", *sample, "--apply=plan/plan.json", "-o", "applied"], any_code),
         ([*audited, "--plan=plan/plan.json"], any_code),
-        (["tolerance", "model.onnx", *sample, "-a", settled, "--trials=2", "--check=atol=1e-2"], any_code),
+        (["tolerance", "model.onnx", *sample, "-a", arith, "--trials=2", "--check=atol=1e-2"], any_code),
         (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
         (["fix", "model.onnx", *sample, "-a", single, "-o", "fixed.onnx", "--html=fix.html"], any_code),
         (["extract", "model.onnx", "#0-0", "-i", "inputs.npz", "-o", "part"], any_code),
@@ -125,11 +124,11 @@ def find_violation(words, allowed, code, out, err):
     return f"prints {found.group()!r}" if found else None
 
 
-def settled(part):
+def arith(part):
     """A result without the time and the memory that it took."""
     if isinstance(part, dict):
-        return {key: settled(value) for key, value in part.items() if "seconds" not in key and key != "peak_bytes"}
-    return [settled(value) for value in part] if isinstance(part, list) else part
+        return {key: arith(value) for key, value in part.items() if "seconds" not in key and key != "peak_bytes"}
+    return [arith(value) for value in part] if isinstance(part, list) else part
 
 
 def disagreement(tool, place, words, environments, seconds):
@@ -143,7 +142,7 @@ def disagreement(tool, place, words, environments, seconds):
         except subprocess.TimeoutExpired:
             return f"{' '.join(words)}: more than {seconds} seconds"
         file = place / f"agree-{number}.json"
-        results.append((code, settled(json.loads(file.read_text())) if file.exists() else None))
+        results.append((code, arith(json.loads(file.read_text())) if file.exists() else None))
     return "" if results[0] == results[1] else f"{' '.join(words)}: other results with threads and instruction sets {environments}"
 
 

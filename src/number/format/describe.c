@@ -397,12 +397,7 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             "After every %d products the chain's sum is added to a separate FP32 sum and the chain "
             "restarts at zero.",
             s->promote);
-    if (s->split_k == ULP_SPLIT_AUTO)
-        say(page, "split",
-            "The k range of each product is cut into as many contiguous slices as give the bits "
-            "that were recorded of it (`ulpscope compare`); each is a chain from zero, and the "
-            "slices' sums are added in order.");
-    else if (s->split_k == ULP_SPLIT_CUBLAS) {
+    if (s->split_k == ULP_SPLIT_CUBLAS) {
         char beside[64] = "";
         if (s->rows > 1)
             snprintf(beside, sizeof beside, ", here as if it had %d times its rows", s->rows);

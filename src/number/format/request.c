@@ -84,8 +84,8 @@ static void list_words(char *text, size_t size, const char *const *words)
 
 /* What follows the key of a part that takes no words. */
 static const char *const kinds[] = {
-    [NUMBER] = "N",      [SLICES] = "N|auto|cublas", [SEED] = "N",       [REAL] = "X",
-    [FORMAT] = "FORMAT", [FACTOR] = "FORMAT",        [SCALED] = "SCALED"};
+    [NUMBER] = "N",      [SLICES] = "N|cublas", [SEED] = "N",       [REAL] = "X",
+    [FORMAT] = "FORMAT", [FACTOR] = "FORMAT",   [SCALED] = "SCALED"};
 
 static enum ulp_status read_choice(int *out, const char *key, const char *value,
                                    const char *const *words, struct ulp_error *error)
@@ -265,8 +265,8 @@ static enum ulp_status read_value(struct ulp_request *request, int part, const c
     case SCALED: return read_scaling(place, row->key, value, error);
     case REAL: return read_real(&request->choice[part], row->key, value, error);
     case SLICES:
-        if (strcmp(value, "auto") == 0 || strcmp(value, "cublas") == 0) {
-            request->choice[part] = *value == 'a' ? ULP_SPLIT_AUTO : ULP_SPLIT_CUBLAS;
+        if (strcmp(value, "cublas") == 0) {
+            request->choice[part] = ULP_SPLIT_CUBLAS;
             return ULP_OK;
         }
         /* fall through */
@@ -386,7 +386,7 @@ static const char *find_part_value(const struct ulp_request *request, enum ulp_p
         return number;
     case SLICES:
         if (choice < 0)
-            return choice == ULP_SPLIT_AUTO ? "auto" : "cublas";
+            return "cublas";
         /* fall through */
     case NUMBER: snprintf(number, 32, "%d", choice); return number;
     case ORDER:

@@ -276,11 +276,6 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
                         "factor=%s: the sums of blocks with scales are one chain; leave out "
                         "promote= and split-k=",
                         out->scaling[0].name);
-    if (out->schedule.split_k == ULP_SPLIT_AUTO &&
-        chosen(request, ULP_PART_FUSE, ULP_FUSE_NONE) != ULP_FUSE_NONE)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "split-k=auto looks at the result of each product, which fuse= does not "
-                        "store; take fuse=none to find the counts, then split-k=N");
     const bool library = out->schedule.split_k == ULP_SPLIT_CUBLAS;
     if (library && !is_recorded(out))
         return ulp_fail(error, ULP_ERROR_USAGE,

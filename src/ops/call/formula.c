@@ -168,8 +168,8 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
         return contract_unscaled(call, problem, error);
     ULP_TRY(ulp_product_take_ranges(call->arithmetic, call->name, call->in, call->input_count,
                                     problem, error));
-    return call->arithmetic->schedule.split_k < ULP_SPLIT_AUTO ? contract_cut(call, problem, error)
-                                                               : contract(call, problem, error);
+    return call->arithmetic->schedule.split_k < 0 ? contract_cut(call, problem, error)
+                                                  : contract(call, problem, error);
 }
 
 static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *tape,

@@ -27,18 +27,6 @@ static enum ulp_status choose_nodes(const struct ulp_program *program, const str
     return ULP_OK;
 }
 
-/* In how many slices k is cut must be known. */
-static enum ulp_status check_slices(const struct ulp_arithmetic *arithmetic,
-                                    struct ulp_error *error)
-{
-    return arithmetic->schedule.split_k != ULP_SPLIT_AUTO
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_USAGE,
-                          "%s: how many slices there are is found from recorded results, by "
-                          "`ulpscope compare`; here say it, as split-k=8 (1: not cut)",
-                          arithmetic->name);
-}
-
 static enum ulp_status apply_keep(const struct ulp_program *program, struct ulp_mix *mix,
                                   const struct ulp_keep *keep, bool *chosen,
                                   struct ulp_error *error)
@@ -48,7 +36,6 @@ static enum ulp_status apply_keep(const struct ulp_program *program, struct ulp_
             error, ULP_ERROR_USAGE,
             "nodes are to be kept in %s: compile with qdq=integer in a lane or its keeps",
             keep->arithmetic.name);
-    ULP_TRY(check_slices(&keep->arithmetic, error));
     ULP_TRY(choose_nodes(program, keep, chosen, mix->memory, error));
     const size_t arithmetic = ulp_mix_add(mix, &keep->arithmetic);
     for (size_t n = 0; n < program->node_count; n++)
@@ -196,13 +183,13 @@ enum ulp_status ulp_program_keep(struct ulp_program *program, size_t lane,
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_mix mix = {.count = 1, .items = &program->lanes[lane]};
-    enum ulp_status status = check_slices(&program->lanes[lane], error);
+    enum ulp_status status = ULP_OK;
     const bool fuses = program->lanes[lane].fuse != ULP_FUSE_NONE;
     const bool differs = keeps->count || program->lanes[lane].half_as_float ||
                          program->lanes[lane].types_declared ||
                          program->lanes[lane].steps == ULP_STEPS_OPENVINO;
     const bool named = differs || program->groupings[lane] || program->lanes[lane].ranges;
-    if ((named || fuses) && status == ULP_OK)
+    if (named || fuses)
         status = ulp_arena_create(&mix.memory, &program->budget, error);
     if (differs && status == ULP_OK)
         status = fill_mix(program, &mix, &program->lanes[lane], keeps, error);
