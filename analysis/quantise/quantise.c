@@ -48,71 +48,111 @@ static enum ulp_status look_at_formats(const struct ulp_search_options *search, 
     return ULP_OK;
 }
 
-/* What is tried where no calibrator is asked for. */
+/* What is tried where no calibrator is asked for, by how little of the values it cuts off. */
 static const struct ulp_scales_rule rules[] = {{ULP_CALIBRATOR_MAX, 0},
-                                               {ULP_CALIBRATOR_MSE, 0},
-                                               {ULP_CALIBRATOR_ENTROPY, 0},
                                                {ULP_CALIBRATOR_PERCENTILE, 99.999},
                                                {ULP_CALIBRATOR_PERCENTILE, 99.99},
-                                               {ULP_CALIBRATOR_PERCENTILE, 99.9}};
-enum { RULES = sizeof rules / sizeof *rules };
+                                               {ULP_CALIBRATOR_MSE, 0},
+                                               {ULP_CALIBRATOR_PERCENTILE, 99.9},
+                                               {ULP_CALIBRATOR_ENTROPY, 0}};
+enum { RULES = sizeof rules / sizeof *rules, FEW = 4 };
 
-/* Of several lists those go on after n samples that are no others' equals, nor worse than the best
- * by more than so few samples may be by chance. Returns how many. */
-static size_t leave_behind(struct ulp_arithmetic *lanes, double *noise, size_t count, double n)
+/* Lists of ranges on the same samples: noise over signal of the worst output, summed over samples,
+ * and products of two lists' noises. One sample's worst output is as much chance as merit. */
+struct judged {
+    const struct ulp_factor_ranges *lists; /* halves: then of one half of the samples, and so on */
+    size_t count, left, order[RULES];      /* order: of those left, by list */
+    double noise[RULES], products[RULES][RULES], samples;
+    bool halves;
+};
+
+/* Those go on after n samples that are no others' equals, nor worse than the best by more than so
+ * few samples may be by chance. */
+static void leave_behind(struct judged *judged)
 {
-    enum { FEW = 4 };
     double least = INFINITY;
     size_t kept = 0;
-    for (size_t l = 0; l < count; l++)
-        least = ulp_math_min(least, noise[l]);
-    for (size_t l = 0; l < count; l++) {
-        bool goes_on = n < FEW || !(noise[l] > least * (1 + FEW / n));
-        for (size_t k = 0; k < kept && n >= FEW; k++)
-            goes_on &= noise[k] != noise[l];
-        if (!goes_on)
-            continue;
-        lanes[kept] = lanes[l];
-        noise[kept++] = noise[l];
+    for (size_t l = 0; l < judged->left; l++)
+        least = ulp_math_min(least, judged->noise[judged->order[l]]);
+    for (size_t l = 0; l < judged->left && judged->samples >= FEW; l++) {
+        const double own = judged->noise[judged->order[l]];
+        bool goes_on = !(own > least * (1 + FEW / judged->samples));
+        for (size_t k = 0; k < kept; k++)
+            goes_on &= judged->noise[judged->order[k]] != own;
+        if (goes_on)
+            judged->order[kept++] = judged->order[l];
     }
-    return kept;
+    judged->left = judged->samples >= FEW ? kept : judged->left;
 }
 
-/* Noise over signal of the worst output with each of the lists, as decibels of the mean over
- * samples: one sample's worst output is as much chance as merit. judges: of those alone that chose
- * no weights. Of the samples those that the deadline leaves, of which one is the first; of more
- * than two lists -INFINITY where one is left behind. */
+static void add_noises(struct judged *judged, const double *db)
+{
+    double own[RULES];
+    for (size_t l = 0; l < judged->left; l++) {
+        own[l] = ulp_math_exp2(-db[l] / 10 * ulp_math_log2(10));
+        judged->noise[judged->order[l]] += own[l];
+    }
+    for (size_t l = 0; l < judged->left; l++)
+        for (size_t k = 0; k < judged->left; k++)
+            judged->products[judged->order[l]][judged->order[k]] += own[l] * own[k];
+    judged->samples++;
+}
+
+/* judges: of those samples alone that chose no weights. halves: with the ranges that the other half
+ * of the samples has, as those that cut off values are good for the samples that they were cut
+ * from. Of the samples those that the deadline leaves, of which one is the first. */
 static enum ulp_status judge_lists(const struct ulp_model *model,
                                    const struct ulp_calibration_options *options,
-                                   const struct ulp_factor_ranges *lists, size_t count,
                                    const struct ulp_sample *samples, size_t sample_count,
-                                   bool judges, double deadline, double *db,
+                                   bool judges, double deadline, struct judged *judged,
                                    struct ulp_error *error)
 {
     const struct ulp_scales_options run = {.thread_count = options->thread_count,
                                            .progress = options->progress};
     struct ulp_arithmetic lanes[RULES];
-    double noise[RULES] = {0}, now[RULES], judged = 0;
-    size_t left = count;
-    for (size_t l = 0; l < count; l++) {
-        db[l] = -INFINITY;
+    double now[RULES];
+    judged->left = judged->count;
+    for (size_t l = 0; l < judged->count; l++) {
+        judged->order[l] = l;
         ULP_TRY(ulp_arithmetic_change(&lanes[l], &options->arithmetic, "scales=static", error));
-        lanes[l].ranges = &lists[l];
     }
-    for (size_t s = 0; s < sample_count && (left > 1 || !judged); s++) {
+    for (size_t s = 0; s < sample_count && (judged->left > 1 || !(judged->samples > 0)); s++) {
+        const size_t other = judged->halves ? (2 - s % 2) * judged->count : 0;
         if ((judges && !ulp_calibrate_judges(s, sample_count)) ||
-            (judged > 0 && ulp_seconds_now() > deadline))
+            (judged->samples > 0 && ulp_seconds_now() > deadline))
             continue;
-        ULP_TRY(ulp_scales_judge(model, samples[s].inputs, &run, lanes, left, now, error));
-        for (size_t l = 0; l < left; l++)
-            noise[l] += ulp_math_exp2(-now[l] / 10 * ulp_math_log2(10));
-        judged++;
-        left = count > 2 ? leave_behind(lanes, noise, left, judged) : count;
+        for (size_t l = 0; l < judged->left; l++)
+            lanes[l].ranges = &judged->lists[other + judged->order[l]];
+        ULP_TRY(ulp_scales_judge(model, samples[s].inputs, &run, lanes, judged->left, now, error));
+        add_noises(judged, now);
+        if (judged->count > 2)
+            leave_behind(judged);
     }
-    for (size_t l = 0; l < left; l++)
-        db[lanes[l].ranges - lists] =
-            noise[l] > 0 ? -10 * ulp_math_log10(noise[l] / judged) : INFINITY;
     return ULP_OK;
+}
+
+/* Of the lists that are left one that cuts off more takes the place of one that cuts off less where
+ * what it gains is more than two standard errors. */
+static size_t find_best(const struct judged *judged)
+{
+    const double n = judged->samples;
+    size_t best = judged->order[0];
+    for (size_t l = 1; l < judged->left; l++) {
+        const size_t own = judged->order[l];
+        const double gain = judged->noise[best] - judged->noise[own],
+                     squares = judged->products[best][best] + judged->products[own][own] -
+                               2 * judged->products[best][own];
+        if (gain > 0 && (n < FEW || gain * gain > 4 * (squares * n - gain * gain) / (n - 1)))
+            best = own;
+    }
+    return best;
+}
+
+/* As decibels of the mean over samples. */
+static double noise_in_db(const struct judged *judged, size_t list)
+{
+    const double noise = judged->noise[list];
+    return noise > 0 ? -10 * ulp_math_log10(noise / judged->samples) : INFINITY;
 }
 
 /* Ranges and weights in one list. */
@@ -150,12 +190,13 @@ static enum ulp_status try_weights(const struct ulp_model *model,
 {
     static char what[] = "weights rounded by the errors of their sums";
     struct ulp_factor_ranges both[2] = {out->ranges, out->ranges};
-    double db[2];
+    struct judged judged = {.lists = both, .count = 2};
     if (!weights->count || ulp_seconds_now() > out->deadline)
         return ULP_OK;
     ULP_TRY(join_lists(&out->ranges, weights, out->memory, &both[1], error));
-    ULP_TRY(judge_lists(model, options, both, 2, samples, count, !apart, out->deadline, db, error));
-    out->weights = (struct ulp_search_remedy){what, db[0], db[1], db[1] > db[0]};
+    ULP_TRY(judge_lists(model, options, samples, count, !apart, out->deadline, &judged, error));
+    const double before = noise_in_db(&judged, 0), after = noise_in_db(&judged, 1);
+    out->weights = (struct ulp_search_remedy){what, before, after, after > before};
     out->ranges = both[out->weights.kept];
     return ULP_OK;
 }
@@ -204,24 +245,24 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
                                                       search->allow_nonfinite_inputs,
                                                   .thread_count = search->thread_count,
                                                   .progress = search->progress};
-    struct ulp_factor_ranges lists[RULES], weights;
+    struct ulp_factor_ranges lists[3 * RULES], weights;
+    struct judged judged = {.lists = lists,
+                            .count = list_count,
+                            .halves = list_count > 1 && count >= FEW};
     struct ulp_calibration_cache cache;
-    double db[RULES];
-    size_t best = 0;
     char text[96];
     if (options->calibration_cache)
         ULP_TRY(ulp_calibration_cache_read(options->calibration_cache, out->memory, &cache, error));
     snprintf(text, sizeof text, "%s,factor=%s,unit=none", formats->plain, formats->calibrated);
     ULP_TRY(ulp_arithmetic_find(text, &calibration.arithmetic, error));
     ULP_TRY(ulp_scales_calibrate(model, calibrated, calibrated != &all, &calibration, results,
-                                 options->best_calibrator ? rules : &asked, list_count, lists,
-                                 out->memory, &out->stretched, &weights, error));
+                                 options->best_calibrator ? rules : &asked, list_count,
+                                 judged.halves, lists, out->memory, &out->stretched, &weights,
+                                 error));
     if (list_count > 1)
-        ULP_TRY(judge_lists(model, &calibration, lists, list_count, samples, count, false,
-                            out->deadline, db, error));
-    for (size_t l = 1; l < list_count; l++)
-        best = db[l] > db[best] ? l : best;
-    out->ranges = lists[best];
+        ULP_TRY(
+            judge_lists(model, &calibration, samples, count, false, out->deadline, &judged, error));
+    out->ranges = lists[list_count > 1 ? find_best(&judged) : 0];
     if (options->calibration_cache)
         ULP_TRY(take_cache(&cache, out, search, error));
     return try_weights(model, &calibration, &weights, samples, count, calibrated != &all, out,

@@ -22,9 +22,7 @@ static struct ulp_seen *add_seen(struct ulp_calibrating *c, const char *node, co
                               .factor = name,
                               .value = value ? ulp_arena_copy(c->memory, value) : NULL,
                               .scaling = *scaling};
-    if (c->counts)
-        seen->bins = ulp_arena_take(c->memory, ulp_bin_count(seen), sizeof *seen->bins);
-    if (!seen->node || (value && !seen->value) || (c->counts && !seen->bins))
+    if (!seen->node || (value && !seen->value))
         return NULL;
     c->items[c->count++] = seen;
     return seen;
@@ -63,16 +61,22 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
     const struct ulp_tensor *tensor = factor->tensor;
     struct ulp_seen *seen = find_seen(c, node, name, value, scaling);
     ULP_TRY(ulp_taken(seen, error));
+    struct ulp_seen_half *half = &seen->halves[c->half];
+    const double *wide = tensor->element == ULP_ELEMENT_F64 ? tensor->data : NULL;
     for (size_t i = 0; i < tensor->count; i++) {
-        const float x = (float)ulp_tensor_get(tensor, i), size = fabsf(x),
+        const float x = (float)(wide ? wide[i] : ulp_tensor_get(tensor, i)), size = fabsf(x),
                     end = seen->scaling.zero_point ? x : size;
         if (ulp_factor_is_padding(factor, (int64_t)i) || !isfinite(size))
             continue;
-        seen->largest = end > seen->largest ? end : seen->largest;
-        seen->least = end < seen->least ? end : seen->least;
+        half->ends = ulp_ends_join(half->ends, (struct ulp_ends){end, end});
         seen->current = size > seen->current ? size : seen->current;
-        if (seen->bins)
-            seen->bins[(ulp_float_bits(size) >> ULP_BIN_SHIFT) + (end < 0 ? ULP_BINS : 0)]++;
+        if (!c->counts)
+            continue;
+        const size_t bin = (ulp_float_bits(size) >> ULP_BIN_SHIFT) + (end < 0 ? ULP_BINS : 0);
+        uint64_t **octave = &half->octaves[bin / ULP_OCTAVE];
+        if (!*octave)
+            ULP_TAKE(*octave, c->memory, ULP_OCTAVE, error);
+        (*octave)[bin % ULP_OCTAVE]++;
     }
     return ULP_OK;
 }
@@ -89,29 +93,48 @@ static void end_current(struct ulp_seen *seen, const char *sample)
     seen->current = 0;
 }
 
-/* By node and factor, into memory. */
-static enum ulp_status list_ranges(const struct ulp_calibrating *c,
-                                   const struct ulp_scales_rule *rule, struct ulp_arena *memory,
-                                   struct ulp_factor_ranges *out, struct ulp_error *error)
+/* Of one value by each rule into the place of every factor that shares it. */
+static enum ulp_status set_ranges(const struct ulp_calibrating *c, const struct ulp_seen *seen,
+                                  size_t half, const struct ulp_scales_rule *rules, size_t count,
+                                  struct ulp_arena *memory, struct ulp_factor_range **items,
+                                  struct ulp_error *error)
 {
-    ULP_TAKE_ARRAY(struct ulp_factor_range, items, memory, c->factor_count + 1, error);
-    for (size_t s = 0; s < c->count; s++) {
-        const struct ulp_seen *seen = c->items[s];
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *scratch = NULL;
+    struct ulp_filled_bins bins;
+    ULP_TRY(ulp_arena_create(&scratch, ulp_model_budget(c->model), error));
+    ULP_TRY(ulp_calibrate_fill(c, seen, half, scratch, &bins, error));
+    for (size_t r = 0; r < count; r++) {
         struct ulp_ends ends;
-        ULP_TRY(ulp_calibrate_range(c, seen, rule, &ends, error));
+        ULP_TRY(ulp_calibrate_range(seen, &bins, &rules[r], scratch, &ends, error));
         for (size_t i = 0; i < c->factor_count; i++)
-            if (c->factors[i].of == seen)
-                items[i] = (struct ulp_factor_range){
+            if (c->factors[i].of == seen) {
+                items[r][i] = (struct ulp_factor_range){
                     .node = ulp_arena_copy(memory, c->factors[i].node),
                     .factor = c->factors[i].factor,
                     .value = seen->value ? ulp_arena_copy(memory, seen->value) : NULL,
                     .largest = ends.largest,
                     .least = seen->scaling.zero_point ? ends.least : -ends.largest};
+                ULP_TRY(ulp_taken(items[r][i].node, error));
+            }
     }
-    for (size_t i = 0; i < c->factor_count; i++)
-        ULP_TRY(ulp_taken(items[i].node, error));
-    qsort(items, c->factor_count, sizeof *items, ulp_factor_range_order);
-    *out = (struct ulp_factor_ranges){c->factor_count, items, "ranges"};
+    return ULP_OK;
+}
+
+/* By node and factor, into memory, of each rule a list. */
+static enum ulp_status list_ranges(const struct ulp_calibrating *c, size_t half,
+                                   const struct ulp_scales_rule *rules, size_t count,
+                                   struct ulp_arena *memory, struct ulp_factor_ranges *out,
+                                   struct ulp_error *error)
+{
+    ULP_TAKE_ARRAY(struct ulp_factor_range *, items, memory, count, error);
+    for (size_t r = 0; r < count; r++)
+        ULP_TAKE(items[r], memory, c->factor_count + 1, error);
+    for (size_t s = 0; s < c->count; s++)
+        ULP_TRY(set_ranges(c, c->items[s], half, rules, count, memory, items, error));
+    for (size_t r = 0; r < count; r++) {
+        qsort(items[r], c->factor_count, sizeof **items, ulp_factor_range_order);
+        out[r] = (struct ulp_factor_ranges){c->factor_count, items[r], "ranges"};
+    }
     return ULP_OK;
 }
 
@@ -149,8 +172,9 @@ static enum ulp_status look_at_samples(struct ulp_calibrating *c, struct ulp_err
                                                .progress = options->progress};
     const struct ulp_factor_taker taker = {add_factor, c->results ? ulp_calibrate_weight : NULL, c,
                                            c->results ? c->results : ""};
-    for (size_t s = 0; s < samples->count; s++) {
+    for (size_t s = 0, loaded = 0; s < samples->count; s++) {
         const struct ulp_tensor_set *inputs = samples->items[s].inputs;
+        c->half = (inputs ? loaded++ : s) % ULP_HALVES;
         c->fits_now = c->apart ? !inputs : !ulp_calibrate_judges(s, samples->count);
         const bool opens = !inputs && samples->open;
         enum ulp_status status =
@@ -177,7 +201,7 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      const struct ulp_samples *samples, bool apart,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
-                                     size_t count, struct ulp_factor_ranges *lists,
+                                     size_t count, bool halves, struct ulp_factor_ranges *lists,
                                      struct ulp_arena *results_memory,
                                      struct ulp_stretched_list *stretched,
                                      struct ulp_factor_ranges *weights, struct ulp_error *error)
@@ -195,8 +219,9 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
         c.counts |= own.calibrator != ULP_CALIBRATOR_MAX;
     }
     ULP_TRY(look_at_samples(&c, error));
-    for (size_t r = 0; r < count; r++)
-        ULP_TRY(list_ranges(&c, &rules[r], results_memory, &lists[r], error));
+    ULP_TRY(list_ranges(&c, ULP_HALVES, rules, count, results_memory, lists, error));
+    for (size_t h = 0; h < ULP_HALVES && halves; h++)
+        ULP_TRY(list_ranges(&c, h, rules, count, results_memory, lists + (1 + h) * count, error));
     ULP_TRY(ulp_calibrate_fit(&c, results_memory, weights, error));
     return ulp_calibrate_stretched(&c, results_memory, stretched, error);
 }
@@ -213,7 +238,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
     struct ulp_factor_ranges ranges, weights;
     struct ulp_stretched_list stretched;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
-    ULP_TRY(ulp_scales_calibrate(model, &all, false, options, NULL, &rule, 1, &ranges, memory,
-                                 &stretched, &weights, error));
+    ULP_TRY(ulp_scales_calibrate(model, &all, false, options, NULL, &rule, 1, false, &ranges,
+                                 memory, &stretched, &weights, error));
     return ulp_calibrate_write(options, sample_count, &ranges, path, error);
 }

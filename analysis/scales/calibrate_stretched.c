@@ -15,8 +15,8 @@ enum { SAMPLE_TIMES = 4, GAP_TIMES = 64, BINS_ALIKE = 4 };
 /* The bin's values of both signs. */
 static double count_bin(const struct ulp_seen *seen, size_t bin)
 {
-    return (double)seen->bins[bin] +
-           (seen->scaling.zero_point ? (double)seen->bins[ULP_BINS + bin] : 0);
+    return (double)ulp_bin_count(seen, ULP_HALVES, bin) +
+           (double)ulp_bin_count(seen, ULP_HALVES, ULP_BINS + bin);
 }
 
 /* From the largest magnitude down to the first gap. */
@@ -51,7 +51,7 @@ static bool is_stretched(const struct ulp_calibrating *c, const struct ulp_seen 
     *out = (struct ulp_stretched){.largest = seen->most, .rest = seen->most, .part = NAN};
     if (!(seen->most > 0)) /* a range of nothing but zeros says nothing of other samples */
         return true;
-    if (seen->bins && find_gap(c, seen, out)) {
+    if (c->counts && find_gap(c, seen, out)) {
         out->sample = seen->others <= 2 * out->rest ? seen->most_sample : NULL;
         return true;
     }

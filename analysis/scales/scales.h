@@ -73,7 +73,8 @@ enum ulp_status ulp_scales_judge(const struct ulp_model *model, const struct ulp
                                  const struct ulp_scales_options *options,
                                  const struct ulp_arithmetic *arithmetics, size_t count,
                                  double *sqnr_db, struct ulp_error *error);
-/* calibrate.c: the ranges of several calibrators, from one look at the samples. apart: those whose
+/* calibrate.c: the ranges of several calibrators, from one look at the samples; halves: behind them
+ * those of every second sample from the first on, and of the others. apart: those whose
  * inputs are there round no weights; else every fourth rounds none.
  * results: of products of these operators have ranges, too, as they are stored; "": none. Lists,
  * stretched ranges and weights are of `memory`. */
@@ -102,7 +103,7 @@ enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,
                                      const struct ulp_samples *samples, bool apart,
                                      const struct ulp_calibration_options *options,
                                      const char *results, const struct ulp_scales_rule *rules,
-                                     size_t count, struct ulp_factor_ranges *lists,
+                                     size_t count, bool halves, struct ulp_factor_ranges *lists,
                                      struct ulp_arena *memory, struct ulp_stretched_list *stretched,
                                      struct ulp_factor_ranges *weights, struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
