@@ -105,7 +105,7 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
     ULP_TAKE(attributor->amounts, attributor->memory, block->slot_count + 1, error);
     ulp_find_amounts(block, attributor->amounts);
     if (output) {
-        attributor->output = ulp_arena_text(attributor->memory, output, strlen(output));
+        attributor->output = ulp_arena_copy(attributor->memory, output);
         ULP_TRY(attributor->output ? read_output(attributor, output, error)
                                    : ulp_out_of_memory(error));
     }

@@ -339,9 +339,8 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
                                         sizeof *weights.cotangents);
     enum ulp_status status =
         weights.cotangents ? seed_targets(course, &weights, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_attribution_verify(attributor, (size_t)(course->lane - attributor->lanes),
-                                        course->nodes, weights.cotangents, error);
+    ULP_THEN(status, ulp_attribution_verify(attributor, (size_t)(course->lane - attributor->lanes),
+                                            course->nodes, weights.cotangents, error));
     course->lane->verified_group = course->group;
     free_cotangents(&weights);
     ulp_arena_free(arena);
@@ -400,8 +399,7 @@ static enum ulp_status sweep_courses(struct ulp_course *const *courses, size_t c
     enum ulp_status status = ulp_taken(sweeps, error);
     for (; opened < count && status == ULP_OK; opened++)
         status = open_sweep(courses[opened], arena, &sweeps[opened], error);
-    if (status == ULP_OK)
-        status = ulp_reverse_run(sweeps, count, error);
+    ULP_THEN(status, ulp_reverse_run(sweeps, count, error));
     for (size_t s = 0; s < opened && sweeps[s].cotangents; s++) {
         sum_inputs(courses[s], sweeps[s].cotangents);
         free_cotangents(&sweeps[s]);
@@ -517,8 +515,7 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
     const size_t apart = count_apart(attributor);
     enum ulp_status status =
         ulp_parallel_for(attributor->pool, apart, 1, sweep_lanes, attributor, error);
-    if (status == ULP_OK)
-        status = sweep_lanes(attributor, apart, attributor->lane_count, 0, error);
+    ULP_THEN(status, sweep_lanes(attributor, apart, attributor->lane_count, 0, error));
     attributor->verify_count = 0;
     return ulp_fail_at(error, status, "shares of the output error");
 }

@@ -75,7 +75,7 @@ static enum ulp_status group_causes(struct ulp_audit *audit, struct ulp_audit_la
         const char *name = "decisions";
         if (g != DECISION)
             ulp_share_cause_name((enum ulp_share_cause)g, &name, NULL);
-        if (!(groups[g].name = ulp_arena_text(audit->memory, name, strlen(name))))
+        if (!(groups[g].name = ulp_arena_copy(audit->memory, name)))
             return ulp_out_of_memory(error);
     }
     for (size_t n = 0; n < lane->node_count; n++)

@@ -57,10 +57,8 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
     if (status == ULP_OK) {
         ulp_pool_set_root(attributor->pool, budget);
     }
-    if (status == ULP_OK)
-        status = ulp_arena_create(&attributor->memory, budget, error);
-    if (status == ULP_OK)
-        status = ulp_attribution_targets(attributor, output, error);
+    ULP_THEN(status, ulp_arena_create(&attributor->memory, budget, error));
+    ULP_THEN(status, ulp_attribution_targets(attributor, output, error));
     const size_t lanes = program->lane_count - 1;
     if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
                                                                  sizeof *attributor->lanes)))
@@ -110,7 +108,7 @@ enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const ch
                                      struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
+    attributor->folder = ulp_arena_copy(attributor->memory, folder);
     return ulp_taken(attributor->folder, error);
 }
 
@@ -154,7 +152,7 @@ static enum ulp_status finish_group(const struct ulp_attributor *attributor,
     const struct ulp_program *program = attributor->program;
     const char *name = ulp_attribution_output(attributor, group);
     *out = *sums;
-    out->output = ulp_arena_text(audit->memory, name, strlen(name));
+    out->output = ulp_arena_copy(audit->memory, name);
     out->node_count = program->node_count;
     out->nodes = ulp_arena_take(audit->memory, program->node_count + 1, sizeof *out->nodes);
     ULP_TRY(ulp_taken(out->output && out->nodes, error));
@@ -175,7 +173,7 @@ static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
     if (!attributor->each || !from->verified_count)
         return ULP_OK;
     const char *name = ulp_attribution_output(attributor, from->verified_group);
-    to->verified_output = ulp_arena_text(audit->memory, name, strlen(name));
+    to->verified_output = ulp_arena_copy(audit->memory, name);
     return ulp_taken(to->verified_output, error);
 }
 
@@ -187,8 +185,7 @@ static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size
     struct ulp_attribution *to = &lane->attribution;
     const size_t groups = ulp_attribution_groups(attributor);
     *to = (struct ulp_attribution){.reason = from->reason};
-    if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
-                                                            strlen(attributor->output))))
+    if (attributor->output && !(to->output = ulp_arena_copy(audit->memory, attributor->output)))
         return ulp_out_of_memory(error);
     enum ulp_status status = finish_verified(attributor, from, audit, to, error);
     ULP_TAKE_ARRAY(struct ulp_output_shares, outputs, audit->memory, groups + 1, error);

@@ -422,9 +422,8 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
         status =
             ulp_alone_create(attributor->program, l + 1, false, attributor->inputs, &alone, error);
         second.program = alone.program;
-        if (status == ULP_OK)
-            status = ulp_program_run(alone.program, attributor->inputs, &options, &observer, 1,
-                                     NULL, NULL, error);
+        ULP_THEN(status, ulp_program_run(alone.program, attributor->inputs, &options, &observer, 1,
+                                         NULL, NULL, error));
         ulp_alone_free(&alone);
     }
     for (size_t g = 0; g < ulp_attribution_groups(attributor) && status == ULP_OK; g++)

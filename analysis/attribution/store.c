@@ -92,9 +92,8 @@ enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
     void *mapped = NULL;
     if (attributor->file < 0)
         status = ulp_scratch_open(&attributor->file, attributor->folder, error);
-    if (status == ULP_OK)
-        status = ulp_scratch_keep(attributor->file, kept->data, bytes, &attributor->file_end,
-                                  &mapped, error);
+    ULP_THEN(status, ulp_scratch_keep(attributor->file, kept->data, bytes, &attributor->file_end,
+                                      &mapped, error));
     ulp_free(kept->data);
     kept->data = mapped;
     kept->mapped = mapped != NULL;

@@ -41,11 +41,9 @@ static enum ulp_status take_value(void *context, const struct ulp_event *event,
         status = ulp_element_is_float(value->element)
                      ? ulp_lane_format(&trial->alone.program->lanes[0], value->type, &format, error)
                      : ulp_format_find("fp64", &format, error); /* amounts are not rounded */
-        if (status == ULP_OK)
-            status = ulp_tensor_describe(&stored, value->type, ULP_ELEMENT_F64, 0, value->rank,
-                                         value->dims, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_allocate(&stored, trial->attributor->budget, error);
+        ULP_THEN(status, ulp_tensor_describe(&stored, value->type, ULP_ELEMENT_F64, 0, value->rank,
+                                             value->dims, error));
+        ULP_THEN(status, ulp_tensor_allocate(&stored, trial->attributor->budget, error));
         if (status != ULP_OK)
             return status;
         status =
@@ -84,8 +82,7 @@ static enum ulp_status try_kept(struct trial *trial, size_t node, double *const 
 {
     enum ulp_status status =
         ulp_alone_keep(&trial->alone, &node, 1, trial->attributor->program->lanes, error);
-    if (status == ULP_OK)
-        status = run_trial(trial, error);
+    ULP_THEN(status, run_trial(trial, error));
     *found = before - weigh(trial, weights);
     return status;
 }
@@ -226,8 +223,7 @@ static enum ulp_status try_nodes(struct trial *trial, struct ulp_verified *tried
         tried[i].held = before - after;
         tried[i].gain = shares[tried[i].node].gain;
     }
-    if (status == ULP_OK)
-        status = run_trial(trial, error);
+    ULP_THEN(status, run_trial(trial, error));
     before = status == ULP_OK ? weigh(trial, weights) : 0;
     for (size_t i = 0; i < count && status == ULP_OK; i++)
         status = try_kept(trial, tried[i].node, weights, before, &tried[i].kept, error);
@@ -252,8 +248,7 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
             ulp_arena_take(trial.alone.memory, program->main->slot_count + 1, sizeof *trial.values);
     if (status == ULP_OK && !(lane->verified && trial.values))
         status = ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = make_inputs(&trial, error);
+    ULP_THEN(status, make_inputs(&trial, error));
     if (status == ULP_OK) {
         lane->verified_count = choose_nodes(attributor, shares, lane->verified);
         status = try_nodes(&trial, lane->verified, lane->verified_count, shares, weights, error);

@@ -14,11 +14,6 @@
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 
-static char *copy_text(const struct ulp_audit *audit, const char *text)
-{
-    return ulp_arena_text(audit->memory, text, strlen(text));
-}
-
 /* Of two indexes that may be -1, the first in the graph. */
 static ptrdiff_t first_of(ptrdiff_t a, ptrdiff_t b)
 {
@@ -62,7 +57,7 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, size_t l,
         output->type = from->outputs[o].type;
         output->rank = from->outputs[o].rank;
         memcpy(output->dims, from->outputs[o].dims, sizeof output->dims);
-        if (!(output->name = copy_text(audit, from->outputs[o].name)))
+        if (!(output->name = ulp_arena_copy(audit->memory, from->outputs[o].name)))
             return ulp_out_of_memory(error);
     }
     return ULP_OK;
@@ -110,7 +105,7 @@ static enum ulp_status add_sample_node(struct ulp_auditor *auditor, size_t l, si
     node->zeroes |= from->zeroes;
     if (from->zeroed && !node->zeroed) {
         node->zeroed_by = from->zeroed_by;
-        if (!(node->zeroed = copy_text(&auditor->audit, from->zeroed)))
+        if (!(node->zeroed = ulp_arena_copy(auditor->audit.memory, from->zeroed)))
             return ulp_out_of_memory(error);
     }
     if (from->zeroed && strcmp(from->zeroed, node->zeroed) == 0) {
@@ -135,7 +130,7 @@ static enum ulp_status add_sample_node(struct ulp_auditor *auditor, size_t l, si
 static const char *find_reason(const struct ulp_audit *audit, const char *reason)
 {
     return strcmp(reason, ulp_attribution_nonfinite) == 0 ? ulp_attribution_nonfinite
-                                                          : copy_text(audit, reason);
+                                                          : ulp_arena_copy(audit->memory, reason);
 }
 
 /* Room for the sums of as many outputs as the sample has: one where all are one. The means follow
@@ -153,8 +148,8 @@ static enum ulp_status prepare_shares(const struct ulp_audit *audit, struct ulp_
         struct ulp_output_shares *shares = &to->outputs[o];
         shares->node_count = lane->node_count;
         shares->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *shares->nodes);
-        shares->output =
-            one->output_count ? copy_text(audit, one->outputs[o].output) : copy_text(audit, "");
+        shares->output = one->output_count ? ulp_arena_copy(audit->memory, one->outputs[o].output)
+                                           : ulp_arena_copy(audit->memory, "");
         ULP_TRY(ulp_taken(shares->nodes && shares->output, error));
     }
     return ULP_OK;
@@ -194,13 +189,14 @@ static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp
     if (one->reason && !to->reason)
         return ulp_out_of_memory(error);
     if (one->output && !one->output_count && !to->output &&
-        !(to->output = copy_text(audit, one->output)))
+        !(to->output = ulp_arena_copy(audit->memory, one->output)))
         return ulp_out_of_memory(error);
     if (one->verified_count && !to->verified_count) {
         ULP_TAKE(to->verified, audit->memory, one->verified_count, error);
         memcpy(to->verified, one->verified, one->verified_count * sizeof *to->verified);
         to->verified_count = one->verified_count;
-        if (one->verified_output && !(to->verified_output = copy_text(audit, one->verified_output)))
+        if (one->verified_output &&
+            !(to->verified_output = ulp_arena_copy(audit->memory, one->verified_output)))
             return ulp_out_of_memory(error);
     }
     if (!one->given)
@@ -220,8 +216,7 @@ static enum ulp_status add_sample_lane(struct ulp_auditor *auditor, size_t l,
     for (size_t n = 0; n < lane->node_count && status == ULP_OK; n++)
         status = add_sample_node(auditor, l, n, &from->nodes[n], overflows, error);
     free(overflows);
-    if (status == ULP_OK)
-        status = add_attribution(&auditor->audit, lane, from, error);
+    ULP_THEN(status, add_attribution(&auditor->audit, lane, from, error));
     lane->first_decided = first_of(lane->first_decided, from->first_decided);
     lane->qdq_divergence.first = first_of(lane->qdq_divergence.first, from->qdq_divergence.first);
     lane->qdq_divergence.first_step =
@@ -258,7 +253,7 @@ static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_
 {
     struct ulp_audit *audit = &auditor->audit;
     for (size_t i = 0; i < from->nonfinite_input_count; i++) {
-        char *name = copy_text(audit, from->nonfinite_inputs[i].name);
+        char *name = ulp_arena_copy(audit->memory, from->nonfinite_inputs[i].name);
         ULP_TRY(ulp_taken(name && ulp_program_grow(audit->memory, &audit->nonfinite_inputs,
                                                    audit->nonfinite_input_count,
                                                    &auditor->given.capacity,

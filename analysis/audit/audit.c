@@ -17,11 +17,6 @@
 #include "analysis/writing/columns.h"
 #include "run/idiom/idiom_read.h"
 
-static char *copy_text(const struct ulp_audit *audit, const char *text)
-{
-    return ulp_arena_text(audit->memory, text, strlen(text));
-}
-
 static bool reads_any(const int *slots, size_t count, const bool *of)
 {
     for (size_t i = 0; i < count; i++)
@@ -90,9 +85,9 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
-                               : copy_text(audit, ulp_program_node_name(program, n));
+                               : ulp_arena_copy(audit->memory, ulp_program_node_name(program, n));
         node->op = index > 1 ? audit->lanes[0].nodes[n].op
-                             : copy_text(audit, ulp_program_node_op(program, n));
+                             : ulp_arena_copy(audit->memory, ulp_program_node_op(program, n));
         ULP_TRY(ulp_taken(node->name && node->op, error));
     }
     for (size_t n = 0; n < lane->node_count; n++)
@@ -112,15 +107,15 @@ static enum ulp_status prepare_audit(struct ulp_auditor *auditor, struct ulp_err
     ULP_TRY(ulp_arena_create(&auditor->arena, budget, error));
     ULP_TRY(ulp_arena_create(&audit->memory, budget, error));
     audit->lanes = ulp_arena_take(audit->memory, lanes, sizeof *audit->lanes);
-    audit->model_path = copy_text(audit, ulp_model_path(program->model));
+    audit->model_path = ulp_arena_copy(audit->memory, ulp_model_path(program->model));
     audit->arguments = ulp_model_words(audit->memory, program->model);
-    audit->reference = copy_text(audit, program->lanes[0].name);
+    audit->reference = ulp_arena_copy(audit->memory, program->lanes[0].name);
     audit->ir_version = ulp_model_ir_version(program->model);
     audit->attentions_joined = program->written.joined;
     audit->attentions_apart = program->written.apart;
     if (program->written.apart) {
-        audit->attention_apart = copy_text(audit, program->written.node);
-        audit->attention_why = copy_text(audit, program->written.why);
+        audit->attention_apart = ulp_arena_copy(audit->memory, program->written.node);
+        audit->attention_why = ulp_arena_copy(audit->memory, program->written.why);
         ULP_TRY(ulp_taken(audit->attention_apart && audit->attention_why, error));
     }
     audit->opset = ulp_model_opset(program->model, "");
@@ -217,7 +212,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     ULP_TRY(ulp_auditor_keep_samples(auditor, error));
     if (!ulp_program_grow(audit->memory, &audit->sample_names, audit->sample_count,
                           &auditor->sample_capacity, sizeof *audit->sample_names) ||
-        !(audit->sample_names[audit->sample_count] = copy_text(audit, name)))
+        !(audit->sample_names[audit->sample_count] = ulp_arena_copy(audit->memory, name)))
         return ulp_out_of_memory(error);
     auditor->sample = audit->sample_count++;
     auditor->diverged = false;
@@ -246,7 +241,7 @@ enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct 
         struct ulp_birth made = *birth;
         char **const texts[] = {&made.name, &made.op, &made.value, &made.is, &made.why};
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
-            if (*texts[t] && !(*texts[t] = copy_text(audit, *texts[t])))
+            if (*texts[t] && !(*texts[t] = ulp_arena_copy(audit->memory, *texts[t])))
                 return ulp_out_of_memory(error);
         made.output_count = 0;
         ULP_TAKE(made.outputs, audit->memory, outputs + 1, error);
@@ -258,7 +253,7 @@ enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct 
     struct ulp_birth *to = &audit->births[b];
     for (size_t o = 0; o < birth->output_count; o++) {
         if (to->output_count < outputs && !ulp_birth_of(to, 1, birth->outputs[o]) &&
-            !(to->outputs[to->output_count++] = copy_text(audit, birth->outputs[o])))
+            !(to->outputs[to->output_count++] = ulp_arena_copy(audit->memory, birth->outputs[o])))
             return ulp_out_of_memory(error);
     }
     return ULP_OK;
@@ -278,7 +273,7 @@ enum ulp_status ulp_auditor_settle(struct ulp_auditor *auditor, const struct ulp
 enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_truth *truth,
                                   const char *path, struct ulp_error *error)
 {
-    auditor->audit.reference_model = copy_text(&auditor->audit, path);
+    auditor->audit.reference_model = ulp_arena_copy(auditor->audit.memory, path);
     auditor->truth = truth;
     return ulp_taken(auditor->audit.reference_model, error);
 }
@@ -320,7 +315,7 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
         ULP_TRY(ulp_taken(ulp_audit_grade(audit, from), error));
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
         *to = *from;
-        if (!(to->name = copy_text(audit, ulp_model_output(program->model, i).name)))
+        if (!(to->name = ulp_arena_copy(audit->memory, ulp_model_output(program->model, i).name)))
             return ulp_out_of_memory(error);
         lane->outputs.output_count++;
     }

@@ -60,8 +60,7 @@ static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ul
     ULP_TAKE(lane->borders, memory, count + 1, error);
     for (size_t b = 0; b < count; b++) {
         const struct ulp_border *from = &borders[b];
-        lane->borders[b] = (struct ulp_audit_border){.value = ulp_arena_text(memory, from->value,
-                                                                             strlen(from->value)),
+        lane->borders[b] = (struct ulp_audit_border){.value = ulp_arena_copy(memory, from->value),
                                                      .from = find_name(lane, mix, from->from),
                                                      .to = find_name(lane, mix, from->to),
                                                      .producer = from->producer,
@@ -81,7 +80,7 @@ enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_
     const char *name = ulp_program_lane_name(program, index);
     ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     size_t count;
-    lane->name = ulp_arena_text(memory, name, strlen(name));
+    lane->name = ulp_arena_copy(memory, name);
     lane->kept_count = mix->count - 1;
     lane->kept = ulp_arena_take(memory, mix->count, sizeof *lane->kept);
     ULP_TRY(ulp_taken(lane->name && lane->kept, error));

@@ -13,16 +13,14 @@ static enum ulp_status copy_constant(struct ulp_audit_lane *lane,
                                      struct ulp_arena *memory, struct ulp_error *error)
 {
     struct ulp_audit_constant *to = &lane->constants[lane->constant_count];
-    *to =
-        (struct ulp_audit_constant){.name = ulp_arena_text(memory, from->name, strlen(from->name)),
-                                    .in = ulp_arena_text(memory, from->in->name,
-                                                         strlen(from->in->name)),
-                                    .elements = from->elements,
-                                    .overflowed = from->overflowed,
-                                    .underflowed = from->underflowed,
-                                    .largest = from->largest,
-                                    .first_reader = from->readers[0],
-                                    .reader_count = from->reader_count};
+    *to = (struct ulp_audit_constant){.name = ulp_arena_copy(memory, from->name),
+                                      .in = ulp_arena_copy(memory, from->in->name),
+                                      .elements = from->elements,
+                                      .overflowed = from->overflowed,
+                                      .underflowed = from->underflowed,
+                                      .largest = from->largest,
+                                      .first_reader = from->readers[0],
+                                      .reader_count = from->reader_count};
     ULP_TRY(ulp_taken(to->name && to->in, error));
     for (size_t r = 0; r < from->reader_count; r++) {
         struct ulp_audit_node *node = &lane->nodes[from->readers[r]];

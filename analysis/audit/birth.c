@@ -352,8 +352,7 @@ static enum ulp_status replace(const struct ulp_tensor *born, double sign, const
         const double x = ulp_tensor_read(born, i);
         ((double *)value.data)[i] = isfinite(x) ? x : sign * INSTEAD * (1 + (double)(i % 7) / 8);
     }
-    if (status == ULP_OK)
-        status = ulp_tensor_set_add(out, name, &value, error);
+    ULP_THEN(status, ulp_tensor_set_add(out, name, &value, error));
     ulp_tensor_free(&value);
     return status;
 }

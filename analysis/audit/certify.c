@@ -121,8 +121,8 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
         status = ulp_program_create(model, lanes, 2, &plan_options, &program, error);
     }
     comparison.program = program;
-    if (status == ULP_OK)
-        status = ulp_program_look(program, inputs, &run_options, &looking, progress, NULL, error);
+    ULP_THEN(status,
+             ulp_program_look(program, inputs, &run_options, &looking, progress, NULL, error));
     ulp_program_free(program);
     ulp_pool_free(comparison.pool);
     return status;

@@ -16,7 +16,7 @@ static enum ulp_status look_at_input(struct ulp_given *given, struct ulp_audit *
         count += !isfinite(ulp_tensor_read(tensor, i));
     if (!count)
         return ULP_OK;
-    char *copy = ulp_arena_text(audit->memory, name, strlen(name));
+    char *copy = ulp_arena_copy(audit->memory, name);
     ULP_TRY(ulp_taken(copy && ulp_program_grow(audit->memory, &audit->nonfinite_inputs,
                                                audit->nonfinite_input_count, &given->capacity,
                                                sizeof *audit->nonfinite_inputs),

@@ -45,8 +45,7 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_a
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *tensor = event->values[o].entire;
         struct ulp_audit_output *output = &node->outputs[o];
-        output->name =
-            ulp_arena_text(audit->memory, event->output_names[o], strlen(event->output_names[o]));
+        output->name = ulp_arena_copy(audit->memory, event->output_names[o]);
         ULP_TRY(ulp_taken(output->name, error));
         output->type = tensor->type;
         output->rank = tensor->rank;
@@ -371,8 +370,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     enum ulp_status status =
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false, fits = true, own = false, others = false;
-    if (status == ULP_OK)
-        status = find_experts(auditor, event, l, &others, error);
+    ULP_THEN(status, find_experts(auditor, event, l, &others, error));
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         struct looked *looked = &observed->looked[l * event->output_count + o];
         clear_views(looked, event, from.diverged || others, &from,
@@ -396,16 +394,14 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         note_iteration(node, event, ulp_relative_rms(entire, &ranges[o]));
         if (status == ULP_OK && !ulp_taint_add(taints, taint))
             status = ulp_out_of_memory(error);
-        if (status == ULP_OK)
-            status = keep_looked(auditor, event, l, o, looked, &ranges[o], error);
+        ULP_THEN(status, keep_looked(auditor, event, l, o, looked, &ranges[o], error));
         if (status == ULP_OK && looked->truth)
             status = ulp_auditor_judge(auditor, event, l, o, looked->stepped, error);
     }
     note_steps(auditor, event, l, node);
     auditor->diverged |= diverged;
     node->executions++;
-    if (status == ULP_OK)
-        status = count_choices(auditor, event, l, !from.diverged, error);
+    ULP_THEN(status, count_choices(auditor, event, l, !from.diverged, error));
     if (status == ULP_OK)
         ulp_zero_look(auditor, event, l);
     if (status == ULP_OK && own && !from.nonfinite && fits)

@@ -72,7 +72,7 @@ static enum ulp_status add_link(struct ulp_place *place, const struct ulp_block 
 {
     const char *name = block->slots[slot].name;
     struct ulp_link *link = &place->inputs[place->input_count++];
-    *link = (struct ulp_link){.name = ulp_arena_text(memory, name, strlen(name)),
+    *link = (struct ulp_link){.name = ulp_arena_copy(memory, name),
                               .node = find_source(block, slot, reader),
                               .constant = block->slots[slot].constant != NULL};
     return link->name ? ULP_OK : refuse(error);

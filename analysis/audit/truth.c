@@ -75,8 +75,8 @@ enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, con
 {
     ULP_TRY(ulp_grow(&truth->pairs, truth->pair_count, &truth->pair_capacity, sizeof *truth->pairs,
                      truth->budget, "pairs", error));
-    const struct pair pair = {.audited = ulp_arena_text(truth->arena, audited, strlen(audited)),
-                              .original = ulp_arena_text(truth->arena, original, strlen(original))};
+    const struct pair pair = {.audited = ulp_arena_copy(truth->arena, audited),
+                              .original = ulp_arena_copy(truth->arena, original)};
     ULP_TRY(ulp_taken(pair.audited && pair.original, error));
     truth->pairs[truth->pair_count++] = pair;
     return ULP_OK;
@@ -97,7 +97,7 @@ static int number_name(struct ulp_truth *truth, const char *name)
     if (number >= 0)
         return number;
     number = (int)truth->name_count;
-    const char *copy = ulp_arena_text(truth->arena, name, strlen(name));
+    const char *copy = ulp_arena_copy(truth->arena, name);
     if (!copy ||
         ulp_grow(&truth->heads, truth->name_count, &truth->name_capacity, sizeof *truth->heads,
                  truth->budget, "names", NULL) != ULP_OK ||

@@ -231,7 +231,7 @@ enum ulp_status ulp_zero_find(struct ulp_auditor *auditor, const struct ulp_even
         return ULP_OK;
     if (!node->zeroed) {
         node->zeroed_by = by;
-        node->zeroed = ulp_arena_text(auditor->audit.memory, found->name, strlen(found->name));
+        node->zeroed = ulp_arena_copy(auditor->audit.memory, found->name);
         ULP_TRY(ulp_taken(node->zeroed, error));
     }
     if (count != SIZE_MAX) {

@@ -203,10 +203,8 @@ static enum ulp_status find_output(struct ulp_betweening *b, struct ulp_error *e
     ULP_TRY(ulp_arithmetic_find("fp32", &fp32, error));
     ULP_TRY(ulp_program_create(b->model, &fp32, 1, &planned, &program, error));
     enum ulp_status status = ulp_program_run(program, inputs, &run, NULL, 0, &outputs, NULL, error);
-    if (status == ULP_OK)
-        status = ulp_between_find_output(b, program, &outputs, error);
-    if (status == ULP_OK)
-        status = ulp_between_look_ahead(b, program, &outputs, error);
+    ULP_THEN(status, ulp_between_find_output(b, program, &outputs, error));
+    ULP_THEN(status, ulp_between_look_ahead(b, program, &outputs, error));
     if (status == ULP_OK) {
         const char *name = outputs.items[b->output].name;
         b->out->output = ulp_arena_copy(b->out->memory, name);
@@ -222,15 +220,11 @@ static enum ulp_status compare_sample(struct ulp_betweening *b, const struct ulp
     struct compared c = {0};
     struct ulp_arena *memory = NULL;
     enum ulp_status status = ulp_arena_create(&memory, ulp_model_budget(b->model), error);
-    if (status == ULP_OK)
-        status = run_sample(b, sample, &c, error);
-    if (status == ULP_OK)
-        status =
-            ulp_between_find_tokens(b, sample->inputs, rows_of(b, &c, 0), memory, &c.given, error);
-    if (status == ULP_OK)
-        status = measure_logs(b, &c, memory, error);
-    if (status == ULP_OK)
-        status = add_distributions(b, &c, error);
+    ULP_THEN(status, run_sample(b, sample, &c, error));
+    ULP_THEN(status, ulp_between_find_tokens(b, sample->inputs, rows_of(b, &c, 0), memory, &c.given,
+                                             error));
+    ULP_THEN(status, measure_logs(b, &c, memory, error));
+    ULP_THEN(status, add_distributions(b, &c, error));
     if (status == ULP_OK) {
         add_figures(b, &c, sample->inputs);
         status = add_shares(b, &c, error);

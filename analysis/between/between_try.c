@@ -236,16 +236,14 @@ static enum ulp_status run_change(struct trying *t, struct change *change, struc
         ULP_TRY(ulp_program_create(b->model, lanes, 2, &planned, &program, error));
         enum ulp_status status =
             ulp_program_run(program, b->samples[s].inputs, &run, NULL, 0, outputs, NULL, error);
-        if (status == ULP_OK)
-            status =
-                ulp_between_find_tokens(b, b->samples[s].inputs,
-                                        &outputs[0].items[b->output].tensor, memory, &given, error);
+        ULP_THEN(status, ulp_between_find_tokens(b, b->samples[s].inputs,
+                                                 &outputs[0].items[b->output].tensor, memory,
+                                                 &given, error));
         for (int l = 0; l < 2 && status == ULP_OK; l++) {
             logs[l] = ulp_arena_take(memory, given.rows, sizeof *logs[l]);
             status = ulp_taken(logs[l], error);
         }
-        if (status == ULP_OK)
-            status = add_difference(t, outputs, &given, logs, change, error);
+        ULP_THEN(status, add_difference(t, outputs, &given, logs, change, error));
         for (int l = 0; l < 2; l++)
             ulp_tensor_set_free(&outputs[l]);
         ULP_TRY(status);

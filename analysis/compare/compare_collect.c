@@ -290,8 +290,8 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
         status = ulp_layout_turn(&comparing->work[number].turned[f], recorded, reference,
                                  ulp_comparing_budget(comparing), error);
         tensor->values[f].turned = comparing->work[number].turned[f].data;
-        if (status == ULP_OK)
-            status = liken(&alike[f], ulp_recorded(&comparing->work[number], f), reference, error);
+        ULP_THEN(status,
+                 liken(&alike[f], ulp_recorded(&comparing->work[number], f), reference, error));
         if (status == ULP_OK && comparing->work[number].chosen)
             status =
                 ulp_matched_distance(comparing, number, ulp_recorded(&comparing->work[number], f),

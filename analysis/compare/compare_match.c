@@ -260,12 +260,10 @@ enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_er
 {
     struct values values = {0};
     enum ulp_status status = take_room(comparing, error);
-    if (status == ULP_OK)
-        status = list_values(comparing, &values, error);
+    ULP_THEN(status, list_values(comparing, &values, error));
     for (size_t f = 0; f < comparing->recording_count && status == ULP_OK; f++) {
         status = match_file(comparing, &values, f, error);
-        if (status == ULP_OK)
-            status = check_file(comparing, &values, f, error);
+        ULP_THEN(status, check_file(comparing, &values, f, error));
     }
     ulp_names_free(&values.numbers);
     return status;

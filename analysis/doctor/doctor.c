@@ -401,8 +401,7 @@ enum ulp_status ulp_doctor_run(const struct ulp_model *model,
         return ulp_fail(error, ULP_ERROR_USAGE, "tolerance %g: an sqnr_db is needed, as 40",
                         options->tolerance);
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = walk(&x, error);
+    ULP_THEN(status, walk(&x, error));
     out->seconds = ulp_seconds_now() - x.started;
     if (status != ULP_OK)
         ulp_doctor_free(out);

@@ -24,8 +24,7 @@ enum ulp_status ulp_doctor_forecast(struct ulp_doctoring *x,
     ulp_doctor_begin(x, "overflow", 2);
     enum ulp_status status =
         out ? ulp_arithmetic_find("fp64", &lanes[0], error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_overflow_run(x->model, lanes, 2, &samples, &wanted, out, error);
+    ULP_THEN(status, ulp_overflow_run(x->model, lanes, 2, &samples, &wanted, out, error));
     if (status == ULP_OK)
         x->doctor->overflow = out;
     return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;

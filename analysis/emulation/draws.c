@@ -49,8 +49,7 @@ enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t cou
         enum ulp_status status = ulp_redraw_inputs(sample->inputs, &shape->redrawn,
                                                    ulp_model_budget(emulation->given.model),
                                                    &emulation->drawn[d], error);
-        if (status == ULP_OK)
-            status = find_truth(emulation, problem, &shape->redrawn, error);
+        ULP_THEN(status, find_truth(emulation, problem, &shape->redrawn, error));
         ULP_TRY(ulp_fail_at(error, status, "%s", sample->name));
     }
     return ULP_OK;
@@ -141,11 +140,9 @@ enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
         status =
             choose_schedule(emulation, &lanes[l].arithmetic, draw, &drawn[l].arithmetic, error);
     }
-    if (status == ULP_OK)
-        status = ulp_redraw_inputs(sample->inputs, &redrawn, ulp_model_budget(given->model),
-                                   &inputs, error);
-    if (status == ULP_OK)
-        status = run_beside(emulation, &inputs, drawn, count, &redrawn, out, error);
+    ULP_THEN(status, ulp_redraw_inputs(sample->inputs, &redrawn, ulp_model_budget(given->model),
+                                       &inputs, error));
+    ULP_THEN(status, run_beside(emulation, &inputs, drawn, count, &redrawn, out, error));
     return ulp_fail_at(error, status, "%s", sample->name);
 }
 

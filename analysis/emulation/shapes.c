@@ -82,12 +82,11 @@ enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t
     if (shape > 0)
         status =
             ulp_program_create(given->model, emulation->lanes, 2, &options, &of->program, error);
-    if (status == ULP_OK)
-        status = ulp_trial_create(shape > 0 ? of->program : emulation->program, 1,
-                                  emulation->keep_in, emulation->keep_count,
-                                  emulation->problem_count, emulation->pool, &of->trial, error);
-    if (status == ULP_OK)
-        status = add_samples(emulation, shape, error);
+    ULP_THEN(status,
+             ulp_trial_create(shape > 0 ? of->program : emulation->program, 1, emulation->keep_in,
+                              emulation->keep_count, emulation->problem_count, emulation->pool,
+                              &of->trial, error));
+    ULP_THEN(status, add_samples(emulation, shape, error));
     if (status != ULP_OK)
         close_trial(emulation, shape);
     return status;
@@ -116,8 +115,7 @@ enum ulp_status ulp_emulation_run(struct ulp_emulation *emulation, size_t proble
     for (;;) {
         enum ulp_status status = ulp_emulation_open_trial(emulation, shape, error);
         *trial = emulation->shapes[shape].trial;
-        if (status == ULP_OK)
-            status = ulp_trial_run(*trial, emulation->place[problem], kept, outputs, error);
+        ULP_THEN(status, ulp_trial_run(*trial, emulation->place[problem], kept, outputs, error));
         if (status != ULP_ERROR_MEMORY || !others_open(emulation, shape))
             return status;
         ulp_emulation_close_trials(emulation, shape);

@@ -24,8 +24,7 @@ static enum ulp_status try_problem(struct ulp_emulation *emulation, const uint16
 {
     struct ulp_tensor_set outputs;
     enum ulp_status status = check_cancelled(emulation, error);
-    if (status == ULP_OK)
-        status = ulp_emulation_run(emulation, problem, kept, trial, &outputs, error);
+    ULP_THEN(status, ulp_emulation_run(emulation, problem, kept, trial, &outputs, error));
     ULP_TRY(ulp_fail_at(error, status, "%s",
                         emulation->given.samples[problem % emulation->given.sample_count].name));
     emulation->runs++;

@@ -116,8 +116,7 @@ static enum ulp_status add_copy(struct extraction *x, struct ulp_tensor_set *set
 {
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
     enum ulp_status status = ulp_tensor_copy_typed(&copy, value, ulp_model_budget(x->model), error);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_add(set, name, &copy, error);
+    ULP_THEN(status, ulp_tensor_set_add(set, name, &copy, error));
     return ulp_fail_at(error, status, "value '%s'", name);
 }
 

@@ -513,8 +513,7 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
                            .shared.budget = ulp_model_budget(model)};
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     const bool begun = ulp_files_hold();
-    if (status == ULP_OK)
-        status = course(&x, error);
+    ULP_THEN(status, course(&x, error));
     status = ulp_files_release(begun, status, error);
     ulp_emulation_close(&x.emulation);
     ulp_resized_free(&x.resized);

@@ -289,8 +289,7 @@ static enum ulp_status carry_once(struct ulp_fixing *x, bool large, struct ulp_f
     *gained = false;
     l.powers.p = &l.at.p;
     enum ulp_status status = ulp_fix_look_open(&l.at, model, error);
-    if (status == ULP_OK)
-        status = find_powers(x, model, &l, large, error);
+    ULP_THEN(status, find_powers(x, model, &l, large, error));
     if (status == ULP_OK && l.at.p.count)
         status = try_powers(x, &l.at.p, after, gained, error);
     ulp_fix_look_close(&l.at);

@@ -253,8 +253,7 @@ enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t cou
         return status;
     for (size_t r = 0; r < count && status == ULP_OK; r++)
         status = ulp_document_make(reports[r].kind, reports[r].root, &documents[r], error);
-    if (status == ULP_OK)
-        status = put_page(reports, documents, count, &out, error);
+    ULP_THEN(status, put_page(reports, documents, count, &out, error));
     for (size_t r = 0; r < count; r++)
         ulp_document_free(&documents[r]);
     const enum ulp_status closed = ulp_text_close(&out, status == ULP_OK, error);

@@ -98,7 +98,7 @@ struct ulp_edit_part *ulp_build_part(struct ulp_building *b, const char *op,
                                      const struct ulp_edit_input *inputs, size_t count,
                                      struct ulp_edit_input *out)
 {
-    const char *kept = ulp_arena_text(b->p->lint.arena, op, strlen(op));
+    const char *kept = ulp_arena_copy(b->p->lint.arena, op);
     *out = (struct ulp_edit_input){.kind = ULP_EDIT_PART, .number = (int)b->count};
     b->p->lint.failed |= !kept;
     b->failed |= !kept || b->count == ULP_BUILDING_MAX;

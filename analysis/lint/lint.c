@@ -145,8 +145,7 @@ enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lin
     lint.targets = lint.options->targets ? lint.options->targets : ULP_TARGET_ALL;
     enum ulp_status status = ulp_arena_create(&lint.arena, ulp_model_budget(model), error);
     out->memory = lint.arena;
-    if (status == ULP_OK)
-        status = look_for_findings(&lint, out, error);
+    ULP_THEN(status, look_for_findings(&lint, out, error));
     ulp_lint_free_plans(&lint);
     ulp_layer_options_free(&lint.precisions);
     ulp_layer_options_free(&lint.output_types);

@@ -67,8 +67,7 @@ static void plan_at(struct ulp_lint *lint, size_t at, const struct ulp_sizes *si
     struct ulp_lint_planned *planned = &lint->planned[at];
     enum ulp_status status =
         ulp_program_open(lint->model, sizes, NULL, lint->overriding, &planned->program, &error);
-    if (status == ULP_OK)
-        status = look_through(lint, planned, &error);
+    ULP_THEN(status, look_through(lint, planned, &error));
     lint->failed |= status == ULP_ERROR_MEMORY;
 }
 

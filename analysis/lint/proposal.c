@@ -210,8 +210,7 @@ enum ulp_status ulp_lint_propose(const struct ulp_model *model,
                                                 .overriding = true},
                                        .epsilon = epsilon};
     enum ulp_status status = ulp_arena_create(&out->lint.arena, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = ulp_lint_view(&out->lint, error);
+    ULP_THEN(status, ulp_lint_view(&out->lint, error));
     if (status == ULP_OK)
         out->covered =
             ulp_arena_take(out->lint.arena, out->lint.node_count + 1, sizeof *out->covered);

@@ -486,8 +486,7 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
     struct check check = {.audit = audit, .samples = audit->sample_names};
     *out = (struct ulp_crossing_list){0};
     enum ulp_status status = read_limit(limit, &check, error);
-    if (status == ULP_OK)
-        status = find_audited(limit, audit, &check, error);
+    ULP_THEN(status, find_audited(limit, audit, &check, error));
     if (status == ULP_OK && !allow_nonfinite_inputs)
         status = check_inputs(audit, out, error);
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)

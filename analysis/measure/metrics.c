@@ -169,8 +169,7 @@ static enum ulp_status measure_together(const struct ulp_metrics_pair *pairs, si
     for (size_t p = 0; p < pair_count; p++)
         add_pair(&m, &pairs[p]);
     enum ulp_status status = allocate(&m, pool, error);
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, m.chunk_count, 1, measure_chunks, &m, error);
+    ULP_THEN(status, ulp_parallel_for(pool, m.chunk_count, 1, measure_chunks, &m, error));
     if (status == ULP_OK && m.chunk_count)
         status = ulp_parallel_for(pool, pair_count, 1, combine_pairs, &combining, error);
     for (size_t p = 0; p < pair_count; p++) {

@@ -56,8 +56,7 @@ static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *e
     enum ulp_status status = find_low(job, &job->low, error);
     ulp_programs_free(&job->programs);
     job->keeps = (struct ulp_keeps){0, job->kept, "types"};
-    if (status == ULP_OK)
-        status = plan_first(job, &job->low, NULL, error);
+    ULP_THEN(status, plan_first(job, &job->low, NULL, error));
     for (size_t t = 0; t < sizeof others / sizeof *others && status == ULP_OK; t++)
         if (others[t] != job->types.low)
             status = keep_type(job, others[t], &job->kept[job->keeps.count++], error);
@@ -288,11 +287,9 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
     if (!sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "a graph with types is checked with a sample");
     enum ulp_status status = ulp_arena_create(&job.arena, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&memory, ulp_model_budget(model), error);
+    ULP_THEN(status, ulp_arena_create(&memory, ulp_model_budget(model), error));
     out->memory = memory;
-    if (status == ULP_OK)
-        status = make(&job, folder, out, error);
+    ULP_THEN(status, make(&job, folder, out, error));
     if (status == ULP_OK && !out->path && !options->name)
         status = ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error);
     ulp_resized_free(&job.resized);

@@ -83,9 +83,8 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
     *out = (struct ulp_tensor_set){0};
     if (job->options->lower_io)
         status = round_inputs(job, given, &rounded, error);
-    if (status == ULP_OK)
-        status = run_lanes(job, &job->programs, job->options->lower_io ? &rounded : given,
-                           types ? &notes : NULL, out, error);
+    ULP_THEN(status, run_lanes(job, &job->programs, job->options->lower_io ? &rounded : given,
+                               types ? &notes : NULL, out, error));
     return ulp_fail_at(error, status, "%s", job->samples[sample].name);
 }
 

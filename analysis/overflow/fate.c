@@ -38,11 +38,9 @@ static enum ulp_status run_poisoned(struct ulp_overflow_meter *meter,
     struct ulp_tensor *exact =
         ulp_arena_take(view->arena, view->step->output_count + 1, sizeof *exact);
     enum ulp_status status = ulp_taken(exact, error);
-    if (status == ULP_OK)
-        status = ulp_forward_widened(forward, view->lane, view->step, view->rounded, replace,
-                                     view->arena, &inputs, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(view->step, &forward->wide, inputs.at, exact, error);
+    ULP_THEN(status, ulp_forward_widened(forward, view->lane, view->step, view->rounded, replace,
+                                         view->arena, &inputs, error));
+    ULP_THEN(status, ulp_step_run(view->step, &forward->wide, inputs.at, exact, error));
     for (size_t o = 0; o < view->step->output_count && exact; o++) {
         if (status == ULP_OK && view->step->outputs[o] >= 0)
             status =

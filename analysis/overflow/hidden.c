@@ -21,8 +21,8 @@ enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane,
     *out = *node = ulp_arena_take(meter->memory, 1, sizeof **node);
     ULP_TRY(ulp_taken(*node, error));
     (*node)->index = number;
-    (*node)->name = ulp_arena_text(memory, step->name, strlen(step->name));
-    (*node)->op = ulp_arena_text(memory, op, strlen(op));
+    (*node)->name = ulp_arena_copy(memory, step->name);
+    (*node)->op = ulp_arena_copy(memory, op);
     (*node)->moves = step->bound.op->work == ULP_WORK_MOVE;
     return (*node)->name && (*node)->op ? ULP_OK : ulp_out_of_memory(error);
 }
@@ -44,8 +44,7 @@ static enum ulp_status find_hidden(struct ulp_overflow_meter *meter, struct ulp_
                                        sizeof *node->hidden),
                       error));
     *out = &node->hidden[node->hidden_count];
-    **out = (struct ulp_overflow_hidden){.words = ulp_arena_text(memory, told->words,
-                                                                 strlen(told->words)),
+    **out = (struct ulp_overflow_hidden){.words = ulp_arena_copy(memory, told->words),
                                          .sum = told->sum,
                                          .k = -1,
                                          .first = -1};

@@ -138,7 +138,7 @@ static enum ulp_status make_inner_outputs(struct ulp_overflow_meter *meter,
             continue;
         const char *name = where->block->slots[slot].name;
         struct ulp_overflow_output *output = &node->outputs[node->output_count++];
-        output->name = ulp_arena_text(memory, name, strlen(name));
+        output->name = ulp_arena_copy(memory, name);
         ULP_TRY(output->name ? ulp_forward_format(&meter->forward, meter->lane + 1, step,
                                                   outputs[o].type, &output->format, error)
                              : ulp_out_of_memory(error));
@@ -360,7 +360,7 @@ static enum ulp_status add_overflow(struct ulp_overflow_meter *meter,
         if (reason.slot >= 0 || reason.words) {
             const char *name =
                 reason.words ? reason.words : meter->forward.program->main->slots[reason.slot].name;
-            output->culprit = ulp_arena_text(meter->forecast.memory, name, strlen(name));
+            output->culprit = ulp_arena_copy(meter->forecast.memory, name);
             ULP_TRY(ulp_taken(output->culprit, error));
         }
     }

@@ -10,11 +10,6 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-static char *copy_text(struct ulp_overflow_meter *meter, const char *text)
-{
-    return ulp_arena_text(meter->forecast.memory, text, strlen(text));
-}
-
 static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
                                     struct ulp_error *error)
 {
@@ -22,7 +17,7 @@ static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
     struct ulp_overflow_lane *lane = &meter->forecast.lanes[l];
     struct ulp_overflow_course *own = &meter->lanes[l];
     struct ulp_audit_lane *audit = &own->audit;
-    lane->name = copy_text(meter, ulp_program_lane_name(program, l + 1));
+    lane->name = ulp_arena_copy(meter->forecast.memory, ulp_program_lane_name(program, l + 1));
     lane->arithmetic = program->lanes[l + 1];
     own->nodes = ulp_arena_take(meter->memory, program->node_count + 1, sizeof *own->nodes);
     own->hidden_capacity =
@@ -58,9 +53,9 @@ static enum ulp_status prepare_meter(struct ulp_overflow_meter *meter,
     ULP_TRY(ulp_arena_create(&meter->memory, budget, error));
     ULP_TRY(ulp_arena_create(&forecast->memory, budget, error));
     forecast->lane_count = program->lane_count - 1;
-    forecast->model_path = copy_text(meter, ulp_model_path(program->model));
+    forecast->model_path = ulp_arena_copy(meter->forecast.memory, ulp_model_path(program->model));
     forecast->arguments = ulp_model_words(forecast->memory, program->model);
-    forecast->reference = copy_text(meter, program->lanes[0].name);
+    forecast->reference = ulp_arena_copy(meter->forecast.memory, program->lanes[0].name);
     ULP_TAKE(forecast->lanes, forecast->memory, forecast->lane_count, error);
     ULP_TAKE(meter->lanes, meter->memory, forecast->lane_count, error);
     ULP_TRY(ulp_taken(forecast->model_path && forecast->arguments && forecast->reference, error));
@@ -128,7 +123,7 @@ static enum ulp_status make_outputs(struct ulp_overflow_meter *meter,
         if (slot < 0 || !ulp_type_is_float(view->exact[o].type))
             continue;
         struct ulp_overflow_output *output = &node->outputs[node->output_count++];
-        output->name = copy_text(meter, block->slots[slot].name);
+        output->name = ulp_arena_copy(meter->forecast.memory, block->slots[slot].name);
         ULP_TRY(output->name ? ulp_forward_format(&meter->forward, view->lane, step,
                                                   view->exact[o].type, &output->format, error)
                              : ulp_out_of_memory(error));
@@ -215,28 +210,21 @@ static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         if (step->inputs[i] >= 0 && held[step->inputs[i]].type != ULP_TYPE_UNDEFINED)
             rounded.at[i] = &held[step->inputs[i]];
-    if (status == ULP_OK)
-        status = ulp_forward_widened(forward, l, step, rounded.at, NULL, arena, &widened, error);
-    if (status == ULP_OK)
-        status = run_probed(meter, l, step, widened.at, exact, error);
+    ULP_THEN(status,
+             ulp_forward_widened(forward, l, step, rounded.at, NULL, arena, &widened, error));
+    ULP_THEN(status, run_probed(meter, l, step, widened.at, exact, error));
     const struct ulp_overflow_view view = {.step = step,
                                            .lane = l,
                                            .rounded = rounded.at,
                                            .exact = exact,
                                            .stored = stored,
                                            .arena = arena};
-    if (status == ULP_OK)
-        status = store_results(meter, &view, stored, error);
-    if (status == ULP_OK)
-        status = ulp_overflow_node(meter, l - 1, step->number, &node, error);
-    if (status == ULP_OK)
-        status = make_outputs(meter, node, &view, error);
-    if (status == ULP_OK)
-        status = ulp_overflow_look(meter, node, &view, &born, error);
-    if (status == ULP_OK)
-        status = ulp_overflow_follow(meter, &view, born, error);
-    if (status == ULP_OK)
-        status = ulp_overflow_hold(meter, &view, error);
+    ULP_THEN(status, store_results(meter, &view, stored, error));
+    ULP_THEN(status, ulp_overflow_node(meter, l - 1, step->number, &node, error));
+    ULP_THEN(status, make_outputs(meter, node, &view, error));
+    ULP_THEN(status, ulp_overflow_look(meter, node, &view, &born, error));
+    ULP_THEN(status, ulp_overflow_follow(meter, &view, born, error));
+    ULP_THEN(status, ulp_overflow_hold(meter, &view, error));
     free_tensors(stored, step->output_count); /* views of exact among them */
     free_tensors(exact, step->output_count);
     ulp_forward_inputs_free(&widened);
@@ -317,8 +305,7 @@ static enum ulp_status run_sample(struct ulp_overflow_meter *meter,
     }
     for (size_t l = 0; l < meter->forecast.lane_count && status == ULP_OK; l++)
         ulp_overflow_reach(meter, l);
-    if (status == ULP_OK)
-        status = ulp_overflow_judge_outputs(meter, inputs, error);
+    ULP_THEN(status, ulp_overflow_judge_outputs(meter, inputs, error));
     forget_values(meter);
     ulp_forward_end(forward);
     return status;

@@ -68,8 +68,7 @@ static enum ulp_status try_remedies(struct forecasting *f, size_t l,
     struct ulp_program *program;
     ULP_TRY(ulp_samples_open(f->samples, s, &inputs, error));
     enum ulp_status status = ulp_programs_choose(&f->programs, inputs, &program, error);
-    if (status == ULP_OK)
-        status = ulp_overflow_remedies(forecast, program, l, inputs, f->options, error);
+    ULP_THEN(status, ulp_overflow_remedies(forecast, program, l, inputs, f->options, error));
     ulp_samples_close(f->samples, s);
     return status;
 }
@@ -78,8 +77,7 @@ static enum ulp_status forecast_samples(struct forecasting *f, bool last,
                                         struct ulp_overflow_forecast *out, struct ulp_error *error)
 {
     enum ulp_status status = measure_samples(f, error);
-    if (status == ULP_OK)
-        status = ulp_overflow_meter_finish(&f->meter, out, error);
+    ULP_THEN(status, ulp_overflow_meter_finish(&f->meter, out, error));
     ulp_overflow_meter_free(&f->meter);
     const bool tried = !f->options->no_remedies && (last || !out->beyond_reference);
     for (size_t l = 0; l < out->lane_count && status == ULP_OK && tried; l++)

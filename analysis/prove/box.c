@@ -64,7 +64,7 @@ static enum ulp_status take_samples(struct ulp_proof *proof, const struct ulp_pr
         widen(factor, &low, &high);
     out->low = low, out->high = high;
     out->sampled = true;
-    out->why = ulp_arena_text(proof->memory, why, strlen(why));
+    out->why = ulp_arena_copy(proof->memory, why);
     return ulp_taken(out->why, error);
 }
 
@@ -78,12 +78,10 @@ static enum ulp_status set_range(struct ulp_proof *proof, const struct ulp_model
     const struct ulp_chosen_range range = ulp_model_input_range(model, i, &options);
     const struct ulp_value_info info = ulp_model_input(model, i);
     struct ulp_proof_input *out = &proof->inputs[i];
-    *out = (struct ulp_proof_input){.name =
-                                        ulp_arena_text(proof->memory, info.name, strlen(info.name)),
+    *out = (struct ulp_proof_input){.name = ulp_arena_copy(proof->memory, info.name),
                                     .low = range.low,
                                     .high = range.high,
-                                    .why = ulp_arena_text(proof->memory, range.why,
-                                                          strlen(range.why))};
+                                    .why = ulp_arena_copy(proof->memory, range.why)};
     ULP_TRY(ulp_taken(out->name && out->why, error));
     for (size_t r = 0; r < from->range_count; r++)
         out->given |= !from->ranges[r].name || strcmp(from->ranges[r].name, out->name) == 0;

@@ -36,18 +36,13 @@ const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict)
     return names[verdict];
 }
 
-static char *copy_text(struct prover *prover, const char *text)
-{
-    return ulp_arena_text(prover->proof->memory, text, strlen(text));
-}
-
 /* ---- nodes ---- */
 
 static void set_output(struct prover *prover, const struct ulp_enclosed *from, bool main,
                        struct ulp_proof_output *out)
 {
     *out =
-        (struct ulp_proof_output){.name = copy_text(prover, from->name),
+        (struct ulp_proof_output){.name = ulp_arena_copy(prover->proof->memory, from->name),
                                   .verdict = from->unknown   ? ULP_PROOF_NOT_PROVEN
                                              : from->assumed ? ULP_PROOF_CONDITIONAL
                                                              : ULP_PROOF_PROVEN,
@@ -67,9 +62,10 @@ static void set_output(struct prover *prover, const struct ulp_enclosed *from, b
 static char *describe_hidden(struct prover *prover, const struct ulp_hidden_bound *hidden)
 {
     char words[160];
-    return copy_text(prover, hidden->tape ? ulp_tape_words(hidden->tape, hidden->instruction, words,
-                                                           sizeof words)
-                                          : "sums of products");
+    return ulp_arena_copy(prover->proof->memory,
+                          hidden->tape ? ulp_tape_words(hidden->tape, hidden->instruction, words,
+                                                        sizeof words)
+                                       : "sums of products");
 }
 
 static bool is_output(const struct ulp_hidden_bound *hidden)
@@ -159,7 +155,7 @@ static char *find_pole(struct prover *prover, const struct ulp_enclosed_node *fr
         char words[160], text[300];
         snprintf(text, sizeof text, "%s may be anything: nothing keeps its operands off a pole",
                  ulp_tape_words(hidden->tape, hidden->instruction, words, sizeof words));
-        return copy_text(prover, text);
+        return ulp_arena_copy(prover->proof->memory, text);
     }
     return NULL;
 }
@@ -171,8 +167,9 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
     double reached = 0;
     bool proven = true;
     *node = (struct ulp_proof_node){.index = from->node,
-                                    .name = copy_text(prover, from->step->name),
-                                    .op = copy_text(prover, from->step->bound.node->op_type),
+                                    .name = ulp_arena_copy(prover->proof->memory, from->step->name),
+                                    .op = ulp_arena_copy(prover->proof->memory,
+                                                         from->step->bound.node->op_type),
                                     .inputs = from->inputs,
                                     .normalised = from->normalised != NULL,
                                     .grew = -1};
@@ -187,7 +184,8 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
         proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
         reached = ulp_math_max(reached, out->bound);
     }
-    if (!proven && from->reason && !(node->reason = copy_text(prover, from->reason)))
+    if (!proven && from->reason &&
+        !(node->reason = ulp_arena_copy(prover->proof->memory, from->reason)))
         return ulp_out_of_memory(error);
     if (!proven && !from->reason && isfinite(from->inputs) && !isfinite(reached))
         node->reason = find_pole(prover, from);
@@ -232,8 +230,8 @@ static void look_for_empty(struct prover *prover, const struct ulp_enclosed *fro
     const struct ulp_block *main = prover->program->main;
     for (size_t o = 0; o < main->output_count && !from->count && !prover->proof->empty; o++)
         if (main->outputs[o] == from->slot)
-            prover->proof->empty =
-                copy_text(prover, ulp_model_output(prover->program->model, o).name);
+            prover->proof->empty = ulp_arena_copy(prover->proof->memory,
+                                                  ulp_model_output(prover->program->model, o).name);
 }
 
 static enum ulp_status add_enclosed_node(void *context, const struct ulp_enclosed_node *from,
@@ -294,9 +292,9 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     struct ulp_proof *proof = prover->proof;
     struct ulp_input_range *box;
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
-    proof->model_path = copy_text(prover, ulp_model_path(model));
+    proof->model_path = ulp_arena_copy(prover->proof->memory, ulp_model_path(model));
     proof->arguments = ulp_model_words(proof->memory, model);
-    proof->arithmetic = copy_text(prover, program->lanes[0].asked);
+    proof->arithmetic = ulp_arena_copy(prover->proof->memory, program->lanes[0].asked);
     proof->format = program->lanes[0].storage;
     prover->limit = proof->format.max_finite;
     ULP_TAKE(prover->bounds, proof->memory, program->main->slot_count + 1, error);
@@ -380,14 +378,11 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pr
                         "steps=ort-cpu out of '%s', whose sigmoid is off by 6e-8 absolutely",
                         ulp_program_lane_name(program, 0));
     enum ulp_status status = refuse_kernels(program, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = ulp_places_make(program, out->memory, &out->places, error);
+    ULP_THEN(status, ulp_arena_create(&out->memory, ulp_model_budget(model), error));
+    ULP_THEN(status, ulp_places_make(program, out->memory, &out->places, error));
     if (status == ULP_OK)
         out->place_count = ulp_program_node_count(program);
-    if (status == ULP_OK)
-        status = fill(&prover, model, box ? box : &none, thread_count, error);
+    ULP_THEN(status, fill(&prover, model, box ? box : &none, thread_count, error));
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_proof_free(out);

@@ -360,8 +360,7 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
     ULP_TRY(
         ulp_search_run(model, &search, samples, sample_count, held_out, held_count, out, error));
     enum ulp_status status = report_prepared(&prepared, out, error);
-    if (status == ULP_OK)
-        status = report_asked(options, out, error);
+    ULP_THEN(status, report_asked(options, out, error));
     if (status != ULP_OK)
         ulp_search_free(out);
     return status;

@@ -20,7 +20,7 @@ static enum ulp_status keep_crossings(const struct ulp_audit *audit,
         out->crossings[out->crossing_count++] =
             (struct ulp_audit_crossing){.arithmetic = crossings->items[c].arithmetic,
                                         .output = crossings->items[c].output,
-                                        .text = ulp_arena_text(audit->memory, text, strlen(text))};
+                                        .text = ulp_arena_copy(audit->memory, text)};
         ULP_TRY(ulp_taken(out->crossings[c].text, error));
     }
     return ULP_OK;
@@ -40,7 +40,7 @@ enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const
         status = ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, error);
         if (status != ULP_OK)
             break;
-        kept->limit = ulp_arena_text(audit->memory, limits[i], strlen(limits[i]));
+        kept->limit = ulp_arena_copy(audit->memory, limits[i]);
         status =
             kept->limit ? keep_crossings(audit, &crossings, kept, error) : ulp_out_of_memory(error);
         free(crossings.items);

@@ -53,8 +53,7 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
     for (size_t f = 0; f < FILE_COUNT && status == ULP_OK; f++) {
         struct ulp_text text;
         status = ulp_report_open(folder, report_files[f].name, &text, error);
-        if (status == ULP_OK)
-            status = write_file(audit, f, &text, error);
+        ULP_THEN(status, write_file(audit, f, &text, error));
     }
     return ulp_files_release(begun, status, error);
 }

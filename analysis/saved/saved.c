@@ -137,8 +137,7 @@ enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, stru
     saved->budget = budget;
     enum ulp_status status =
         ulp_json_file_load(saved->path, budget, &saved->root, &saved->charged, error);
-    if (status == ULP_OK)
-        status = check_report(saved, error);
+    ULP_THEN(status, check_report(saved, error));
     if (status == ULP_OK)
         *out = saved;
     else

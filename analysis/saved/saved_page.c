@@ -58,8 +58,7 @@ enum ulp_status ulp_saved_html(const char *report, struct ulp_budget *budget, co
     const bool folder = stat(report, &info) == 0 && S_ISDIR(info.st_mode);
     enum ulp_status status = folder ? read_folder(&reading, report, budget, error)
                                     : read_one(&reading, report, budget, error);
-    if (status == ULP_OK)
-        status = ulp_html_write(reading.reports, reading.count, path, error);
+    ULP_THEN(status, ulp_html_write(reading.reports, reading.count, path, error));
     for (size_t r = 0; r < reading.count; r++)
         ulp_saved_free(reading.saved[r]);
     return status;

@@ -181,8 +181,7 @@ static enum ulp_status look_at_samples(struct ulp_calibrating *c, struct ulp_err
             opens ? samples->open(samples->context, s, &inputs, error) : ULP_OK;
         if (status == ULP_OK && !options->allow_nonfinite_inputs)
             status = ulp_judge_inputs(inputs, samples->items[s].name, error);
-        if (status == ULP_OK)
-            status = ulp_scales_tell(c->model, inputs, &looking, &taker, error);
+        ULP_THEN(status, ulp_scales_tell(c->model, inputs, &looking, &taker, error));
         if (opens)
             samples->close(samples->context, s);
         if (status != ULP_OK)

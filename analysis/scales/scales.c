@@ -37,11 +37,6 @@ static double decibels(double signal, double error)
     return error > 0 ? 10 * ulp_math_log2(signal / error) / ulp_math_log2(10) : INFINITY;
 }
 
-static char *copy_text(const struct looking *looking, const char *text)
-{
-    return ulp_arena_copy(looking->out->memory, text);
-}
-
 /* The tensor of that name at this step, which is new at the first of its products. */
 static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char *name,
                                              const char *format, bool weight,
@@ -62,12 +57,13 @@ static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char
     struct ulp_scaled_tensor *tensor = &out->tensors[out->tensor_count];
     *sums = &looking->sums[out->tensor_count];
     **sums = (struct ulp_scales_sums){0};
-    *tensor =
-        (struct ulp_scaled_tensor){.name = copy_text(looking, name),
-                                   .node = copy_text(looking, looking->step->name),
-                                   .op = copy_text(looking, looking->step->bound.node->op_type),
-                                   .format = copy_text(looking, format),
-                                   .weight = weight};
+    *tensor = (struct ulp_scaled_tensor){.name = ulp_arena_copy(looking->out->memory, name),
+                                         .node = ulp_arena_copy(looking->out->memory,
+                                                                looking->step->name),
+                                         .op = ulp_arena_copy(looking->out->memory,
+                                                              looking->step->bound.node->op_type),
+                                         .format = ulp_arena_copy(looking->out->memory, format),
+                                         .weight = weight};
     if (!tensor->name || !tensor->node || !tensor->op || !tensor->format)
         return NULL;
     out->tensor_count++;
@@ -230,34 +226,28 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
     if (status == ULP_OK && !looking->taker &&
         strcmp(step->bound.op->name, "QuantizeLinear") == 0) {
         status = ulp_forward_rounded(forward, 1, step, arena, &rounded, error);
-        if (status == ULP_OK)
-            status = ulp_step_run(step, &forward->lanes[1], rounded.at, results, error);
-        if (status == ULP_OK)
-            status = look_at_quantize(looking, step, rounded.at, &results[0], error);
+        ULP_THEN(status, ulp_step_run(step, &forward->lanes[1], rounded.at, results, error));
+        ULP_THEN(status, look_at_quantize(looking, step, rounded.at, &results[0], error));
         ulp_tensor_free(&results[0]);
         ulp_forward_inputs_free(&rounded);
     }
     if (status == ULP_OK && step->bound.op->work == ULP_WORK_CONTRACTION &&
         ulp_scaling_is_used(ulp_lane_arithmetic(&forward->lanes[1], step))) {
         status = ulp_forward_rounded(forward, 1, step, arena, &rounded, error);
-        if (status == ULP_OK)
-            status =
-                ulp_forward_widened(forward, 1, step, rounded.at, NULL, arena, &widened, error);
+        ULP_THEN(status,
+                 ulp_forward_widened(forward, 1, step, rounded.at, NULL, arena, &widened, error));
         looking->step = step;
         looking->inputs = widened.at;
         forward->wide.probe = &looking->probe;
-        if (status == ULP_OK)
-            status = ulp_step_run(step, &forward->wide, widened.at, results, error);
+        ULP_THEN(status, ulp_step_run(step, &forward->wide, widened.at, results, error));
         forward->wide.probe = NULL;
         for (size_t o = 0; o < step->output_count; o++)
             ulp_tensor_free(&results[o]);
         ulp_forward_inputs_free(&widened);
         ulp_forward_inputs_free(&rounded);
     }
-    if (status == ULP_OK)
-        status = ulp_forward_step(forward, step, arena, error);
-    if (status == ULP_OK)
-        status = look_at_result(looking, step, error);
+    ULP_THEN(status, ulp_forward_step(forward, step, arena, error));
+    ULP_THEN(status, look_at_result(looking, step, error));
     ulp_forward_drop(forward, step);
     ulp_arena_free(arena);
     return status;
@@ -335,17 +325,14 @@ static enum ulp_status look_at_graph(struct looking *looking, const struct ulp_m
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
     enum ulp_status status = ulp_arithmetic_find("fp64", &lanes[0], error);
-    if (status == ULP_OK)
-        status = ulp_program_create(model, lanes, 2, &plan_options, &program, error);
+    ULP_THEN(status, ulp_program_create(model, lanes, 2, &plan_options, &program, error));
     if (status == ULP_OK && looking->taker)
         status = ulp_stored_values_find(program, looking->taker->results, arena, &looking->stored,
                                         error);
-    if (status == ULP_OK)
-        status =
-            ulp_forward_open(&looking->forward, program, looking->options->thread_count, error);
+    ULP_THEN(status,
+             ulp_forward_open(&looking->forward, program, looking->options->thread_count, error));
     looking->probe = (struct ulp_probe){.factors = look_at_factors, .context = looking};
-    if (status == ULP_OK)
-        status = look_at_all(looking, inputs, error);
+    ULP_THEN(status, look_at_all(looking, inputs, error));
     ulp_forward_close(&looking->forward);
     ulp_program_free(program);
     return status;
@@ -378,8 +365,8 @@ static enum ulp_status run_scales(const struct ulp_model *model,
     struct looking looking = {.out = out, .options = options};
     ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(model), error));
     out->drawn = inputs && inputs->drawn;
-    out->model_path = copy_text(&looking, ulp_model_path(model));
-    out->arithmetic = copy_text(&looking, options->arithmetic.asked);
+    out->model_path = ulp_arena_copy(out->memory, ulp_model_path(model));
+    out->arithmetic = ulp_arena_copy(out->memory, options->arithmetic.asked);
     ULP_TRY(ulp_taken(out->model_path && out->arithmetic, error));
     ULP_TRY(look_at_graph(&looking, model, inputs, error));
     if (!out->tensor_count)
@@ -411,8 +398,7 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
                         options->arithmetic.asked);
     enum ulp_status status =
         options->allow_nonfinite_inputs ? ULP_OK : ulp_judge_inputs(inputs, NULL, error);
-    if (status == ULP_OK)
-        status = run_scales(model, inputs, options, out, error);
+    ULP_THEN(status, run_scales(model, inputs, options, out, error));
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_scales_free(out);

@@ -277,8 +277,7 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
     ULP_TRY(ulp_arena_create(&arena, budget, error));
     enum ulp_status status = ulp_scaled_make(&m.scaled, scaling, problem, side, true,
                                              ULP_ROUND_NEAREST_EVEN, NULL, error);
-    if (status == ULP_OK)
-        status = look_at_factor(&m, side, arena, out, sums, error);
+    ULP_THEN(status, look_at_factor(&m, side, arena, out, sums, error));
     ulp_scaled_free(&m.scaled);
     return status;
 }

@@ -205,16 +205,11 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     run.audit = false;
     run.isolated = true;
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&spreading.arena, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = name_set(out, lanes + 1, count, error);
-    if (status == ULP_OK)
-        status = ulp_program_create(model, lanes, count + 1, &plan_options, &program, error);
-    if (status == ULP_OK)
-        status = make_places(&spreading, program, error);
-    if (status == ULP_OK)
-        status = ulp_program_look(program, inputs, &run, &looking, progress, NULL, error);
+    ULP_THEN(status, ulp_arena_create(&spreading.arena, ulp_model_budget(model), error));
+    ULP_THEN(status, name_set(out, lanes + 1, count, error));
+    ULP_THEN(status, ulp_program_create(model, lanes, count + 1, &plan_options, &program, error));
+    ULP_THEN(status, make_places(&spreading, program, error));
+    ULP_THEN(status, ulp_program_look(program, inputs, &run, &looking, progress, NULL, error));
     ulp_program_free(program);
     ulp_arena_free(spreading.arena);
     if (status != ULP_OK)

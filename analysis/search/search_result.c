@@ -482,8 +482,7 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
     enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, search->best),
                                 judgements, &out->ratio, error); /* of drawn ones, too */
-    if (status == ULP_OK)
-        status = report_verdict(search, out, error);
+    ULP_THEN(status, report_verdict(search, out, error));
     search->emulation.judged = NULL;
     out->ratio = 0;
     bool loses = false;
@@ -491,9 +490,8 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
         out->ratio = ulp_math_max(out->ratio, judgements[s].ratio);
         loses |= judgements[s].loses;
     }
-    if (status == ULP_OK)
-        status =
-            report_judgements(search, judgements, &out->samples, &out->sample_count, out, error);
+    ULP_THEN(status,
+             report_judgements(search, judgements, &out->samples, &out->sample_count, out, error));
     if (status == ULP_OK && !isnan(search->before))
         status = report_judgements(search, search->judged, &out->before_samples, &out->before_count,
                                    out, error);

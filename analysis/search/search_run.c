@@ -197,10 +197,8 @@ static enum ulp_status search_with(enum ulp_tf32 tf32, double deadline,
                                   .deadline = deadline};
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(given->model), error);
     search.emulation.given = *given;
-    if (status == ULP_OK)
-        status = ulp_search_choose(&search, out->memory, error);
-    if (status == ULP_OK)
-        status = find_refusal(&search, given, out, error);
+    ULP_THEN(status, ulp_search_choose(&search, out->memory, error));
+    ULP_THEN(status, find_refusal(&search, given, out, error));
     if (status == ULP_OK && !out->refused)
         status = find_plan(&search, given, held_out, held_count, rival, out, error);
     ulp_emulation_close(&search.emulation);
@@ -307,10 +305,8 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                        .what =
                                            options->by_node ? "a plan" : "an allocation of bits"};
     enum ulp_status status = check_search_options(options, error);
-    if (status == ULP_OK)
-        status = search_both(deadline, options, &given, held_out, held_count, out, error);
-    if (status == ULP_OK)
-        status = refine(deadline, options, &given, held_out, held_count, out, error);
+    ULP_THEN(status, search_both(deadline, options, &given, held_out, held_count, out, error));
+    ULP_THEN(status, refine(deadline, options, &given, held_out, held_count, out, error));
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_search_free(out);

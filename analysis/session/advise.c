@@ -305,8 +305,7 @@ static enum ulp_status advise_lane(struct advising *advising, size_t l, struct u
         fill_pool(advising);
         status = try_choices(advising, &before, &best, error);
     }
-    if (status == ULP_OK)
-        status = take_best(advising, &before, &best, &advising->audit->lanes[l].remedy, error);
+    ULP_THEN(status, take_best(advising, &before, &best, &advising->audit->lanes[l].remedy, error));
     ulp_alone_free(&alone);
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
 }
@@ -366,8 +365,7 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
             if (!complete)
                 status = complete_truths(&advising, error);
             complete = status == ULP_OK;
-            if (status == ULP_OK)
-                status = advise_lane(&advising, l, error);
+            ULP_THEN(status, advise_lane(&advising, l, error));
         }
         if (ulp_budget_refused(budget, refusals, status))
             status = ULP_OK; /* nothing is tried where there is no memory for it */

@@ -101,8 +101,7 @@ static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_ten
 {
     struct kept_truths *truths = context;
     enum ulp_status status = show_outputs(truths->session->options, sample, outputs, error);
-    if (status == ULP_OK)
-        status = add_scores(truths, outputs, error);
+    ULP_THEN(status, add_scores(truths, outputs, error));
     for (size_t part = 0; keeps_truths(truths->session->options) && part < OVERFLOWING_SAMPLES;
          part++)
         if (part_begin(truths->session->samples, part) == sample &&
@@ -138,8 +137,7 @@ static enum ulp_status run_again(const struct ulp_session *session, struct kept_
     }
     if (status == ULP_OK && any_overflows(audit))
         status = ulp_session_fix_overflowing(session, audit, &samples, error);
-    if (status == ULP_OK)
-        status = ulp_session_advise(session, audit, &samples, truths, error);
+    ULP_THEN(status, ulp_session_advise(session, audit, &samples, truths, error));
     for (size_t s = 0; s < samples.count; s++)
         ulp_samples_close(session->samples, taken[s]);
     return status;
@@ -242,10 +240,8 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
         truths.scores = calloc(lane_count, sizeof *truths.scores);
         ULP_TRY(ulp_taken(truths.scores, error));
     }
-    if (status == ULP_OK)
-        status = check_audit_options(options, &lanes[0], error);
-    if (status == ULP_OK)
-        status = ulp_session_run(&session, out, error);
+    ULP_THEN(status, check_audit_options(options, &lanes[0], error));
+    ULP_THEN(status, ulp_session_run(&session, out, error));
     out->nonfinite_inputs_meant = options->allow_nonfinite_inputs;
     for (size_t l = 0; status == ULP_OK && truths.scores && l < out->lane_count; l++)
         out->lanes[l].score = truths.scores[l];

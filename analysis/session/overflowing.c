@@ -126,8 +126,7 @@ static enum ulp_status fix_lane(struct fix *fix, size_t l, struct ulp_error *err
     for (int round = 0; round < AUDITS_MAX && again && status == ULP_OK; round++) {
         struct ulp_audit audit = {0};
         status = keep_nodes(fix, error);
-        if (status == ULP_OK)
-            status = audit_once(fix, &audit, error);
+        ULP_THEN(status, audit_once(fix, &audit, error));
         const struct ulp_audit_lane *fixed = audit.lanes;
         again = status == ULP_OK && !fixed->attribution.given &&
                 fixed->attribution.reason == ulp_attribution_nonfinite && mark_nodes(fix, fixed);
@@ -164,8 +163,7 @@ static enum ulp_status fix_alone(struct fix *fix, size_t l, struct ulp_error *er
         if (!fix->kept || !fix->reached || !fix->nodes)
             status = ulp_out_of_memory(error);
     }
-    if (status == ULP_OK)
-        status = fix_lane(fix, l, error);
+    ULP_THEN(status, fix_lane(fix, l, error));
     ulp_alone_free(alone);
     /* compiled with other nodes: it stays without */
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;

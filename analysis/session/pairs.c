@@ -160,7 +160,7 @@ static enum ulp_status describe_pairs(struct pairing *pairing, struct ulp_error 
         *out = (struct ulp_qdq_pair){.quantizer =
                                          pair->quantizer ? (ptrdiff_t)pair->quantizer->number : -1,
                                      .dequantizer = pair->dequantizer->number};
-        if (!(out->value = ulp_arena_text(memory, name, strlen(name))))
+        if (!(out->value = ulp_arena_copy(memory, name)))
             return ulp_out_of_memory(error);
     }
     return ULP_OK;
@@ -293,12 +293,9 @@ static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_er
     pairing->lane = &pairing->audit->lanes[l];
     enum ulp_status status =
         ulp_alone_create(pairing->program, l + 1, false, pairing->inputs, &alone, error);
-    if (status == ULP_OK)
-        status = plan_without_integers(pairing, &alone, error);
-    if (status == ULP_OK)
-        status = describe_pairs(pairing, error);
-    if (status == ULP_OK)
-        status = run_once(pairing, &alone, NULL, &looking, &before, error);
+    ULP_THEN(status, plan_without_integers(pairing, &alone, error));
+    ULP_THEN(status, describe_pairs(pairing, error));
+    ULP_THEN(status, run_once(pairing, &alone, NULL, &looking, &before, error));
     for (size_t p = 0; p < pairing->count && status == ULP_OK; p++) {
         const struct paired *pair = &pairing->items[p];
         struct ulp_qdq_pair *out = &pairing->lane->qdq_pairs[p];
@@ -335,11 +332,9 @@ enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_
     const struct ulp_program_options planning = {.inputs = inputs};
     enum ulp_status status =
         ulp_arena_create(&pairing.memory, ulp_model_budget(session->programs->model), error);
-    if (status == ULP_OK)
-        status = ulp_program_create(session->options->original, session->programs->lanes, 1,
-                                    &planning, &pairing.original, error);
-    if (status == ULP_OK)
-        status = list_pairs(&pairing, error);
+    ULP_THEN(status, ulp_program_create(session->options->original, session->programs->lanes, 1,
+                                        &planning, &pairing.original, error));
+    ULP_THEN(status, list_pairs(&pairing, error));
     if (status == ULP_OK && pairing.count)
         status = run_original(&pairing, error);
     for (size_t l = 0; l < audit->lane_count && pairing.count && status == ULP_OK; l++)

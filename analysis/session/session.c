@@ -86,10 +86,8 @@ enum ulp_status ulp_session_run(struct ulp_session *session, struct ulp_audit *o
     enum ulp_status status = session->samples->count
                                  ? open_truth(session, error)
                                  : ulp_fail(error, ULP_ERROR_USAGE, "an audit needs a sample");
-    if (status == ULP_OK)
-        status = open_sum(session, error);
-    if (status == ULP_OK)
-        status = ulp_session_parts(session, &whole, error);
+    ULP_THEN(status, open_sum(session, error));
+    ULP_THEN(status, ulp_session_parts(session, &whole, error));
     ulp_programs_drop(session->programs);
     if (status == ULP_OK && whole)
         status = ulp_auditor_finish(session->sum, out, error);

@@ -36,8 +36,7 @@ static enum ulp_status add_samples(const struct ulp_session *session, struct ulp
     for (size_t s = 0; s < session->samples->count && status == ULP_OK; s++) {
         struct ulp_audit audit;
         status = ulp_session_sample(session, s, &audit, error);
-        if (status == ULP_OK)
-            status = ulp_auditor_add(session->sum, &audit, error);
+        ULP_THEN(status, ulp_auditor_add(session->sum, &audit, error));
         ulp_audit_free(&audit);
         ULP_TRY(ulp_fail_at(error, status, "sample %s", session->samples->items[s].name));
         tell_finished(session, s);
@@ -172,10 +171,8 @@ enum ulp_status ulp_session_parts(const struct ulp_session *session, bool *whole
     checkpoint->mine = checkpoint->found = 0;
     checkpoint->split = false;
     enum ulp_status status = choose_samples(&portion, error);
-    if (status == ULP_OK)
-        status = ulp_store_open(&portion.store, error);
-    if (status == ULP_OK)
-        status = portion.shares ? run_shared(&portion, error) : run_alone(&portion, error);
+    ULP_THEN(status, ulp_store_open(&portion.store, error));
+    ULP_THEN(status, portion.shares ? run_shared(&portion, error) : run_alone(&portion, error));
     ulp_text_free(&portion.store.key);
     return status;
 }

@@ -120,13 +120,11 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     for (size_t s = 0; status == ULP_OK && s < program->main->slot_count; s++)
         if (program->main->slots[s].constant && program->main->slots[s].name)
             ulp_truth_note(one->session->truth, program->main->slots[s].name);
-    if (status == ULP_OK)
-        status = ulp_twin_pair_folded(one->program, program, one->session->truth, error);
+    ULP_THEN(status, ulp_twin_pair_folded(one->program, program, one->session->truth, error));
     if (status == ULP_OK && one->attributor)
         status = ulp_twin_weights(one->options, one->program, program, &one->weights, error);
-    if (status == ULP_OK)
-        status = ulp_program_look(program, one->inputs, &run, &looking, one->options->progress,
-                                  NULL, error);
+    ULP_THEN(status, ulp_program_look(program, one->inputs, &run, &looking, one->options->progress,
+                                      NULL, error));
     ulp_program_free(program);
     return ulp_fail_at(error, status, "the reference model");
 }
@@ -273,8 +271,7 @@ enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t ind
     *out = (struct ulp_audit){0};
     ULP_TRY(ulp_samples_open(session->samples, index, &inputs, error));
     enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
-    if (status == ULP_OK)
-        status = make_one(session, index, inputs, program, out, error);
+    ULP_THEN(status, make_one(session, index, inputs, program, out, error));
     ulp_samples_close(session->samples, index);
     if (status != ULP_OK)
         ulp_audit_free(out);

@@ -235,8 +235,7 @@ enum ulp_status ulp_store_keep(const struct ulp_store *store, size_t index,
     if (!checkpoint->folder_count)
         return ULP_OK;
     enum ulp_status status = name_file(path, checkpoint->folders[0], index, error);
-    if (status == ULP_OK)
-        status = ulp_part_write(path, store->key.data, *bytes, *count, error);
+    ULP_THEN(status, ulp_part_write(path, store->key.data, *bytes, *count, error));
     if (status != ULP_OK)
         free(*bytes);
     return status;

@@ -55,9 +55,8 @@ static enum ulp_status add_own_errors(struct measuring *m, const char *name,
     const size_t count = reference->count;
     double squares = 0, error_squares = 0;
     *output = (struct ulp_tolerance_output){.count = count, .random = NAN, .bound = NAN};
-    const char *sample = m->sample->name;
-    output->name = ulp_arena_text(m->out->memory, name, strlen(name));
-    output->sample = ulp_arena_text(m->out->memory, sample, strlen(sample));
+    output->name = ulp_arena_copy(m->out->memory, name);
+    output->sample = ulp_arena_copy(m->out->memory, m->sample->name);
     ULP_TAKE(output->references, m->out->memory, count, error);
     ULP_TAKE(output->errors, m->out->memory, count, error);
     ULP_TRY(ulp_taken(output->name && output->sample, error));
@@ -272,12 +271,10 @@ static enum ulp_status measure_outputs(struct measuring *m, struct ulp_error *er
 {
     struct ulp_tolerance *out = m->out;
     ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(m->model), error));
-    const char *path = ulp_model_path(m->model);
-    out->model_path = ulp_arena_text(out->memory, path, strlen(path));
+    out->model_path = ulp_arena_copy(out->memory, ulp_model_path(m->model));
     out->arguments = ulp_model_words(out->memory, m->model);
     out->drawn = m->sample->inputs->drawn;
-    out->reference =
-        ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
+    out->reference = ulp_arena_copy(out->memory, m->options->reference.name);
     ULP_TRY(ulp_taken(out->model_path && out->arguments && out->reference, error));
     ULP_TRY(ulp_taken(ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->sample->inputs,
                                               m->sample->name),
@@ -288,8 +285,7 @@ static enum ulp_status measure_outputs(struct measuring *m, struct ulp_error *er
         ulp_birth_find(&m->births, m->model, &m->options->reference, m->sample->inputs,
                        m->options->thread_count, &certificate, error);
     free(certificate.node);
-    if (status == ULP_OK)
-        status = run_lanes(m, error);
+    ULP_THEN(status, run_lanes(m, error));
     if (status == ULP_OK && ulp_certificate_is_lost(&certificate))
         status =
             ulp_taken(ulp_unjudged_add_lost(out->memory, &out->unjudged, &certificate,
@@ -298,16 +294,13 @@ static enum ulp_status measure_outputs(struct measuring *m, struct ulp_error *er
                                             out->reference, m->sample->name),
                       error);
     if (status == ULP_OK) {
-        const char *name = ulp_program_lane_name(m->program, 1);
         out->narrow_products =
             m->options->arithmetic.factor.precision < m->options->arithmetic.storage.precision;
-        out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
+        out->arithmetic = ulp_arena_copy(out->memory, ulp_program_lane_name(m->program, 1));
         status = ulp_taken(out->arithmetic, error);
     }
-    if (status == ULP_OK)
-        status = add_outputs(m, error);
-    if (status == ULP_OK)
-        status = add_bounds(m, error);
+    ULP_THEN(status, add_outputs(m, error));
+    ULP_THEN(status, add_bounds(m, error));
     ulp_attributor_free(m->attributor);
     m->attributor = NULL;
     ulp_program_free(m->program);

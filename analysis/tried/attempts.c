@@ -94,8 +94,7 @@ enum ulp_status ulp_attempts_run(const struct ulp_model *model,
     ULP_TAKE_ARRAY(struct ulp_tensor_set, outputs, memory, count + 1, error);
     ULP_TRY(ulp_attempts_open(model, reference, items, count, inputs, NULL, &program, error));
     enum ulp_status status = ulp_program_look(program, inputs, run, NULL, observer, outputs, error);
-    if (status == ULP_OK)
-        status = judge(program, items, outputs, error);
+    ULP_THEN(status, judge(program, items, outputs, error));
     for (size_t o = 0; truth && o < outputs[0].count && status == ULP_OK; o++)
         if (ulp_block_computes(program->main, program->main->outputs[o]))
             status = ulp_tensor_set_add(truth, outputs[0].items[o].name,

@@ -46,7 +46,7 @@ static void read_element(struct reading *reading, const json_t *json, const stru
         *(double *)at = json_is_number(json) ? json_number_value(json) : (double)NAN;
         break;
     case ULP_FIELD_TEXT:
-        if (text && !(*(char **)at = ulp_arena_text(reading->arena, text, strlen(text))))
+        if (text && !(*(char **)at = ulp_arena_copy(reading->arena, text)))
             reading->failed = true;
         break;
     case ULP_FIELD_WORD: *(int *)at = read_word(field, json); break;

@@ -21,6 +21,14 @@ enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const 
             return tried_status;                     \
     } while (0)
 
+/* One more step of several behind which something is done in any case: left out once one of them
+ * has failed. */
+#define ULP_THEN(status, ...)         \
+    do {                              \
+        if ((status) == ULP_OK)       \
+            (status) = (__VA_ARGS__); \
+    } while (0)
+
 /* Before a declaration with a value: what the variable holds is freed where its scope is left.
  * ULP_FREES makes function_of, for a variable that is a pointer. */
 #define ULP_SCOPED(function) __attribute__((cleanup(function)))

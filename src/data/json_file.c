@@ -197,8 +197,7 @@ enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, 
     *memory = NULL;
     ULP_TRY(ulp_json_file_load(path, budget, &root, &charged, error));
     enum ulp_status status = ulp_arena_create(&arena, budget, error);
-    if (status == ULP_OK)
-        status = take(out, slash ? slash + 1 : path, root, arena, error);
+    ULP_THEN(status, take(out, slash ? slash + 1 : path, root, arena, error));
     ulp_json_file_free(root, budget, charged);
     if (status == ULP_OK) {
         *memory = arena;

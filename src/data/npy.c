@@ -207,9 +207,8 @@ static enum ulp_status parse_elements(struct ulp_tensor *out, const struct heade
     size_t needed = 0;
     char text[300];
     enum ulp_status status = find_type(header->descr, &type, &big, error);
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, header->rank, header->dims, error);
+    ULP_THEN(status, ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, header->rank,
+                                         header->dims, error));
     if (status == ULP_ERROR_MEMORY ||
         (status == ULP_OK && !ulp_raw_bytes(type, out->count, &needed)))
         return ulp_fail(
@@ -251,9 +250,8 @@ enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t 
     struct header header;
     struct cursor cursor = {(const char *)file + start, (const char *)file + start + length};
     enum ulp_status status = parse_literal(&header, cursor, error);
-    if (status == ULP_OK)
-        status = parse_elements(out, &header, file + start + length, count - start - length, budget,
-                                error);
+    ULP_THEN(status, parse_elements(out, &header, file + start + length, count - start - length,
+                                    budget, error));
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;

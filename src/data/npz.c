@@ -136,8 +136,7 @@ static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_s
                             archive->path, member ? member : "?");
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor tensor;
         enum ulp_status status = read_member(archive, (zip_uint64_t)i, &tensor, error);
-        if (status == ULP_OK)
-            status = add_to_set(out, member, &tensor, error);
+        ULP_THEN(status, add_to_set(out, member, &tensor, error));
         ULP_TRY(ulp_fail_at(error, status, "%s: member '%.200s'", archive->path, member));
     }
     return ULP_OK;

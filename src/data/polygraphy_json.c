@@ -101,8 +101,7 @@ static enum ulp_status read_arrays(const json_t *object, struct ulp_tensor_set *
     {
         struct ulp_tensor tensor = {0};
         enum ulp_status status = read_value(&tensor, value, budget, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, name, &tensor, error);
+        ULP_THEN(status, ulp_tensor_set_add(out, name, &tensor, error));
         ulp_tensor_free(&tensor);
         if (status != ULP_OK) {
             ulp_tensor_set_free(out);

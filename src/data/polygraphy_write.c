@@ -143,8 +143,7 @@ enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
     ULP_ENTER_ENVIRONMENT;
     struct ulp_recording_writer *writer;
     enum ulp_status status = ulp_recording_writer_open(path, runner, &writer, error);
-    if (status == ULP_OK)
-        status = ulp_recording_writer_add(writer, tensors, error);
+    ULP_THEN(status, ulp_recording_writer_add(writer, tensors, error));
     const enum ulp_status closed =
         ulp_recording_writer_close(writer, status == ULP_OK, status == ULP_OK ? error : NULL);
     return status == ULP_OK ? closed : status;

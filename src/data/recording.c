@@ -31,8 +31,7 @@ static enum ulp_status read_npy(const char *path, const char *name, struct ulp_b
     enum ulp_status status =
         stem ? ulp_npy_parse(&tensor, bytes, count, budget, error) : ulp_out_of_memory(error);
     ulp_free(bytes);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_add(out, stem, &tensor, error);
+    ULP_THEN(status, ulp_tensor_set_add(out, stem, &tensor, error));
     ulp_tensor_free(&tensor);
     free(stem);
     return ulp_fail_at(error, status, "%s", path);

@@ -195,13 +195,10 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
 {
     enum ulp_status status =
         ulp_load_text(loader, &node->op_type, proto->op_type, "an operator's name", error);
-    if (status == ULP_OK)
-        status = ulp_load_text(loader, &node->name, proto->name, "a node's name", error);
-    if (status == ULP_OK)
-        status = ulp_load_text(loader, &node->domain, proto->domain, "a node's domain", error);
-    if (status == ULP_OK)
-        status =
-            ulp_load_text(loader, &node->overload, proto->overload, "a node's overload", error);
+    ULP_THEN(status, ulp_load_text(loader, &node->name, proto->name, "a node's name", error));
+    ULP_THEN(status, ulp_load_text(loader, &node->domain, proto->domain, "a node's domain", error));
+    ULP_THEN(status,
+             ulp_load_text(loader, &node->overload, proto->overload, "a node's overload", error));
     ULP_TRY(ulp_fail_at(error, status, "node %d", index));
     if (!*node->op_type)
         return ulp_fail(error, ULP_ERROR_INPUT, "node %d ('%.100s') has no operator", index,

@@ -114,16 +114,14 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
     status = ulp_loader_open(&loader, path, count, budget, error);
     loader.unpacker.mapped = mapped;
     loader.unpacker.mapped_bytes = count;
-    if (status == ULP_OK)
-        status = ulp_unpack(&loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes, count,
-                            "model", error);
+    ULP_THEN(status, ulp_unpack(&loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes,
+                                count, "model", error));
     if (status == ULP_ERROR_INPUT && (ulp_text_ends(path, ".engine") ||
                                       ulp_text_ends(path, ".plan") || ulp_text_ends(path, ".trt")))
         ulp_fail(error, status,
                  "an engine of TensorRT is no ONNX model: give the model that it was built from, "
                  "and --engine with what trtexec --exportLayerInfo=FILE wrote of it");
-    if (status == ULP_OK)
-        status = load_model(&loader, proto, error);
+    ULP_THEN(status, load_model(&loader, proto, error));
     ulp_unpack_free(&loader.unpacker, proto);
     if (status == ULP_OK) {
         *out = loader.model;

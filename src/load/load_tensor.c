@@ -354,8 +354,7 @@ static enum ulp_status densify(struct ulp_loader *loader, struct ulp_tensor *den
                         "is sparse, and the model's sparse tensors would have more than %zu "
                         "elements when they are dense",
                         DENSE_COUNT_MAX);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(dense, &loader->model->budget, error);
+    ULP_THEN(status, ulp_tensor_allocate(dense, &loader->model->budget, error));
     if (status != ULP_OK)
         return status;
     loader->dense_count += dense->count;

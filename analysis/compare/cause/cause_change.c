@@ -210,8 +210,7 @@ enum ulp_status ulp_change_inputs(const struct ulp_tensor_set *inputs, const cha
             for (size_t e = 0; e < given->count && part < 1 && status == ULP_OK; e++)
                 mix_value(&tensor, e, ulp_tensor_get(given, e), part);
         }
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, inputs->items[i].name, &tensor, error);
+        ULP_THEN(status, ulp_tensor_set_add(out, inputs->items[i].name, &tensor, error));
         ulp_tensor_free(&tensor);
     }
     if (status != ULP_OK)

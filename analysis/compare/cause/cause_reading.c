@@ -370,9 +370,8 @@ static enum ulp_status verify_read(const struct ulp_trying *trying, struct ulp_t
         return ULP_OK;
     }
     enum ulp_status status = ulp_tried_reread(trying, trial, &read, error);
-    if (status == ULP_OK)
-        status = ulp_compare_explains(trying->comparing, &read.model, trying->comparing->inputs,
-                                      trying->file, sure, error);
+    ULP_THEN(status, ulp_compare_explains(trying->comparing, &read.model, trying->comparing->inputs,
+                                          trying->file, sure, error));
     ulp_arena_free(read.arena);
     return ulp_program_refuses(status) ? ULP_OK : status;
 }
@@ -591,8 +590,7 @@ enum ulp_status ulp_explain_reading(struct ulp_comparing *comparing, size_t file
          turn++) {
         struct candidates all = {0};
         status = find_candidates(&trying, turn, &all, error);
-        if (status == ULP_OK)
-            status = search(&trying, &all, cause, error);
+        ULP_THEN(status, search(&trying, &all, cause, error));
     }
     for (size_t n = 0; n < ulp_trying_graph(&trying)->node_count && status == ULP_OK; n++) {
         comparing->node_count += trying.suspects[n];

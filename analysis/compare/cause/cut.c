@@ -393,9 +393,8 @@ enum ulp_status ulp_cut_run(struct ulp_cut_base *held, const struct ulp_reread *
     *out = (struct ulp_tensor_set){0};
     enum ulp_status status = cut(&cutting, read, wanted, wanted_count, error);
     held->cost += PART_COST + NODE_COST * (double)cutting.graph.node_count;
-    if (status == ULP_OK)
-        status =
-            ulp_program_create(&cutting.model, held->program->lanes, 1, &options, &program, error);
+    ULP_THEN(status, ulp_program_create(&cutting.model, held->program->lanes, 1, &options, &program,
+                                        error));
     if (status == ULP_OK) {
         held->cost += program->main->cost;
         status = ulp_program_run(program, &cutting.given, run, NULL, 0, out, NULL, error);

@@ -87,8 +87,7 @@ enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_re
     trial->distance = INFINITY;
     ulp_comparing_begins(comparing);
     enum ulp_status status = ulp_tried_reread(trying, trial, &read, error);
-    if (status == ULP_OK)
-        status = ulp_cut_find(&read, trying->target, &part, error);
+    ULP_THEN(status, ulp_cut_find(&read, trying->target, &part, error));
     if (status == ULP_OK && part.count)
         status = ulp_cut_run(&trying->base, &read, &part, &trying->target, 1, &run, &set, error);
     if (status == ULP_OK && set.count)

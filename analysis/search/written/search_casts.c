@@ -43,7 +43,7 @@ static enum ulp_status add_cast(const struct casting *casting, const char *value
                                      .format = casting->place[to]};
     out->cast_elements += elements;
     out->cast_bytes += elements * bits / 8;
-    cast->value = ulp_arena_text(out->memory, value, strlen(value));
+    cast->value = ulp_arena_copy(out->memory, value);
     return ulp_taken(cast->value, error);
 }
 

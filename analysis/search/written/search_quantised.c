@@ -324,16 +324,11 @@ static enum ulp_status check_file_bits(const struct quantised *q, const char *pa
                                              .options = {.keeps = &keeps}}};
     struct ulp_tensor_set first = {0};
     enum ulp_status status = ulp_search_keeps(search, search->best, &keeps, error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("fp32", &fp32.arithmetic, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&job.arena, ulp_model_budget(given->model), error);
-    if (status == ULP_OK)
-        status = ulp_mixed_expect(&job, 0, NULL, &first, error);
-    if (status == ULP_OK)
-        status = ulp_mixed_resize(&job, error);
-    if (status == ULP_OK)
-        status = ulp_mixed_check(&job, path, base, &read, &first, error);
+    ULP_THEN(status, ulp_arithmetic_find("fp32", &fp32.arithmetic, error));
+    ULP_THEN(status, ulp_arena_create(&job.arena, ulp_model_budget(given->model), error));
+    ULP_THEN(status, ulp_mixed_expect(&job, 0, NULL, &first, error));
+    ULP_THEN(status, ulp_mixed_resize(&job, error));
+    ULP_THEN(status, ulp_mixed_check(&job, path, base, &read, &first, error));
     ulp_tensor_set_free(&first);
     ulp_resized_free(&job.resized);
     ulp_programs_free(&job.programs);
@@ -363,8 +358,7 @@ static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
                                                q->search->emulation.pool, &written, error);
     if (status == ULP_OK && same_bits)
         status = check_file_bits(q, path, error);
-    if (status == ULP_OK)
-        status = judge_declared(q, path, error);
+    ULP_THEN(status, judge_declared(q, path, error));
     for (int f = 0; f < FILES && status != ULP_OK; f++)
         ulp_files_drop(q->paths[f]);
     status = ulp_files_release(begun, status, error);
@@ -412,8 +406,7 @@ enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct u
         status = give_reason(q, *reason ? reason : "no product takes a format with scales", error);
     } else if (status == ULP_OK) {
         status = search->options->tensorrt ? find_largest_of_samples(q, &problem) : ULP_OK;
-        if (status == ULP_OK)
-            status = write_file(q, &problem);
+        ULP_THEN(status, write_file(q, &problem));
         if (status == ULP_ERROR_UNSUPPORTED)
             status = give_reason(q, problem.message, error);
         else if (status != ULP_OK)

@@ -188,8 +188,7 @@ enum ulp_status audit_samples(const struct audit_options *options, struct work *
     progress_init(&work->progress, options->common.quiet, 1);
     work->progress.spills = options->attribute != ATTRIBUTE_YES;
     enum ulp_status status = prepare_given(&running, &given, error);
-    if (status == ULP_OK)
-        status = run_samples(&running, lanes, &given, audit, error);
+    ULP_THEN(status, run_samples(&running, lanes, &given, audit, error));
     if (status == ULP_OK)
         say_parts(&running, &given.checkpoint);
     *whole = !options->shard && ranks_self() == 0;

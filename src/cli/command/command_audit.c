@@ -99,8 +99,7 @@ int run_audit(const struct audit_options *options)
     ULP_SCOPED(close_work) struct work work = {.held = 1, .finished = options->merge};
     struct audit_choices choices = {0};
     enum ulp_status status = prepare_lanes(options, &choices, &lanes, &work.model, &error);
-    if (status == ULP_OK)
-        status = audit_lanes(options, &work, &lanes, &choices, &error);
+    ULP_THEN(status, audit_lanes(options, &work, &lanes, &choices, &error));
     free(choices.list);
     ulp_refusal_free(&choices.refusal);
     return end_command(status, &error);

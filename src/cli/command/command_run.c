@@ -133,8 +133,7 @@ static enum ulp_status run_sample(struct running *running, const struct ulp_tens
         if (!ulp_tensor_set_find(&values, outputs.items[i].name))
             status =
                 ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
-    if (status == ULP_OK)
-        status = hand_on_values(running, options->all_values ? &values : &outputs, error);
+    ULP_THEN(status, hand_on_values(running, options->all_values ? &values : &outputs, error));
     running->cost.seconds += cost.seconds;
     if (cost.peak_bytes > running->cost.peak_bytes)
         running->cost.peak_bytes = cost.peak_bytes;

@@ -354,8 +354,7 @@ static json_t *run_tool(struct mcp_server *server, const struct tool *tool, cons
         status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     if (status == ULP_OK && tool->file && mkdir(folder, 0700) != 0)
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot be made", folder);
-    if (status == ULP_OK)
-        status = mcp_run(words.items, server->scratch, &run, error);
+    ULP_THEN(status, mcp_run(words.items, server->scratch, &run, error));
     if (status == ULP_OK) {
         server->reports += tool->file != NULL;
         result = make_result(tool, &run, folder, id);

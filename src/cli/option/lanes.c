@@ -178,16 +178,13 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
     struct named_files files = {0};
     *out = (struct lane_list){0};
     enum ulp_status status = read_rules(keep, out, error);
-    if (status == ULP_OK)
-        status = find_files(list ? list : fallback, &files, error);
+    ULP_THEN(status, find_files(list ? list : fallback, &files, error));
     if (status == ULP_OK && (list || !keep->plan))
         status = parse_arithmetics(files.plain, &listed, &count, error);
     if (status == ULP_OK && keep->plan)
         status = ulp_precision_plan_read(keep->plan, budget, &out->plan, error);
-    if (status == ULP_OK)
-        status = fill_lanes(listed, count, keep->plan != NULL, out, error);
-    if (status == ULP_OK)
-        status = read_files(&files, count, budget, out, error);
+    ULP_THEN(status, fill_lanes(listed, count, keep->plan != NULL, out, error));
+    ULP_THEN(status, read_files(&files, count, budget, out, error));
     free(listed);
     free_files(&files);
     if (status != ULP_OK)

@@ -386,8 +386,7 @@ static enum ulp_status read_extent(struct reading *reading, const struct common_
     ulp_text_free(&reading->array_names);
     if (status == ULP_OK && options->input_count == 0) {
         status = make_random_sample(reading->model, options, out, error);
-        if (status == ULP_OK)
-            status = check_added(reading, 0, error);
+        ULP_THEN(status, check_added(reading, 0, error));
     }
     if (status == ULP_OK && !options->quiet)
         say_notes(out->notes.data);
@@ -422,8 +421,7 @@ enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample
         return ULP_OK;
     enum ulp_status status = read_inputs(model, sample->path, &sample->inputs, error);
     sample->loaded = status == ULP_OK;
-    if (status == ULP_OK)
-        status = take_sample(model, sample, NULL, error);
+    ULP_THEN(status, take_sample(model, sample, NULL, error));
     if (status == ULP_OK && sample->fingerprint &&
         ulp_tensor_set_fingerprint(&sample->inputs) != sample->fingerprint)
         status =

@@ -149,8 +149,7 @@ static enum ulp_status score_outputs(void *context, const struct ulp_tensor_set 
     close(descriptor);
     watch_passing(file.data, 0);
     enum ulp_status status = write_now(file.data, outputs, error);
-    if (status == ULP_OK)
-        status = write_command(options->metric, file.data, &command, error);
+    ULP_THEN(status, write_command(options->metric, file.data, &command, error));
     fflush(NULL);
     FILE *pipe = NULL;
     pid_t group = 0;

@@ -106,10 +106,8 @@ enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, str
         out->memory = reading.arena;
         status = ulp_engine_text(&reading, path, strlen(path), &out->path, error);
     }
-    if (status == ULP_OK)
-        status = read_file(&reading, path, budget, error);
-    if (status == ULP_OK)
-        status = finish_engine(&reading, error);
+    ULP_THEN(status, read_file(&reading, path, budget, error));
+    ULP_THEN(status, finish_engine(&reading, error));
     ulp_free(reading.layers);
     ulp_free(reading.bindings);
     if (status == ULP_OK)

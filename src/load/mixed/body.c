@@ -196,10 +196,9 @@ static enum ulp_status name_variant(struct mixed *mixed, const struct ulp_functi
         status = edit_fresh(editor, function->name, "types", name);
     if (!first && status == ULP_OK)
         status = edit_set_text(editor, &proto->name, *name);
-    if (status == ULP_OK)
-        status = ulp_grow(&mixed->variants, mixed->variant_count, &mixed->variant_capacity,
-                          sizeof *mixed->variants, editor->budget, "the model that is written",
-                          editor->error);
+    ULP_THEN(status, ulp_grow(&mixed->variants, mixed->variant_count, &mixed->variant_capacity,
+                              sizeof *mixed->variants, editor->budget, "the model that is written",
+                              editor->error));
     if (status != ULP_OK) {
         ulp_free(packed.data);
         ulp_unpack_free(&editor->loader.unpacker, proto);

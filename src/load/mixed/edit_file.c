@@ -153,9 +153,8 @@ enum ulp_status ulp_edit_load(const struct ulp_model *model, const struct ulp_ed
     ProtobufCBinaryData packed = {0};
     *out = NULL;
     enum ulp_status status = edit(model, edits, count, model->path, &packed, error);
-    if (status == ULP_OK)
-        status = ulp_model_load_bytes(model->path, packed.data, packed.len, ulp_model_budget(model),
-                                      out, error);
+    ULP_THEN(status, ulp_model_load_bytes(model->path, packed.data, packed.len,
+                                          ulp_model_budget(model), out, error));
     if (status != ULP_OK || !written) {
         ulp_free(packed.data);
         return status;

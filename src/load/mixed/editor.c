@@ -428,8 +428,7 @@ static enum ulp_status write_model(struct editor *editor)
 
 static enum ulp_status save_model(struct editor *editor, enum ulp_status status)
 {
-    if (status == ULP_OK)
-        status = edit_close_graphs(editor, 0);
+    ULP_THEN(status, edit_close_graphs(editor, 0));
     if (status != ULP_OK)
         editor->error = NULL; /* it has the reason */
     const enum ulp_status closed = edit_close_data(editor, status == ULP_OK);
@@ -460,8 +459,7 @@ enum ulp_status edit_model(struct editor *editor, edit_change *change, struct ul
     if (!model->bytes)
         ULP_TRY(ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error));
     enum ulp_status status = open_model(editor, model->bytes ? model->bytes : mapped, count);
-    if (status == ULP_OK)
-        status = change(editor);
+    ULP_THEN(status, change(editor));
     status = save_model(editor, status);
     close_model(editor);
     if (mapped)

@@ -130,12 +130,9 @@ enum ulp_status ulp_tensor_write_pb(const struct ulp_tensor *tensor, const char 
     ProtobufCBinaryData packed = {0};
     Ulp__TensorProto *proto = NULL;
     enum ulp_status status = ulp_loader_open(&editor.loader, path, 0, budget, error);
-    if (status == ULP_OK)
-        status = edit_same_tensor(&editor, &proto, name, tensor);
-    if (status == ULP_OK)
-        status = edit_pack(&editor, &proto->base, &packed);
-    if (status == ULP_OK)
-        status = ulp_file_write(path, packed.data, packed.len, error);
+    ULP_THEN(status, edit_same_tensor(&editor, &proto, name, tensor));
+    ULP_THEN(status, edit_pack(&editor, &proto->base, &packed));
+    ULP_THEN(status, ulp_file_write(path, packed.data, packed.len, error));
     ulp_free(packed.data);
     ulp_unpack_free(&editor.loader.unpacker, proto);
     ulp_loader_free(&editor.loader);

@@ -145,9 +145,8 @@ enum ulp_status edit_clone(struct editor *editor, const ProtobufCMessage *messag
     ProtobufCBinaryData bytes = {0};
     *(void **)out = NULL;
     enum ulp_status status = edit_pack(editor, message, &bytes);
-    if (status == ULP_OK)
-        status = ulp_unpack(&editor->loader.unpacker, out, message->descriptor, bytes.data,
-                            bytes.len, "model", editor->error);
+    ULP_THEN(status, ulp_unpack(&editor->loader.unpacker, out, message->descriptor, bytes.data,
+                                bytes.len, "model", editor->error));
     ulp_free(bytes.data);
     return status;
 }

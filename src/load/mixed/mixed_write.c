@@ -81,8 +81,7 @@ static enum ulp_status give_types(struct editor *editor)
 {
     struct mixed *mixed = (struct mixed *)editor;
     enum ulp_status status = change_graph(mixed);
-    if (status == ULP_OK)
-        status = put_functions(mixed);
+    ULP_THEN(status, put_functions(mixed));
     for (size_t v = 0; v < mixed->variant_count; v++) {
         ulp_unpack_free(&editor->loader.unpacker, mixed->variants[v].proto);
         ulp_free(mixed->variants[v].packed.data);
