@@ -35,10 +35,13 @@ static void say_why(struct ulp_text *out, const struct ulp_between *b)
     ulp_text_show(out, "; from %s the first is off by %.2g nats, the second by %.2g", b->reference,
                   b->first_error, b->second_error);
     if (!isnan(b->own_share))
-        ulp_text_add(out,
-                     "; %zu node%s other results on equal inputs, and %.0f %% of it is rounded "
-                     "there, the rest behind them",
-                     b->own_count, b->own_count == 1 ? " gives" : "s give", 100 * b->own_share);
+        ulp_text_add(out, "; %zu node%s other results on equal inputs", b->own_count,
+                     b->own_count == 1 ? " gives" : "s give");
+    if (fabs(1 - b->own_share) < 0.005)
+        ulp_text_add(out, ", and all of it is rounded there");
+    else if (!isnan(b->own_share))
+        ulp_text_add(out, ", and %.0f %% of it is rounded there, the rest behind them",
+                     100 * b->own_share);
     if (fabs(1 - b->explained) > ULP_ATTRIBUTION_WHOLE)
         ulp_text_add(out, "; shares sum to %.2g: errors are large for derivatives", b->explained);
     if (b->node_count && b->nodes[0].share > 0)

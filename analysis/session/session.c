@@ -38,6 +38,20 @@ static double count_runs(const struct ulp_audit_options *options, const struct u
                                                    : 0));
 }
 
+/* A step that is more than a third of the run's work tells by nothing before it how long it takes:
+ * its weights are mapped anew, and an output is judged. So much longer the whole took at most, of
+ * decoders whose head is most of them. */
+#define ALONE_SHARE 3
+#define ALONE_TAKES 1.5
+
+static double find_spread(const struct ulp_block *main)
+{
+    double largest = 0;
+    for (size_t s = 0; s < main->step_count; s++)
+        largest = ulp_math_max(largest, main->steps[s].cost);
+    return largest * ALONE_SHARE > main->cost ? ALONE_TAKES : 1;
+}
+
 static enum ulp_status tell_compiled(const struct ulp_session *session,
                                      const struct ulp_program *program, struct ulp_error *error)
 {
@@ -49,13 +63,14 @@ static enum ulp_status tell_compiled(const struct ulp_session *session,
                  least = kept + ulp_math_max(values, need.swept),
                  lacking = ulp_math_max(options->spill ? 0 : need.kept - kept,
                                         limit != 0 ? least - limit : 0);
+    const double runs = count_runs(options, program, session->samples->count);
     struct ulp_environment *paused = ulp_environment_pause();
     const enum ulp_status status =
         options->compiled ? options->compiled(options->context, program, error) : ULP_OK;
     if (status == ULP_OK && options->progress && options->progress->needs)
         options->progress->needs(options->progress->context, values,
                                  options->shares ? least : values, options->shares ? lacking : 0,
-                                 count_runs(options, program, session->samples->count));
+                                 runs, runs * find_spread(program->main));
     ulp_environment_resume(paused);
     return status;
 }

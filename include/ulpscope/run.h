@@ -344,9 +344,10 @@ struct ulp_observer {
     /* told by an audit before it runs, in commands that begin with one, too; may be NULL: about how
      * many bytes the sample takes beside mapped weights, values alone and with all that is kept for
      * shares, and what shares need more than the memory limit leaves them; and how many times the
-     * first sample's run all samples take, NaN where that does not tell (beside an original, with a
-     * certificate) */
-    void (*needs)(void *context, double values, double all, double lacking, double runs);
+     * first sample's run as it is foreseen all samples take, and at most, NaN where that does not
+     * tell (beside an original, with a certificate) */
+    void (*needs)(void *context, double values, double all, double lacking, double runs,
+                  double most);
     /* node_done looks at no values. Where that is so of all observers, events have none
      * (output_count and input_count are 0), and a run of one lane may compute nodes together */
     bool values_unused;

@@ -33,6 +33,10 @@ write_model("padded.onnx", [node("Gather", "e ids", "x"), node("MatMul", "x a", 
 # no mask: scores of a position follow from the token that is the next one's, as where a text is masked
 write_model("ahead.onnx", [node("Gather", "e ids", "x"), node("MatMul", "x a", "q"), node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "q t", "s"), node("Softmax", "s", "p"),
             node("MatMul", "p x", "v"), node("MatMul", "v h", "logits")], {"ids": (2, positions)}, ["logits"], {"e": e, "a": a * 0.1, "h": h}, opset=17, types={"ids": 7})
+# a mask of -10 leaks, which is no reading
+write_model("leaky.onnx", [node("Gather", "e ids", "x"), node("MatMul", "x a", "q"), node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "q t", "s"), node("Add", "s mask", "m"),
+            node("Softmax", "m", "p"), node("MatMul", "p x", "v"), node("MatMul", "v h", "logits")], {"ids": (2, positions)}, ["logits"],
+            {"e": e, "a": a * 0.01, "h": h, "mask": np.triu(np.full((positions, positions), -10, "f4"), 1)}, opset=17, types={"ids": 7})
 # a text that is as long as what was read before it, in either order
 for name in "first", "last":
     order = ["decoder_input_ids", "input_ids"][:: 1 if name == "first" else -1]
@@ -168,7 +172,9 @@ for given in "" "--tokens seen.npy"; do
     [ -n "$given" ] && read=False || read=True
     tells 0 "the next token is read: $read" "('has read there' in r['tokens']) == $read" audit ahead.onnx -i text.npz --between fp32,bf16 $given -q
 done
-tells 0 "the next token is hidden" "r['tokens'] == \"input ids, the next position's\"" audit padded.onnx -i text.npz --between fp32,bf16 -q
+for of in padded leaky; do
+    tells 0 "the next token is hidden: $of" "r['tokens'] == \"input ids, the next position's\"" audit $of.onnx -i text.npz --between fp32,bf16 -q
+done
 # equal bits for any number of threads, and on several samples
 for t in 1 2; do "$program" audit plain.onnx -i text.npz -i text.npz --between fp16,bf16 -q -t $t --json t$t.json >/dev/null || fail "threads"; done
 python <<'END' || fail "threads or samples"

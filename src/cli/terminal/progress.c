@@ -97,14 +97,17 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
 }
 
 /* From a GiB on. What is mapped of the model's files comes and goes as the machine likes. */
-static void say_needs(void *context, double values, double all, double lacking, double runs)
+static void say_needs(void *context, double values, double all, double lacking, double runs,
+                      double most)
 {
     struct progress *progress = context;
     if (progress->foreseen)
         return;
     progress->foreseen = true;
-    if (!(progress->most > 0) && runs > 0)
-        progress->least = progress->most = runs;
+    if (!(progress->most > 0) && runs > 0) {
+        progress->least = runs;
+        progress->most = most;
+    }
     if (progress->enabled && all + lacking >= 0x1p30)
         say(stderr,
             "ulpscope: about %.1f GiB of memory beside the model's files (%.1f without shares)%s%s"
