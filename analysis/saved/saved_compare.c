@@ -32,12 +32,11 @@ static enum ulp_crossing_kind judge_figures(const struct ulp_audit_output *outpu
                                                              : kind;
 }
 
-void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
-                         struct ulp_text *out)
+void ulp_changed_verdict(const struct ulp_saved_changes *changes, struct ulp_text *out)
 {
     const size_t count = changes->worse + changes->better + changes->equal;
     if (changes->worse)
-        ulp_text_add(out, "%sworse%s at %zu of %zu outputs%s", red, off, changes->worse, count,
+        ulp_text_add(out, "worse at %zu of %zu outputs%s", changes->worse, count,
                      changes->better ? ", better at others" : "");
     else if (changes->better)
         ulp_text_add(out, "better at %zu of %zu outputs, worse at none", changes->better, count);

@@ -45,16 +45,5 @@ enum ulp_status ulp_saved_find_changes(struct ulp_saved *before, struct ulp_save
                                        double factor, struct ulp_changed *out,
                                        struct ulp_error *error);
 
-/* "worse at 1 of 2 outputs"; red, off: around what is worse */
-void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
-                         struct ulp_text *out);
-
-/* diff_forms.c; the document: NULL: out of memory */
-json_t *ulp_changed_document(const struct ulp_changed *changed);
-enum ulp_status ulp_changed_markdown(const struct ulp_changed *changed, const char *path,
-                                     struct ulp_error *error);
-enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *path,
-                                 struct ulp_error *error);
-/* Of the whole later report, with what its nodes were. */
-enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
-                                 const char *path, struct ulp_error *error);
+/* "worse at 1 of 2 outputs" */
+void ulp_changed_verdict(const struct ulp_saved_changes *changes, struct ulp_text *out);

@@ -47,12 +47,12 @@ static void add_headline(struct ulp_text *out, const struct ulp_document_block *
     add_words(out, block->text[1] ? block->text[1] : "");
     ulp_text_add(out, "**\n\n");
     for (int t = 4; t >= 2; t -= 2)
-        if (block->text[t]) {
+        if (block->text[t] && *block->text[t]) {
             ulp_text_add(out, t == 2 ? "Why: " : "");
             add_words(out, block->text[t]);
             ulp_text_add(out, "\n\n");
         }
-    if (!block->text[3])
+    if (!block->text[3] || !*block->text[3])
         return;
     ulp_text_add(out, "Do: ");
     if (strncmp(block->text[3], "ulpscope ", 9) == 0)
