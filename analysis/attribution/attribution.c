@@ -34,9 +34,7 @@ static void close_step(void *context, const struct ulp_step *step)
 static const float *show_introduced(void *context, const struct ulp_step *step)
 {
     const struct ulp_course *course = context;
-    const struct ulp_introduced *item = course->lane->introduced[step->number];
-    while (item && (item->execution || item->position))
-        item = item->next;
+    const struct ulp_introduced *item = ulp_attribution_find(course->lane, step->number, 0, 0);
     return item ? item->kept.data : NULL;
 }
 
@@ -73,13 +71,26 @@ static enum ulp_status look_inside(const struct ulp_course *course, size_t node,
     return ulp_causes_keep(course, node, item, cotangents, share, gain, error);
 }
 
+/* Of a node of the main graph, which runs once in a sample. */
 static void add_heads(const struct ulp_course *course, size_t node, const double *cotangents,
                       const float *introduced, size_t count)
 {
-    const struct ulp_attributed_heads *heads = &course->attributor->heads[node];
-    double *shares = heads->count ? heads->shares[course->lane - course->attributor->lanes] : NULL;
-    for (size_t i = 0; shares && i < count; i++)
+    const struct ulp_attributor *attributor = course->attributor;
+    const struct ulp_attributed_heads *heads = &attributor->heads[node];
+    const bool any = heads->count && cotangents && introduced &&
+                     attributor->program->nodes[node].block == attributor->program->main;
+    double *shares = any ? heads->shares[course->lane - attributor->lanes] : NULL;
+    for (size_t i = 0; any && i < count; i++)
         shares[i / heads->length % heads->count] += cotangents[i] * introduced[i];
+}
+
+struct ulp_introduced *ulp_attribution_find(const struct ulp_attributed *lane, size_t node,
+                                            size_t execution, int position)
+{
+    struct ulp_introduced *item = lane->introduced[node];
+    while (item && (item->execution != execution || item->position != position))
+        item = item->next;
+    return item;
 }
 
 static enum ulp_status add_node_shares(void *context, size_t node, size_t execution, int position,
@@ -89,9 +100,7 @@ static enum ulp_status add_node_shares(void *context, size_t node, size_t execut
     struct ulp_course *course = context;
     struct ulp_pool *pool = course->attributor->pool;
     const struct ulp_program_node *where = &course->attributor->program->nodes[node];
-    struct ulp_introduced *item = course->lane->introduced[node];
-    while (item && (item->execution != execution || item->position != position))
-        item = item->next;
+    struct ulp_introduced *item = ulp_attribution_find(course->lane, node, execution, position);
     const struct ulp_tensor *value = where->block == course->attributor->program->main
                                          ? &course->lane->values[where->step->outputs[position]]
                                          : NULL;

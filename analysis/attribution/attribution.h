@@ -243,6 +243,11 @@ enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        size_t *room, struct ulp_error *error);
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
 
+/* attribution.c: what the node introduced in that output, the execution-th time it ran; NULL:
+ * nothing is kept. */
+struct ulp_introduced *ulp_attribution_find(const struct ulp_attributed *lane, size_t node,
+                                            size_t execution, int position);
+
 /* attributed_alone.c. How many projections the lane gets; has it scales? The cotangents of one; and
  * what they say, from the courses behind the groups'. */
 struct ulp_reverse;

@@ -43,9 +43,8 @@ static enum ulp_status add_node_bound(void *context, size_t node, size_t executi
 {
     struct course *course = context;
     (void)part, (void)error;
-    struct ulp_introduced *item = course->lane->introduced[node];
-    while (item && (item->execution != execution || item->position != position))
-        item = item->next;
+    const struct ulp_introduced *item =
+        ulp_attribution_find(course->lane, node, execution, position);
     if (item && item->count == count)
         add_errors(course, node, position, cotangents, item->kept.data, count);
     return ULP_OK;
