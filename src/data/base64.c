@@ -14,11 +14,10 @@ char *ulp_base64_encode(const void *const parts[], const size_t counts[], size_t
     for (size_t p = 0; p < part_count; p++)
         if (!ulp_size_add(total, counts[p], &total))
             return NULL;
-    void *memory;
+    char *text;
     if (!ulp_size_mul(total / 3 + 1, 4, &length) ||
-        ulp_allocate(&memory, length + 1, 1, budget, "base64", NULL) != ULP_OK)
+        ulp_allocate(&text, length + 1, 1, budget, "base64", NULL) != ULP_OK)
         return NULL;
-    char *text = memory;
     uint32_t bits = 0;
     int held = 0; /* bytes in bits */
     for (size_t p = 0; p < part_count; p++)

@@ -266,12 +266,11 @@ static enum ulp_status name_arrays(const struct ulp_model *model, struct ulp_ten
                                    struct ulp_text *notes, struct ulp_error *error)
 {
     const size_t count = ulp_model_input_count(model), more = arrays->count - count;
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
+    ULP_SCOPED(ulp_free_of) size_t *order = NULL;
     if (!count || arrays->count < count || (!more && are_named(model, arrays)))
         return ULP_OK;
-    ULP_TRY(ulp_allocate(&memory, arrays->count, sizeof(size_t), ulp_model_budget(model),
+    ULP_TRY(ulp_allocate(&order, arrays->count, sizeof(size_t), ulp_model_budget(model),
                          "the order of inputs", error));
-    size_t *order = memory;
     if (!find_order(model, arrays, order))
         return ULP_OK;
     for (size_t a = count; a < arrays->count; a++)

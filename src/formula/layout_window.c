@@ -220,8 +220,7 @@ static enum ulp_status address_other(struct ulp_operand *operand, const char *wh
     if (tensor->count != out_count)
         return ulp_fail(error, ULP_ERROR_INPUT, "pooling %s %d has %zu elements, expected %zu",
                         what, number, tensor->count, row_count);
-    int64_t *rows = ulp_arena_take(arena, row_count, sizeof *rows);
-    ULP_TRY(ulp_taken(rows, error));
+    ULP_TAKE_ARRAY(int64_t, rows, arena, row_count, error);
     for (size_t i = 0; i < row_count; i++)
         rows[i] = (int64_t)(i % out_count);
     operand->row_offset = rows;
@@ -269,8 +268,7 @@ enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out,
     ULP_TRY(check_shape(shape, &kernel_count, &out_count, error));
     ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, shape->spatial_rank,
                                 shape->out, error));
-    int64_t *counts = ulp_arena_take(arena, out_count + 1, sizeof *counts);
-    ULP_TRY(ulp_taken(counts, error));
+    ULP_TAKE_ARRAY(int64_t, counts, arena, out_count + 1, error);
     for (size_t i = 0; i < out_count; i++) {
         size_t rest = i;
         counts[i] = 1;

@@ -75,10 +75,9 @@ ULP_WORK(add_blocks)
     const struct ulp_contraction *c = p->problem;
     const bool unsigned_b = c->pairs->b_is_unsigned;
     const int32_t zero = c->pairs->zero;
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
-    ULP_TRY(ulp_allocate(&memory, 2 * p->half * (COLUMNS + 1), sizeof(int16_t), p->scratch,
+    ULP_SCOPED(ulp_free_of) int16_t *lines = NULL;
+    ULP_TRY(ulp_allocate(&lines, 2 * p->half * (COLUMNS + 1), sizeof(int16_t), p->scratch,
                          "pairs of bytes", error));
-    int16_t *const lines = memory;
     for (size_t item = first; item < last; item++) {
         const size_t row = item % p->row_blocks * ROWS, rest = item / p->row_blocks,
                      column = rest % p->column_blocks * COLUMNS, batch = rest / p->column_blocks,

@@ -110,8 +110,7 @@ enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
             status = round_factor(&rounded[side], factors[side], &pack, pool, error);
     }
     const size_t rows = problem->n ? problem->batch_count * problem->m : 0;
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, rows, 1, sum_rows, &call, error);
+    ULP_THEN(status, ulp_parallel_for(pool, rows, 1, sum_rows, &call, error));
     ulp_tensor_free(&rounded[0]);
     ulp_tensor_free(&rounded[1]);
     return status;

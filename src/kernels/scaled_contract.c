@@ -76,10 +76,10 @@ static enum ulp_status sum_elements(const struct ulp_arithmetic *arithmetic,
                                     struct ulp_error *error)
 {
     struct ulp_contraction sub = *problem;
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
-    ULP_TRY(ulp_allocate(&memory, problem->batch_count + problem->m + problem->n, sizeof(int64_t),
+    ULP_SCOPED(ulp_free_of) int64_t *batch = NULL;
+    ULP_TRY(ulp_allocate(&batch, problem->batch_count + problem->m + problem->n, sizeof *batch,
                          ulp_pool_scratch(pool), "scaled sums", error));
-    int64_t *batch = memory, *row = batch + problem->batch_count, *column = row + problem->m;
+    int64_t *row = batch + problem->batch_count, *column = row + problem->m;
     for (size_t g = 0; g < problem->batch_count; g++)
         batch[g] = (int64_t)(g * problem->m * problem->n);
     for (size_t i = 0; i < problem->m; i++)
@@ -176,11 +176,8 @@ ULP_WORK(join_rows)
 static enum ulp_status join_scales(struct ulp_scaled *scaled, int emin, struct ulp_pool *pool,
                                    struct ulp_error *error)
 {
-    void *memory;
     struct joining joining = {scaled, emin};
-    ULP_TRY(ulp_allocate(&memory, scaled->elements.count, sizeof(int16_t), ulp_pool_scratch(pool),
-                         "exponents", error));
-    scaled->exponent = memory;
+    ULP_TAKE(scaled->exponent, scaled->memory, scaled->elements.count, error);
     return ulp_parallel_for(pool, ulp_scaled_row_count(scaled),
                             ulp_grain((double)ulp_scaled_row_length(scaled)), join_rows, &joining,
                             error);
@@ -230,8 +227,7 @@ enum ulp_status ulp_contract_scaled(const struct ulp_arithmetic *arithmetic,
     for (int side = 0; side < 2 && status == ULP_OK; side++)
         status = ulp_scaled_make(&sides[side], &own.scaling[side], problem, side, false,
                                  arithmetic->schedule.operand_rounding, pool, error);
-    if (status == ULP_OK)
-        status = ulp_contract_elements(&own, problem, sides, pool, error);
+    ULP_THEN(status, ulp_contract_elements(&own, problem, sides, pool, error));
     ulp_scaled_free(&sides[0]);
     ulp_scaled_free(&sides[1]);
     return status;

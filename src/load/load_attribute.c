@@ -67,8 +67,7 @@ static bool has_zero(ProtobufCBinaryData bytes)
 static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attribute *out,
                                     const Ulp__AttributeProto *proto, struct ulp_error *error)
 {
-    const char **strings = ulp_arena_take(loader->model->arena, proto->n_strings, sizeof *strings);
-    ULP_TRY(ulp_taken(strings, error));
+    ULP_TAKE_ARRAY(const char *, strings, loader->model->arena, proto->n_strings, error);
     out->strings = strings;
     out->count = proto->n_strings;
     for (size_t i = 0; i < proto->n_strings; i++) {

@@ -157,9 +157,8 @@ static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words
 {
     int bits = ulp_type_rows[out->type].file_bits, word_bits = bits < 8 ? 8 : bits;
     size_t word_bytes = (size_t)word_bits / 8;
-    void *memory;
-    ULP_TRY(ulp_allocate(&memory, word_count, word_bytes, budget, "elements of int32_data", error));
-    unsigned char *raw = memory;
+    unsigned char *raw;
+    ULP_TRY(ulp_allocate(&raw, word_count, word_bytes, budget, "elements of int32_data", error));
     for (size_t i = 0; i < word_count; i++) {
         int64_t word = words[i], limit = (int64_t)1 << word_bits;
         if (word < -limit / 2 || word >= limit) {

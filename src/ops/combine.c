@@ -41,10 +41,9 @@ enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *for
                             size_t update_count, size_t run, struct ulp_error *error)
 {
     struct passes passes;
-    int64_t *old, *update;
     ULP_TRY(sort_passes(call, places, update_count, out->count, &passes, error));
-    ULP_TRY(ulp_call_take(call, update_count, sizeof *old, &old, error));
-    ULP_TRY(ulp_call_take(call, update_count, sizeof *update, &update, error));
+    ULP_CALL_TAKE(int64_t, old, call, update_count, error);
+    ULP_CALL_TAKE(int64_t, update, call, update_count, error);
     for (size_t r = 0; r < passes.count; r++) {
         size_t count = passes.first[r + 1] - passes.first[r];
         for (size_t i = 0; i < count; i++) {

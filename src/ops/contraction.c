@@ -169,12 +169,9 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
     if (call->unscale)
         return unscale(call, sums, error);
     const struct ulp_bound *bound = call->bound;
-    struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
-    ULP_TRY(ulp_call_take(call, (size_t)bound->tape->operand_count, sizeof *operands, &operands,
-                          error));
-    ULP_TRY(
-        ulp_call_take(call, (size_t)bound->tape->output_count, sizeof *outputs, &outputs, error));
+    ULP_CALL_TAKE(struct ulp_operand, operands, call, (size_t)bound->tape->operand_count, error);
+    ULP_CALL_TAKE(struct ulp_operand, outputs, call, (size_t)bound->tape->output_count, error);
     outputs[0].tensor = &call->out[0];
     operands[0] = (struct ulp_operand){.tensor = &sums->acc};
     ulp_call_operands(call, operands + 1);

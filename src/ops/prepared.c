@@ -33,11 +33,10 @@ static enum ulp_status keep(struct ulp_prepared *prepared, struct ulp_tape *tape
                             const char *const *names, size_t count, struct ulp_error *error)
 {
     size_t bytes = sizeof(struct ulp_text_tape) + strlen(text) + 1;
-    void *memory;
+    struct ulp_text_tape *kept;
     for (size_t i = 0; i < count; i++)
         bytes += strlen(names[i]) + 1;
-    ULP_TRY(ulp_allocate(&memory, bytes, 1, prepared->budget, "a formula's text", error));
-    struct ulp_text_tape *kept = memory;
+    ULP_TRY(ulp_allocate(&kept, bytes, 1, prepared->budget, "a formula's text", error));
     char *p = kept->names;
     kept->tape = tape;
     for (size_t i = 0; i < count; i++) {

@@ -12,10 +12,9 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     const struct ulp_bound *bound = call->bound;
     size_t operand_count = bound->input_slot_count + bound->attribute_count + bound->derived_count;
     size_t output_count = (size_t)bound->tape->output_count;
-    struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
-    ULP_TRY(ulp_call_take(call, operand_count, sizeof *operands, &operands, error));
-    ULP_TRY(ulp_call_take(call, output_count, sizeof *outputs, &outputs, error));
+    ULP_CALL_TAKE(struct ulp_operand, operands, call, operand_count, error);
+    ULP_CALL_TAKE(struct ulp_operand, outputs, call, output_count, error);
     ulp_call_operands(call, operands);
     for (size_t i = 0; i < output_count; i++)
         outputs[i].tensor = ulp_call_wants(call, i) ? &call->out[i] : NULL;

@@ -285,8 +285,7 @@ static enum ulp_status run_step(const struct ulp_step *step, struct ulp_lane *la
         memcpy(call.integers, own, sizeof own);
         call.call.in = call.integers;
     }
-    if (status == ULP_OK)
-        status = ulp_call_run(&call.call, error);
+    ULP_THEN(status, ulp_call_run(&call.call, error));
     if (status == ULP_OK && call.call.arithmetic->scales_static && step->output_count)
         status = ulp_result_take_range(call.call.arithmetic, step->name, &outputs[0], error);
     ulp_step_close(&call);
@@ -314,8 +313,7 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
     ULP_TRY(outputs ? ulp_inputs_create(&inputs, lane, step, arena, error)
                     : ulp_out_of_memory(error));
     enum ulp_status status = ulp_lane_inputs(lane, step, &inputs, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(step, lane, inputs.at, outputs, error);
+    ULP_THEN(status, ulp_step_run(step, lane, inputs.at, outputs, error));
     if (status == ULP_OK && lane->probe && lane->probe->give)
         status = lane->probe->give(lane->probe->context, step->number, inputs.at,
                                    step->own_input_count, outputs, error);
@@ -399,17 +397,14 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
         ulp_lane_create(&lane, call->host->lane->mix, block, call->budget, call->pool, error);
     lane.trace = call->trace;
     lane.probe = call->probe;
-    if (status == ULP_OK)
-        status = ulp_arena_create(&arena, call->budget, error);
-    if (status == ULP_OK)
-        status = ulp_body_enter(&lane, call, input_count, inputs, output_count, error);
+    ULP_THEN(status, ulp_arena_create(&arena, call->budget, error));
+    ULP_THEN(status, ulp_body_enter(&lane, call, input_count, inputs, output_count, error));
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
         if (!block->steps[s].folded)
             status = run_body_step(&lane, &block->steps[s], arena, error);
         ulp_lane_drop(&lane, &block->steps[s]);
     }
-    if (status == ULP_OK)
-        status = ulp_body_leave(&lane, output_count, outputs, error);
+    ULP_THEN(status, ulp_body_leave(&lane, output_count, outputs, error));
     ulp_arena_free(arena);
     ulp_lane_free(&lane);
     return status;

@@ -114,8 +114,7 @@ static enum ulp_status open_body(struct bodies *b, struct ulp_error *error)
 static enum ulp_status walk_iteration(struct bodies *b, struct ulp_error *error)
 {
     enum ulp_status status = open_body(b, error);
-    if (status == ULP_OK)
-        status = ulp_walk_block(b->walk, &b->inner, error);
+    ULP_THEN(status, ulp_walk_block(b->walk, &b->inner, error));
     for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK; l++) {
         struct ulp_control *control = &b->lanes[l].control;
         if (b->absent[l])
@@ -239,10 +238,8 @@ enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *f
         part_lanes(&b);
     while (status == ULP_OK && b.lanes[0].control.body)
         status = walk_iteration(&b, error);
-    if (status == ULP_OK)
-        status = end_lanes(&b, reference_inputs, evaluations, error);
-    if (status == ULP_OK)
-        status = list_handed(&b, evaluations, out, error);
+    ULP_THEN(status, end_lanes(&b, reference_inputs, evaluations, error));
+    ULP_THEN(status, list_handed(&b, evaluations, out, error));
     for (size_t l = 0; l < lanes; l++)
         close_lane(&b.lanes[l]);
     ulp_frame_free(&b.inner, walk);

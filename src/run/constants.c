@@ -113,12 +113,10 @@ enum ulp_status ulp_program_constants(const struct ulp_program *program, size_t 
     *out = (struct ulp_changed_constants){0};
     for (size_t n = 0; n < program->node_count && status == ULP_OK; n++)
         status = add_constants_read(&readings, program, &program->mixes[lane], n, error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&items, readings.count + 1, sizeof *out->items, budget,
-                              "constants of a lane", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&readers, readings.count + 1, sizeof *out->readers, budget,
-                              "constants of a lane", error);
+    ULP_THEN(status, ulp_allocate(&items, readings.count + 1, sizeof *out->items, budget,
+                                  "constants of a lane", error));
+    ULP_THEN(status, ulp_allocate(&readers, readings.count + 1, sizeof *out->readers, budget,
+                                  "constants of a lane", error));
     out->items = items;
     out->readers = readers;
     if (readings.count && status == ULP_OK)

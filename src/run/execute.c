@@ -90,18 +90,14 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         ulp_pool_set_root(walk->pool, walk->budget.root);
         status = ulp_arena_create(&walk->memory, &walk->budget, error);
     }
-    if (status == ULP_OK)
-        status = take_memory(walk, &fitted, error);
-    if (status == ULP_OK)
-        status = ulp_frame_create(&frame, walk, program->main, NULL, NULL, error);
+    ULP_THEN(status, take_memory(walk, &fitted, error));
+    ULP_THEN(status, ulp_frame_create(&frame, walk, program->main, NULL, NULL, error));
     walk->clock = ulp_seconds_now();
-    if (status == ULP_OK)
-        status = set_inputs(walk, &frame, inputs, fitted, error);
+    ULP_THEN(status, set_inputs(walk, &frame, inputs, fitted, error));
     ulp_stream_begin(walk);
     if (status == ULP_OK && walk->listened)
         status = ulp_pace_begin(&walk->pace, program->main, walk->memory, error);
-    if (status == ULP_OK)
-        status = ulp_walk_block(walk, &frame, error);
+    ULP_THEN(status, ulp_walk_block(walk, &frame, error));
     for (size_t l = 0; l < program->lane_count && outputs && status == ULP_OK; l++)
         for (size_t i = 0; i < program->main->output_count && status == ULP_OK; i++)
             status = ulp_lane_output(&frame.lanes[l], program->main->outputs[i],
@@ -138,10 +134,8 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
     for (size_t l = 0; outputs && l < program->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
     enum ulp_status status = ulp_model_check_inputs(program->model, inputs, error);
-    if (status == ULP_OK)
-        status = ulp_program_check_memory(program, walk.options->audit, error);
-    if (status == ULP_OK)
-        status = run_walk(&walk, inputs, outputs, error);
+    ULP_THEN(status, ulp_program_check_memory(program, walk.options->audit, error));
+    ULP_THEN(status, run_walk(&walk, inputs, outputs, error));
     ulp_arena_free(walk.memory);
     ulp_pool_free(walk.pool);
     if (cost)

@@ -131,8 +131,7 @@ static enum ulp_status attempt(struct fitting *f, struct ulp_error *error)
     if (count_elements(f) > ELEMENTS_MAX)
         return ULP_OK;
     enum ulp_status status = ulp_random_inputs_at(f->model, &f->options, &inputs, &refused);
-    if (status == ULP_OK)
-        status = run(f, &inputs, &refused);
+    ULP_THEN(status, run(f, &inputs, &refused));
     f->found = status == ULP_OK && (!f->empty || f->empty_count++ == EMPTY_MAX ||
                                     count_elements(f) > EMPTY_ELEMENTS_MAX);
     if (status == ULP_OK && (!f->empty || f->empty_count == 1)) {

@@ -28,13 +28,11 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
     *out = (struct ulp_lane){
         .mix = mix, .block = block, .lowered_bytes_max = SIZE_MAX, .budget = budget, .pool = pool};
     const size_t count = count_values(out) + 1;
-    void *values;
-    enum ulp_status status =
-        ulp_allocate(&values, count, sizeof *out->values, budget, "values of a lane", error);
-    for (size_t v = 0; v < count && status == ULP_OK; v++)
-        clear_value((struct ulp_tensor *)values + v);
-    out->values = values;
-    return status;
+    ULP_TRY(
+        ulp_allocate(&out->values, count, sizeof *out->values, budget, "values of a lane", error));
+    for (size_t v = 0; v < count; v++)
+        clear_value(&out->values[v]);
+    return ULP_OK;
 }
 
 /* The slot's value, or its constant as the lane uses it in each of its arithmetics. */
@@ -105,9 +103,8 @@ static enum ulp_status read_stored(struct ulp_lane *lane, size_t holder,
     struct ulp_format storage;
     ULP_TRY(ulp_adapt(&stored, value, from, stores, false, lane->budget, lane->pool, error));
     enum ulp_status status = ulp_lane_format(stores, value->type, &storage, error);
-    if (status == ULP_OK)
-        status = ulp_adapt(converted, &stored, &storage, &lane->mix->items[reader.arithmetic],
-                           reader.mixed, lane->budget, lane->pool, error);
+    ULP_THEN(status, ulp_adapt(converted, &stored, &storage, &lane->mix->items[reader.arithmetic],
+                               reader.mixed, lane->budget, lane->pool, error));
     if (status == ULP_OK && !converted->owned)
         *converted = stored;
     else

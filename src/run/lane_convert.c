@@ -49,11 +49,9 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
     enum ulp_status status =
         ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision,
                             value->rank, value->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_convert(out, value, is_narrow(value) ? NULL : &storage,
-                                    arithmetic->rounding, arithmetic->seed, pool, error);
+    ULP_THEN(status, ulp_tensor_allocate(out, budget, error));
+    ULP_THEN(status, ulp_tensor_convert(out, value, is_narrow(value) ? NULL : &storage,
+                                        arithmetic->rounding, arithmetic->seed, pool, error));
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;

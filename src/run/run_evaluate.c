@@ -128,8 +128,7 @@ static enum ulp_status evaluate_isolated(const struct views *views, struct ulp_e
     if (out->skipped)
         return ULP_OK;
     enum ulp_status status = foreign_inputs(views, true, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(views->step, views->lane, views->foreign, out->entire, error);
+    ULP_THEN(status, ulp_step_run(views->step, views->lane, views->foreign, out->entire, error));
     free_temporaries(views);
     return status;
 }
@@ -209,8 +208,7 @@ static enum ulp_status evaluate_views(const struct views *views,
     if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
         status = foreign_inputs(views, false, error);
-        if (status == ULP_OK)
-            status = ulp_step_run(step, views->reference, views->foreign, out->here, error);
+        ULP_THEN(status, ulp_step_run(step, views->reference, views->foreign, out->here, error));
         free_temporaries(views);
         out->seconds.reference = ulp_seconds_now() - started;
     }

@@ -48,8 +48,7 @@ enum ulp_status ulp_program_perturb(struct ulp_program *program,
     enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < program->block_count && status == ULP_OK; b++) {
         status = ulp_program_fold_norms(program, program->blocks[b], error);
-        if (status == ULP_OK)
-            status = ulp_program_fold_convs(program, program->blocks[b], error);
+        ULP_THEN(status, ulp_program_fold_convs(program, program->blocks[b], error));
     }
     return status;
 }

@@ -33,8 +33,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
             continue;
         status = ulp_lane_create(&out->lanes[l], &walk->program->mixes[l], block, &walk->budget,
                                  walk->pool, error);
-        if (status == ULP_OK)
-            status = ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error);
+        ULP_THEN(status, ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error));
         const size_t limit = ulp_budget_limit(&walk->budget);
         out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
     }
@@ -68,8 +67,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
     enum ulp_status status = ULP_OK;
     if (ulp_walk_compares(walk) || (walk->options->follow && ulp_decides_inside(step))) {
         status = ulp_inputs_create(&reference, &frame->lanes[0], step, arena, error);
-        if (status == ULP_OK)
-            status = ulp_lane_inputs(&frame->lanes[0], step, &reference, error);
+        ULP_THEN(status, ulp_lane_inputs(&frame->lanes[0], step, &reference, error));
     }
     if (status == ULP_OK && step->bound.blocks)
         status =
@@ -126,16 +124,12 @@ static enum ulp_status take_given(struct ulp_walk *walk, struct ulp_lane *lane,
         struct ulp_format format = {0};
         enum ulp_status status =
             ulp_fit_input(&fitted, given, own->type, &walk->budget, walk->pool, error);
-        if (status == ULP_OK)
-            status = ulp_lane_held(lane, slot, own, &format, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_describe(&taken, own->type, own->element, own->precision, own->rank,
-                                         own->dims, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_allocate(&taken, &walk->budget, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_convert(&taken, &fitted, &format, ULP_ROUND_NEAREST_EVEN, 0,
-                                        walk->pool, error);
+        ULP_THEN(status, ulp_lane_held(lane, slot, own, &format, error));
+        ULP_THEN(status, ulp_tensor_describe(&taken, own->type, own->element, own->precision,
+                                             own->rank, own->dims, error));
+        ULP_THEN(status, ulp_tensor_allocate(&taken, &walk->budget, error));
+        ULP_THEN(status, ulp_tensor_convert(&taken, &fitted, &format, ULP_ROUND_NEAREST_EVEN, 0,
+                                            walk->pool, error));
         ulp_tensor_free(&fitted);
         if (status != ULP_OK) {
             ulp_tensor_free(&taken);
@@ -173,8 +167,7 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
     walk->cost_limit = done;
     if (!(walk->unseen && step->folded))
         status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
-    if (status == ULP_OK)
-        status = ulp_reserve_check(walk->reserve_draws, error);
+    ULP_THEN(status, ulp_reserve_check(walk->reserve_draws, error));
     walk->cost_limit = limit;
     walk->cost_done = done;
     if (step->bound.blocks || (!walk->unseen && step->folded))
@@ -219,8 +212,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
             status = ulp_arena_create(&arena, &walk->budget, error);
         ulp_stream_ahead(walk, frame, s);
         const double before = walk->clock;
-        if (status == ULP_OK)
-            status = walk_step(walk, frame, step, arena, error);
+        ULP_THEN(status, walk_step(walk, frame, step, arena, error));
         if (!frame->outer && arena)
             ulp_arena_clear(arena);
         if (!frame->outer && walk->listened)

@@ -44,11 +44,10 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
     int file = -1;
     *out = NULL;
     *count = 0;
-    void *memory = NULL;
+    unsigned char *data = NULL;
     size_t size = 0, done = 0;
     ULP_TRY(open_regular(&file, path, max_bytes, &size, error));
-    enum ulp_status status = ulp_allocate(&memory, size + 1, 1, budget, path, error);
-    unsigned char *data = memory;
+    enum ulp_status status = ulp_allocate(&data, size + 1, 1, budget, path, error);
     while (status == ULP_OK && done < size) {
         ssize_t got = read(file, data + done, size - done);
         if (got < 0 && errno == EINTR)

@@ -40,11 +40,11 @@ enum ulp_status ulp_fail_memory(struct ulp_error *error, const char *format, ...
     return ulp_fail(error, ULP_ERROR_MEMORY, "%s%s", what, why);
 }
 
-enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
+enum ulp_status ulp_allocate(void *out, size_t count, size_t element_bytes,
                              struct ulp_budget *budget, const char *what, struct ulp_error *error)
 {
     size_t bytes, total;
-    *out = NULL;
+    memset(out, 0, sizeof(void *));
     if (!ulp_size_mul(count, element_bytes, &bytes) ||
         !ulp_size_add(bytes, 2 * ULP_ALIGNMENT - 1, &total))
         return ulp_fail(error, ULP_ERROR_MEMORY,
@@ -55,17 +55,20 @@ enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
     if (!block)
         return ulp_fail_memory(error, "%s: out of memory for %zu bytes", what, bytes);
     *(struct header *)block = (struct header){.budget = budget, .bytes = total};
-    *out = block + ULP_ALIGNMENT;
     FORBID(block + ULP_ALIGNMENT + bytes, total - ULP_ALIGNMENT - bytes);
+    block += ULP_ALIGNMENT;
+    memcpy(out, &block, sizeof block);
     return ULP_OK;
 }
 
-enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes,
+enum ulp_status ulp_allocate_zero(void *out, size_t count, size_t element_bytes,
                                   struct ulp_budget *budget, const char *what,
                                   struct ulp_error *error)
 {
-    ULP_TRY(ulp_allocate(out, count, element_bytes, budget, what, error));
-    memset(*out, 0, count * element_bytes);
+    void *memory;
+    ULP_TRY(ulp_allocate(&memory, count, element_bytes, budget, what, error));
+    memset(memory, 0, count * element_bytes);
+    memcpy(out, &memory, sizeof memory);
     return ULP_OK;
 }
 
@@ -193,13 +196,12 @@ static struct arena_block *add_block(struct ulp_arena *arena, size_t bytes)
                   : last->size < ULP_TUNE_ARENA_BLOCK_BYTES / 4 ? 4 * last->size
                                                                 : ULP_TUNE_ARENA_BLOCK_BYTES;
     size_t total;
-    void *memory;
+    struct arena_block *block;
     if (size < bytes)
         size = bytes;
     if (!ulp_size_add(size, sizeof *last, &total) ||
-        ulp_allocate(&memory, 1, total, arena->budget, "an arena", NULL) != ULP_OK)
+        ulp_allocate(&block, 1, total, arena->budget, "an arena", NULL) != ULP_OK)
         return NULL;
-    struct arena_block *block = memory;
     *block = (struct arena_block){.next = arena->first, .size = size};
     FORBID(block->data, size);
     return arena->first = block;

@@ -31,12 +31,13 @@ static inline size_t ulp_size_round_up(size_t a, size_t b)
     return ulp_size_divide_up(a, b) * b;
 }
 
-/* 64-byte aligned memory for count elements of element_bytes, not cleared; freed with ulp_free.
- * budget may be NULL. `what` names the thing for the message. count 0 gives a valid pointer. */
-enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
+/* 64-byte aligned memory for count elements of element_bytes, not cleared, into *out, which is any
+ * pointer (NULL: it failed); freed with ulp_free. budget may be NULL. `what` names the thing for
+ * the message. count 0 gives a valid pointer. */
+enum ulp_status ulp_allocate(void *out, size_t count, size_t element_bytes,
                              struct ulp_budget *budget, const char *what, struct ulp_error *error);
 /* As ulp_allocate, cleared to zero. */
-enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes,
+enum ulp_status ulp_allocate_zero(void *out, size_t count, size_t element_bytes,
                                   struct ulp_budget *budget, const char *what,
                                   struct ulp_error *error);
 /* Frees what ulp_allocate gave and returns its bytes to the budget it was charged to. NULL is

@@ -58,11 +58,9 @@ static bool grow(struct ulp_names *names)
     struct ulp_names larger = {.capacity = names->capacity ? 2 * names->capacity : 16,
                                .count = names->count,
                                .budget = names->budget};
-    void *slots;
-    if (ulp_allocate_zero(&slots, larger.capacity, sizeof *larger.slots, names->budget,
+    if (ulp_allocate_zero(&larger.slots, larger.capacity, sizeof *larger.slots, names->budget,
                           "a table of names", NULL) != ULP_OK)
         return false;
-    larger.slots = slots;
     for (size_t i = 0; i < names->capacity; i++)
         if (names->slots[i].name)
             *find_slot(&larger, names->slots[i].name, names->slots[i].hash) = names->slots[i];

@@ -112,13 +112,12 @@ enum ulp_status ulp_engine_read_onnx(struct ulp_engine_reading *reading, const c
 {
     struct ulp_budget *budget = ulp_arena_budget(reading->arena);
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
+    ULP_SCOPED(ulp_free_of) enum ulp_type *of = NULL;
     ULP_TRY(ulp_model_load(path, budget, &model, error));
-    struct typed types = {.graph = model->graph};
     reading->engine->form = ULP_ENGINE_ONNX;
-    ULP_TRY(ulp_allocate(&memory, types.graph->value_count, sizeof *types.of, budget,
-                         "types of values", error));
-    types.of = memory;
+    ULP_TRY(
+        ulp_allocate(&of, model->graph->value_count, sizeof *of, budget, "types of values", error));
+    struct typed types = {model->graph, of};
     infer(&types);
     for (size_t n = 0; n < types.graph->node_count; n++)
         ULP_TRY(add_engine_layer(reading, &types, &types.graph->nodes[n], error));

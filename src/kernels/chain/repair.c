@@ -35,54 +35,35 @@ struct line {
     bool padding, finite;
 };
 
-/* Panels of its own: the worker has none of a side whose panels are kept (chains.c). */
-static enum ulp_status make_panels(const struct ulp_chains_job *job,
-                                   struct ulp_chains_scratch *scratch, struct ulp_error *error)
-{
-    void *panels = NULL;
-    size_t row = ulp_size_round_up(job->k_block * job->element_bytes, 64), bytes;
-    enum ulp_status status = ULP_ERROR_MEMORY;
-    if (ulp_size_mul(row, job->tile_columns + 1, &bytes))
-        status = ulp_allocate(&panels, bytes, 1, ulp_pool_scratch(job->pool),
-                              "panels of a repaired output", error);
-    scratch->rows = panels;
-    scratch->columns = status == ULP_OK ? scratch->rows + row : NULL;
-    return status;
-}
-
 enum ulp_status ulp_chains_repair(const struct ulp_chains_job *job,
                                   const struct ulp_chains_scratch *worker,
                                   const struct ulp_chains_block *block, struct ulp_error *error)
 {
-    struct line *lines;
-    double *pair;
-    void *memory, *pairs = NULL;
+    ULP_SCOPED(ulp_free_of) struct line *lines = NULL;
+    ULP_SCOPED(ulp_free_of) double *pair = NULL;
+    ULP_SCOPED(ulp_free_of) char *panels = NULL;
     struct ulp_chains_scratch scratch = *worker;
-    size_t line_count = block->row_count + block->column_count, k_count = job->k_count;
+    const size_t line_count = block->row_count + block->column_count, k_count = job->k_count,
+                 row = ulp_size_round_up(job->k_block * job->element_bytes, 64);
     struct ulp_budget *budget = ulp_pool_scratch(job->pool);
-    enum ulp_status status =
-        ulp_allocate(&memory, line_count, sizeof *lines, budget, "padding flags", error);
-    scratch.rows = NULL;
-    if (status == ULP_OK)
-        status = make_panels(job, &scratch, error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&pairs, 2 * k_count, sizeof *pair, budget, "a pair of lines", error);
-    lines = memory, pair = pairs;
-    for (size_t i = 0; status == ULP_OK && i < line_count; i++) {
+    ULP_TRY(ulp_allocate(&lines, line_count, sizeof *lines, budget, "padding flags", error));
+    ULP_TRY(ulp_allocate(&panels, row, job->tile_columns + 1, budget, "panels of a repaired output",
+                         error));
+    ULP_TRY(ulp_allocate(&pair, 2 * k_count, sizeof *pair, budget, "a pair of lines", error));
+    scratch.rows = panels;
+    scratch.columns = panels + row;
+    for (size_t i = 0; i < line_count; i++) {
         const struct ulp_pack *pack = i < block->row_count ? &job->rows : &job->columns;
         size_t line = i < block->row_count ? block->row + i : block->column + i - block->row_count;
         lines[i] =
             (struct line){.padding = ulp_pack_line_has_padding(pack, block->batch, line, k_count),
                           .finite = ulp_pack_line_is_finite(pack, block->batch, line, k_count)};
     }
-    for (size_t i = 0; status == ULP_OK && i < block->row_count; i++)
+    for (size_t i = 0; i < block->row_count; i++)
         for (size_t j = 0; j < block->column_count; j++) {
-            const struct line *row = &lines[i], *column = &lines[block->row_count + j];
-            if ((row->padding && !column->finite) || (column->padding && !row->finite))
+            const struct line *row_line = &lines[i], *column = &lines[block->row_count + j];
+            if ((row_line->padding && !column->finite) || (column->padding && !row_line->finite))
                 repair_output(job, &scratch, pair, block->batch, block->row + i, block->column + j);
         }
-    ulp_free(pairs);
-    ulp_free(scratch.rows);
-    ulp_free(memory);
-    return status;
+    return ULP_OK;
 }

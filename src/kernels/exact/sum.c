@@ -49,18 +49,17 @@ enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_
     int precision = factor_precision(problem->a.tensor) + factor_precision(problem->b.tensor);
     size_t limbs_each = ((size_t)precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
     struct ulp_budget *budget = ulp_pool_scratch(call->pool);
-    void *memory;
+    mpfr_t *products;
     *out = NULL;
     size_t each = limbs_each * sizeof(mp_limb_t) + sizeof(mpfr_t) + sizeof(mpfr_ptr);
-    ULP_TRY(ulp_allocate(&memory, problem->k + 1, each, budget, "the products of a sum", error));
-    void *sum_memory;
-    enum ulp_status status = ulp_allocate(&sum_memory, 1, sizeof **out, budget, "a sum", error);
+    ULP_TRY(ulp_allocate(&products, problem->k + 1, each, budget, "the products of a sum", error));
+    struct ulp_wide_sum *sum;
+    enum ulp_status status = ulp_allocate(&sum, 1, sizeof **out, budget, "a sum", error);
     if (status != ULP_OK) {
-        ulp_free(memory);
+        ulp_free(products);
         return status;
     }
-    struct ulp_wide_sum *sum = sum_memory;
-    sum->products = memory;
+    sum->products = products;
     sum->pointers = (mpfr_ptr *)(sum->products + problem->k + 1);
     sum->limbs = (mp_limb_t *)(sum->pointers + problem->k + 1);
     sum->limbs_each = limbs_each;

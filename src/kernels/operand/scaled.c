@@ -205,25 +205,16 @@ static enum ulp_status allocate(struct ulp_scaled *out, size_t batch_count, size
     if (!ulp_size_mul(out->group_count, out->cell_count, &scales) ||
         !ulp_size_mul(scales, out->run_blocks, &scales))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a factor has too many blocks");
-    const struct {
-        void *to;
-        size_t count, bytes;
-    } parts[] = {{&out->scale, scales, sizeof *out->scale},
-                 {&out->line_cell, out->line_count, sizeof *out->line_cell},
-                 {&out->run_cell, out->run_count, sizeof *out->run_cell},
-                 {&out->batch_offset, batch_count, sizeof *out->batch_offset},
-                 {&out->line_offset, out->line_count, sizeof *out->line_offset},
-                 {&out->k_offset, k_count, sizeof *out->k_offset}};
     ULP_TRY(
         ulp_tensor_describe(&out->elements, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims, error));
     ULP_TRY(ulp_tensor_allocate(&out->elements, budget, error));
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].count) {
-            void *memory;
-            ULP_TRY(ulp_allocate(&memory, parts[i].count, parts[i].bytes, budget,
-                                 "a factor with scales", error));
-            memcpy(parts[i].to, &memory, sizeof memory);
-        }
+    ULP_TRY(ulp_arena_create(&out->memory, budget, error));
+    ULP_TAKE(out->scale, out->memory, scales, error);
+    ULP_TAKE(out->line_cell, out->memory, out->line_count, error);
+    ULP_TAKE(out->run_cell, out->memory, out->run_count, error);
+    ULP_TAKE(out->batch_offset, out->memory, batch_count, error);
+    ULP_TAKE(out->line_offset, out->memory, out->line_count, error);
+    ULP_TAKE(out->k_offset, out->memory, k_count, error);
     return ULP_OK;
 }
 
@@ -284,28 +275,23 @@ static enum ulp_status round_all(struct making *making, struct ulp_pool *pool,
     struct ulp_scaled *s = making->out;
     struct ulp_budget *budget = ulp_pool_scratch(pool);
     const size_t tiles = ulp_size_divide_up(s->cell_count, making->tile);
-    void *scratch = NULL, *used = NULL;
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_free_of) float *scratch = NULL;
+    ULP_SCOPED(ulp_free_of) uint8_t *used = NULL;
     making->scratch_floats =
         ulp_scaled_spare(&making->rule, making->tile) + (s->shared ? making->tile * s->run : 0);
-    if (s->shared)
-        status = ulp_allocate_zero(&used, s->group_count, s->cell_count, budget,
-                                   "a factor with scales", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&scratch, making->scratch_floats,
-                              (size_t)ulp_pool_thread_count(pool) * sizeof(float), budget,
-                              "a factor with scales", error);
-    if (status == ULP_OK && s->shared)
+    if (s->shared) {
+        ULP_TRY(ulp_allocate_zero(&used, s->group_count, s->cell_count, budget,
+                                  "a factor with scales", error));
         mark_used(making, used);
+    }
+    ULP_TRY(ulp_allocate(&scratch, making->scratch_floats,
+                         (size_t)ulp_pool_thread_count(pool) * sizeof(float), budget,
+                         "a factor with scales", error));
     making->used = used;
     making->scratch = scratch;
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, s->group_count * tiles,
-                                  ulp_grain((double)(s->run * making->tile) * 2), round_tiles,
-                                  making, error);
-    ulp_free(used);
-    ulp_free(scratch);
-    return status;
+    return ulp_parallel_for(pool, s->group_count * tiles,
+                            ulp_grain((double)(s->run * making->tile) * 2), round_tiles, making,
+                            error);
 }
 
 enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling *scaling,
@@ -353,12 +339,8 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
 
 void ulp_scaled_free(struct ulp_scaled *scaled)
 {
-    void *const parts[] = {scaled->scale,    scaled->exponent,     scaled->line_cell,
-                           scaled->run_cell, scaled->batch_offset, scaled->line_offset,
-                           scaled->k_offset};
     ulp_tensor_free(&scaled->elements);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        ulp_free(parts[i]);
+    ulp_arena_free(scaled->memory);
     *scaled = (struct ulp_scaled){0};
 }
 
@@ -433,14 +415,12 @@ enum ulp_status ulp_scaled_back(struct ulp_scaled *scaled, const struct ulp_form
     if (element == ULP_ELEMENT_F64) {
         status = ulp_tensor_describe(&wide, ULP_TYPE_DOUBLE, element, 0, 3, scaled->elements.dims,
                                      error);
-        if (status == ULP_OK)
-            status = ulp_tensor_allocate(&wide, ulp_pool_scratch(pool), error);
+        ULP_THEN(status, ulp_tensor_allocate(&wide, ulp_pool_scratch(pool), error));
         back.wide = wide.data;
     }
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, ulp_scaled_row_count(scaled),
-                                  ulp_grain((double)ulp_scaled_row_length(scaled) * 2), scale_back,
-                                  &back, error);
+    ULP_THEN(status, ulp_parallel_for(pool, ulp_scaled_row_count(scaled),
+                                      ulp_grain((double)ulp_scaled_row_length(scaled) * 2),
+                                      scale_back, &back, error));
     if (element == ULP_ELEMENT_F64) {
         ulp_tensor_free(&scaled->elements);
         scaled->elements = wide;

@@ -6,6 +6,7 @@
  * else every line has its own. */
 #pragma once
 
+#include "base/memory/alloc.h"
 #include "kernels/contract.h"
 #include "number/format/scaling.h"
 
@@ -27,6 +28,7 @@ struct ulp_scaled {
     int64_t *line_cell, *run_cell;
     /* of elements: of a batch, of a line, of k */
     int64_t *batch_offset, *line_offset, *k_offset;
+    struct ulp_arena *memory; /* of all but the elements */
 };
 
 /* lines: a line is one run wherever the scaling has no blocks in it, also where one scale is the

@@ -64,19 +64,13 @@ static size_t find_places(const struct job *job)
 
 static enum ulp_status take_room(struct room **out, const struct job *job, struct ulp_error *error)
 {
-    void *memory;
-    ULP_TRY(ulp_allocate(&memory, 1, sizeof **out, job->budget, "sums of pairs", error));
-    *out = memory;
     const size_t panels = ulp_size_divide_up(job->column_block, job->columns.width),
                  sums = panels * find_places(job), rows = K_BLOCK * ulp_pair_step(&job->rows),
-                 columns = panels * K_BLOCK * ulp_pair_step(&job->columns);
-    enum ulp_status status = ulp_allocate(&memory, sums + rows + columns, sizeof(double),
-                                          job->budget, "sums of pairs", error);
-    if (status != ULP_OK) {
-        ulp_free(*out);
-        return status;
-    }
-    (*out)->sums = memory;
+                 columns = panels * K_BLOCK * ulp_pair_step(&job->columns),
+                 own = ulp_size_round_up(sizeof **out, 64);
+    ULP_TRY(ulp_allocate(out, 1, own + (sums + rows + columns) * sizeof(double), job->budget,
+                         "sums of pairs", error));
+    (*out)->sums = (double *)(void *)((char *)*out + own);
     (*out)->rows = (*out)->sums + sums;
     (*out)->columns = (*out)->rows + rows;
     memset((*out)->sums, 0, sums * sizeof(double));
@@ -170,7 +164,6 @@ ULP_WORK(sum_parts)
         if (item + 1 < last)
             memset(room->sums, 0, (size_t)((char *)room->rows - (char *)room->sums));
     }
-    ulp_free(room->sums);
     ulp_free(room);
     return ULP_OK;
 }

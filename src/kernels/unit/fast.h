@@ -54,10 +54,11 @@ struct ulp_unit_layout {
     bool one_chain; /* nothing ends before the last block */
     bool dense;     /* slot k holds k, and there are no empty slots before the last k's */
     size_t block_count, slot_count;
-    size_t slot_stride;  /* slot_count rounded up to whole vectors */
-    int64_t *slot_k;     /* [slot_stride]; -1: none */
-    uint8_t *block_used; /* [block_count] slots with a k: a block's first ones */
-    uint8_t *block_end;  /* [block_count] flags of what ends with the block */
+    size_t slot_stride;       /* slot_count rounded up to whole vectors */
+    int64_t *slot_k;          /* [slot_stride]; -1: none */
+    uint8_t *block_used;      /* [block_count] slots with a k: a block's first ones */
+    uint8_t *block_end;       /* [block_count] flags of what ends with the block */
+    struct ulp_arena *memory; /* of these; freed also where it was not created whole */
 };
 enum {
     ULP_UNIT_ENDS_INSTRUCTION = 1, /* halves only: c += chain, chain = 0 */

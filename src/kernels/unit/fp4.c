@@ -333,53 +333,39 @@ ULP_WORK(run_panels)
     return ULP_OK;
 }
 
+/* Zeros: places that a run does not fill stay so. */
+#define TAKE(place, count, bytes) \
+    ULP_TRY(ulp_taken(((place) = ulp_arena_take(arena, count, bytes)) != NULL, error))
+
 static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
 {
-    struct ulp_budget *budget = ulp_pool_scratch(pool);
-    const struct ulp_scaled *columns = work->columns;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    const struct ulp_tensor *rows = &work->rows->elements, *columns = &work->columns->elements;
     const size_t threads = (size_t)ulp_pool_thread_count(pool),
                  lines = work->rows->group_count * work->rows->line_count,
-                 panels = ulp_size_divide_up(columns->line_count, COLUMNS);
-    /* zeros: places that a run does not fill stay so */
-    const struct {
-        void *to;
-        size_t count, bytes;
-    } parts[] = {{&work->lines.twice, lines, work->stride * sizeof(int16_t)},
-                 {&work->lines.scale, lines, work->group_count * sizeof(float)},
-                 {&work->line_parts.nonzero, lines, work->group_count * sizeof(int16_t)},
-                 {&work->line_parts.exponent, lines, work->group_count * sizeof(int16_t)},
-                 {&work->line_parts.significand, lines, work->group_count * sizeof(float)},
-                 {&work->line_bounds, lines, sizeof *work->line_bounds},
-                 {&work->group_k, work->group_count, sizeof *work->group_k},
-                 {&work->group_used, work->group_count, sizeof *work->group_used},
-                 {&work->twice[0], work->rows->elements.count, sizeof(int16_t)},
-                 {&work->twice[1], columns->elements.count, sizeof(int16_t)},
-                 {&work->memory, threads, work->panel_bytes}};
-    void *memory[sizeof parts / sizeof *parts] = {NULL};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == ULP_OK; i++) {
-        status = ulp_allocate_zero(&memory[i], parts[i].count, parts[i].bytes, budget,
-                                   "FP4 operands", error);
-        if (status == ULP_OK)
-            memcpy(parts[i].to, &memory[i], sizeof memory[i]);
-    }
-    if (status == ULP_OK)
-        lay_groups(work);
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool,
-                                  ulp_size_divide_up(work->rows->elements.count, PIECE) +
-                                      ulp_size_divide_up(columns->elements.count, PIECE),
-                                  ulp_grain(PIECE / 4), double_elements, work, error);
-    if (status == ULP_OK)
-        status =
-            ulp_parallel_for(pool, lines, ulp_grain((double)work->stride), read_rows, work, error);
-    const double cost = (double)(work->stride * work->rows->line_count);
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, work->problem->batch_count * panels, ulp_grain(cost),
-                                  run_panels, work, error);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        ulp_free(memory[i]);
-    return status;
+                 groups = work->group_count,
+                 panels = ulp_size_divide_up(work->columns->line_count, COLUMNS);
+    ULP_TRY(ulp_arena_create(&arena, ulp_pool_scratch(pool), error));
+    TAKE(work->lines.twice, lines, work->stride * sizeof(int16_t));
+    TAKE(work->lines.scale, lines, groups * sizeof(float));
+    TAKE(work->line_parts.nonzero, lines, groups * sizeof(int16_t));
+    TAKE(work->line_parts.exponent, lines, groups * sizeof(int16_t));
+    TAKE(work->line_parts.significand, lines, groups * sizeof(float));
+    TAKE(work->line_bounds, lines, sizeof *work->line_bounds);
+    TAKE(work->group_k, groups, sizeof *work->group_k);
+    TAKE(work->group_used, groups, sizeof *work->group_used);
+    TAKE(work->twice[0], rows->count, sizeof(int16_t));
+    TAKE(work->twice[1], columns->count, sizeof(int16_t));
+    TAKE(work->memory, threads, work->panel_bytes);
+    lay_groups(work);
+    ULP_TRY(ulp_parallel_for(pool,
+                             ulp_size_divide_up(rows->count, PIECE) +
+                                 ulp_size_divide_up(columns->count, PIECE),
+                             ulp_grain(PIECE / 4), double_elements, work, error));
+    ULP_TRY(ulp_parallel_for(pool, lines, ulp_grain((double)work->stride), read_rows, work, error));
+    return ulp_parallel_for(pool, work->problem->batch_count * panels,
+                            ulp_grain((double)(work->stride * work->rows->line_count)), run_panels,
+                            work, error);
 }
 
 enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arithmetic,

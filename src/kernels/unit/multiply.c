@@ -143,8 +143,7 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "there is no unit '%s'; ulpscope list units has their names", name);
     enum ulp_status status = ulp_pool_create(&pool, thread_count, error);
-    if (status == ULP_OK)
-        status = multiply_set(unit, arrays, pool, budget, d, error);
+    ULP_THEN(status, multiply_set(unit, arrays, pool, budget, d, error));
     if (status != ULP_OK)
         ulp_tensor_free(d);
     ulp_pool_free(pool);

@@ -178,8 +178,8 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
                         p->m, p->n);
     panels_max = panels_max < 1 ? 1 : panels_max > all_panels ? all_panels : panels_max;
     struct ulp_budget *budget = ulp_pool_scratch(pool);
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
-    ULP_SCOPED(ulp_free_of) void *scratch = NULL;
+    ULP_SCOPED(ulp_free_of) char *memory = NULL;
+    ULP_SCOPED(ulp_free_of) char *scratch = NULL;
     ULP_TRY(
         ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns", error));
     ULP_TRY(ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error));

@@ -78,24 +78,14 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
     }
     layout->limits = ulp_unit_limits(&layout->unit);
     lay_out(layout, unit, schedule, k, runs);
-    void *slot_k = NULL, *block_used = NULL, *block_end = NULL;
     if (!ulp_size_mul(layout->block_count, (size_t)layout->unit.block, &layout->slot_count) ||
         !ulp_size_add(layout->slot_count, CHUNK - 1, &layout->slot_stride))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a sum over %zu products is too long", k);
     layout->slot_stride -= layout->slot_stride % CHUNK;
-    enum ulp_status status = ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k,
-                                          budget, "block layout", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&block_used, layout->block_count, 1, budget, "block layout", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&block_end, layout->block_count, 1, budget, "block layout", error);
-    layout->slot_k = slot_k;
-    layout->block_used = block_used;
-    layout->block_end = block_end;
-    if (status != ULP_OK) {
-        ulp_unit_layout_free(layout);
-        return status;
-    }
+    ULP_TRY(ulp_arena_create(&layout->memory, budget, error));
+    ULP_TAKE(layout->slot_k, layout->memory, layout->slot_stride, error);
+    ULP_TAKE(layout->block_used, layout->memory, layout->block_count, error);
+    ULP_TAKE(layout->block_end, layout->memory, layout->block_count, error);
     lay_out(layout, unit, schedule, k, runs);
     layout->one_chain = layout->dense = !layout->halves;
     for (size_t slot = 0; slot < k; slot++)
@@ -109,12 +99,8 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
 
 void ulp_unit_layout_free(struct ulp_unit_layout *layout)
 {
-    ulp_free(layout->slot_k);
-    ulp_free(layout->block_used);
-    ulp_free(layout->block_end);
-    layout->slot_k = NULL;
-    layout->block_used = NULL;
-    layout->block_end = NULL;
+    ulp_arena_free(layout->memory);
+    *layout = (struct ulp_unit_layout){.memory = NULL};
 }
 
 static int16_t decode_special(float x)

@@ -156,12 +156,9 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
                   {&run->c, c_count, "c's values"},
                   {&run->scale_a, scale_a_count, "a's scales"},
                   {&run->scale_b, scale_b_count, "b's scales"}};
-    for (size_t i = 0; i < (unit->scale_block ? 5 : 3); i++) {
-        void *memory;
-        ULP_TRY(
-            ulp_allocate(&memory, arrays[i].count, sizeof(double), NULL, arrays[i].what, error));
-        *arrays[i].out = memory;
-    }
+    for (size_t i = 0; i < (unit->scale_block ? 5 : 3); i++)
+        ULP_TRY(ulp_allocate(arrays[i].out, arrays[i].count, sizeof(double), NULL, arrays[i].what,
+                             error));
     ULP_TRY(ulp_unit_decode(unit, 0, run->a, p->a, a_count, error));
     ULP_TRY(ulp_unit_decode(unit, 1, run->b, p->b, b_count, error));
     ULP_TRY(decode_accumulators(unit, run->c, p->c, c_count, error));

@@ -75,16 +75,15 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
     struct ulp_unit_work work = {.arithmetic = arithmetic,
                                  .problem = problem,
                                  .instance = ulp_unit_choose(cpu)};
-    enum ulp_status status = make_output(&work, error);
-    if (status == ULP_OK)
-        status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k,
-                                        scaled ? problem->k_run : 0, ulp_pool_scratch(pool), error);
-    if (status == ULP_OK && problem->onto && (!work.layout.one_chain || problem->store))
-        status =
-            ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                     "arithmetic %s: sums that begin with others are one chain", arithmetic->name);
-    if (status == ULP_OK)
-        status = contract(&work, pool, error);
+    ULP_TRY(make_output(&work, error));
+    enum ulp_status status =
+        ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k,
+                               scaled ? problem->k_run : 0, ulp_pool_scratch(pool), error);
+    ULP_THEN(status, problem->onto && (!work.layout.one_chain || problem->store)
+                         ? ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                    "arithmetic %s: sums that begin with others are one chain",
+                                    arithmetic->name)
+                         : contract(&work, pool, error));
     ulp_unit_layout_free(&work.layout);
     return status;
 }

@@ -173,12 +173,11 @@ static int by_position(const void *a, const void *b)
 static enum ulp_status put_inserts(struct editor *editor, struct edit_graph *graph)
 {
     const size_t old = *graph->node_count;
-    void *memory = NULL;
+    Ulp__NodeProto **nodes = NULL;
     if (!graph->insert_count)
         return ULP_OK;
-    ULP_TRY(ulp_allocate(&memory, old + graph->insert_count, sizeof(Ulp__NodeProto *),
+    ULP_TRY(ulp_allocate(&nodes, old + graph->insert_count, sizeof(Ulp__NodeProto *),
                          editor->budget, "the model that is written", editor->error));
-    Ulp__NodeProto **nodes = memory;
     size_t count = 0, at = 0;
     qsort(graph->inserts, graph->insert_count, sizeof *graph->inserts, by_position);
     for (size_t n = 0; n <= old; n++) {

@@ -8,11 +8,8 @@
 
 static enum ulp_status take_budgeted(struct editor *editor, void *out, size_t count, size_t bytes)
 {
-    void *memory = NULL;
-    enum ulp_status status = ulp_allocate_zero(&memory, count, bytes, editor->budget,
-                                               "the model that is written", editor->error);
-    *(void **)out = memory;
-    return status;
+    return ulp_allocate_zero(out, count, bytes, editor->budget, "the model that is written",
+                             editor->error);
 }
 
 enum ulp_status edit_new(struct editor *editor, void *out,

@@ -63,9 +63,8 @@ static enum ulp_status round_groups(struct ulp_call *call, const struct ulp_scal
     }
     enum ulp_status status = ulp_scaled_make(&scaled, scaling, &problem, 0, true,
                                              ULP_ROUND_NEAREST_EVEN, call->pool, error);
-    if (status == ULP_OK)
-        status =
-            ulp_scaled_back(&scaled, &call->arithmetic->storage, out->element, call->pool, error);
+    ULP_THEN(status,
+             ulp_scaled_back(&scaled, &call->arithmetic->storage, out->element, call->pool, error));
     const int64_t size = h->length * h->size;
     for (int64_t i = 0; i < laid->groups * size && status == ULP_OK; i++) {
         const int64_t rest = i % size, at = rest / h->size, c = rest % h->size;

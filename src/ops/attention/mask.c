@@ -61,9 +61,8 @@ enum ulp_status ulp_attention_lay_mask(struct ulp_call *call, const struct ulp_a
         return ULP_OK;
     const int64_t rows = a->q.batch * a->q.heads * a->q.length,
                   keys = mask->rank ? mask->dims[mask->rank - 1] : 1;
-    int64_t *row, *column;
-    ULP_TRY(ulp_call_take(call, (size_t)rows, sizeof *row, &row, error));
-    ULP_TRY(ulp_call_take(call, (size_t)total, sizeof *column, &column, error));
+    ULP_CALL_TAKE(int64_t, row, call, (size_t)rows, error);
+    ULP_CALL_TAKE(int64_t, column, call, (size_t)total, error);
     for (int64_t r = 0; r < rows; r++) {
         const int64_t place[4] = {r / (a->q.heads * a->q.length), r / a->q.length % a->q.heads,
                                   r % a->q.length, 0};

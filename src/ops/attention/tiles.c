@@ -213,9 +213,8 @@ static enum ulp_status run_slices(struct ulp_call *call, struct tiles *t, size_t
 {
     const int64_t tiles = over(t->total, keys), each = over(tiles, slices);
     const size_t count = rows * (size_t)t->size;
-    float *parts, *logs;
-    ULP_TRY(ulp_call_take(call, (size_t)slices * count + 1, sizeof *parts, &parts, error));
-    ULP_TRY(ulp_call_take(call, (size_t)slices * rows + 1, sizeof *logs, &logs, error));
+    ULP_CALL_TAKE(float, parts, call, (size_t)slices *count + 1, error);
+    ULP_CALL_TAKE(float, logs, call, (size_t)slices *rows + 1, error);
     for (int64_t s = 0; s < slices; s++) {
         const int64_t first = s * each, last = (s + 1) * each;
         ULP_TRY(run_tiles(call, t, rows, first < tiles ? first : tiles, last < tiles ? last : tiles,

@@ -239,20 +239,15 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
         status = ulp_bind_fail_memory(&b);
     if (status == ULP_OK && !row)
         status = choose_row(&b, opset);
-    if (status == ULP_OK)
-        status = ulp_bind_attributes(&b);
-    if (status == ULP_OK)
-        status = ulp_bind_inputs(&b);
-    if (status == ULP_OK)
-        status = ulp_bind_outputs(&b, &outputs, &output_count);
-    if (status == ULP_OK)
-        status = make_tape(&b, out->op->formula ? out->op->formula : out->op->epilogue, outputs,
-                           output_count, &out->tape);
+    ULP_THEN(status, ulp_bind_attributes(&b));
+    ULP_THEN(status, ulp_bind_inputs(&b));
+    ULP_THEN(status, ulp_bind_outputs(&b, &outputs, &output_count));
+    ULP_THEN(status, make_tape(&b, out->op->formula ? out->op->formula : out->op->epilogue, outputs,
+                               output_count, &out->tape));
     for (int v = 0; v < ULP_VARIANT_COUNT && status == ULP_OK; v++)
         status = make_tape(&b, variant_of(out->op, (enum ulp_variant)v), outputs, output_count,
                            &out->variants[v]);
-    if (status == ULP_OK)
-        status = parse_formulas(&b);
+    ULP_THEN(status, parse_formulas(&b));
     if (status != ULP_OK)
         ulp_unbind(out);
     return ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);

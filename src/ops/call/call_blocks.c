@@ -103,10 +103,8 @@ static enum ulp_status contract_block(struct ulp_call *call, const struct ulp_co
                                  .k_offset = k};
     part.out_column_offset += b->first;
     enum ulp_status status = lower_block(call, b, &lowered, error);
-    if (status == ULP_OK)
-        status = ulp_bounds_check_contraction(&part, error);
-    if (status == ULP_OK)
-        status = ulp_contract(call->arithmetic, &part, call->pool, error);
+    ULP_THEN(status, ulp_bounds_check_contraction(&part, error));
+    ULP_THEN(status, ulp_contract(call->arithmetic, &part, call->pool, error));
     if (b->weight->element == ULP_ELEMENT_STORED)
         ulp_mapped_give_back(b->weight->data, b->weight->count * b->weight->element_bytes);
     return status;
@@ -120,7 +118,6 @@ enum ulp_status ulp_call_contract_blocks(struct ulp_call *call,
                        .lines_adjacent = problem->n > 1 && problem->b.line_offset[1] == 1,
                        .line_count = problem->n,
                        .k_count = problem->k};
-    int64_t *lines, *k;
     const size_t limit = ulp_budget_limit(call->budget),
                  share = limit / ULP_TUNE_LOWERED_SHARE / sizeof(float),
                  elements = ulp_size_min(share, ULP_TUNE_BLOCK_ELEMENTS),
@@ -128,8 +125,8 @@ enum ulp_status ulp_call_contract_blocks(struct ulp_call *call,
     const size_t block_count = (b.line_count + most - 1) / most;
     const size_t room = b.line_count / block_count + 1;
     ULP_TRY(begin(call, &b, room, error));
-    ULP_TRY(ulp_call_take(call, room, sizeof *lines, &lines, error));
-    ULP_TRY(ulp_call_take(call, b.k_count, sizeof *k, &k, error));
+    ULP_CALL_TAKE(int64_t, lines, call, room, error);
+    ULP_CALL_TAKE(int64_t, k, call, b.k_count, error);
     if (b.weight->element == ULP_ELEMENT_STORED)
         ulp_mapped_fetch(b.weight->data, b.weight->count * b.weight->element_bytes);
     for (size_t i = 0; i < block_count; i++) {

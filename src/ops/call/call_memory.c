@@ -68,15 +68,14 @@ struct ulp_temporary {
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
                                    struct ulp_error *error)
 {
-    void *memory;
+    struct ulp_temporary *temporary;
     ULP_TRY(ulp_tensor_allocate(tensor, call->budget, error));
-    enum ulp_status status = ulp_allocate(&memory, 1, sizeof(struct ulp_temporary), call->budget,
+    enum ulp_status status = ulp_allocate(&temporary, 1, sizeof(struct ulp_temporary), call->budget,
                                           "what a node keeps while it runs", error);
     if (status != ULP_OK) {
         ulp_tensor_free(tensor);
         return status;
     }
-    struct ulp_temporary *temporary = memory;
     *temporary = (struct ulp_temporary){.tensor = *tensor, .next = *call->temporaries};
     *call->temporaries = temporary;
     tensor->owned = false;

@@ -148,8 +148,7 @@ static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contractio
                                                  problem->n, problem->k, problem->turned);
     }
     call->arithmetic = &cut;
-    if (status == ULP_OK)
-        status = contract(call, &laid, error);
+    ULP_THEN(status, contract(call, &laid, error));
     call->arithmetic = named;
     return status;
 }
@@ -266,8 +265,7 @@ enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
     ULP_TRY(ulp_prepared_tape(prepared, text, names, operand_count, output_count, call->budget,
                               &tape, &kept, error));
     enum ulp_status status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
-    if (status == ULP_OK)
-        status = run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error);
+    ULP_THEN(status, run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error));
     if (!kept)
         ulp_tape_free(tape);
     return status;

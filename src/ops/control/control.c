@@ -195,8 +195,7 @@ static enum ulp_status end_item(struct ulp_control *control, struct ulp_error *e
                                 &control->graph->values[control->graph->outputs[i]].info, error);
         else
             status = ulp_tensor_copy(&result, &control->carried[i], call->budget, error);
-        if (status == ULP_OK)
-            status = ulp_part_gather(call, &control->items[i], &result, error);
+        ULP_THEN(status, ulp_part_gather(call, &control->items[i], &result, error));
     }
     ulp_parts_free(control->carried, control->carried_count);
     for (size_t i = 0; i < control->scan_count; i++) {

@@ -171,7 +171,6 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
     struct dft dft;
     struct roots roots;
     struct ulp_tensor sign;
-    int64_t *x_row, *root_row, *out_row, *position;
     ULP_TRY(read_dft(call, &dft, error));
     if (out->count == 0)
         return ULP_OK;
@@ -183,10 +182,10 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
                                                                            : from.size;
     const size_t row_count = to.outer * to.size * inner;
     ULP_TRY(make_roots(call, to.size, used, dft.length, &roots, error));
-    ULP_TRY(ulp_call_take(call, row_count, sizeof *x_row, &x_row, error));
-    ULP_TRY(ulp_call_take(call, row_count, sizeof *root_row, &root_row, error));
-    ULP_TRY(ulp_call_take(call, row_count, sizeof *out_row, &out_row, error));
-    ULP_TRY(ulp_call_take(call, used, sizeof *position, &position, error));
+    ULP_CALL_TAKE(int64_t, x_row, call, row_count, error);
+    ULP_CALL_TAKE(int64_t, root_row, call, row_count, error);
+    ULP_CALL_TAKE(int64_t, out_row, call, row_count, error);
+    ULP_CALL_TAKE(int64_t, position, call, used, error);
     ULP_TRY(ulp_positions_make(call, used, &sign, error));
     for (size_t r = 0; r < row_count; r++) {
         size_t o = r / (to.size * inner), k = r / inner % to.size, i = r % inner;

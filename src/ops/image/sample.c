@@ -238,10 +238,9 @@ static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_tap
     const size_t images = (size_t)in->dims[0], channels = (size_t)in->dims[1];
     const int64_t plane = ulp_product(in->dims + 2, g->rank);
     struct ulp_tensor zero;
-    int64_t *from, *place;
     ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
-    ULP_TRY(ulp_call_take(call, call->out[0].count, sizeof *from, &from, error));
-    ULP_TRY(ulp_call_take(call, g->points, sizeof *place, &place, error));
+    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count, error);
+    ULP_CALL_TAKE(int64_t, place, call, g->points, error);
     for (size_t n = 0; n < images; n++) {
         find_places(call, g, n, 0, ULP_NOWHERE, place);
         for (size_t c = n * channels; c < (n + 1) * channels; c++)
@@ -310,10 +309,9 @@ static enum ulp_status rows_affine(struct ulp_call *call, const struct ulp_layou
     const int rank = out->rank - 2;
     const size_t points = out->count / (size_t)rank,
                  first = (size_t)call->bound->tape->operand_count - 10;
-    struct ulp_tensor *numbers, *columns;
     char *lengths;
-    ULP_TRY(ulp_call_take(call, 3, sizeof *numbers, &numbers, error));
-    ULP_TRY(ulp_call_take(call, 4, sizeof *columns, &columns, error));
+    ULP_CALL_TAKE(struct ulp_tensor, numbers, call, 3, error);
+    ULP_CALL_TAKE(struct ulp_tensor, columns, call, 4, error);
     ULP_TRY(ulp_call_take(call, 3 * 32, 1, &lengths, error));
     ULP_CALL_TAKE(int64_t, theta_row, call, points, error);
     *layout->rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};

@@ -253,12 +253,11 @@ static enum ulp_status add_threads(struct ulp_call *call, const struct dequantiz
 {
     static const int order[THREAD_K] = {0, 2, 4, 6, 1, 3, 5, 7}; /* 0 4 1 5 2 6 3 7 are added */
     const int64_t sums = (to - from) * parts, k = d->p.k, all = THREADS * parts;
-    int64_t *begin, *at, *step;
     if (!sums)
         return ULP_OK;
-    ULP_TRY(ulp_call_take(call, (size_t)sums, sizeof *begin, &begin, error));
-    ULP_TRY(ulp_call_take(call, (size_t)sums, sizeof *at, &at, error));
-    ULP_TRY(ulp_call_take(call, (size_t)count + 1, sizeof *step, &step, error));
+    ULP_CALL_TAKE(int64_t, begin, call, (size_t)sums, error);
+    ULP_CALL_TAKE(int64_t, at, call, (size_t)sums, error);
+    ULP_CALL_TAKE(int64_t, step, call, (size_t)count + 1, error);
     for (int64_t s = 0; s < sums; s++) {
         const int64_t thread = from + s / parts, part = s % parts;
         begin[s] = thread * THREAD_K + part;
@@ -319,9 +318,8 @@ static enum ulp_status add_columns_by_threads(struct ulp_call *call, const struc
     call->arithmetic = &strict;
     enum ulp_status status =
         add_threads(call, d, count, 0, more, (k / STEP_K + 1) * products, parts, &sums, error);
-    if (status == ULP_OK)
-        status =
-            add_threads(call, d, count, more, THREADS, k / STEP_K * products, parts, &sums, error);
+    ULP_THEN(status, add_threads(call, d, count, more, THREADS, k / STEP_K * products, parts, &sums,
+                                 error));
     call->arithmetic = given;
     ULP_TRY(status);
     if (parts == THREAD_K) {

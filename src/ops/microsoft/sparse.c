@@ -84,11 +84,10 @@ static enum ulp_status run_sparse(struct ulp_call *call, struct ulp_error *error
 {
     struct ulp_attention a;
     struct ulp_tensor mask;
-    int64_t *lengths, *starts;
     ULP_TRY(read_sparse(call, &a, error));
     const int64_t buffer = call->in[PAST]->dims[2], total = ulp_tensor_get_int(call->in[TOTAL], 0);
-    ULP_TRY(ulp_call_take(call, (size_t)a.q.batch, sizeof *lengths, &lengths, error));
-    ULP_TRY(ulp_call_take(call, (size_t)a.q.batch, sizeof *starts, &starts, error));
+    ULP_CALL_TAKE(int64_t, lengths, call, (size_t)a.q.batch, error);
+    ULP_CALL_TAKE(int64_t, starts, call, (size_t)a.q.batch, error);
     for (int64_t b = 0; b < a.q.batch; b++) {
         lengths[b] = ulp_tensor_get_int(call->in[LENGTHS], (size_t)b);
         starts[b] = total == a.q.length ? 0 : lengths[b] - a.q.length;

@@ -310,14 +310,13 @@ static int order_numbers(const void *a, const void *b, void *context)
 static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u,
                                    struct ulp_error *error)
 {
-    size_t *order, *rank, *place;
     ULP_TRY(compress_split(call, &u->slices.split, &u->axis, error));
     size_t size = u->slices.split.size;
     u->slices.tensor = call->in[0];
     u->count = 0;
-    ULP_TRY(ulp_call_take(call, size, sizeof *order, &order, error));
-    ULP_TRY(ulp_call_take(call, size, sizeof *rank, &rank, error));
-    ULP_TRY(ulp_call_take(call, size, sizeof *place, &place, error));
+    ULP_CALL_TAKE(size_t, order, call, size, error);
+    ULP_CALL_TAKE(size_t, rank, call, size, error);
+    ULP_CALL_TAKE(size_t, place, call, size, error);
     ULP_TRY(ulp_call_take(call, size, sizeof *u->first, &u->first, error));
     ULP_TRY(ulp_call_take(call, size, sizeof *u->value, &u->value, error));
     ULP_TRY(ulp_call_take(call, size, sizeof *u->counts, &u->counts, error));

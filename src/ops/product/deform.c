@@ -124,8 +124,7 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     char(*names)[24];
     enum ulp_status status =
         ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names, error);
+    ULP_THEN(status, ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names, error));
     size_t used = 0;
     for (size_t c = 0; c < corners && status == ULP_OK; c++, used++) {
         int64_t *offset;

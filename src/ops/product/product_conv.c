@@ -117,11 +117,10 @@ static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct
 {
     const struct ulp_tensor *weights = problem->a.tensor;
     const size_t k = problem->k - 1, count = x->tensor.count;
-    float *values, *input;
     uint8_t *padding = NULL;
     ULP_CALL_TAKE(struct ulp_tensor, longer, call, 1, error);
-    ULP_TRY(ulp_call_take(call, weights->count + bias->count, sizeof *values, &values, error));
-    ULP_TRY(ulp_call_take(call, 2 * count, sizeof *input, &input, error));
+    ULP_CALL_TAKE(float, values, call, weights->count + bias->count, error);
+    ULP_CALL_TAKE(float, input, call, 2 * count, error);
     if (x->padding)
         ULP_TRY(ulp_call_take(call, 2 * count, 1, &padding, error));
     for (size_t i = 0; i < bias->count; i++) {

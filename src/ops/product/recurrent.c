@@ -332,10 +332,8 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
     enum ulp_status status = ulp_recurrent_read(call, &s, error);
     if (status == ULP_OK && (s.batch == 0 || s.hidden == 0))
         return ULP_OK;
-    if (status == ULP_OK)
-        status = ulp_recurrent_make_buffers(call, &s, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &zero, s.x->type, 0, error);
+    ULP_THEN(status, ulp_recurrent_make_buffers(call, &s, error));
+    ULP_THEN(status, ulp_call_scalar(call, &zero, s.x->type, 0, error));
     if (status == ULP_OK && ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
         ulp_move_fill(&call->out[0], 0, call->out[0].count, zero.data);
     for (size_t d = 0; status == ULP_OK && d < s.directions; d++) {

@@ -117,12 +117,10 @@ enum ulp_status ulp_affine_allocate(size_t count, size_t terms, struct ulp_budge
                                     struct ulp_error *error)
 {
     size_t bytes, more;
-    void *memory;
     if (!ulp_size_mul(count, sizeof **forms, &bytes) || !ulp_size_mul(terms, sizeof **row, &more) ||
         !ulp_size_add(bytes, more, &bytes))
         return ulp_trace_fail(error);
-    ULP_TRY(ulp_allocate_zero(&memory, bytes + 1, 1, budget, "affine forms of a tensor", error));
-    *forms = memory;
+    ULP_TRY(ulp_allocate_zero(forms, bytes + 1, 1, budget, "affine forms of a tensor", error));
     *row = (double *)(*forms + count);
     for (size_t i = 0; i < count; i++)
         (*forms)[i] = none;

@@ -390,16 +390,11 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
     ULP_TRY(ulp_arena_create(&scratch, trace->budget, error));
     ulp_trace_turn(trace, &scratch);
     enum ulp_status status = split_tensor(trace, &a, &p->a, own.factor.max_finite, error);
-    if (status == ULP_OK)
-        status = split_tensor(trace, &b, &p->b, own.factor.max_finite, error);
-    if (status == ULP_OK)
-        status = run_sums(trace, p, &a, &b, sums, pool, error);
-    if (status == ULP_OK)
-        status = find_norms(trace, &a, p->batch_count, p->m, p->k, error);
-    if (status == ULP_OK)
-        status = find_norms(trace, &b, p->batch_count, p->n, p->k, error);
-    if (status == ULP_OK)
-        status = ulp_enclosing_reserve(trace, count, error);
+    ULP_THEN(status, split_tensor(trace, &b, &p->b, own.factor.max_finite, error));
+    ULP_THEN(status, run_sums(trace, p, &a, &b, sums, pool, error));
+    ULP_THEN(status, find_norms(trace, &a, p->batch_count, p->m, p->k, error));
+    ULP_THEN(status, find_norms(trace, &b, p->batch_count, p->n, p->k, error));
+    ULP_THEN(status, ulp_enclosing_reserve(trace, count, error));
     struct ulp_affine *forms = status == ULP_OK && e->affine
                                    ? ulp_affine_contract(trace, p, a.affine, b.affine, pool)
                                    : NULL;

@@ -253,8 +253,7 @@ static enum ulp_status by_joints(struct ulp_enclose_tape *v, struct ulp_error *e
     size_t *ends, *order, joints = 0;
     ulp_trace_turn(v->trace, &v->scratch);
     enum ulp_status status = take_memory(v, joined ? TOGETHER_MAX : PIECE, error);
-    if (status == ULP_OK)
-        status = order_elements(v, joined, &ends, &order, &joints, error);
+    ULP_THEN(status, order_elements(v, joined, &ends, &order, &joints, error));
     ulp_trace_turn(v->trace, &v->scratch); /* failed, too: the caller frees the scratch */
     for (size_t j = 0, c = 0; j <= joints && status == ULP_OK; j++)
         while (c < ends[j]) {

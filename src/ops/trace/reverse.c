@@ -8,7 +8,6 @@
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool sloped, bool shared,
                                         struct ulp_error *error)
 {
-    void *memory;
     trace->sloped = sloped;
     trace->shared = shared;
     if (trace->cotangents) { /* those of another sweep; nothing was recorded since */
@@ -16,9 +15,8 @@ enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool sloped, bo
             memset(trace->cotangents, 0, trace->count * sizeof *trace->cotangents);
         return ULP_OK;
     }
-    ULP_TRY(ulp_allocate_zero(&memory, trace->count, sizeof *trace->cotangents, trace->budget,
-                              "cotangents of a trace", error));
-    trace->cotangents = memory;
+    ULP_TRY(ulp_allocate_zero(&trace->cotangents, trace->count, sizeof *trace->cotangents,
+                              trace->budget, "cotangents of a trace", error));
     return ULP_OK;
 }
 
@@ -314,7 +312,7 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
     struct span span;
     size_t step;
     bool owed = false;
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
+    ULP_SCOPED(ulp_free_of) double *room = NULL;
     for (int o = 0; o < gate->output_count; o++)
         owed = owed || (gate->results[o].real &&
                         ulp_trace_is_owed(trace, gate->results[o].start,
@@ -322,9 +320,9 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
     if (!owed)
         return ULP_OK;
     ULP_TRY(open_span(trace, gate, &span, &step, error));
-    ULP_TRY(ulp_allocate(&memory, span.named * step * gate->rows.row_length, sizeof *span.owed,
+    ULP_TRY(ulp_allocate(&room, span.named * step * gate->rows.row_length, sizeof *span.owed,
                          trace->budget, "cotangents of a formula", error));
-    span.owed = memory;
+    span.owed = room;
     const bool sloped = trace->sloped && ulp_gate_is_diagonal(gate);
     if (sloped && trace->shared && !gate->slopes)
         ULP_TRY(find_slopes(trace, gate, &span, step, error));
@@ -373,19 +371,17 @@ static enum ulp_status make_slopes(struct ulp_trace *trace, struct ulp_trace_gat
 {
     struct span span;
     size_t step;
-    void *memory;
     ULP_TRY(open_span(trace, gate, &span, &step, error));
-    double **slopes = ulp_arena_take(trace->arena, (size_t)gate->operand_count, sizeof *slopes);
-    ULP_TRY(ulp_taken(slopes, error));
+    ULP_TAKE_ARRAY(double *, slopes, trace->arena, (size_t)gate->operand_count, error);
     for (int i = 0; i < gate->operand_count; i++) {
         if (!gate->parts[i].named)
             continue;
         const size_t input = find_input(&gate->parts[i], inputs, count, made);
         if (input == count)
             return ULP_OK;
-        ULP_TRY(ulp_allocate(&memory, inputs[input].count, sizeof **made, trace->budget,
+        ULP_TRY(ulp_allocate(&made[input], inputs[input].count, sizeof **made, trace->budget,
                              "derivatives", error));
-        slopes[i] = made[input] = memory;
+        slopes[i] = made[input];
     }
     *found = true;
     return fill_slopes(trace, gate, &span, step, slopes, error);
@@ -399,8 +395,7 @@ enum ulp_status ulp_trace_slopes(struct ulp_trace *trace, const struct ulp_tenso
     *found = false;
     if (!gate || gate->before || !gate->adjoint)
         return ULP_OK;
-    double **made = ulp_arena_take(trace->arena, count + 1, sizeof *made);
-    ULP_TRY(ulp_taken(made, error));
+    ULP_TAKE_ARRAY(double *, made, trace->arena, count + 1, error);
     enum ulp_status status = make_slopes(trace, gate, inputs, count, made, found, error);
     for (size_t i = 0; i < count; i++) {
         struct weighted job = {weight, made[i], sums[i]};

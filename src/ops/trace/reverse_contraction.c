@@ -140,14 +140,12 @@ static bool make_tables(struct ulp_trace *trace, const struct ulp_contraction *p
 static enum ulp_status open_places(struct ulp_trace *trace, struct side *side,
                                    struct ulp_error *error)
 {
-    void *memory;
     if (!side->part->numbers) {
         side->places = trace->cotangents + side->part->start;
         return ULP_OK;
     }
-    ULP_TRY(ulp_allocate_zero(&memory, side->part->tensor.count, sizeof *side->places,
+    ULP_TRY(ulp_allocate_zero(&side->places, side->part->tensor.count, sizeof *side->places,
                               trace->budget, "cotangents of a contraction", error));
-    side->places = memory;
     return ULP_OK;
 }
 
@@ -178,16 +176,13 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct ulp_
     const size_t most = ULP_TUNE_REVERSE_ELEMENTS / p->k + 1,
                  lines = ulp_size_min(side.lines, most),
                  batches = lines < side.lines ? 1 : ulp_size_min(p->batch_count, most / lines + 1);
-    void *memory;
     if (!make_tables(trace, p, second, lines, &side) ||
         (single && !(side.products = ulp_arena_take(trace->arena, p->k, sizeof *side.products))))
         return ulp_trace_fail(error);
     enum ulp_status status =
-        ulp_allocate(&memory, single ? 0 : batches * lines * p->k, sizeof *side.owed, trace->budget,
-                     "cotangents of a contraction", error);
-    side.owed = memory;
-    if (status == ULP_OK)
-        status = open_places(trace, &side, error);
+        ulp_allocate(&side.owed, single ? 0 : batches * lines * p->k, sizeof *side.owed,
+                     trace->budget, "cotangents of a contraction", error);
+    ULP_THEN(status, open_places(trace, &side, error));
     side.adjacent = true;
     for (size_t k = 1; k < p->k; k++)
         side.adjacent = side.adjacent && side.own->k_offset[k] == side.own->k_offset[k - 1] + 1;
@@ -196,7 +191,7 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct ulp_
             status = reverse_lines(trace, gate, &side, g, ulp_size_min(batches, p->batch_count - g),
                                    i, ulp_size_min(lines, side.lines - i), error);
     close_places(trace, &side, status == ULP_OK);
-    ulp_free(memory);
+    ulp_free(side.owed);
     return status;
 }
 

@@ -34,11 +34,10 @@ static enum ulp_status keep(struct ulp_trace *trace, const struct ulp_tape *tape
     const size_t instructions = (size_t)tape->instruction_count * sizeof *tape->instructions,
                  outputs = (size_t)tape->output_count * sizeof *tape->outputs,
                  text = strlen(tape->text) + 1;
-    void *memory;
-    ULP_TRY(ulp_allocate(&memory, 1,
+    struct ulp_trace_kept_adjoint *kept;
+    ULP_TRY(ulp_allocate(&kept, 1,
                          sizeof(struct ulp_trace_kept_adjoint) + instructions + outputs + text,
                          trace->budget, "a formula's adjoint", error));
-    struct ulp_trace_kept_adjoint *kept = memory;
     char *rest = (char *)(kept + 1);
     *kept = (struct ulp_trace_kept_adjoint){.adjoint = adjoint,
                                             .text = rest + instructions + outputs,

@@ -6,9 +6,7 @@
 enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budget,
                                  struct ulp_pool *pool, struct ulp_error *error)
 {
-    void *memory;
-    ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof **out, budget, "a trace", error));
-    *out = memory;
+    ULP_TRY(ulp_allocate_zero(out, 1, sizeof **out, budget, "a trace", error));
     **out = (struct ulp_trace){.budget = budget, .pool = pool};
     return ulp_arithmetic_find("fp64", &(*out)->arithmetic, error);
 }
@@ -18,16 +16,14 @@ enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budg
 static void grow_names(struct ulp_trace *trace)
 {
     struct ulp_error ignored;
-    void *memory;
     if (trace->names_wanted <= trace->name_count)
         return;
     ulp_free(trace->names);
     trace->names = NULL;
     trace->name_count = 0;
-    if (ulp_allocate(&memory, trace->names_wanted, sizeof *trace->names, trace->budget, "names",
-                     &ignored) != ULP_OK)
+    if (ulp_allocate(&trace->names, trace->names_wanted, sizeof *trace->names, trace->budget,
+                     "names", &ignored) != ULP_OK)
         return;
-    trace->names = memory;
     trace->name_count = trace->names_wanted;
     for (size_t i = 0; i < trace->name_count; i++)
         trace->names[i] = ulp_name_of(i);

@@ -18,8 +18,7 @@ static enum ulp_status run_if(struct bodies *b, struct ulp_slot_bounds *outputs,
             continue;
         status = body ? ulp_bodies_open(b, body, error)
                       : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "it has no such branch");
-        if (status == ULP_OK)
-            status = ulp_bodies_run(b, NULL, 0, error);
+        ULP_THEN(status, ulp_bodies_run(b, NULL, 0, error));
         for (size_t o = 0; o < b->step->output_count && status == ULP_OK; o++) {
             bool grew = false;
             if (outputs[o].is_numbers || outputs[o].is_range) {

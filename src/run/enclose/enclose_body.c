@@ -121,12 +121,10 @@ enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs,
         } else {
             ulp_bounds_free(&inputs[i]);
         }
-    if (status == ULP_OK)
-        status = set_captured(b, error);
+    ULP_THEN(status, set_captured(b, error));
     for (size_t r = 0; r < b->body->output_count; r++)
         inner->keep[b->body->outputs[r]] = true;
-    if (status == ULP_OK)
-        status = ulp_enclose_steps(inner, error);
+    ULP_THEN(status, ulp_enclose_steps(inner, error));
     for (size_t r = 0; r < b->body->output_count && status == ULP_OK; r++)
         status = take_result(b, r, error);
     return status;

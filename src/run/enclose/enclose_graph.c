@@ -105,10 +105,9 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
                                      .step = step,
                                      .normalised = normalised,
                                      .reason = reason};
-    ULP_SCOPED(ulp_free_of) void *memory = NULL;
-    ULP_TRY(ulp_allocate_zero(&memory, step->output_count + 1, sizeof *node.outputs,
+    ULP_SCOPED(ulp_free_of) struct ulp_enclosed *outputs = NULL;
+    ULP_TRY(ulp_allocate_zero(&outputs, step->output_count + 1, sizeof *node.outputs,
                               w->from->budget, "bounds of a node", error));
-    struct ulp_enclosed *outputs = memory;
     node.hidden = ulp_trace_hidden(w->trace, &node.hidden_count);
     for (size_t i = 0; i < step->own_input_count; i++) {
         struct ulp_enclosed input;
@@ -185,8 +184,7 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
         status = ulp_out_of_memory(error);
     if (!reason && !normalised && *own.message && !done)
         reason = own.message;
-    if (status == ULP_OK)
-        status = tell(w, step, normalised, reason, assumed, error);
+    ULP_THEN(status, tell(w, step, normalised, reason, assumed, error));
     ulp_trace_enclose_clear(w->trace);
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
         if (step->outputs[o] >= 0)
@@ -295,16 +293,14 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
                                  struct ulp_trace *trace, struct ulp_error *error)
 {
     const size_t slots = block->slot_count + 1;
-    void *values;
     *w = (struct ulp_enclosing_walk){.from = from,
                                      .block = block,
                                      .mix = mix,
                                      .arithmetic = &from->program->lanes[0],
                                      .trace = trace};
     ULP_TRY(ulp_arena_create(&w->arena, from->budget, error));
-    ULP_TRY(ulp_allocate_zero(&values, slots, sizeof *w->values, from->budget, "bounds of values",
-                              error));
-    w->values = values;
+    ULP_TRY(ulp_allocate_zero(&w->values, slots, sizeof *w->values, from->budget,
+                              "bounds of values", error));
     ULP_TAKE(w->keep, w->arena, slots, error);
     ULP_TAKE(w->room, w->arena, 1, error);
     ULP_TRY(ulp_enclose_find_normalised(w, error));

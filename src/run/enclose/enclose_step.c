@@ -318,8 +318,7 @@ static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct u
 {
     ULP_TAKE_ARRAY(struct ulp_tensor, results, arena, step->output_count + 1, error);
     enum ulp_status status = infer_results(w, step, in, named, results, arena, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(step, &w->names, in, outputs, error);
+    ULP_THEN(status, ulp_step_run(step, &w->names, in, outputs, error));
     /* memory that was short is the reason, whatever came of it */
     if (status == ULP_OK || ulp_trace_enclosed(w->trace, NULL) != ULP_OK)
         status = ulp_trace_enclosed(w->trace, error);
@@ -344,8 +343,7 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         if (!share_input(w, step, i, named, in))
             status = read_input(w, step, i, &named[i], &in[i], error);
-    if (status == ULP_OK)
-        status = run_on_names(w, step, in, named, outputs, arena, error);
+    ULP_THEN(status, run_on_names(w, step, in, named, outputs, arena, error));
     /* a formula's own outputs may be unknown integers; what a run function does by them is not */
     if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula &&
         !step->bound.op->hands_integers)

@@ -17,17 +17,15 @@ enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_progr
                                    "lanes of a run", error);
     }
     out->lanes = lanes;
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&fitted, program->main->input_count + 1, sizeof *out->fitted,
-                                   budget, "inputs of a run", error);
+    ULP_THEN(status, ulp_allocate_zero(&fitted, program->main->input_count + 1, sizeof *out->fitted,
+                                       budget, "inputs of a run", error));
     out->fitted = fitted;
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("fp64", &out->arithmetic, error);
+    ULP_THEN(status, ulp_arithmetic_find("fp64", &out->arithmetic, error));
     for (size_t l = 0; l < program->lane_count && status == ULP_OK; l++)
         status = ulp_lane_create(&out->lanes[l], &program->mixes[l], program->main, budget,
                                  out->pool, error);
-    if (status == ULP_OK)
-        status = ulp_lane_create(&out->wide, &out->mix, program->main, budget, out->pool, error);
+    ULP_THEN(status,
+             ulp_lane_create(&out->wide, &out->mix, program->main, budget, out->pool, error));
     if (status != ULP_OK)
         ulp_forward_close(out);
     return status;
@@ -163,9 +161,8 @@ static enum ulp_status round_input(struct ulp_forward *forward, size_t l,
     if (!ulp_element_is_float((*out)->element) || ulp_is_as_given(lane->block, slot))
         return ULP_OK;
     enum ulp_status status = ulp_lane_held(reference, slot, *out, &from, error);
-    if (status == ULP_OK)
-        status = ulp_adapt(own, *out, &from, reader_of(lane, step, i), ulp_takes_mixed(step, i),
-                           forward->budget, forward->pool, error);
+    ULP_THEN(status, ulp_adapt(own, *out, &from, reader_of(lane, step, i), ulp_takes_mixed(step, i),
+                               forward->budget, forward->pool, error));
     *out = own;
     return status;
 }
@@ -199,9 +196,8 @@ enum ulp_status ulp_forward_widened(struct ulp_forward *forward, size_t l,
             continue;
         status =
             ulp_lane_format(reader_of(&forward->lanes[l], step, i), out->at[i]->type, &from, error);
-        if (status == ULP_OK)
-            status = ulp_adapt(&out->own[i], out->at[i], &from, &forward->arithmetic, false,
-                               forward->budget, forward->pool, error);
+        ULP_THEN(status, ulp_adapt(&out->own[i], out->at[i], &from, &forward->arithmetic, false,
+                                   forward->budget, forward->pool, error));
         out->at[i] = &out->own[i];
     }
     return status;

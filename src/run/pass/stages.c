@@ -140,9 +140,9 @@ static enum ulp_status widen_exact(struct ladder *ladder, size_t i, struct ulp_e
     if (ulp_lane_is_uniform(&ladder->lane) || ulp_slot_holder(stages->block, slot) == ULP_NO_NODE)
         return ULP_OK;
     enum ulp_status status = ulp_lane_held(&ladder->lane, slot, value, &from, error);
-    if (status == ULP_OK)
-        status = ulp_adapt(&ladder->held[i], value, &from, &ladder->wide,
-                           ulp_takes_mixed(stages->step, i), stages->budget, stages->pool, error);
+    ULP_THEN(status,
+             ulp_adapt(&ladder->held[i], value, &from, &ladder->wide,
+                       ulp_takes_mixed(stages->step, i), stages->budget, stages->pool, error));
     ladder->at[i] = &ladder->held[i];
     return status;
 }
@@ -171,13 +171,12 @@ static enum ulp_status widen_input(struct ladder *ladder, size_t i, struct ulp_e
         status = round_factor(ladder, read, &ladder->rounded[i], error);
         read = &ladder->rounded[i];
     }
-    if (status == ULP_OK)
-        status = ulp_lane_format(ulp_lane_reads(&ladder->lane, step, i), read->type, &from, error);
+    ULP_THEN(status,
+             ulp_lane_format(ulp_lane_reads(&ladder->lane, step, i), read->type, &from, error));
     ladder->refits |= status == ULP_OK && !ulp_format_holds(&ladder->own.factor, &from);
-    if (status == ULP_OK)
-        status =
-            ulp_adapt(&ladder->widened[i], read, &from, &ladder->wide, ulp_takes_mixed(step, i),
-                      ladder->stages->budget, ladder->stages->pool, error);
+    ULP_THEN(status,
+             ulp_adapt(&ladder->widened[i], read, &from, &ladder->wide, ulp_takes_mixed(step, i),
+                       ladder->stages->budget, ladder->stages->pool, error));
     ladder->at[i] = &ladder->widened[i];
     return status == ULP_OK ? widen_exact(ladder, i, error) : status;
 }
@@ -352,8 +351,7 @@ enum ulp_status ulp_stages_run(const struct ulp_stages *stages, bool *results_fi
             status = run_stage(&ladder, stage, error);
         else
             continue;
-        if (status == ULP_OK)
-            status = stages->stage(stages->context, stage, ladder.outputs, error);
+        ULP_THEN(status, stages->stage(stages->context, stage, ladder.outputs, error));
     }
     if (ladder.outputs)
         free_results(&ladder);

@@ -128,10 +128,8 @@ enum ulp_status ulp_trial_create(const struct ulp_program *program, size_t lane,
     trial->pool = pool;
     ulp_budget_open(&trial->budget, root);
     enum ulp_status status = ulp_arena_create(&trial->memory, &trial->budget, error);
-    if (status == ULP_OK)
-        status = take_arithmetics(trial, &program->lanes[lane], keep_in, keep_count, error);
-    if (status == ULP_OK)
-        status = prepare_trial(trial, sample_count, error);
+    ULP_THEN(status, take_arithmetics(trial, &program->lanes[lane], keep_in, keep_count, error));
+    ULP_THEN(status, prepare_trial(trial, sample_count, error));
     if (status == ULP_OK)
         *out = trial;
     else
@@ -290,9 +288,8 @@ static enum ulp_status compare_input(struct ulp_trial *trial, const struct ulp_s
     if (status == ULP_OK && ulp_element_is_float(old->element) &&
         was != trial->of_node[step->number]) {
         status = ulp_lane_format(&trial->mix.items[was], old->type, &from, error);
-        if (status == ULP_OK)
-            status = ulp_adapt(&adapted, old, &from, ulp_lane_arithmetic(lane, step),
-                               ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
+        ULP_THEN(status, ulp_adapt(&adapted, old, &from, ulp_lane_arithmetic(lane, step),
+                                   ulp_takes_mixed(step, i), lane->budget, lane->pool, error));
         old = &adapted;
     }
     if (status == ULP_OK)
@@ -354,14 +351,10 @@ static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *
     const size_t draws = ulp_reserve_draws();
     enum ulp_status status = outputs ? ulp_inputs_create(&inputs, &trial->lane, step, arena, error)
                                      : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_lane_inputs(&trial->lane, step, &inputs, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(step, &trial->lane, inputs.at, outputs, error);
-    if (status == ULP_OK)
-        status = decide(trial, step, &inputs, outputs, arena, error);
-    if (status == ULP_OK)
-        status = ulp_reserve_check(draws, error);
+    ULP_THEN(status, ulp_lane_inputs(&trial->lane, step, &inputs, error));
+    ULP_THEN(status, ulp_step_run(step, &trial->lane, inputs.at, outputs, error));
+    ULP_THEN(status, decide(trial, step, &inputs, outputs, arena, error));
+    ULP_THEN(status, ulp_reserve_check(draws, error));
     trial->work += step->cost;
     ulp_inputs_free(&inputs);
     /* what compiling has made a constant stays one: the lane holds it in its own way */

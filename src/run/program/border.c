@@ -90,17 +90,16 @@ enum ulp_status ulp_program_borders(const struct ulp_program *program, size_t la
     ULP_ENTER_ENVIRONMENT;
     const struct ulp_mix *mix = &program->mixes[lane];
     struct crossings crossings = {.budget = ulp_model_budget(program->model)};
-    void *memory = NULL;
+    struct ulp_border *borders = NULL;
     enum ulp_status status = ULP_OK;
     *count = 0;
     for (size_t n = 0; n < program->node_count && mix->of_node && status == ULP_OK; n++)
         status = add_crossings(program, mix, n, &crossings, error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&memory, crossings.count, sizeof **out, crossings.budget, "borders",
-                              error);
+    ULP_THEN(status, ulp_allocate(&borders, crossings.count, sizeof **out, crossings.budget,
+                                  "borders", error));
     if (crossings.count)
         qsort(crossings.items, crossings.count, sizeof *crossings.items, by_value);
-    struct ulp_border *borders = *out = memory;
+    *out = borders;
     for (size_t i = 0; i < crossings.count && status == ULP_OK; i++) {
         const struct crossing *here = &crossings.items[i];
         const bool again =

@@ -459,8 +459,7 @@ enum ulp_status ulp_program_expand(struct ulp_program *program, struct ulp_error
     program->expanded_limit = EXPANDED_FREE + EXPANDED_PER_NODE * program->model->graph->node_count;
     enum ulp_status status = make_block(&scope, program->model->graph, program->model->graph->name,
                                         &program->main, error);
-    if (status == ULP_OK)
-        status = check_types(program, error);
+    ULP_THEN(status, check_types(program, error));
     ULP_TRY(ulp_fail_at(error, status, "%s", program->model->path));
     return program->problems.count ? ulp_program_report_problems(program, error) : ULP_OK;
 }

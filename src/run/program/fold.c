@@ -178,8 +178,7 @@ static enum ulp_status compute_step(struct ulp_program *program, struct ulp_bloc
         return ULP_OK;
     enum ulp_status status =
         step->bound.op->shape_only ? ULP_OK : read_stored(program, inputs, error);
-    if (status == ULP_OK)
-        status = ulp_call_run(call, error);
+    ULP_THEN(status, ulp_call_run(call, error));
     if (may_wait(program, block, status, error))
         return ULP_OK;
     step->folded = status == ULP_OK && gives_constants(step, call->out);

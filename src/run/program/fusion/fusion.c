@@ -239,9 +239,8 @@ enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
         if (status == ULP_OK && mix->items->fuse == ULP_FUSE_ORT)
             status =
                 ulp_kernels_of_ort(&kernels, program->node_count, &fusion->kernel_count, error);
-        if (status == ULP_OK)
-            status = kernels.grouping ? ulp_kernels_describe(&kernels, error)
-                                      : ulp_kernels_find(&kernels, error);
+        ULP_THEN(status, kernels.grouping ? ulp_kernels_describe(&kernels, error)
+                                          : ulp_kernels_find(&kernels, error));
         if (status == ULP_OK)
             fill_nodes(&kernels, fusion);
         if (status == ULP_OK &&
