@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "kernels/chain/chains.h"
-#include "kernels/chain/lift.h"
 #include "kernels/byte_pairs.h"
 #include "base/machine/cpu.h"
 #include "base/vectorise.h"
@@ -47,15 +46,13 @@ static enum ulp_status contract_back(const struct ulp_arithmetic *arithmetic,
             continue;
         status = ulp_scaled_make(&sides[side], ulp_scaled_choose(arithmetic, problem, side),
                                  problem, side, false, ULP_ROUND_NEAREST_EVEN, pool, error);
-        if (status == ULP_OK)
-            status = ulp_scaled_back(&sides[side], &arithmetic->factor,
-                                     ulp_storage_element(&arithmetic->storage), pool, error);
+        ULP_THEN(status, ulp_scaled_back(&sides[side], &arithmetic->factor,
+                                         ulp_storage_element(&arithmetic->storage), pool, error));
         struct ulp_factor *factor = side ? &sub.b : &sub.a;
         *factor = ulp_scaled_factor(&sides[side]);
         factor->ready = false;
     }
-    if (status == ULP_OK)
-        status = contract_floats(&plain, &sub, pool, error);
+    ULP_THEN(status, contract_floats(&plain, &sub, pool, error));
     ulp_scaled_free(&sides[0]);
     ulp_scaled_free(&sides[1]);
     return status;
@@ -98,14 +95,7 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                         "compute= a format of at most 53 bits",
                         arithmetic->name, arithmetic->factor.name, arithmetic->compute.name,
                         arithmetic->accumulator.name);
-    struct ulp_lifted lifted;
-    const struct ulp_contraction *taken = ulp_lift(&lifted, &chains, arithmetic, problem, pool);
-    enum ulp_status status =
-        ulp_chains_run(&chains, arithmetic, taken, ulp_cpu_features(), pool, error);
-    ulp_free(lifted.memory);
-    if (status == ULP_ERROR_MEMORY && taken != problem)
-        status = ulp_chains_run(&chains, arithmetic, problem, ulp_cpu_features(), pool, error);
-    return status;
+    return ulp_chains_run(&chains, arithmetic, problem, ulp_cpu_features(), pool, error);
 }
 
 static int64_t integer_at(const struct ulp_tensor *tensor, size_t i)

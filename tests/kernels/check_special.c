@@ -1,5 +1,4 @@
-/* Looking for numbers beyond a limit, against comparison one by one; and products whose factors are
- * subnormal, against the chain that they are. */
+/* Looking for numbers beyond a limit, against comparison one by one. */
 #include "instance.h"
 #include "kernels/operand/operand_special.h"
 #include "number/mpfr_record.h"
@@ -88,72 +87,4 @@ TEST(special_records)
                 ulp_record_close(record, x);
             }
     }
-}
-
-/* A number of the least magnitude or above, up to 2^span times that; some are zero, in the first
- * cache line one is the least. */
-static float draw(double least, int span, uint64_t seed, uint64_t i)
-{
-    const double u = ulp_random_uniform(seed, 3 * i), v = ulp_random_uniform(seed, 3 * i + 1),
-                 sign = ulp_random_uniform(seed, 3 * i + 2) < 0.5 ? -1 : 1;
-    return (float)(i == 1 ? least : u < 0.05 ? 0 : sign * least * exp2(v * span));
-}
-
-/* Within, at and beyond the magnitudes that are multiplied by a power of two. */
-TEST_LOOP(products_of_subnormal_factors, 0, 20)
-{
-    enum { M = 20, N = 9, K = 50 };
-    static const struct {
-        double least[2];
-        int span[2];
-    } cases[] = {{{0x1p-149, 0x1p-20}, {149, 30}},  {{0x1p-149, 0x1p-62}, {140, 60}},
-                 {{0x1p-149, 0x1p-63}, {140, 1}},   {{0x1p-149, 0x1p-90}, {140, 60}},
-                 {{0x1p-149, 0x1p-40}, {212, 20}},  {{0x1p-149, 0x1p-20}, {214, 1}},
-                 {{0x1p-149, 0x1p-149}, {40, 40}},  {{0x1p-149, 0x1p0}, {20, 120}},
-                 {{0x1.8p-140, 0x1p-30}, {60, 60}}, {{0x1p-126, 0x1p-30}, {60, 60}}};
-    const int turned = _i % 2;
-    struct ulp_tensor factors[2], out;
-    const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
-    int64_t lines[2][M], k_offset[K], columns[N];
-    for (int side = 0; side < 2; side++) {
-        const int64_t dims[2] = {side ? N : M, K};
-        ck_ok(ulp_tensor_create(&factors[side], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
-        for (size_t i = 0; i < factors[side].count; i++)
-            ((float *)factors[side].data)[i] =
-                draw(cases[_i / 2].least[side ^ turned], cases[_i / 2].span[side ^ turned],
-                     (uint64_t)side + 5, i);
-    }
-    ck_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, (int64_t[]){M, N}, &why));
-    for (int i = 0; i < K; i++)
-        k_offset[i] = i;
-    for (int i = 0; i < M; i++) {
-        lines[0][i] = i * K;
-        lines[1][i] = i * N;
-    }
-    for (int i = 0; i < N; i++)
-        columns[i] = i;
-    const struct ulp_contraction problem = {
-        .batch_count = 1,
-        .m = M,
-        .n = N,
-        .k = K,
-        .a = {.tensor = &factors[0], .line_offset = lines[0], .k_offset = k_offset},
-        .b = {.tensor = &factors[1], .line_offset = lines[0], .k_offset = k_offset},
-        .out = &out,
-        .out_row_offset = lines[1],
-        .out_column_offset = columns,
-        .store = true};
-    ck_ok(ulp_contract(&fp32, &problem, NULL, &why));
-    for (int i = 0; i < M * N; i++) {
-        const float *a = (float *)factors[0].data + i / N * K,
-                    *b = (float *)factors[1].data + i % N * K, *found = (float *)out.data + i;
-        float sum = 0;
-        for (int k = 0; k < K; k++)
-            sum = fmaf(a[k], b[k], sum);
-        ck_expect(memcmp(&sum, found, sizeof sum) == 0, "case %d, output %d: %a, not %a", _i, i,
-                  (double)*found, (double)sum);
-    }
-    ulp_tensor_free(&factors[0]);
-    ulp_tensor_free(&factors[1]);
-    ulp_tensor_free(&out);
 }
