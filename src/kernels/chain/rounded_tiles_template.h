@@ -1,4 +1,4 @@
-/* The five kinds of ROUNDED tiles for one instruction set. Included by
+/* The three kinds of ROUNDED tiles for one instruction set. Included by
  * base/machine/each_cpu_template.h. */
 
 typedef double NAMED(f64) __attribute__((vector_size(VECTOR_BITS / 8), may_alias));
@@ -18,36 +18,25 @@ typedef uint64_t NAMED(u64) __attribute__((vector_size(VECTOR_BITS / 8), may_ali
 #define VECTORS 2
 #define ROWS_MAX 4
 
-#define SETUP const struct NAMED(rounder) r = NAMED(make_rounder)(&rule->sum, rule->rounding);
+#define SETUP const struct NAMED(rounder) r = NAMED(make_rounder)(&rule->sum);
 /* Two roundings to nearest in the same format of at most 25 bits: double rounding of its sums is
  * innocuous. */
 #define TILE NAMED(same)
-#define STEP(s, a, b) NAMED(round)(&r, (s) + NAMED(round)(&r, (a) * (b), true), true)
+#define STEP(s, a, b) NAMED(round)(&r, (s) + NAMED(round)(&r, (a) * (b)))
 #include "kernels/chain/tile_template.h"
 
-/* Nearest even, fused. */
+/* Fused. */
 #define TILE NAMED(fused)
-#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), (a) * (b)), true)
-#include "kernels/chain/tile_template.h"
-
-/* The other modes, fused. */
-#define TILE NAMED(any_fused)
-#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), (a) * (b)), false)
+#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), (a) * (b)))
 #include "kernels/chain/tile_template.h"
 #undef SETUP
 
 #define SETUP                                                                            \
-    const struct NAMED(rounder) p = NAMED(make_rounder)(&rule->product, rule->rounding), \
-                                r = NAMED(make_rounder)(&rule->sum, rule->rounding);
-/* Nearest even, the product in another format. */
+    const struct NAMED(rounder) p = NAMED(make_rounder)(&rule->product), \
+                                r = NAMED(make_rounder)(&rule->sum);
+/* The product in another format. */
 #define TILE NAMED(mixed)
-#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), NAMED(round)(&p, (a) * (b), true)), true)
-#include "kernels/chain/tile_template.h"
-
-/* The other modes. */
-#define TILE NAMED(any)
-#define STEP(s, a, b) \
-    NAMED(round)(&r, NAMED(add_odd)((s), NAMED(round)(&p, (a) * (b), false)), false)
+#define STEP(s, a, b) NAMED(round)(&r, NAMED(add_odd)((s), NAMED(round)(&p, (a) * (b))))
 #include "kernels/chain/tile_template.h"
 #undef SETUP
 

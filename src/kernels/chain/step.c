@@ -16,13 +16,11 @@
 
 #define STRIP_MAX 64
 
-/* Is it exactly IEEE binary32 (24, 127) or binary64 (53, 1023), as the processor computes it? */
+/* Binary32 (24, 127) or binary64 (53, 1023), rounded as the processor does. */
 static bool is_native(const struct ulp_format *format, enum ulp_rounding rounding, int precision,
                       int emax)
 {
-    return rounding == ULP_ROUND_NEAREST_EVEN && format->precision == precision &&
-           format->emax == emax && format->emin == 1 - emax &&
-           format->overflow == ULP_OVERFLOW_INFINITY && format->subnormals && format->signed_zero;
+    return rounding == ULP_ROUND_NEAREST_EVEN && ulp_format_is_ieee(format, precision, emax);
 }
 
 /* Are products of two of its values exact in double? */
@@ -156,63 +154,52 @@ static void multiply_add_rounded(const struct ulp_step_rule *rule, void *sum, co
  * to odd for every format up to 53 bits. */
 #define ODD_BITS 128
 
-static void round_exact(const struct ulp_step_rule *rule, const struct ulp_format *format,
-                        mpfr_t out, const mpfr_t x, struct ulp_draw draw)
-{
-    ulp_round_mpfr(format, rule->rounding, out, x, rule->seed, rule->stream + draw.number,
-                   draw.first);
-}
-
 static void set_odd(mpfr_t x, int ternary)
 {
     if (ternary != 0 && mpfr_regular_p(x))
         *(mp_limb_t *)mpfr_custom_get_significand(x) |= 1;
 }
 
+/* out[i] = a[0] * b[i], or c[i] + that, or (no a) c[i] + b[i]; no c: none is added. Each is rounded
+ * once, to the format. */
+static void run_exact(const struct ulp_step_rule *rule, const struct ulp_format *format,
+                      double *out, const double *a, const double *b, const double *c, size_t n,
+                      struct ulp_draw draw)
+{
+    mpfr_t x, y, z;
+    mpfr_inits2(ODD_BITS, x, y, z, (mpfr_ptr)0);
+    for (size_t i = 0; i < n; i++, draw.first++) {
+        mpfr_set_d(x, a ? *a : 1, MPFR_RNDN);
+        mpfr_set_d(y, b[i], MPFR_RNDN);
+        if (c) {
+            mpfr_set_d(z, c[i], MPFR_RNDN);
+            set_odd(x, mpfr_fma(x, x, y, z, MPFR_RNDZ));
+        } else {
+            mpfr_mul(x, x, y, MPFR_RNDN);
+        }
+        ulp_round_mpfr(format, rule->rounding, y, x, rule->seed, rule->stream + draw.number,
+                       draw.first);
+        out[i] = mpfr_get_d(y, MPFR_RNDN);
+    }
+    mpfr_clears(x, y, z, (mpfr_ptr)0);
+}
+
 static void multiply_exact(const struct ulp_step_rule *rule, void *out, const void *a,
                            const void *b, size_t n, struct ulp_draw draw)
 {
-    mpfr_t x, y;
-    mpfr_inits2(ODD_BITS, x, y, (mpfr_ptr)0);
-    for (size_t i = 0; i < n; i++, draw.first++) {
-        mpfr_set_d(x, *(const double *)a, MPFR_RNDN);
-        mpfr_set_d(y, ((const double *)b)[i], MPFR_RNDN);
-        mpfr_mul(x, x, y, MPFR_RNDN);
-        round_exact(rule, &rule->product, y, x, draw);
-        ((double *)out)[i] = mpfr_get_d(y, MPFR_RNDN);
-    }
-    mpfr_clears(x, y, (mpfr_ptr)0);
+    run_exact(rule, &rule->product, out, a, b, NULL, n, draw);
 }
 
 static void add_exact(const struct ulp_step_rule *rule, void *out, const void *x, const void *y,
                       size_t n, struct ulp_draw draw)
 {
-    mpfr_t p, q;
-    mpfr_inits2(ODD_BITS, p, q, (mpfr_ptr)0);
-    for (size_t i = 0; i < n; i++, draw.first++) {
-        mpfr_set_d(p, ((const double *)x)[i], MPFR_RNDN);
-        mpfr_set_d(q, ((const double *)y)[i], MPFR_RNDN);
-        set_odd(p, mpfr_add(p, p, q, MPFR_RNDZ));
-        round_exact(rule, &rule->sum, q, p, draw);
-        ((double *)out)[i] = mpfr_get_d(q, MPFR_RNDN);
-    }
-    mpfr_clears(p, q, (mpfr_ptr)0);
+    run_exact(rule, &rule->sum, out, NULL, y, x, n, draw);
 }
 
 static void multiply_add_exact(const struct ulp_step_rule *rule, void *sum, const void *a,
                                const void *b, size_t n, struct ulp_draw draw)
 {
-    mpfr_t p, q, c;
-    mpfr_inits2(ODD_BITS, p, q, c, (mpfr_ptr)0);
-    for (size_t i = 0; i < n; i++, draw.first++) {
-        mpfr_set_d(p, *(const double *)a, MPFR_RNDN);
-        mpfr_set_d(q, ((const double *)b)[i], MPFR_RNDN);
-        mpfr_set_d(c, ((double *)sum)[i], MPFR_RNDN);
-        set_odd(p, mpfr_fma(p, p, q, c, MPFR_RNDZ));
-        round_exact(rule, &rule->sum, q, p, draw);
-        ((double *)sum)[i] = mpfr_get_d(q, MPFR_RNDN);
-    }
-    mpfr_clears(p, q, c, (mpfr_ptr)0);
+    run_exact(rule, &rule->sum, sum, a, b, sum, n, draw);
 }
 
 /* clang-format off */

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-
 #define ROWS 4
 #define COLUMNS 32
 
@@ -50,48 +49,13 @@ static void run_rows(const struct ulp_step_rule *rule, void *sums, const void *r
     run_chain(rule, sums, rows, columns, k_count, place, ROWS);
 }
 
-static bool serves_element(const struct ulp_step_rule *rule, enum ulp_element element)
-{
-    return ulp_step_element(rule->step) == element;
-}
-static bool serves_f32(const struct ulp_step_rule *rule)
-{
-    return serves_element(rule, ULP_ELEMENT_F32);
-}
-static bool serves_f64(const struct ulp_step_rule *rule)
-{
-    return serves_element(rule, ULP_ELEMENT_F64);
-}
-static bool serves_u32(const struct ulp_step_rule *rule)
-{
-    return serves_element(rule, ULP_ELEMENT_U32);
-}
-static bool serves_u64(const struct ulp_step_rule *rule)
-{
-    return serves_element(rule, ULP_ELEMENT_U64);
-}
-
-/* clang-format off */
-static const struct ulp_tile generic_tiles[] = {
-    {.serves = serves_f32,
-     .element = ULP_ELEMENT_F32,
-     .columns = COLUMNS,
-     .run = {[1] = run_one_row, [ROWS] = run_rows}},
-    {.serves = serves_f64,
-     .element = ULP_ELEMENT_F64,
-     .columns = COLUMNS,
-     .run = {[1] = run_one_row, [ROWS] = run_rows}},
-    {.serves = serves_u32,
-     .element = ULP_ELEMENT_U32,
-     .columns = COLUMNS,
-     .run = {[1] = run_one_row, [ROWS] = run_rows}},
-    {.serves = serves_u64,
-     .element = ULP_ELEMENT_U64,
-     .columns = COLUMNS,
-     .run = {[1] = run_one_row, [ROWS] = run_rows}},
-    {.serves = NULL},
-};
-/* clang-format on */
+#define PLAIN(of)                                                                          \
+    {                                                                                      \
+        .element = of, .columns = COLUMNS, .run = { [1] = run_one_row, [ROWS] = run_rows } \
+    }
+/* One for every step's element. */
+static const struct ulp_tile plain_tiles[] = {PLAIN(ULP_ELEMENT_F32), PLAIN(ULP_ELEMENT_F64),
+                                              PLAIN(ULP_ELEMENT_U32), PLAIN(ULP_ELEMENT_U64)};
 
 static const struct ulp_tile *find_in(const struct ulp_tile *tiles,
                                       const struct ulp_step_rule *rule, unsigned cpu)
@@ -104,15 +68,13 @@ static const struct ulp_tile *find_in(const struct ulp_tile *tiles,
 
 const struct ulp_tile *ulp_tile_find(const struct ulp_step_rule *rule, unsigned cpu)
 {
-    const struct ulp_tile *tile = NULL;
-    if (cpu != ULP_TILE_PLAIN)
-        tile = find_in(ulp_tiles_x86, rule, cpu);
-    if (cpu != ULP_TILE_PLAIN && !tile)
-        tile = find_in(ulp_tiles_neon, rule, cpu);
-    if (cpu != ULP_TILE_PLAIN && !tile)
-        tile = find_in(ulp_tiles_rounded, rule, cpu);
-    /* which has a row for every step's element */
-    return tile ? tile : find_in(generic_tiles, rule, 0);
+    static const struct ulp_tile *const sets[] = {ulp_tiles_x86, ulp_tiles_neon, ulp_tiles_rounded};
+    const struct ulp_tile *tile = NULL, *plain = plain_tiles;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets && cpu != ULP_TILE_PLAIN && !tile; i++)
+        tile = find_in(sets[i], rule, cpu);
+    while (plain->element != ulp_step_element(rule->step))
+        plain++;
+    return tile ? tile : plain;
 }
 
 size_t ulp_tile_rows_max(const struct ulp_tile *tile)

@@ -1,6 +1,6 @@
 /* Tiles for the formats the processor does not have: every step is a double, rounded to odd where
  * it is not exact, and then rounded to the format in the same vector. One source for AVX-512, AVX2
- * and portable vectors; stochastic rounding has the plain steps. */
+ * and portable vectors, to nearest even; other roundings have the plain steps. */
 #include "kernels/chain/tile.h"
 
 #include <math.h>
@@ -8,75 +8,49 @@
 #include "base/machine/cpu.h"
 #include "number/round/round.h"
 
-/* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */
+/* What rounded_template.h spreads over vectors. */
 struct rounder_scalars {
     double smallest; /* 2^emin */
     /* 1.5 * 2^(53 - precision): times 2^e, what pushes the bits below the ulp out of a sum */
     double shift;
-    double ulp; /* 2^(1 - precision): times 2^e, the ulp */
-    /* times 2^e, the smallest excess over a value of the format that goes to the next */
-    double threshold[2];
-    double largest;  /* max_finite */
-    double over[2];  /* what larger magnitudes of finite results become */
-    double infinite; /* what an infinity becomes */
-    double flushed;  /* smaller magnitudes become zero; 0 when subnormals are kept */
+    double largest; /* max_finite */
+    double over;    /* what larger magnitudes become */
+    double flushed; /* smaller magnitudes become zero; 0 when subnormals are kept */
 };
 
-static struct rounder_scalars make_scalars(const struct ulp_format *format,
-                                           enum ulp_rounding rounding)
+static struct rounder_scalars make_scalars(const struct ulp_format *format)
 {
-    double infinite = format->overflow == ULP_OVERFLOW_SATURATE ? format->max_finite
-                      : format->overflow == ULP_OVERFLOW_NAN    ? NAN
-                                                                : INFINITY;
-    struct rounder_scalars scalars = {
+    return (struct rounder_scalars){
         .smallest = ldexp(1, format->emin),
         .shift = ldexp(1.5, 53 - format->precision),
-        .ulp = ldexp(1, 1 - format->precision),
         .largest = format->max_finite,
-        .infinite = infinite,
+        .over = format->overflow == ULP_OVERFLOW_SATURATE ? format->max_finite
+                : format->overflow == ULP_OVERFLOW_NAN    ? NAN
+                                                          : INFINITY,
         .flushed = format->subnormals ? 0 : ldexp(1, format->emin),
     };
-    for (int negative = 0; negative < 2; negative++) {
-        bool inward = rounding == ULP_ROUND_TOWARD_ZERO ||
-                      rounding == (negative ? ULP_ROUND_UP : ULP_ROUND_DOWN);
-        scalars.over[negative] = inward ? format->max_finite : infinite;
-        /* Outward, any excess will do. Nearest even does not use it. */
-        scalars.threshold[negative] = inward                               ? scalars.ulp
-                                      : rounding == ULP_ROUND_NEAREST_AWAY ? scalars.ulp / 2
-                                                                           : 0;
-    }
-    return scalars;
 }
 
 #define TEMPLATE "kernels/chain/rounded_tiles_template.h"
 #include "base/machine/each_cpu_template.h"
 
-static bool serves(const struct ulp_step_rule *rule, bool fused, bool nearest)
+static bool serves(const struct ulp_step_rule *rule, bool fused)
 {
-    return rule->step == ULP_STEP_ROUNDED && rule->rounding != ULP_ROUND_STOCHASTIC &&
-           rule->fused == fused && (rule->rounding == ULP_ROUND_NEAREST_EVEN) == nearest &&
-           rule->sum.signed_zero && rule->product.signed_zero;
-}
-static bool serves_any(const struct ulp_step_rule *rule)
-{
-    return serves(rule, false, false);
-}
-static bool serves_any_fused(const struct ulp_step_rule *rule)
-{
-    return serves(rule, true, false);
+    return rule->step == ULP_STEP_ROUNDED && rule->rounding == ULP_ROUND_NEAREST_EVEN &&
+           rule->fused == fused && rule->sum.signed_zero && rule->product.signed_zero;
 }
 static bool serves_fused(const struct ulp_step_rule *rule)
 {
-    return serves(rule, true, true);
+    return serves(rule, true);
 }
 static bool serves_mixed(const struct ulp_step_rule *rule)
 {
-    return serves(rule, false, true);
+    return serves(rule, false);
 }
 /* The product is rounded as the sum is: the same values, and the same beyond the largest. */
 static bool serves_same(const struct ulp_step_rule *rule)
 {
-    return serves(rule, false, true) && rule->sum.precision <= 25 &&
+    return serves(rule, false) && rule->sum.precision <= 25 &&
            rule->product.overflow == rule->sum.overflow &&
            ulp_format_holds(&rule->product, &rule->sum) &&
            ulp_format_holds(&rule->sum, &rule->product);
@@ -94,19 +68,13 @@ const struct ulp_tile ulp_tiles_rounded[] = {
     ROW(ULP_CPU_AVX512, serves_same, same_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_mixed, mixed_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_fused, fused_avx512, 8),
-    ROW(ULP_CPU_AVX512, serves_any, any_avx512, 8),
-    ROW(ULP_CPU_AVX512, serves_any_fused, any_fused_avx512, 8),
     ROW(ULP_CPU_AVX2, serves_same, same_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_mixed, mixed_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_fused, fused_avx2, 4),
-    ROW(ULP_CPU_AVX2, serves_any, any_avx2, 4),
-    ROW(ULP_CPU_AVX2, serves_any_fused, any_fused_avx2, 4),
 #endif
     ROW(0, serves_same, same_portable, 2),
     ROW(0, serves_mixed, mixed_portable, 2),
     ROW(0, serves_fused, fused_portable, 2),
-    ROW(0, serves_any, any_portable, 2),
-    ROW(0, serves_any_fused, any_fused_portable, 2),
     {.serves = NULL},
 };
 /* clang-format on */

@@ -11,6 +11,13 @@ static inline int ulp_format_lowest_bit(const struct ulp_format *format)
     return format->emin - format->precision + 1;
 }
 
+/* Is it IEEE's format of so many bits and that largest exponent, as a processor computes in it? */
+static inline bool ulp_format_is_ieee(const struct ulp_format *format, int precision, int emax)
+{
+    return format->precision == precision && format->emax == emax && format->emin == 1 - emax &&
+           format->subnormals && format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY;
+}
+
 /* x (any double; NaN stays NaN) to the format, in place, branch-free where the format and mode
  * allow. Element i draws stochastic number (seed, stream, first + i). The result is exact in
  * `float`. */

@@ -3,8 +3,6 @@
 #include "number/round/round.h"
 #include "number/strip/access.h"
 
-#include <float.h>
-
 const struct ulp_primitive_row ulp_primitive_rows[ULP_PRIMITIVE_COUNT] = {
 #define PRIMITIVE(name, spelling, arity, result, ...) \
     [ULP_PRIMITIVE_##name] = {spelling, arity, ULP_RESULT_##result},
@@ -29,14 +27,6 @@ size_t ulp_strip_element_bytes(enum ulp_strip_carrier carrier, int precision)
     }
 }
 
-/* The format is the C type itself. */
-static bool is_native(const struct ulp_format *f, int precision, int emax, double max_finite)
-{
-    return f->precision == precision && f->emin == 1 - emax && f->emax == emax &&
-           f->max_finite == max_finite && f->subnormals && f->signed_zero &&
-           f->overflow == ULP_OVERFLOW_INFINITY;
-}
-
 /* Rounding the float result to the format is innocuous (README.md): ties to even with 24 >= 2p + 2
  * bits, and products of two values exact in float, subnormals included. A float that overflowed is
  * beyond every such format's largest value too. */
@@ -55,13 +45,13 @@ struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmeti
                                   .rounding = arithmetic->rounding,
                                   .seed = arithmetic->seed};
     const bool nearest_even = rule.rounding == ULP_ROUND_NEAREST_EVEN;
-    if (nearest_even && is_native(format, 24, 127, FLT_MAX)) {
+    if (nearest_even && ulp_format_is_ieee(format, 24, 127)) {
         rule.carrier = ULP_STRIP_FLOAT;
         rule.each_step = false;
         rule.cuda_functions = arithmetic->cuda_functions;
         rule.tanh_rounded = arithmetic->tanh_rounded;
         rule.mlas_functions = arithmetic->steps == ULP_STEPS_ORT_CPU;
-    } else if (nearest_even && is_native(format, 53, 1023, DBL_MAX)) {
+    } else if (nearest_even && ulp_format_is_ieee(format, 53, 1023)) {
         rule.carrier = ULP_STRIP_DOUBLE;
         rule.each_step = false;
     } else if (format->carrier == ULP_CARRIER_MPFR) {
