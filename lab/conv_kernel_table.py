@@ -56,8 +56,8 @@ def main():
             right += found[(*key[:4], min(others, key=lambda size: abs(math.log(size / key[4]))))] == own
         print(f"{right / asked:.1%} of {asked}")
         return
-    print("/* KERNELS(type, kernel, stride, dilation, channels, letters): which kernel cuDNN 9.19 takes on an H200 (PyTorch 2.11), a letter for each of FEATURES and, of each, of SIZES, the sides of the result; the letters: lab/conv_kernel_table.py, which\n"
-          " * made this of what lab/record_conv_kernels.py recorded. */")
+    print("/* KERNELS(type, kernel, stride, dilation, channels, letters): which kernel cuDNN 9.19 takes on an H200 (PyTorch 2.11), a letter for each of FEATURES and, of each, of SIZES, the sides of the result.\n"
+          " * Made by lab/conv_kernel_table.py, which says what letters are, of what lab/record_conv_kernels.py recorded. */")
     for name, axis in (("CHANNELS", channels), ("FEATURES", features), ("SIZES", sizes)):
         print(f"AXIS({name}, {', '.join(map(str, axis))})")
     for kind, window, inner in sorted({key[:3] for key in found}):

@@ -82,7 +82,7 @@ def write_floats(paths):
                 if op in ("matmul", "linear") and m > 1 and n > 1:
                     found.setdefault((kind, op, k), {})[n, m] = code(kernel, grid, cut)
     print("/* PRODUCTS(type, k, matmul, linear): how cuBLAS's FP32 and TF32 products go through k on an H200, two digits for each of COLUMNS and, of each, of ROWS (what they say: lab/split_k_table.py);\n"
-          " * what was not recorded has those of the nearest that was, and is a multiple of 4 as well or not. Made by that script of what lab/record_split_k.py recorded (PyTorch 2.11, CUDA 13.0). */")
+          " * what was not recorded has those of the nearest that was, and is a multiple of 4 as well or not. Made by lab/split_k_table.py of what lab/record_split_k.py recorded (PyTorch 2.11, CUDA 13.0). */")
     print(f"AXIS(ROWS, {', '.join(map(str, FLOAT_ROWS))})\nAXIS(COLUMNS, {', '.join(map(str, FLOAT_COLUMNS))})")
     for kind, name in (("f32", "fp32"), ("tf32", "tf32")):
         for k in sorted(key[2] for key, own in found.items() if key[:2] == (kind, "matmul") and len(own) > 9):
