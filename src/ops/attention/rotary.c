@@ -21,7 +21,9 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
     if (turned < 2 || turned % 2 != 0 || turned > h->size ||
         rotation->cosines->count != rotation->sines->count ||
         (int64_t)rotation->cosines->count % half != 0 ||
-        (ids ? ids->count != (size_t)positions : caches != positions))
+        (ids                 ? ids->count != (size_t)positions
+         : rotation->counted ? rotation->first < 0 || rotation->first > caches
+                             : caches != positions))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the caches or position_ids do not fit %lld positions of %lld features",
                         (long long)positions, (long long)turned);
@@ -30,8 +32,11 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
     ULP_TRY(ulp_heads_rows(call, out_heads, &out_row, error));
     ULP_TRY(ulp_call_take(call, (size_t)rows_count, sizeof *cache_row, &cache_row, error));
     for (int64_t r = 0; r < rows_count; r++) {
-        const int64_t at = r / (h->heads * h->length) * h->length + r % h->length;
-        const int64_t id = ids ? ulp_tensor_get_int(ids, (size_t)at) : at;
+        const int64_t batch = r / (h->heads * h->length), at = batch * h->length + r % h->length,
+                      begin = rotation->first + (rotation->starts ? rotation->starts[batch] : 0),
+                      id = ids                 ? ulp_tensor_get_int(ids, (size_t)at)
+                           : rotation->counted ? begin + r % h->length
+                                               : at;
         if (id < 0 || id >= caches)
             return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
                             (long long)id, (long long)caches);

@@ -12,6 +12,9 @@ extern const struct ulp_formula ulp_rotate_pairs;
 struct ulp_rotation {
     const struct ulp_tensor *cosines, *sines;
     const struct ulp_tensor *ids; /* integers, batch x length */
+    bool counted;                 /* ids NULL: rows follow each other in each batch, */
+    int64_t first;                /* from this one on, */
+    const int64_t *starts;        /* and so many behind; NULL: 0 */
     int64_t turned;
     bool interleaved;
 };

@@ -260,23 +260,20 @@ enum ulp_status ulp_grouped_rotate(struct ulp_call *call, struct ulp_attention *
 {
     const struct ulp_tensor *cosines = ulp_call_in(call, cosine),
                             *sines = ulp_call_in(call, cosine + 1);
-    const int64_t length = a->q.length, dims[] = {a->q.batch, length};
-    struct ulp_tensor ids;
+    const bool counted = !given || prompt;
     if (!cosines || !sines || cosines->rank != 2)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "do_rotary=1 needs cos_cache and sin_cache of rank 2");
     const struct ulp_rotation rotation = {.cosines = cosines,
                                           .sines = sines,
-                                          .ids = given && !prompt ? given : &ids,
+                                          .ids = counted ? NULL : given,
+                                          .counted = counted,
+                                          .first = given && counted && given->count
+                                                       ? ulp_tensor_get_int(given, 0)
+                                                       : 0,
+                                          .starts = a->starts,
                                           .turned = 2 * cosines->dims[1],
                                           .interleaved = ulp_call_int(call, "rotary_interleaved")};
-    const int64_t first = given && prompt && given->count ? ulp_tensor_get_int(given, 0) : 0;
-    if (first < 0 || first > cosines->dims[0])
-        return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
-                        (long long)first, (long long)cosines->dims[0]);
-    ULP_TRY(ulp_call_make_here(call, &ids, ULP_TYPE_INT64, 2, dims, error));
-    for (int64_t i = 0; i < (int64_t)ids.count; i++)
-        ((int64_t *)ids.data)[i] = first + a->starts[i / length] + i % length;
     ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q, error));
     return ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
 }
@@ -380,11 +377,10 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
     const int64_t mode = ulp_call_int(call, "qk_output");
     struct grouped g;
     struct ulp_tensor *scores = NULL;
-    int64_t *lengths, *starts;
     ULP_TRY(read_grouped(call, &g, error));
     struct ulp_attention *a = &g.a;
-    ULP_TRY(ulp_call_take(call, (size_t)a->q.batch, sizeof *lengths, &lengths, error));
-    ULP_TRY(ulp_call_take(call, (size_t)a->q.batch, sizeof *starts, &starts, error));
+    ULP_CALL_TAKE(int64_t, lengths, call, (size_t)a->q.batch, error);
+    ULP_CALL_TAKE(int64_t, starts, call, (size_t)a->q.batch, error);
     const bool prompt = !ulp_call_in(call, QUERY_SEQLENS) && g.total == a->q.length;
     ULP_TRY(read_lengths(call, &g, prompt, lengths, starts, error));
     a->lengths = lengths;

@@ -155,15 +155,14 @@ static enum ulp_status add_bias(struct ulp_call *call, const struct ulp_tensor *
     const int64_t count = h->batch * h->length * h->heads,
                   dims[] = {h->batch, h->length, h->heads, h->size};
     struct ulp_tensor *out;
-    int64_t *x_row, *bias_row;
     if (first + h->heads * h->size > (int64_t)bias->count)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "a bias of %zu elements: expected one for each feature of query, key "
                         "and value",
                         bias->count);
     ULP_TRY(ulp_call_make(call, (*in)->type, 4, dims, &out, error));
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *x_row, &x_row, error));
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *bias_row, &bias_row, error));
+    ULP_CALL_TAKE(int64_t, x_row, call, (size_t)count, error);
+    ULP_CALL_TAKE(int64_t, bias_row, call, (size_t)count, error);
     if (out->count == 0)
         return ULP_OK;
     for (int64_t r = 0; r < count; r++) {
@@ -219,23 +218,18 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
     const struct ulp_tensor *x = call->in[0], *given = call->in[1], *cosines = call->in[2];
     const int64_t turned = ulp_call_int(call, "rotary_embedding_dim"),
                   heads = ulp_call_int(call, "num_heads");
-    struct ulp_tensor ids;
+    const bool one = given->count == 1;
     struct ulp_heads h;
-    if (cosines->rank != 2 || x->rank < 3 || cosines->dims[1] < 1 ||
-        (given->count == 1 &&
-         (ulp_tensor_get_int(given, 0) < 0 || ulp_tensor_get_int(given, 0) >= cosines->dims[0])))
+    if (cosines->rank != 2 || x->rank < 3 || cosines->dims[1] < 1)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input of rank %d and cos_cache of rank %d: expected 3 or 4, and 2, "
-                        "and positions inside the cache",
+                        "input of rank %d and cos_cache of rank %d: expected 3 or 4, and 2",
                         x->rank, cosines->rank);
     ULP_TRY(ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * cosines->dims[1]), &h, error));
-    const int64_t dims[] = {h.batch, h.length};
-    ULP_TRY(ulp_call_make_here(call, &ids, ULP_TYPE_INT64, 2, dims, error));
-    for (int64_t i = 0; given->count == 1 && i < (int64_t)ids.count; i++)
-        ((int64_t *)ids.data)[i] = ulp_tensor_get_int(given, 0) + i % h.length;
     const struct ulp_rotation rotation = {.cosines = cosines,
                                           .sines = call->in[3],
-                                          .ids = given->count == 1 ? &ids : given,
+                                          .ids = one ? NULL : given,
+                                          .counted = one,
+                                          .first = one ? ulp_tensor_get_int(given, 0) : 0,
                                           .turned = turned ? turned : 2 * cosines->dims[1],
                                           .interleaved = ulp_call_int(call, "interleaved")};
     return ulp_rotate(call, &rotation, &call->out[0], &h, x, &h, error);

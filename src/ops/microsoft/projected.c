@@ -147,20 +147,17 @@ static enum ulp_status rotate(struct ulp_call *call, const struct projected *p,
 {
     const int64_t given =
         call->bound->op->parameter ? 0 : ulp_call_int(call, "rotary_embedding_dim");
-    const int64_t turned = given ? given : a->q.size, dims[] = {p->batch, p->length};
-    struct ulp_tensor caches[2], ids;
+    const int64_t turned = given ? given : a->q.size;
+    struct ulp_tensor caches[2];
     if (turned < 2 || turned % 2 != 0 || turned > a->q.size)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "do_rotary turns %lld features of a head: expected an even number of the "
                         "%lld it has",
                         (long long)turned, (long long)a->q.size);
     ULP_TRY(make_angles(call, p, turned, caches, error));
-    ULP_TRY(ulp_call_make_here(call, &ids, ULP_TYPE_INT64, 2, dims, error));
-    for (int64_t i = 0; i < (int64_t)ids.count; i++)
-        ((int64_t *)ids.data)[i] = i % p->length;
     const struct ulp_rotation rotation = {.cosines = &caches[0],
                                           .sines = &caches[1],
-                                          .ids = &ids,
+                                          .counted = true,
                                           .turned = turned};
     ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q, error));
     return ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
