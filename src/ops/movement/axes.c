@@ -4,30 +4,25 @@
 #include "base/error.h"
 #include "ops/ops_move.h"
 
-/* ---- tables: one per axis of input 0 ---- */
-
-struct axis_tables {
-    int64_t *table[ULP_RANK_MAX];
-    int64_t strides[ULP_RANK_MAX];
-};
-
-/* All of every axis; operators then change the axes they touch. */
-static enum ulp_status make_tables(const struct ulp_call *call, struct axis_tables *tables,
-                                   struct ulp_error *error)
+/* Along each axis of input 0 element i is that of index(start + i * step), where there is one, else
+ * the fill. step NULL: 1. */
+static enum ulp_status move_along(struct ulp_call *call, const int64_t *start, const int64_t *step,
+                                  ulp_pad_fn *index, const void *fill, struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
-    ulp_strides(in, tables->strides);
-    for (int d = 0; d < in->rank; d++)
-        ULP_TRY(ulp_move_table(call, &tables->table[d], (size_t)out->dims[d], 0, tables->strides[d],
-                               error));
-    return ULP_OK;
-}
-
-static enum ulp_status move_tables(struct ulp_call *call, const struct axis_tables *tables,
-                                   const void *fill, struct ulp_error *error)
-{
-    return ulp_move_axes(&call->out[0], call->in[0], (const int64_t *const *)tables->table, fill,
-                         call->pool, error);
+    const struct ulp_tensor *in = call->in[0];
+    struct ulp_tensor *out = &call->out[0];
+    int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
+    ulp_strides(in, strides);
+    for (int d = 0; d < in->rank; d++) {
+        const size_t count = (size_t)out->dims[d];
+        ULP_TRY(ulp_call_take(call, count, sizeof **tables, &tables[d], error));
+        for (size_t i = 0; i < count; i++) {
+            const int64_t at = start[d] + (int64_t)i * (step ? step[d] : 1),
+                          from = index(at, in->dims[d]);
+            tables[d][i] = from == ULP_NOWHERE ? from : from * strides[d];
+        }
+    }
+    return ulp_move_axes(out, in, (const int64_t *const *)tables, fill, call->pool, error);
 }
 
 /* ---- Slice ---- */
@@ -93,13 +88,8 @@ static enum ulp_status infer_slice(struct ulp_call *call, struct ulp_error *erro
 static enum ulp_status run_slice(struct ulp_call *call, struct ulp_error *error)
 {
     struct slice slice;
-    struct axis_tables tables;
     ULP_TRY(read_slice(call, &slice, error));
-    ULP_TRY(make_tables(call, &tables, error));
-    for (int d = 0; d < call->in[0]->rank; d++)
-        for (int64_t i = 0; i < slice.count[d]; i++)
-            tables.table[d][i] = (slice.start[d] + i * slice.step[d]) * tables.strides[d];
-    return move_tables(call, &tables, NULL, error);
+    return move_along(call, slice.start, slice.step, ulp_pad_constant, NULL, error);
 }
 
 /* ---- Expand, Tile ---- */
@@ -154,13 +144,7 @@ static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error
 
 static enum ulp_status run_tile(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
-    struct axis_tables tables;
-    ULP_TRY(make_tables(call, &tables, error));
-    for (int d = 0; d < in->rank; d++)
-        for (int64_t i = in->dims[d]; i < out->dims[d]; i++)
-            tables.table[d][i] = tables.table[d][i - in->dims[d]];
-    return move_tables(call, &tables, NULL, error);
+    return move_along(call, (int64_t[ULP_RANK_MAX]){0}, NULL, ulp_pad_wrap, NULL, error);
 }
 
 /* ---- Pad, CenterCropPad ---- */
@@ -234,8 +218,8 @@ static enum ulp_status run_pad(struct ulp_call *call, struct ulp_error *error)
     const struct pad_mode *mode = pad_modes;
     const struct ulp_tensor *value = ulp_call_input(call, "constant_value");
     struct ulp_tensor constant;
-    struct axis_tables tables;
     struct pads pads;
+    int64_t start[ULP_RANK_MAX];
     while (!ulp_call_is(call, "mode", mode->name))
         mode++;
     if (value && value->count != 1)
@@ -245,13 +229,9 @@ static enum ulp_status run_pad(struct ulp_call *call, struct ulp_error *error)
     if (!value)
         ULP_TRY(ulp_call_scalar(call, &constant, call->in[0]->type,
                                 ulp_call_attribute(call, "value")->f, error));
-    ULP_TRY(make_tables(call, &tables, error));
     for (int d = 0; d < call->in[0]->rank; d++)
-        for (int64_t i = 0; i < call->out[0].dims[d]; i++) {
-            int64_t from = mode->index(i - pads.begin[d], call->in[0]->dims[d]);
-            tables.table[d][i] = from == ULP_NOWHERE ? from : from * tables.strides[d];
-        }
-    return move_tables(call, &tables, value ? value->data : constant.data, error);
+        start[d] = -pads.begin[d];
+    return move_along(call, start, NULL, mode->index, value ? value->data : constant.data, error);
 }
 
 static enum ulp_status infer_center(struct ulp_call *call, struct ulp_error *error)
@@ -277,18 +257,13 @@ static enum ulp_status infer_center(struct ulp_call *call, struct ulp_error *err
 static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor zero;
-    struct axis_tables tables;
+    int64_t start[ULP_RANK_MAX];
     ULP_TRY(ulp_call_scalar(call, &zero, call->in[0]->type, 0, error));
-    ULP_TRY(make_tables(call, &tables, error));
     for (int d = 0; d < call->in[0]->rank; d++) {
         int64_t from = call->in[0]->dims[d], to = call->out[0].dims[d];
-        int64_t start = to > from ? -((to - from) / 2) : (from - to) / 2;
-        for (int64_t i = 0; i < to; i++) {
-            int64_t at = ulp_pad_constant(start + i, from);
-            tables.table[d][i] = at == ULP_NOWHERE ? at : at * tables.strides[d];
-        }
+        start[d] = to > from ? -((to - from) / 2) : (from - to) / 2;
     }
-    return move_tables(call, &tables, zero.data, error);
+    return move_along(call, start, NULL, ulp_pad_constant, zero.data, error);
 }
 
 #define PAD                                                                        \
