@@ -28,13 +28,11 @@ struct course {
 enum ulp_status ulp_reverse_cotangents(const struct ulp_reverse *sweep, int slot, size_t count,
                                        double **out, struct ulp_error *error)
 {
-    void *memory = sweep->cotangents[slot];
-    enum ulp_status status = ULP_OK;
-    if (!memory)
-        status =
-            ulp_allocate_zero(&memory, count, sizeof **out, sweep->budget, "cotangents", error);
-    *out = sweep->cotangents[slot] = memory;
-    return status;
+    if (!sweep->cotangents[slot])
+        ULP_TRY(ulp_allocate_zero(&sweep->cotangents[slot], count, sizeof **out, sweep->budget,
+                                  "cotangents", error));
+    *out = sweep->cotangents[slot];
+    return ULP_OK;
 }
 
 static bool is_owed(const struct ulp_reverse *sweep, const struct ulp_step *step)
@@ -121,30 +119,25 @@ static enum ulp_status notify_bodies(struct course *course, const struct ulp_rev
                                      double *introduced, struct ulp_error *error)
 {
     const struct ulp_trace_mark *first = ulp_trace_remembered(course->trace);
-    void *memory, *counts;
+    ULP_SCOPED(ulp_free_of) size_t *executions = NULL;
     if (!first || !sweep->node)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_allocate_zero(&counts, sweep->program->node_count * POSITIONS, sizeof(size_t),
-                          sweep->budget, "executions of nodes", error);
-    size_t *executions = counts;
-    for (const struct ulp_trace_mark *mark = first; mark && status == ULP_OK; mark = mark->next) {
+    ULP_TRY(ulp_allocate_zero(&executions, sweep->program->node_count * POSITIONS,
+                              sizeof *executions, sweep->budget, "executions of nodes", error));
+    for (const struct ulp_trace_mark *mark = first; mark; mark = mark->next) {
         if (mark->position >= POSITIONS)
             continue;
         const size_t execution = executions[mark->key * POSITIONS + (size_t)mark->position]++;
         if (!ulp_trace_is_named(&mark->named))
             continue;
-        status = ulp_allocate(&memory, mark->named.count, sizeof(double), sweep->budget,
-                              "cotangents", error);
-        if (status != ULP_OK)
-            break;
-        ulp_trace_cotangents(course->trace, &mark->named, 1, false, memory);
-        status = sweep->node(sweep->context, mark->key, execution, mark->position, memory,
-                             mark->named.count, introduced, error);
-        ulp_free(memory);
+        ULP_SCOPED(ulp_free_of) double *owed = NULL;
+        ULP_TRY(ulp_allocate(&owed, mark->named.count, sizeof *owed, sweep->budget, "cotangents",
+                             error));
+        ulp_trace_cotangents(course->trace, &mark->named, 1, false, owed);
+        ULP_TRY(sweep->node(sweep->context, mark->key, execution, mark->position, owed,
+                            mark->named.count, introduced, error));
     }
-    ulp_free(counts);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- one step ---- */
@@ -154,21 +147,18 @@ static enum ulp_status take_cotangents(struct course *course, const struct ulp_s
                                        const struct ulp_tensor *named, double weight, double **owed,
                                        bool derived, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK && i < step->input_count; i++) {
+    for (size_t i = 0; i < step->input_count; i++) {
         const bool add = owed[i] != NULL;
-        void *memory = owed[i];
         if (!named[i].data)
             continue;
         if (!add)
-            status = (derived ? ulp_allocate
-                              : ulp_allocate_zero)(&memory, named[i].count, sizeof(double),
-                                                   course->sweep->budget, "cotangents", error);
-        owed[i] = memory;
-        if (status == ULP_OK && derived)
+            ULP_TRY((derived ? ulp_allocate
+                             : ulp_allocate_zero)(&owed[i], named[i].count, sizeof(double),
+                                                  course->sweep->budget, "cotangents", error));
+        if (derived)
             ulp_trace_cotangents(course->trace, &named[i], weight, add, owed[i]);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* One sweep's way back over what the trace has recorded. */
@@ -219,8 +209,7 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
     enum ulp_status status = in && named && outputs
                                  ? find_inputs(course, step, at, named, in, error)
                                  : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_step_run(step, &course->lane, in, outputs, error);
+    ULP_THEN(status, ulp_step_run(step, &course->lane, in, outputs, error));
     const bool quantizer = ulp_is_quantizer(step->bound.op);
     const bool elementwise =
         status == ULP_OK && !quantizer && step->output_count == 1 && !step->bound.blocks &&
@@ -271,8 +260,7 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
     for (int p = 0; p < POINTS && found && status == ULP_OK; p++)
         status = reverse_at(course, step, (p + 0.5) / POINTS - 0.5, 1.0 / POINTS, false, slopes,
                             means, found, error);
-    if (status == ULP_OK)
-        status = ulp_handed_apply_slopes(step, slopes, means, found, error);
+    ULP_THEN(status, ulp_handed_apply_slopes(step, slopes, means, found, error));
     for (size_t m = 0; m < found; m++) {
         struct ulp_handed *middle = means[m].middle;
         if (status == ULP_OK)
@@ -312,12 +300,10 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     }
     if (status == ULP_OK && !cast)
         status = reverse_at(course, step, 0, 1, true, slopes, handed, count, error);
-    if (status == ULP_OK)
-        status = ulp_handed_apply_slopes(step, slopes, handed, count, error);
+    ULP_THEN(status, ulp_handed_apply_slopes(step, slopes, handed, count, error));
     for (size_t h = 0; h < count && status == ULP_OK; h++)
         status = ulp_handed_weigh(step, &handed[h], error);
-    if (status == ULP_OK)
-        status = refine(course, step, arena, slopes, handed, count, error);
+    ULP_THEN(status, refine(course, step, arena, slopes, handed, count, error));
     for (size_t h = 0; h < count; h++) {
         if (status == ULP_OK)
             ulp_handed_finish(step, &handed[h]);
@@ -384,19 +370,16 @@ enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
                             .count = count,
                             .mix = {.count = 1, .items = &course.arithmetic}};
     struct ulp_settled_order settled = {0};
-    void *memory;
-    ULP_TRY(ulp_allocate(&memory, count, sizeof *course.handed, budget, "cotangents", error));
-    course.handed = memory;
+    ULP_TRY(
+        ulp_allocate(&course.handed, count, sizeof *course.handed, budget, "cotangents", error));
     enum ulp_status status = ulp_arithmetic_find("fp64", &course.arithmetic, error);
-    if (status == ULP_OK)
-        status = ulp_trace_create(&course.trace, budget, sweeps->pool, error);
-    if (status == ULP_OK)
-        status = ulp_lane_create(&course.lane, &course.mix, block, budget, sweeps->pool, error);
+    ULP_THEN(status, ulp_trace_create(&course.trace, budget, sweeps->pool, error));
+    ULP_THEN(status,
+             ulp_lane_create(&course.lane, &course.mix, block, budget, sweeps->pool, error));
     course.lane.trace = course.trace;
     if (status == ULP_OK)
         ulp_trace_pass_steps(course.trace);
-    if (status == ULP_OK)
-        status = ulp_settled_order(block, budget, &settled, error);
+    ULP_THEN(status, ulp_settled_order(block, budget, &settled, error));
     for (size_t s = block->step_count; s-- > 0 && status == ULP_OK;) {
         if (!block->steps[s].settled)
             status = visit_step(&course, &block->steps[s], error);
@@ -408,6 +391,6 @@ enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
     if (course.lane.values)
         ulp_lane_free(&course.lane);
     ulp_trace_free(course.trace);
-    ulp_free(memory);
+    ulp_free(course.handed);
     return status;
 }

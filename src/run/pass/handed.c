@@ -23,13 +23,12 @@ enum ulp_status ulp_handed_apply_slopes(const struct ulp_step *step, double **sl
             const size_t elements = sweep->values[step->inputs[i]].count;
             const bool read = elements == sweep->values[step->outputs[0]].count,
                        add = handed[h].owed[i] != NULL;
-            void *memory = handed[h].owed[i];
             handed[h].derived = true;
             if (!add)
-                status =
-                    (read ? ulp_allocate : ulp_allocate_zero)(&memory, elements, sizeof(double),
-                                                              sweep->budget, "cotangents", error);
-            double *owed = handed[h].owed[i] = memory;
+                status = (read ? ulp_allocate
+                               : ulp_allocate_zero)(&handed[h].owed[i], elements, sizeof(double),
+                                                    sweep->budget, "cotangents", error);
+            double *owed = handed[h].owed[i];
             for (size_t e = 0; e < elements && read && add && status == ULP_OK; e++)
                 owed[e] += slope[e] * cotangents[e];
             for (size_t e = 0; e < elements && read && !add && status == ULP_OK; e++)

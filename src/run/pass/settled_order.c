@@ -6,16 +6,15 @@ enum ulp_status ulp_settled_order(const struct ulp_block *block, struct ulp_budg
                                   struct ulp_settled_order *out, struct ulp_error *error)
 {
     const size_t count = block->step_count;
-    void *memory[3] = {NULL};
-    enum ulp_status status = ULP_OK;
-    for (int i = 0; i < 3 && status == ULP_OK; i++)
-        status = ulp_allocate(&memory[i], count + 1, sizeof(size_t), budget, "steps on constants",
-                              error);
-    size_t *places = memory[2];
-    *out = (struct ulp_settled_order){memory[0], memory[1]};
-    for (size_t s = 0; s < count && status == ULP_OK; s++)
+    ULP_SCOPED(ulp_free_of) size_t *places = NULL;
+    size_t **const lists[] = {&out->first, &out->next, &places};
+    *out = (struct ulp_settled_order){NULL, NULL};
+    for (int i = 0; i < 3; i++)
+        ULP_TRY(
+            ulp_allocate(lists[i], count + 1, sizeof(size_t), budget, "steps on constants", error));
+    for (size_t s = 0; s < count; s++)
         out->first[s] = places[s] = count;
-    for (size_t s = count; s-- > 0 && status == ULP_OK;) {
+    for (size_t s = count; s-- > 0;) {
         const struct ulp_step *step = &block->steps[s];
         if (places[s] == count || !step->settled)
             places[s] = s;
@@ -25,13 +24,12 @@ enum ulp_status ulp_settled_order(const struct ulp_block *block, struct ulp_budg
                 places[from] = ulp_size_min(places[from], places[s]);
         }
     }
-    for (size_t s = 0; s < count && status == ULP_OK; s++)
+    for (size_t s = 0; s < count; s++)
         if (block->steps[s].settled) {
             out->next[s] = out->first[places[s]];
             out->first[places[s]] = s;
         }
-    ulp_free(places);
-    return status;
+    return ULP_OK;
 }
 
 void ulp_settled_order_free(struct ulp_settled_order *order)
