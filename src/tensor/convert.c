@@ -12,6 +12,7 @@
 #include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
+#include "number/strip/access.h"
 #include "tensor/odd.h"
 #include "tensor/stored.h"
 
@@ -60,42 +61,14 @@ static void convert_floats(const struct conversion *c, size_t first, size_t last
     }
 }
 
-/* Room for any element's exact value, as an mpfr_t whose limbs live with the caller. */
-struct exact {
-    mpfr_t value;
-    mp_limb_t limbs[ULP_PAIR_RECORD_BITS_MAX / 64];
-};
-
-static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
-{
-    if (in->element == ULP_ELEMENT_WIDE) {
-        ulp_record_open_const(x->value, ulp_record_at_const(in->data, i, in->precision),
-                              in->precision);
-        return;
-    }
-    if (in->element == ULP_ELEMENT_PAIR) {
-        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)in->data + i;
-        mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS_MAX, x->limbs);
-        ulp_pair_get(x->value, pair->high, pair->low);
-        return;
-    }
-    mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, 64, x->limbs);
-    if (in->element == ULP_ELEMENT_U64)
-        mpfr_set_ui(x->value, ((const uint64_t *)in->data)[i], MPFR_RNDN);
-    else if (ulp_element_is_float(in->element))
-        mpfr_set_d(x->value, ulp_tensor_get(in, i), MPFR_RNDN);
-    else
-        mpfr_set_si(x->value, ulp_tensor_get_int(in, i), MPFR_RNDN);
-}
-
 static void convert_to_wide(const struct conversion *c, size_t first, size_t last)
 {
     int precision = c->out->precision;
     for (size_t i = first; i < last; i++) {
         struct ulp_record *record = ulp_record_at(c->out->data, i, precision);
-        struct exact x;
+        struct ulp_exact x;
         mpfr_t out;
-        read_exact(&x, c->in, i - c->shift);
+        ulp_exact_open(&x, c->in, i - c->shift);
         ulp_record_begin(out, record, precision);
         if (c->storage && c->storage->precision < precision)
             ulp_round_mpfr(c->storage, c->rounding, out, x.value, c->seed, 0, i);
@@ -113,7 +86,7 @@ static void convert_to_pairs(const struct conversion *c, size_t first, size_t la
     const bool pairs = c->in->element == ULP_ELEMENT_PAIR && !rounds;
     size_t lost = 0;
     for (size_t i = first; i < last; i++) {
-        struct exact x;
+        struct ulp_exact x;
         bool exact;
         if (pairs) {
             out[i] = ((const struct ulp_double_pair *)c->in->data)[i - c->shift];
@@ -129,7 +102,7 @@ static void convert_to_pairs(const struct conversion *c, size_t first, size_t la
                 (struct ulp_double_pair){(double)((const float *)c->in->data)[i - c->shift], 0};
             continue;
         }
-        read_exact(&x, c->in, i - c->shift);
+        ulp_exact_open(&x, c->in, i - c->shift);
         if (rounds) {
             mp_limb_t limbs[1];
             mpfr_t rounded;
@@ -151,8 +124,8 @@ static void convert_to_double(const struct conversion *c, size_t first, size_t l
     mpfr_t rounded;
     mpfr_init2(rounded, 53);
     for (size_t i = first; i < last; i++) {
-        struct exact x;
-        read_exact(&x, c->in, i - c->shift);
+        struct ulp_exact x;
+        ulp_exact_open(&x, c->in, i - c->shift);
         if (c->storage) {
             ulp_round_mpfr(c->storage, c->rounding, rounded, x.value, c->seed, 0, i);
             ((double *)c->out->data)[i] = mpfr_get_d(rounded, MPFR_RNDN);
@@ -201,17 +174,6 @@ void ulp_integer_range(enum ulp_type type, double *low, double *high)
     }
 }
 
-static int64_t wrap_small(enum ulp_type type, int64_t value)
-{
-    switch (type) {
-    case ULP_TYPE_INT4: return ((value & 15) ^ 8) - 8;
-    case ULP_TYPE_UINT4: return value & 15;
-    case ULP_TYPE_INT2: return ((value & 3) ^ 2) - 2;
-    case ULP_TYPE_UINT2: return value & 3;
-    default: return value;
-    }
-}
-
 /* Elements that wrap as their type does are moved by loops of their own. */
 static void convert_integers(const struct conversion *c, size_t first, size_t last)
 {
@@ -228,7 +190,7 @@ static void convert_integers(const struct conversion *c, size_t first, size_t la
             ((int32_t *)c->out->data)[i] = ((const uint8_t *)c->in->data)[i];
     } else {
         for (size_t i = first; i < last; i++)
-            ulp_tensor_set_int(c->out, i, wrap_small(c->out->type, ulp_tensor_get_int(c->in, i)));
+            ulp_strip_set_int(c->out, i, ulp_tensor_get_int(c->in, i));
     }
 }
 
@@ -238,31 +200,21 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
         convert_integers(c, first, last);
         return;
     }
-    double low, high;
-    ulp_integer_range(c->out->type, &low, &high);
+    const bool exact = c->in->element == ULP_ELEMENT_WIDE || c->in->element == ULP_ELEMENT_PAIR,
+               natural = c->out->element == ULP_ELEMENT_U64,
+               long_integers = natural || c->out->element == ULP_ELEMENT_I64;
     for (size_t i = first; i < last; i++) {
         double value;
         /* truncation of a value rounded to odd is truncation of the value below 2^52 */
         ulp_odd_read(c->in, i - c->shift, 1, &value);
-        value = trunc(value);
-        int64_t integer;
-        if (isnan(value))
-            integer = 0;
-        else if (value >= high)
-            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)UINT64_MAX
-                      : high >= 0x1p63                   ? INT64_MAX
-                                                         : (int64_t)high;
-        else if (value <= low)
-            integer = (int64_t)low;
-        else if (fabs(value) >= 0x1p52 &&
-                 (c->in->element == ULP_ELEMENT_WIDE || c->in->element == ULP_ELEMENT_PAIR)) {
-            struct exact x;
-            read_exact(&x, c->in, i);
-            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)mpfr_get_ui(x.value, MPFR_RNDZ)
-                                                         : mpfr_get_si(x.value, MPFR_RNDZ);
-        } else
-            integer =
-                c->out->element == ULP_ELEMENT_U64 ? (int64_t)(uint64_t)value : (int64_t)value;
+        int64_t integer = ulp_strip_truncate(c->out, value);
+        const bool within = natural ? value > 0 && value < 0x1p64 : fabs(value) < 0x1p63;
+        if (exact && long_integers && within && fabs(value) >= 0x1p52) {
+            struct ulp_exact x;
+            ulp_exact_open(&x, c->in, i);
+            integer = natural ? (int64_t)mpfr_get_ui(x.value, MPFR_RNDZ)
+                              : mpfr_get_si(x.value, MPFR_RNDZ);
+        }
         ulp_tensor_set_int(c->out, i, integer);
     }
 }

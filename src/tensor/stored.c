@@ -144,11 +144,6 @@ int ulp_packed_read(enum ulp_type type, const unsigned char *raw, size_t i)
     return is_signed && code >= codes / 2 ? code - codes : code;
 }
 
-int64_t ulp_packed_get(const struct ulp_tensor *tensor, size_t i)
-{
-    return ulp_packed_read(tensor->type, tensor->data, i);
-}
-
 float ulp_stored_get(const struct ulp_tensor *tensor, size_t i)
 {
     float x;

@@ -17,8 +17,6 @@ void ulp_floats_read(const struct ulp_tensor *tensor, size_t first, size_t count
 float ulp_stored_get(const struct ulp_tensor *tensor, size_t i);
 /* Integer i of raw_data's layout: packed from the low end. */
 int ulp_packed_read(enum ulp_type type, const unsigned char *raw, size_t i);
-/* One element of a packed tensor. */
-int64_t ulp_packed_get(const struct ulp_tensor *tensor, size_t i);
 /* Is it as the file has it, not as memory? */
 static inline bool ulp_is_stored(const struct ulp_tensor *tensor)
 {

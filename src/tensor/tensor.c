@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "number/double_pair.h"
 #include "number/mpfr_record.h"
+#include "number/strip/access.h"
 #include "tensor/stored.h"
 
 /* clang-format off */
@@ -319,38 +320,16 @@ double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
 
 int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i)
 {
-    const void *data = tensor->data;
-    switch (tensor->element) {
-    case ULP_ELEMENT_I8: return ((const int8_t *)data)[i];
-    case ULP_ELEMENT_U8:
-    case ULP_ELEMENT_BOOL: return ((const uint8_t *)data)[i];
-    case ULP_ELEMENT_I16: return ((const int16_t *)data)[i];
-    case ULP_ELEMENT_U16: return ((const uint16_t *)data)[i];
-    case ULP_ELEMENT_I32: return ((const int32_t *)data)[i];
-    case ULP_ELEMENT_U32: return ((const uint32_t *)data)[i];
-    case ULP_ELEMENT_I64: return ((const int64_t *)data)[i];
-    case ULP_ELEMENT_U64: return (int64_t)((const uint64_t *)data)[i];
-    case ULP_ELEMENT_PACKED: return ulp_packed_get(tensor, i);
-    default: {
-        double x = trunc(ulp_tensor_get(tensor, i));
-        return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
-    }
-    }
+    if (!ulp_element_is_float(tensor->element))
+        return ulp_strip_get_int(tensor, i);
+    const double x = trunc(ulp_tensor_get(tensor, i));
+    return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
 }
 
 void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
 {
     void *data = tensor->data;
     switch (tensor->element) {
-    case ULP_ELEMENT_I8:
-    case ULP_ELEMENT_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
-    case ULP_ELEMENT_BOOL: ((uint8_t *)data)[i] = value != 0; break;
-    case ULP_ELEMENT_I16:
-    case ULP_ELEMENT_U16: ((uint16_t *)data)[i] = (uint16_t)value; break;
-    case ULP_ELEMENT_I32:
-    case ULP_ELEMENT_U32: ((uint32_t *)data)[i] = (uint32_t)value; break;
-    case ULP_ELEMENT_I64:
-    case ULP_ELEMENT_U64: ((uint64_t *)data)[i] = (uint64_t)value; break;
     case ULP_ELEMENT_F32: ((float *)data)[i] = (float)value; break;
     case ULP_ELEMENT_F64: ((double *)data)[i] = (double)value; break;
     case ULP_ELEMENT_PAIR: {
@@ -370,5 +349,6 @@ void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
     case ULP_ELEMENT_STORED: /* files are not written to */
     case ULP_ELEMENT_PACKED:
     case ULP_ELEMENT_COUNT: break;
+    default: ulp_strip_set_int(tensor, i, value);
     }
 }

@@ -1,6 +1,7 @@
 /* Between strips and tensors: what the carriers' load and store share. */
 #pragma once
 
+#include "number/double_pair.h"
 #include "number/mpfr_record.h"
 #include "number/strip.h"
 
@@ -21,6 +22,13 @@ extern const struct ulp_strip_table ulp_strip_float, ulp_strip_double, ulp_strip
 
 /* Limbs of an MPFR value on the stack, of at most this precision. */
 #define ULP_STRIP_LIMBS(precision) (((precision) + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS)
+
+/* An element of any tensor, exactly: on these limbs, or on the tensor's own record. */
+struct ulp_exact {
+    mpfr_t value;
+    mp_limb_t limbs[ULP_STRIP_LIMBS(ULP_PAIR_RECORD_BITS_MAX)];
+};
+void ulp_exact_open(struct ulp_exact *x, const struct ulp_tensor *tensor, size_t at);
 
 /* x rounded by the rule, as FLOAT and DOUBLE carry it. */
 double ulp_strip_round_mpfr(const struct ulp_strip_rule *rule, const mpfr_t x, uint64_t index);

@@ -221,30 +221,28 @@ BINARY_STRIPS(STRIP_2)
 STRIP(FMA, 3)
 STRIP(SELECT, 3)
 
-/* An element of any tensor, exactly, on limbs of the caller's (up to a pair's) or on the tensor's
- * own record. */
-static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *tensor, size_t at)
+void ulp_exact_open(struct ulp_exact *x, const struct ulp_tensor *tensor, size_t at)
 {
+    const bool pair = tensor->element == ULP_ELEMENT_PAIR;
     if (tensor->element == ULP_ELEMENT_WIDE) {
-        ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision),
+        ulp_record_open_const(x->value, ulp_record_at_const(tensor->data, at, tensor->precision),
                               tensor->precision);
         return;
     }
-    if (tensor->element == ULP_ELEMENT_PAIR) {
-        const struct ulp_double_pair *pair = (const struct ulp_double_pair *)tensor->data + at;
-        mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, ULP_PAIR_RECORD_BITS_MAX, limbs);
-        ulp_pair_get(x, pair->high, pair->low);
-        return;
+    mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, pair ? ULP_PAIR_RECORD_BITS_MAX : 64,
+                         x->limbs);
+    if (pair) {
+        const struct ulp_double_pair *from = (const struct ulp_double_pair *)tensor->data + at;
+        ulp_pair_get(x->value, from->high, from->low);
+    } else if (tensor->element == ULP_ELEMENT_F32) {
+        mpfr_set_flt(x->value, ((const float *)tensor->data)[at], MPFR_RNDN);
+    } else if (tensor->element == ULP_ELEMENT_F64) {
+        mpfr_set_d(x->value, ((const double *)tensor->data)[at], MPFR_RNDN);
+    } else if (tensor->element == ULP_ELEMENT_U64) {
+        mpfr_set_uj(x->value, ((const uint64_t *)tensor->data)[at], MPFR_RNDN);
+    } else {
+        mpfr_set_sj(x->value, ulp_strip_get_int(tensor, at), MPFR_RNDN);
     }
-    mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, 64, limbs);
-    if (tensor->element == ULP_ELEMENT_F32)
-        mpfr_set_flt(x, ((const float *)tensor->data)[at], MPFR_RNDN);
-    else if (tensor->element == ULP_ELEMENT_F64)
-        mpfr_set_d(x, ((const double *)tensor->data)[at], MPFR_RNDN);
-    else if (tensor->element == ULP_ELEMENT_U64)
-        mpfr_set_uj(x, ((const uint64_t *)tensor->data)[at], MPFR_RNDN);
-    else
-        mpfr_set_sj(x, ulp_strip_get_int(tensor, at), MPFR_RNDN);
 }
 
 static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor,
@@ -264,14 +262,14 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
             memcpy(record, from, step);
             continue;
         }
-        mp_limb_t limbs[ULP_STRIP_LIMBS(ULP_PAIR_RECORD_BITS_MAX)];
-        mpfr_t x, y;
-        open_element(x, limbs, tensor, at);
+        struct ulp_exact x;
+        mpfr_t y;
+        ulp_exact_open(&x, tensor, at);
         ulp_record_begin(y, record, rule->precision);
-        const int ternary = mpfr_set(y, x, MPFR_RNDN);
+        const int ternary = mpfr_set(y, x.value, MPFR_RNDN);
         if (ternary != 0 && rule->each_step)
-            ulp_round_mpfr(&rule->format, rule->rounding, y, x, rule->seed, ULP_STRIP_LOAD_STREAM,
-                           at);
+            ulp_round_mpfr(&rule->format, rule->rounding, y, x.value, rule->seed,
+                           ULP_STRIP_LOAD_STREAM, at);
         ulp_record_close(record, y);
         if (ternary != 0 && rule->bounded) /* a pair whose parts lie far apart */
             set_error(record, mpfr_get_exp(y) - rule->precision);
