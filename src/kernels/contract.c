@@ -13,6 +13,7 @@
 #include "kernels/pair/pair_contract.h"
 #include "kernels/reference.h"
 #include "kernels/scaled_contract.h"
+#include "number/strip.h"
 
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
@@ -104,35 +105,19 @@ static int64_t integer_at(const struct ulp_tensor *tensor, size_t i)
                                               : ulp_tensor_get_int(tensor, i);
 }
 
-#define CONVERT(TARGET, SOURCE)            \
-    for (size_t i = 0; i < in->count; i++) \
-        ((TARGET *)out->data)[i] = (TARGET)((const SOURCE *)in->data)[i];
-/* The elements that quantization makes have loops of their own. */
-#define CONVERT_ALL(TARGET)                    \
-    if (in->element == ULP_ELEMENT_I32)        \
-        CONVERT(TARGET, int32_t)               \
-    else if (in->element == ULP_ELEMENT_I8)    \
-        CONVERT(TARGET, int8_t)                \
-    else if (in->element == ULP_ELEMENT_U8)    \
-        CONVERT(TARGET, uint8_t)               \
-    else                                       \
-        for (size_t i = 0; i < in->count; i++) \
-            ((TARGET *)out->data)[i] = (TARGET)ulp_tensor_get_int(in, i);
-
 /* *out: the factor's tensor in another element: U32 or U64, as sums modulo 2^bits only need the
  * operands modulo 2^bits, or a float that holds every value. */
 static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_tensor *in,
-                                      enum ulp_type type, struct ulp_budget *budget,
+                                      enum ulp_type type, struct ulp_pool *pool,
                                       struct ulp_error *error)
 {
+    const struct ulp_strip_rule as_it_is = {.each_step = false};
     ULP_TRY(ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, budget, error));
-    switch (out->element) {
-    case ULP_ELEMENT_F32: CONVERT_ALL(float) break;
-    case ULP_ELEMENT_F64: CONVERT_ALL(double) break;
-    case ULP_ELEMENT_U32: CONVERT_ALL(uint32_t) break;
-    default: CONVERT_ALL(uint64_t) break;
-    }
+    ULP_TRY(ulp_tensor_allocate(out, ulp_pool_scratch(pool), error));
+    if (!ulp_element_is_float(out->element))
+        return ulp_tensor_convert(out, in, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error);
+    ulp_strip_tables[out->element == ULP_ELEMENT_F32 ? ULP_STRIP_FLOAT : ULP_STRIP_DOUBLE]->load(
+        &as_it_is, out->data, in, 0, NULL, 1, in->count);
     return ULP_OK;
 }
 
@@ -237,8 +222,8 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem,
         ULP_TRY(ulp_arithmetic_find(is_float ? "fp32" : "fp64", &arithmetic, error));
         chains = ulp_chains_make(&arithmetic, &converted);
     }
-    ULP_TRY(convert_factor(&a, problem->a.tensor, type, ulp_pool_scratch(pool), error));
-    ULP_TRY(convert_factor(&b, problem->b.tensor, type, ulp_pool_scratch(pool), error));
+    ULP_TRY(convert_factor(&a, problem->a.tensor, type, pool, error));
+    ULP_TRY(convert_factor(&b, problem->b.tensor, type, pool, error));
     return ulp_chains_run(&chains, &arithmetic, &converted, cpu, pool, error);
 }
 

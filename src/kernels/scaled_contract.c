@@ -61,7 +61,7 @@ ULP_WORK(store_rows)
                             b = scale_at(&e->sides[1], batch, j + i, 0);
                 strip[i] = scaling->k ? sum : scaling->lines ? sum * b * a : sum * (a * b);
             }
-            ulp_output_strip(e->output, base, p->out_column_offset + j, strip, count,
+            ulp_output_strip(e->output, base, p->out_column_offset + j, false, strip, count,
                              (struct ulp_draw){0});
         }
     }

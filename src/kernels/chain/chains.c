@@ -140,7 +140,6 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.tile_rows = ulp_tile_rows_even(job.tile, job.row_count);
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     job.nan_shows = shows_nan(chains);
-    job.column_run = ulp_output_is_run(job.out_column, job.column_count);
     bool has_padding =
         ulp_element_is_float(job.element) && (problem->a.padding || problem->b.padding);
     job.meets_padding =

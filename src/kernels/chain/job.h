@@ -24,7 +24,6 @@ struct ulp_chains_job {
     /* where padding met a non-finite element the sum is NaN: only such outputs need a second
      * look */
     bool nan_shows;
-    bool column_run; /* out_column counts up by one everywhere */
     struct ulp_output output;
     struct ulp_pool *pool;
 };

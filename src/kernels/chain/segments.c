@@ -223,15 +223,10 @@ void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t 
     struct ulp_draw draw = {.first = ulp_chains_place(job, batch, row, column).output,
                             .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE};
     const int64_t *out_column = job->out_column + column;
-    bool run = job->output.rounding != ULP_ROUND_STOCHASTIC &&
-               (job->column_run || ulp_output_is_run(out_column, column_count));
+    const bool run = ulp_output_is_run(out_column, column_count);
     for (size_t i = 0; i < row_count; i++, draw.first += job->row_pitch)
-        if (run)
-            ulp_output_run(&job->output, base + job->out_row[row + i] + out_column[0],
-                           result + i * strip, column_count);
-        else
-            ulp_output_strip(&job->output, base + job->out_row[row + i], out_column,
-                             result + i * strip, column_count, draw);
+        ulp_output_strip(&job->output, base + job->out_row[row + i], out_column, run,
+                         result + i * strip, column_count, draw);
 }
 
 /* Is any of the tile's sums NaN? Columns beyond the last are sums of zeros. */
@@ -240,9 +235,9 @@ bool ulp_chains_has_nan(const struct ulp_chains_job *job, const char *sums, size
     const void *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
     size_t count = row_count * job->tile_columns;
     int found = 0;
-    if (job->element == ULP_ELEMENT_F32)
-        return ulp_output_has_nan(result, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && job->element == ULP_ELEMENT_F32; i++)
+        found |= ((const float *)result)[i] != ((const float *)result)[i];
+    for (size_t i = 0; i < count && job->element == ULP_ELEMENT_F64; i++)
         found |= ((const double *)result)[i] != ((const double *)result)[i];
     return found;
 }

@@ -270,10 +270,8 @@ static void store(const struct work *work, size_t batch, size_t row, size_t colu
     float strip[COLUMNS];
     for (size_t j = 0; j < count; j++)
         strip[j] = (float)total[j] * work->alpha;
-    if (work->out_is_run)
-        ulp_output_run(&work->output, base + offset[0], strip, count);
-    else
-        ulp_output_strip(&work->output, base, offset, strip, count, (struct ulp_draw){0});
+    ulp_output_strip(&work->output, base, offset, work->out_is_run, strip, count,
+                     (struct ulp_draw){0});
 }
 
 /* The line of the rows' factor that row i of a batch is. */
@@ -395,8 +393,7 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                         .per_scale = (size_t)sides[0].scaling->k / GROUP,
                         .alpha = sides[0].tensor_scale * sides[1].tensor_scale};
     work.panel_bytes = (work.stride + 6 * work.group_count) * sizeof(shorts) + SLACK;
-    work.out_is_run = arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
-                      ulp_output_is_run(work.column_out, work.columns->line_count);
+    work.out_is_run = ulp_output_is_run(work.column_out, work.columns->line_count);
     ULP_TRY(ulp_format_find("fp32", &fp32, error));
     ULP_TRY(ulp_output_make(&work.output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error));
     return run_all(&work, pool, error);

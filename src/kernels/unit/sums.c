@@ -148,10 +148,6 @@ void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t
                             .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
     const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < row_count; i++, draw.first += p->n)
-        if (work->out_is_run)
-            ulp_output_run(&work->output, base + work->rows.out_offset[row + i] + out[0],
-                           total + i * COLUMNS, column_count);
-        else
-            ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], out,
-                             total + i * COLUMNS, column_count, draw);
+        ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], out,
+                         work->out_is_run, total + i * COLUMNS, column_count, draw);
 }

@@ -19,8 +19,7 @@ static void set_sides(struct ulp_unit_work *work, bool swapped)
     work->shared = true;
     for (size_t g = 1; column_batches && g < p->batch_count; g++)
         work->shared &= column_batches[g] == column_batches[0];
-    work->out_is_run = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
-                       ulp_output_is_run(work->columns.out_offset, work->columns.count);
+    work->out_is_run = ulp_output_is_run(work->columns.out_offset, work->columns.count);
 }
 
 /* Nanoseconds, measured: only their ratios matter, and these are much the same everywhere. */
