@@ -56,28 +56,11 @@ struct coding {
     bool encodes;
 };
 
-static uint32_t get_pattern(const struct ulp_tensor *patterns, size_t i)
-{
-    switch (patterns->element) {
-    case ULP_ELEMENT_U8: return ((const uint8_t *)patterns->data)[i];
-    case ULP_ELEMENT_U16: return ((const uint16_t *)patterns->data)[i];
-    default: return ((const uint32_t *)patterns->data)[i];
-    }
-}
-
-static void set_pattern(const struct ulp_tensor *patterns, size_t i, uint32_t bits)
-{
-    switch (patterns->element) {
-    case ULP_ELEMENT_U8: ((uint8_t *)patterns->data)[i] = (uint8_t)bits; break;
-    case ULP_ELEMENT_U16: ((uint16_t *)patterns->data)[i] = (uint16_t)bits; break;
-    default: ((uint32_t *)patterns->data)[i] = bits;
-    }
-}
-
 ULP_WORK(code_range)
 {
     const struct coding *coding = context;
     const struct ulp_format *format = coding->format;
+    struct ulp_tensor patterns = *coding->patterns;
     const bool is_float = coding->values->element == ULP_ELEMENT_F32;
     float *floats = coding->values->data;
     double *doubles = coding->values->data;
@@ -85,10 +68,10 @@ ULP_WORK(code_range)
         if (coding->encodes) {
             double x = is_float ? (double)floats[i] : doubles[i];
             ulp_round_doubles(format, ULP_ROUND_NEAREST_EVEN, &x, 1, 0, 0, 0);
-            set_pattern(coding->patterns, i, ulp_format_encode(format, x));
+            ulp_tensor_set_int(&patterns, i, ulp_format_encode(format, x));
             continue;
         }
-        const uint32_t bits = get_pattern(coding->patterns, i);
+        const uint32_t bits = (uint32_t)ulp_tensor_get_int(&patterns, i);
         if (format->storage_bits < PATTERN_BITS_MAX && bits >> format->storage_bits)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "element %zu, %#x, is no pattern of the %d bits of %s", i, bits,

@@ -39,6 +39,13 @@ enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, int side, double *o
     return ULP_OK;
 }
 
+/* Of accumulators that are floats of at most 32 bits. */
+static enum ulp_status find_accumulator(const struct ulp_unit *unit, struct ulp_format *out,
+                                        struct ulp_error *error)
+{
+    return ulp_format_find(ulp_unit_accumulator_bits(unit) == 16 ? "fp16" : "fp32", out, error);
+}
+
 static enum ulp_status decode_accumulators(const struct ulp_unit *unit, double *out,
                                            const void *raw, size_t count, struct ulp_error *error)
 {
@@ -52,9 +59,8 @@ static enum ulp_status decode_accumulators(const struct ulp_unit *unit, double *
         return ULP_OK;
     }
     struct ulp_format format;
-    int bits = ulp_unit_accumulator_bits(unit);
-    ULP_TRY(ulp_format_find(bits == 16 ? "fp16" : "fp32", &format, error));
-    decode_format(out, raw, count, bits, &format, 0xFFFFFFFF);
+    ULP_TRY(find_accumulator(unit, &format, error));
+    decode_format(out, raw, count, ulp_unit_accumulator_bits(unit), &format, 0xFFFFFFFF);
     return ULP_OK;
 }
 
@@ -68,42 +74,25 @@ enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out,
     return ULP_OK;
 }
 
-static uint32_t encode_single(double x)
-{
-    return isnan(x) ? 0x7FFFFFFF : ulp_float_bits((float)x);
-}
-
-/* x is an FP16 number: its significand is an integer of 11 bits in units of 2^-24 or more. */
-static uint16_t encode_half(double x)
-{
-    int exponent;
-    uint32_t magnitude = 0;
-    if (isnan(x))
-        return 0x7FFF;
-    frexp(x, &exponent);
-    if (isinf(x))
-        magnitude = 0x7C00;
-    else if (x != 0 && exponent - 1 < -14)
-        magnitude = (uint32_t)ldexp(fabs(x), 24);
-    else if (x != 0)
-        magnitude = (uint32_t)((exponent - 1 + 14) << 10) + (uint32_t)ldexp(fabs(x), 11 - exponent);
-    return (uint16_t)(magnitude | (signbit(x) ? 0x8000 : 0));
-}
-
 /* NaN is written as 0x7FFFFFFF, 0x7FFF. */
-static void encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values,
-                                size_t count)
+static enum ulp_status encode_accumulators(const struct ulp_unit *unit, void *raw,
+                                           const double *values, size_t count,
+                                           struct ulp_error *error)
 {
     const int bits = ulp_unit_accumulator_bits(unit);
+    struct ulp_format format;
+    ULP_TRY(find_accumulator(unit, &format, error));
     for (size_t i = 0; i < count; i++)
         if (bits == 64)
             ((double *)raw)[i] = values[i];
         else if (unit->output == ULP_UNIT_INT32)
             ((int32_t *)raw)[i] = (int32_t)values[i];
         else if (bits == 32)
-            ((uint32_t *)raw)[i] = encode_single(values[i]);
+            ((uint32_t *)raw)[i] = isnan(values[i]) ? 0x7FFFFFFF : ulp_float_bits((float)values[i]);
         else
-            ((uint16_t *)raw)[i] = encode_half(values[i]);
+            ((uint16_t *)raw)[i] =
+                isnan(values[i]) ? 0x7FFF : (uint16_t)ulp_format_encode(&format, values[i]);
+    return ULP_OK;
 }
 
 struct run {
@@ -167,8 +156,7 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
         ULP_TRY(ulp_unit_decode_scales(unit, run->scale_b, p->scale_b, scale_b_count, error));
     }
     ULP_TRY(ulp_parallel_for(pool, p->t * p->m, 1, run_rows, run, error));
-    encode_accumulators(unit, p->d, run->c, c_count);
-    return ULP_OK;
+    return encode_accumulators(unit, p->d, run->c, c_count, error);
 }
 
 enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_problem *problem,

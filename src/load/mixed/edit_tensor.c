@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/machine/file.h"
 #include "load/mixed/editor.h"
@@ -26,18 +27,9 @@ static void put_bits(uint8_t *raw, size_t i, uint64_t bits, size_t bytes)
 static uint64_t encode(const struct ulp_format *format, enum ulp_type type, double x)
 {
     const double rounded = ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
-    if (type == ULP_TYPE_DOUBLE) {
-        uint64_t bits;
-        memcpy(&bits, &rounded, sizeof bits);
-        return bits;
-    }
-    if (type == ULP_TYPE_FLOAT) {
-        const float single = (float)rounded;
-        uint32_t bits;
-        memcpy(&bits, &single, sizeof bits);
-        return bits;
-    }
-    return ulp_format_encode(format, rounded);
+    return type == ULP_TYPE_DOUBLE  ? ulp_double_bits(rounded)
+           : type == ULP_TYPE_FLOAT ? ulp_float_bits((float)rounded)
+                                    : ulp_format_encode(format, rounded);
 }
 
 static void clear_data(Ulp__TensorProto *proto)
