@@ -14,65 +14,50 @@
 #include "number/round/round.h"
 
 /* clang-format off */
+#define IEEE \
+    .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true, \
+    .carrier = ULP_CARRIER_FLOAT
+/* ONNX's FNUZ types: no infinity, no -0, whose pattern is the only NaN. */
+#define FNUZ .overflow = ULP_OVERFLOW_NAN, .subnormals = true, .carrier = ULP_CARRIER_FLOAT
+/* All patterns are numbers. */
+#define ALL_NUMBERS \
+    .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true, \
+    .lacks = ULP_LACKS_NAN, .carrier = ULP_CARRIER_FLOAT
 static const struct ulp_format formats[] = {
     {.name = "fp64", .precision = 53, .emin = -1022, .emax = 1023,
      .max_finite = 0x1.fffffffffffffp1023,
      .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true,
-     .carrier = ULP_CARRIER_DOUBLE,
-     .storage_bits = 64},
+     .carrier = ULP_CARRIER_DOUBLE, .storage_bits = 64},
     {.name = "fp32", .precision = 24, .emin = -126, .emax = 127, .max_finite = 0x1.fffffep127,
-     .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 32},
+     IEEE, .storage_bits = 32},
     {.name = "fp16", .precision = 11, .emin = -14, .emax = 15, .max_finite = 65504,
-     .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 16},
+     IEEE, .storage_bits = 16},
     {.name = "bf16", .precision = 8, .emin = -126, .emax = 127, .max_finite = 0x1.fep127,
-     .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 16},
+     IEEE, .storage_bits = 16},
     /* 19 bits, kept in the upper bits of an FP32 pattern. */
     {.name = "tf32", .precision = 11, .emin = -126, .emax = 127, .max_finite = 0x1.ffcp127,
-     .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 32},
+     IEEE, .storage_bits = 32},
     /* OCP E4M3: no infinity, one NaN a sign, so that 480 is lost and 448 is the largest. */
     {.name = "fp8-e4m3", .precision = 4, .emin = -6, .emax = 8, .max_finite = 448,
      .overflow = ULP_OVERFLOW_NAN, .subnormals = true, .signed_zero = true,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 8},
+     .carrier = ULP_CARRIER_FLOAT, .storage_bits = 8},
     {.name = "fp8-e5m2", .precision = 3, .emin = -14, .emax = 15, .max_finite = 57344,
-     .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 8},
-    /* ONNX's FNUZ types: no infinity, no -0, whose pattern is the only NaN. */
+     IEEE, .storage_bits = 8},
     {.name = "fp8-e4m3fnuz", .precision = 4, .emin = -7, .emax = 7, .max_finite = 240,
-     .overflow = ULP_OVERFLOW_NAN, .subnormals = true, .signed_zero = false,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 8},
+     FNUZ, .storage_bits = 8},
     {.name = "fp8-e5m2fnuz", .precision = 3, .emin = -15, .emax = 15, .max_finite = 57344,
-     .overflow = ULP_OVERFLOW_NAN, .subnormals = true, .signed_zero = false,
-     .carrier = ULP_CARRIER_FLOAT,
-     .storage_bits = 8},
+     FNUZ, .storage_bits = 8},
     /* OCP's scales of blocks: 2^-127 to 2^127 and NaN. */
     {.name = "fp8-e8m0", .precision = 1, .emin = -127, .emax = 127, .max_finite = 0x1p127,
      .overflow = ULP_OVERFLOW_NAN, .lacks = ULP_LACKS_ZERO_AND_SIGN, .carrier = ULP_CARRIER_FLOAT,
      .storage_bits = 8},
-    /* All 16 patterns are numbers. */
     {.name = "fp4-e2m1", .precision = 2, .emin = 0, .emax = 2, .max_finite = 6,
-     .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true,
-     .lacks = ULP_LACKS_NAN,
-     .carrier = ULP_CARRIER_FLOAT, .storage_bits = 4},
-    /* OCP's FP6: all 64 patterns are numbers. The names e2m3 and e3m2 are IEEE-like formats. */
+     ALL_NUMBERS, .storage_bits = 4},
+    /* OCP's FP6. The names e2m3 and e3m2 are IEEE-like formats. */
     {.name = "fp6-e2m3", .precision = 4, .emin = 0, .emax = 2, .max_finite = 7.5,
-     .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true,
-     .lacks = ULP_LACKS_NAN,
-     .carrier = ULP_CARRIER_FLOAT, .storage_bits = 6},
+     ALL_NUMBERS, .storage_bits = 6},
     {.name = "fp6-e3m2", .precision = 3, .emin = -2, .emax = 4, .max_finite = 28,
-     .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true,
-     .lacks = ULP_LACKS_NAN,
-     .carrier = ULP_CARRIER_FLOAT, .storage_bits = 6},
+     ALL_NUMBERS, .storage_bits = 6},
 };
 /* clang-format on */
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
