@@ -61,12 +61,11 @@ static enum ulp_status read_groups(void *out, const char *name, const json_t *ro
     groups->items = items;
     groups->name = ulp_arena_copy(arena, name);
     ULP_TRY(ulp_taken(items && groups->name, error));
-    enum ulp_status status = ULP_OK;
-    for (size_t g = 0; g < count && status == ULP_OK; g++)
-        if ((status = read_group(json_array_get(list, g), arena, &items[g], error)) != ULP_OK)
-            ulp_fail_at(error, status, "\"groups\"[%zu]", g);
+    for (size_t g = 0; g < count; g++)
+        ULP_TRY(ulp_fail_at(error, read_group(json_array_get(list, g), arena, &items[g], error),
+                            "\"groups\"[%zu]", g));
     groups->count = count;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,

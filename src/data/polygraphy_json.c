@@ -125,10 +125,9 @@ static enum ulp_status add_iteration(const struct reading *to, const char *runne
     struct ulp_tensor_set tensors = {0};
     if (!json_is_object(arrays))
         return ulp_fail(error, ULP_ERROR_INPUT, "iteration %zu is no object of arrays", iteration);
-    enum ulp_status status = read_arrays(arrays, &tensors, to->budget, error);
-    return status == ULP_OK ? ulp_recording_add(to->list, to->path, runner, to->first + iteration,
-                                                &tensors, error)
-                            : ulp_fail_at(error, status, "iteration %zu", iteration);
+    ULP_TRY(ulp_fail_at(error, read_arrays(arrays, &tensors, to->budget, error), "iteration %zu",
+                        iteration));
+    return ulp_recording_add(to->list, to->path, runner, to->first + iteration, &tensors, error);
 }
 
 static bool is_runner(const json_t *pair)
@@ -141,21 +140,21 @@ static enum ulp_status read_results(const json_t *runners, const struct reading 
                                     struct ulp_error *error)
 {
     const size_t count = json_array_size(runners);
-    enum ulp_status status = ULP_OK;
-    for (size_t r = 0; r < count && status == ULP_OK; r++) {
+    for (size_t r = 0; r < count; r++) {
         const json_t *pair = json_array_get(runners, r);
         if (!is_runner(pair))
             return ulp_fail(error, ULP_ERROR_INPUT, "entry %zu of \"lst\" is no [RUNNER, [...]]",
                             r);
         const char *runner = json_string_value(json_array_get(pair, 0));
         const json_t *iterations = json_array_get(pair, 1);
-        for (size_t i = 0; i < json_array_size(iterations) && status == ULP_OK; i++)
-            status =
-                add_iteration(to, count > 1 ? runner : NULL, i,
-                              json_object_get(json_array_get(iterations, i), "outputs"), error);
-        ulp_fail_at(error, status, "runner '%.100s'", runner);
+        for (size_t i = 0; i < json_array_size(iterations); i++) {
+            const json_t *arrays = json_object_get(json_array_get(iterations, i), "outputs");
+            ULP_TRY(ulp_fail_at(error,
+                                add_iteration(to, count > 1 ? runner : NULL, i, arrays, error),
+                                "runner '%.100s'", runner));
+        }
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status read_root(const json_t *root, const struct reading *to,
@@ -163,14 +162,13 @@ static enum ulp_status read_root(const json_t *root, const struct reading *to,
 {
     const json_t *results = json_object_get(root, "lst");
     const size_t count = json_array_size(root);
-    enum ulp_status status = ULP_OK;
     if (json_is_array(results))
         return read_results(results, to, error);
     if (count && is_runner(json_array_get(root, 0)))
         return read_results(root, to, error);
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
-        status = add_iteration(to, NULL, i, json_array_get(root, i), error);
-    return count ? status
+    for (size_t i = 0; i < count; i++)
+        ULP_TRY(add_iteration(to, NULL, i, json_array_get(root, i), error));
+    return count ? ULP_OK
                  : ulp_fail(error, ULP_ERROR_INPUT,
                             "is neither Polygraphy's --save-outputs (an object with \"lst\") nor "
                             "its --save-inputs (a list of objects)");
@@ -186,12 +184,9 @@ static enum ulp_status load_json(json_t **out, const char *path, struct ulp_budg
     size_t count;
     *charged = 0;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        unsigned char *bytes;
+        ULP_SCOPED(ulp_free_of) unsigned char *bytes = NULL;
         ULP_TRY(ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error));
-        enum ulp_status status =
-            ulp_json_parse(path, bytes, count, JSON_FLAGS, budget, out, charged, error);
-        ulp_free(bytes);
-        return status;
+        return ulp_json_parse(path, bytes, count, JSON_FLAGS, budget, out, charged, error);
     }
     void *mapped;
     ULP_TRY(ulp_file_map(path, SIZE_MAX, &mapped, &count, error));

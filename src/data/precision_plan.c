@@ -108,20 +108,20 @@ static enum ulp_status read_plan(void *out, const char *name, const json_t *root
     struct ulp_keep *items = ulp_arena_take(arena, plan->keeps.count + 1, sizeof *items);
     plan->keeps.items = items;
     plan->keeps.name = ulp_arena_copy(arena, name);
-    enum ulp_status status = ulp_taken(items && plan->keeps.name, error);
+    ULP_TRY(ulp_taken(items && plan->keeps.name, error));
     struct ulp_keep *const first = items;
-    for (size_t i = 0; i < json_array_size(keep) && status == ULP_OK; i++)
-        if ((status = read_keep(json_array_get(keep, i), arena, &items, error)) != ULP_OK)
-            ulp_fail_at(error, status, "\"keep\"[%zu]", i);
+    for (size_t i = 0; i < json_array_size(keep); i++)
+        ULP_TRY(ulp_fail_at(error, read_keep(json_array_get(keep, i), arena, &items, error),
+                            "\"keep\"[%zu]", i));
     /* all have the document's one list */
     const struct ulp_factor_ranges *ranges = plan->arithmetic.ranges;
-    for (struct ulp_keep *item = first; item && item < items && status == ULP_OK; item++) {
+    for (struct ulp_keep *item = first; item < items; item++) {
         item->arithmetic.ranges = ranges;
         if (!ranges)
-            status = read_scales(&item->arithmetic, name, root, arena, error);
+            ULP_TRY(read_scales(&item->arithmetic, name, root, arena, error));
         ranges = item->arithmetic.ranges;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,

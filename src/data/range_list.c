@@ -48,12 +48,9 @@ enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *r
     ranges->items = items;
     ranges->name = ulp_arena_copy(arena, name);
     ULP_TRY(ulp_taken(items && ranges->name, error));
-    enum ulp_status status = ULP_OK;
-    for (size_t r = 0; r < count && status == ULP_OK; r++)
-        if ((status = read_range(json_array_get(list, r), arena, &items[r], error)) != ULP_OK)
-            ulp_fail_at(error, status, "\"ranges\"[%zu]", r);
-    if (status != ULP_OK)
-        return status;
+    for (size_t r = 0; r < count; r++)
+        ULP_TRY(ulp_fail_at(error, read_range(json_array_get(list, r), arena, &items[r], error),
+                            "\"ranges\"[%zu]", r));
     qsort(items, count, sizeof *items, ulp_factor_range_order);
     ranges->count = count;
     for (size_t r = 1; r < count; r++)

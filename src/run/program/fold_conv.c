@@ -89,21 +89,7 @@ static enum ulp_status add_slot(const struct fold *fold, const struct ulp_step *
                                 const char *word, const struct ulp_tensor *like, int *out,
                                 struct ulp_error *error)
 {
-    struct ulp_program *program = fold->program;
-    const size_t room = strlen(step->name) + strlen(word) + 24;
-    char *name = ulp_arena_take(program->arena, room, 1);
-    struct ulp_tensor *value = ulp_arena_take(program->arena, 1, sizeof *value);
-    *out = name && value ? ulp_block_add_slot(program, fold->block, name) : -1;
-    if (*out < 0)
-        return ulp_out_of_memory(error);
-    snprintf(name, room, "%s (%s, folded)", step->name, word);
-    ULP_TRY(
-        ulp_tensor_describe(value, like->type, ULP_ELEMENT_F32, 0, like->rank, like->dims, error));
-    ULP_TRY(ulp_tensor_allocate(value, &program->constants, error));
-    fold->block->slots[*out].folded = value;
-    fold->block->slots[*out].wide = true;
-    ulp_slot_set_constant(&fold->block->slots[*out], value);
-    return ULP_OK;
+    return ulp_fold_add_slot(fold->program, fold->block, step, word, ", folded", like, out, error);
 }
 
 /* ONNX Runtime's CPU provider has the one Conv: with a bias, in FP32. */

@@ -89,27 +89,33 @@ static enum ulp_status compute(struct ulp_program *program, struct ulp_block *bl
     return status;
 }
 
+enum ulp_status ulp_fold_add_slot(struct ulp_program *program, struct ulp_block *block,
+                                  const struct ulp_step *step, const char *word, const char *how,
+                                  const struct ulp_tensor *like, int *out, struct ulp_error *error)
+{
+    const size_t room = strlen(step->name) + strlen(word) + strlen(how) + 4;
+    char *name = ulp_arena_take(program->arena, room, 1);
+    struct ulp_tensor *value = ulp_arena_take(program->arena, 1, sizeof *value);
+    *out = name && value ? ulp_block_add_slot(program, block, name) : -1;
+    if (*out < 0)
+        return ulp_out_of_memory(error);
+    snprintf(name, room, "%s (%s%s)", step->name, word, how);
+    ULP_TRY(
+        ulp_tensor_describe(value, like->type, ULP_ELEMENT_F32, 0, like->rank, like->dims, error));
+    ULP_TRY(ulp_tensor_allocate(value, &program->constants, error));
+    block->slots[*out].folded = value;
+    block->slots[*out].wide = true;
+    ulp_slot_set_constant(&block->slots[*out], value);
+    return ULP_OK;
+}
+
 static enum ulp_status add_slots(struct ulp_program *program, struct ulp_block *block,
                                  struct ulp_step *step, struct ulp_error *error)
 {
-    const size_t channels = block->slots[step->inputs[1]].constant->count;
     ULP_TAKE_ARRAY(int, slots, program->arena, ULP_NORM_PARAMETERS, error);
-    for (int p = 0; p < ULP_NORM_PARAMETERS; p++) {
-        const size_t room = strlen(step->name) + strlen(words[p]) + 4;
-        char *name = ulp_arena_take(program->arena, room, 1);
-        struct ulp_tensor *value = ulp_arena_take(program->arena, 1, sizeof *value);
-        slots[p] = name && value ? ulp_block_add_slot(program, block, name) : -1;
-        if (slots[p] < 0)
-            return ulp_out_of_memory(error);
-        snprintf(name, room, "%s (%s)", step->name, words[p]);
-        /* of the type that the operator asks for */
-        ULP_TRY(ulp_tensor_describe(value, block->slots[step->inputs[1 + p]].constant->type,
-                                    ULP_ELEMENT_F32, 0, 1, (int64_t[]){(int64_t)channels}, error));
-        ULP_TRY(ulp_tensor_allocate(value, &program->constants, error));
-        block->slots[slots[p]].folded = value;
-        block->slots[slots[p]].wide = true;
-        ulp_slot_set_constant(&block->slots[slots[p]], value);
-    }
+    for (int p = 0; p < ULP_NORM_PARAMETERS; p++) /* of the type that the operator asks for */
+        ULP_TRY(ulp_fold_add_slot(program, block, step, words[p], "",
+                                  block->slots[step->inputs[1 + p]].constant, &slots[p], error));
     step->norm = slots;
     return ULP_OK;
 }

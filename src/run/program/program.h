@@ -662,6 +662,11 @@ void ulp_program_amounts(struct ulp_block *block);
  * constants that have changed. */
 enum ulp_status ulp_program_fold_norms(struct ulp_program *program, struct ulp_block *block,
                                        struct ulp_error *error);
+/* A slot for folded numbers in FP32, of that tensor's type and shape, named by the step: "NAME
+ * (WORDHOW)". */
+enum ulp_status ulp_fold_add_slot(struct ulp_program *program, struct ulp_block *block,
+                                  const struct ulp_step *step, const char *word, const char *how,
+                                  const struct ulp_tensor *like, int *out, struct ulp_error *error);
 /* fold_conv.c: what of them goes into the weights of a Conv, where lanes have fuse=ort. */
 enum ulp_status ulp_program_fold_convs(struct ulp_program *program, struct ulp_block *block,
                                        struct ulp_error *error);
