@@ -111,11 +111,13 @@ static void add_rows(double *gram, const struct ulp_contraction *problem, int si
                         1,
                  step = (rows + most - 1) / most;
     const int64_t base = values->batch_offset ? values->batch_offset[batch] : 0;
+    const double *wide = values->tensor->element == ULP_ELEMENT_F64 ? values->tensor->data : NULL;
     for (size_t row = 0; row < rows; row += step) {
+        const int64_t line = base + values->line_offset[row];
         bool finite = true;
         for (size_t i = 0; i < k; i++) {
-            room[i] = ulp_tensor_get(values->tensor, (size_t)(base + values->line_offset[row] +
-                                                              values->k_offset[i]));
+            const size_t at = (size_t)(line + values->k_offset[i]);
+            room[i] = wide ? wide[at] : ulp_tensor_get(values->tensor, at);
             finite &= isfinite(room[i]) != 0;
         }
         if (finite)

@@ -401,6 +401,7 @@ END
 expect 0 "values that are zeros" "$program" quantise still.onnx -i still.npz -q --for trt10 --calibrator max -o still
 [ "$(sort still/calibration.cache | tr '\n' ' ')" = "TRT-101401-EntropyCalibration2 r: 3f800000 x: 3f800000 " ] || fail "values that are zeros: $(cat still/calibration.cache)"
 expect 2 "a cache for codes from 0 on" "$program" quantise m.onnx -i samples --for ort --calibration-cache trt/calibration.cache
+expect 2 "a folder with a file's name" "$program" quantise m.onnx -i samples --for ort -o q.onnx
 expect 2 "a cache and a calibrator" "$program" quantise m.onnx -i samples --for trt10 --calibrator max --calibration-cache trt/calibration.cache
 for wrong in 'x: 3c010a14' 'TRT-8400-EntropyCalibration2\nx 3c010a14' 'TRT-8400-X\nx: 7f800000' 'TRT-8400-X\nx: bf800000' 'TRT-8400-X\nx: 1\nx: 2' 'TRT-8400-X\nx: 123456789'; do
     printf "$wrong" >wrong.cache

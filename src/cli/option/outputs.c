@@ -364,6 +364,10 @@ static enum ulp_status claim_report(const char *what, const char *folder, const 
                                     struct ulp_error *error)
 {
     enum ulp_status status = add_file(&folders, what, folder, error);
+    if (status == ULP_OK && ulp_text_ends(folder, ".onnx") && access(folder, F_OK) != 0)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s %s: a folder is made, of %s; give a name without .onnx", what, folder,
+                        files);
     for (const char *at = files; *at && status == ULP_OK; at += strspn(at, " ")) {
         char *name = strndup(at, strcspn(at, " ")), *path = name ? join_path(folder, name) : NULL;
         status = path ? claim_output(what, path, error) : out_of_memory(error);

@@ -367,9 +367,11 @@ void ulp_scaled_row_scales(const struct ulp_scaled *s, size_t row, size_t first,
             out[i] = scale[(first + i) * s->run_blocks];
         return;
     }
-    const float *scale = s->scale + row * s->run_blocks;
-    for (size_t i = 0; i < count; i++)
-        out[i] = scale[(first + i) / s->block];
+    const float *scale = s->scale + row * s->run_blocks + first / s->block;
+    size_t left = s->block - first % s->block; /* of the block */
+    for (size_t i = 0; i < count; left = s->block, scale++)
+        for (const size_t end = i + ulp_size_min(left, count - i); i < end; i++)
+            out[i] = *scale;
 }
 
 struct back {

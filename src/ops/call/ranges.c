@@ -143,14 +143,16 @@ static float channel_scale(const struct ulp_call *call, int axis, size_t channel
 {
     const struct ulp_tensor *w = call->in[1];
     const size_t channels = (size_t)w->dims[axis], after = axis ? 1 : w->count / channels;
-    double largest = 0;
-    float low;
-    for (size_t i = 0; i < w->count / channels; i++) {
-        const double size =
-            fabs(ulp_tensor_get(w, axis ? i * channels + channel : channel * after + i));
-        largest = isfinite(size) ? ulp_math_max(largest, size) : largest;
+    const float *row = (const float *)w->data + channel * after;
+    float largest = 0, low;
+    if (!axis && w->element == ULP_ELEMENT_F32)
+        largest = ulp_scaled_largest(row, after);
+    for (size_t i = 0; i < w->count / channels && (axis || w->element != ULP_ELEMENT_F32); i++) {
+        const float size =
+            (float)fabs(ulp_tensor_get(w, axis ? i * channels + channel : channel * after + i));
+        largest = isfinite(size) && size > largest ? size : largest;
     }
-    const float scale = ulp_scaled_scale(&call->arithmetic->scaling[1], 0, (float)largest, &low),
+    const float scale = ulp_scaled_scale(&call->arithmetic->scaling[1], 0, largest, &low),
                 fine = fabsf(bias) * 0x1p-18F;
     return largest == 0 && fine >= 0x1p-126F && fine < scale ? fine : scale;
 }
