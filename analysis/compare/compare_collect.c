@@ -494,7 +494,7 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     ULP_TRY(ulp_compare_match(comparing, error));
     ULP_TRY(collect_inputs(comparing, error));
     const struct ulp_observer looking = {.context = &collecting, .node_done = collect_node};
-    const struct ulp_run_options run = {.thread_count = options->thread_count};
+    const struct ulp_run_options run = ulp_comparing_runs(comparing);
     ulp_comparing_begins(comparing);
     return ulp_program_look(comparing->program, comparing->inputs, &run, &looking,
                             options->progress, NULL, error);

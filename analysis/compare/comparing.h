@@ -7,6 +7,8 @@
  *                       side
  *   trials.c            runs of problems close by
  *   matched.c           tensors behind a choice of rows, row by row
+ *   replay.c            the same with decisions as they were recorded, or as an arithmetic takes
+ *                       them
  *   expected.c          from both: how large errors of an arithmetic are at a tensor, and the
  *                       judgement
  *   ranking.c           which arithmetic fits best, and whether that excludes those asked about
@@ -122,6 +124,8 @@ struct ulp_comparing {
     size_t asked; /* of the options' arithmetics: the others are neighbours */
     size_t trials;
     bool again; /* it is only asked whether everything is explained */
+    /* decisions by name that every lane of every run takes (replay.c); NULL: each takes its own */
+    const struct ulp_tensor_set *held;
     struct ulp_program *program;
     struct ulp_pool *pool;
     struct ulp_comparison *out;
@@ -146,6 +150,13 @@ struct ulp_comparing {
     size_t inner_count;           /* suspects in bodies and functions, of which none is read so */
     size_t ways_tried, way_count; /* in which inputs may have been prepared, the same */
 };
+
+static inline struct ulp_run_options ulp_comparing_runs(const struct ulp_comparing *comparing)
+{
+    return (struct ulp_run_options){.thread_count = comparing->options->thread_count,
+                                    .follow = comparing->held != NULL,
+                                    .decided = comparing->held};
+}
 
 /* In which an answer is wanted; 0: no limit. */
 static inline double ulp_compare_limit(const struct ulp_comparing *comparing)
@@ -196,6 +207,12 @@ void ulp_comparing_begins(struct ulp_comparing *comparing);
 /* measure.c: memory and names of a comparison; ulp_comparing_free in any case. */
 enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error);
 
+/* replay.c: where what was recorded lies behind decisions that other roundings turn: the comparison
+ * with these as they were recorded, or as an arithmetic that was asked about takes them, in place
+ * of *comparing where that says more. *held must be as long as it. */
+enum ulp_status ulp_compare_replay(struct ulp_comparing *comparing, struct ulp_tensor_set *held,
+                                   struct ulp_error *error);
+
 /* measure.c: everything but causes; ulp_comparing_free in any case. */
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error);
 void ulp_comparing_free(struct ulp_comparing *comparing);
@@ -237,6 +254,9 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
 enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t arithmetic,
                                      const struct ulp_event *event, size_t first, size_t last,
                                      bool keep, struct ulp_error *error);
+/* Does output o hold decisions that the node makes of floats: integers that are no quantised
+ * numbers? */
+bool ulp_is_index(const struct ulp_event *event, size_t o);
 bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const char *name);
 
 bool ulp_is_chosen(const struct ulp_comparing *comparing, const char *name);

@@ -98,6 +98,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
             return judged;
     }
     struct ulp_compare_options near;
+    struct ulp_tensor_set held = {0};
     enum ulp_status status = ULP_OK;
     struct ulp_arena *near_memory = NULL;
     if (!options->no_cause)
@@ -107,9 +108,12 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
         status = near_memory ? measure_near(&comparing, &near, error)
                              : ulp_comparing_measure(&comparing, error);
         if (status == ULP_OK && !options->no_cause)
+            status = ulp_compare_replay(&comparing, &held, error);
+        if (status == ULP_OK && !options->no_cause)
             status = find_causes(&comparing, error);
         ulp_comparing_free(&comparing);
     }
+    ulp_tensor_set_free(&held);
     ulp_arena_free(near_memory);
     out->seconds = ulp_seconds_now() - comparing.started;
     if (status != ULP_OK)

@@ -150,6 +150,8 @@ static void say_qualified(struct ulp_headline *head, const struct ulp_comparison
                  file->tensor_count == 1 ? "" : "s");
     if (file->unmatched_count)
         ulp_text_add(&head->what, ", %zu not compared", file->unmatched_count);
+    if (file->choices)
+        ulp_text_show(&head->what, ", with %s", file->choices);
     if (open)
         ulp_text_add(&head->what, ", %zu behind a decision that other roundings turn", open);
     ulp_text_add(&head->what, ")");
@@ -222,7 +224,8 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
         ulp_text_add(&head->todo, "%s", todo[file->cause.kind]);
         return;
     }
-    ulp_text_show(&head->what, "NOT explained, first '%s'", tensor->name);
+    ulp_text_show(&head->what, "NOT explained%s%s, first '%s'", file->choices ? " with " : "",
+                  file->choices ? file->choices : "", tensor->name);
     if (tensor->node)
         ulp_text_show(&head->what, " (node %td, %s)", tensor->index, tensor->op);
     else

@@ -39,6 +39,13 @@ static bool is_decision(const struct ulp_event *event, const struct ulp_tensor *
                                                 : reads_float(event);
 }
 
+bool ulp_is_index(const struct ulp_event *event, size_t o)
+{
+    const struct ulp_tensor *value = event->values[o].entire;
+    return value && !event->quantizes && !ulp_element_is_float(value->element) &&
+           reads_float(event);
+}
+
 /* NULL: a lane that takes another way. */
 static bool is_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {

@@ -248,6 +248,7 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
                                   .asked = comparing->asked,
                                   .trials = comparing->trials,
                                   .again = true,
+                                  .held = comparing->held,
                                   .out = out,
                                   .started = comparing->started,
                                   .computed = comparing->computed};

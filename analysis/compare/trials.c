@@ -205,7 +205,7 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     ULP_TRY(ulp_program_create(comparing->model, lanes, 2, &plan_options, &program, error));
     const struct ulp_observer looking = {.context = (void *)(uintptr_t)trying,
                                          .node_done = try_node};
-    const struct ulp_run_options run = {.thread_count = options->thread_count};
+    const struct ulp_run_options run = ulp_comparing_runs(comparing);
     const enum ulp_status status =
         ulp_program_look(program, &inputs, &run, &looking, options->progress, NULL, error);
     return status == ULP_ERROR_INPUT ? note_end(trying, error) : status;

@@ -160,6 +160,9 @@ struct ulp_compared_file {
     size_t unmatched_count;
     char **unmatched; /* arrays that match no computed value of the graph */
     struct ulp_cause cause;
+    /* the decisions with which all of this was computed, where they are not those of each
+     * arithmetic by itself, as "the choices recorded"; NULL: they are */
+    const char *choices;
 };
 
 /* The result of a comparison. */

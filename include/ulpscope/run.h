@@ -370,6 +370,9 @@ struct ulp_run_options {
      * comparisons, but not quantised numbers) are the reference's, TopK selects by them, and QMoE
      * sends rows to the reference's experts */
     bool follow;
+    /* NULL, or with `follow` integers of the main graph by name: decisions that lane 0 takes in
+     * place of its own, where they have its type and shape */
+    const struct ulp_tensor_set *decided;
 };
 
 /* Time and memory of a run. */

@@ -238,6 +238,8 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     const enum ulp_status status = ulp_step_run(step, lane, own.at, out->entire, error);
     lane->followed = NULL;
     ULP_TRY(status);
+    if (lane == reference && walk->options->decided && !frame->outer)
+        ULP_TRY(ulp_follow_decided(walk, step, lane, own.at, out->entire, arena, error));
     const bool reads_floats = lane != reference && any_float_computed(step, own.at, frame->block);
     if (reads_floats && walk->options->follow)
         ULP_TRY(ulp_follow(step, lane, own.at, results, out->entire, error));

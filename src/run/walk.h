@@ -90,6 +90,12 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
                            const struct ulp_tensor *const *inputs,
                            const struct ulp_tensor *reference, struct ulp_tensor *outputs,
                            struct ulp_error *error);
+/* The same of the reference itself, in a run whose decisions are given. */
+enum ulp_status ulp_follow_decided(const struct ulp_walk *walk, const struct ulp_step *step,
+                                   const struct ulp_lane *lane,
+                                   const struct ulp_tensor *const *inputs,
+                                   struct ulp_tensor *outputs, struct ulp_arena *arena,
+                                   struct ulp_error *error);
 
 /* stream.c: before a walk; before the step of that number in the block; and after a step, when the
  * lanes have dropped what is dead. */

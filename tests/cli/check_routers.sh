@@ -24,4 +24,46 @@ for command in "plan --out plan --json said.json" "fix -o fixed.onnx --json said
     fields said.json 'r["kept_count"] <= 12 if "kept_count" in r else len(r["kept"]) <= 12' "$1 keeps few nodes"
 done
 expect 0 "what fix writes" "$program" doctor fixed.onnx -i x.npz -a model --no-plan -q
+# What compare tells of a choice: the recorded ones are replayed (of 40 tokens two went to another expert by a margin of 1e-7, and what they
+# give is explained), an arithmetic's own are, so that a mistake in the input shows, and a TopK that takes the later of equal scores is named.
+python <<'END' || exit 99
+random = np.random.RandomState(3)
+router, experts, scale = random.standard_normal((16, 4)), random.standard_normal((4, 16)), np.float32(30)
+x = random.standard_normal((40, 16))
+for t in (5, 9):  # two experts as good as equal
+    order = np.argsort(-(x[t] @ router))
+    apart = router[:, order[0]] - router[:, order[1]]
+    x[t] -= apart * ((x[t] @ apart - 2e-7) / (apart @ apart))
+x = x.astype("f4")
+constants = {"router": router.astype("f4"), "experts": experts.astype("f4"), "one": np.array([1], "i8"), "axis": np.array([1], "i8")}
+nodes = [node("MatMul", "x router", "logits"), node("TopK", "logits one", "v chosen", "router"), node("Gather", "experts chosen", "g"), node("Squeeze", "g axis", "s"),
+         node("Mul", "x s", "m"), node("Mul", "m v", "y")]
+write_model("chosen.onnx", nodes, {"x": x.shape}, ["y", "chosen"], constants, opset=18)
+logits = (x.astype("f8") @ constants["router"]).astype("f4")
+chosen = np.argmax(logits, 1)
+chosen[[5, 9]] = [np.argsort(-logits[t])[1] for t in (5, 9)]
+y = (x * constants["experts"][chosen] * logits[np.arange(40), chosen][:, None]).astype("f4")
+np.savez("chosen.npz", x=x)
+np.savez("took.npz", y=y, chosen=chosen[:, None])
+np.savez("took_wrong.npz", y=y * np.where(np.arange(40) == 7, 1.01, 1).astype("f4")[:, None], chosen=chosen[:, None])
+tall = {"k": np.array([3], "i8"), "last": np.array([-1], "i8"), "w": random.standard_normal((3, 4)).astype("f4")}
+nodes = [node("ReduceSum", "images last", "sums", keepdims=0), node("Mul", "sums big", "z"), node("Sigmoid", "z", "scores"), node("TopK", "scores k", "best place", "select", axis=1),
+         node("MatMul", "images w", "boxes"), node("Unsqueeze", "place last", "p"), node("Expand", "p shape", "e"), node("GatherElements", "boxes e", "y", axis=1)]
+images = random.uniform(0, 1, (1, 30, 3)).astype("f4")
+write_model("ties.onnx", nodes, {"images": images.shape}, ["y", "best"], {**tall, "big": scale, "shape": np.array([1, 3, 4], "i8")}, opset=18)
+scores = np.float32(1) / (1 + np.exp(-scale * images.sum(-1), dtype="f4"))
+boxes = (images.astype("f8") @ tall["w"]).astype("f4")
+np.savez("ties.npz", images=images)
+for name, order in (("earlier", np.argsort(-scores[0], kind="stable")), ("later", 29 - np.argsort(-scores[0, ::-1], kind="stable")), ("random", random.permutation(30))):
+    np.savez(name + ".npz", y=boxes[:, order[:3]], best=scores[:, order[:3]])
+END
+expect 0 "recorded choices" "$program" compare chosen.onnx -i chosen.npz took.npz -a fp32 -q --json said.json
+fields said.json 'r["files"][0]["choices"] == "the 40 choices recorded, of which 2 are not the reference\x27s (the first in \x27chosen\x27)" and r["tensors"][-1]["values"][0]["ratio"] < 3' "two other choices"
+expect 1 "recorded choices and another value" "$program" compare chosen.onnx -i chosen.npz took_wrong.npz -a fp32 -q
+expect 0 "an arithmetic's own choices" "$program" compare ties.onnx -i ties.npz earlier.npz -a fp32 -q --json said.json
+fields said.json 'r["files"][0]["choices"] == "the choices that fp32 makes"' "own choices"
+expect 1 "the later of equal scores" "$program" compare ties.onnx -i ties.npz later.npz -a fp32 -q --json said.json
+fields said.json 'r["files"][0]["cause"]["nodes"] == ["select"] and "the later of values that are equal" in r["files"][0]["cause"]["text"]' "ties"
+expect 0 "any of equal scores" "$program" compare ties.onnx -i ties.npz random.npz -a fp32 -q --json said.json
+fields said.json '"choices" not in r["files"][0] and "behind a decision" in r["verdict"]' "no order of ties"
 exit $failed

@@ -145,7 +145,7 @@ static enum ulp_status prepare(struct ulp_trying *trying, const struct ulp_suspe
 {
     struct ulp_comparing *comparing = trying->comparing;
     const size_t nodes = ulp_trying_graph(trying)->node_count + 1;
-    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
+    const struct ulp_run_options run = ulp_comparing_runs(comparing);
     unsigned long long *places;
     ULP_TAKE(places, comparing->arena, nodes, error);
     ULP_TAKE_ARRAY(bool, suspects, comparing->arena, nodes, error);

@@ -172,7 +172,7 @@ enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
                                         const struct ulp_observer *observer, bool *refused,
                                         struct ulp_error *error)
 {
-    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
+    const struct ulp_run_options run = ulp_comparing_runs(comparing);
     ulp_comparing_begins(comparing);
     const enum ulp_status status =
         ulp_program_run(program, inputs, &run, observer, 1, NULL, NULL, error);

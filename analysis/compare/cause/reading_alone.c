@@ -80,7 +80,7 @@ enum ulp_status ulp_tried_measure(struct ulp_trying *trying, struct ulp_tried_re
                                   struct ulp_error *error)
 {
     struct ulp_comparing *comparing = trying->comparing;
-    const struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
+    const struct ulp_run_options run = ulp_comparing_runs(comparing);
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set set = {0};
     struct ulp_reread read = {0};
     struct ulp_cut part = {0};

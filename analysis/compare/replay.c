@@ -1,0 +1,314 @@
+/* A comparison with decisions replayed. Behind a TopK that another rounding turns values differ by
+ * the size of the choice, and hardly anything is told apart; with the same choice they differ by
+ * roundings, as elsewhere. Whose choices? Those that were recorded; where none were, those of an
+ * arithmetic that was asked about, and those that take the later of equal values. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "graph/scoped.h"
+#include "run/program/program.h"
+#include "tensor/tensor.h"
+
+/* TopKs one behind the other, each of which may have equal values. */
+enum { TIED_MAX = 4 };
+/* Of a tensor's rms, in its places: more is not errors. */
+#define FAR 0.25
+
+/* ---- as they were recorded ---- */
+
+static enum ulp_status hold(struct ulp_tensor_set *held, const char *name,
+                            const struct ulp_tensor *values, const struct ulp_tensor *like,
+                            struct ulp_budget *budget, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
+    ULP_TRY(ulp_tensor_copy(&copy, like, budget, error));
+    for (size_t i = 0; i < copy.count; i++)
+        ulp_tensor_set_int(&copy, i, ulp_tensor_get_int(values, i));
+    return ulp_tensor_set_add(held, name, &copy, error);
+}
+
+/* Has a row the numbers of the other, in any order? */
+static bool is_set(const struct ulp_tensor *a, const struct ulp_tensor *b, size_t from,
+                   size_t width)
+{
+    bool same = true;
+    for (size_t i = from; i < from + width && same; i++) {
+        size_t in_a = 0, in_b = 0;
+        for (size_t j = from; j < from + width; j++) {
+            in_a += ulp_tensor_get_int(a, j) == ulp_tensor_get_int(a, i);
+            in_b += ulp_tensor_get_int(b, j) == ulp_tensor_get_int(a, i);
+        }
+        same = in_a == in_b;
+    }
+    return same;
+}
+
+static size_t count_others(const struct ulp_tensor *recorded, const struct ulp_tensor *own,
+                           size_t width)
+{
+    size_t others = 0;
+    for (size_t i = 0; width && i + width <= own->count; i += width)
+        others += !is_set(recorded, own, i, width);
+    return others;
+}
+
+/* Decisions that the recording has and are explained, as far as they are not the reference's; and
+ * what is said of them. */
+static enum ulp_status hold_recorded(const struct ulp_comparing *comparing,
+                                     struct ulp_tensor_set *held, struct ulp_text *text,
+                                     struct ulp_error *error)
+{
+    const char *first = NULL;
+    size_t all = 0, others = 0;
+    for (size_t t = 0; t < comparing->out->tensor_count; t++) {
+        const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+        const struct ulp_tensor *recorded = ulp_recorded(&comparing->work[t], 0);
+        const ptrdiff_t number = ulp_execution_find(&comparing->decided, tensor->name, 0);
+        const struct ulp_tensor *own = number < 0 ? NULL : &comparing->decisions[number];
+        if (!recorded || !own || ulp_element_is_float(own->element) ||
+            ulp_element_is_float(recorded->element) || recorded->count != own->count ||
+            !tensor->values[0].explained || !ulp_is_chosen(comparing, tensor->name))
+            continue;
+        const size_t width = own->rank ? (size_t)own->dims[own->rank - 1] : 1,
+                     here = count_others(recorded, own, width);
+        ULP_TRY(hold(held, tensor->name, recorded, own, ulp_comparing_budget(comparing), error));
+        first = here && !first ? tensor->name : first;
+        others += here;
+        all += width ? own->count / width : 0;
+    }
+    ulp_text_add(text, "the %zu choices recorded, of which %zu %s not the reference's", all, others,
+                 others == 1 ? "is" : "are");
+    if (first)
+        ulp_text_show(text, " (the first in '%s')", first);
+    return ULP_OK;
+}
+
+/* ---- as an arithmetic takes them ---- */
+
+struct deciding {
+    const struct ulp_comparing *comparing;
+    const struct ulp_program *program;
+    struct ulp_tensor_set *held;
+    bool later;       /* of equal values the later one is taken */
+    const char *tied; /* the first TopK in which that is another choice, in this run */
+};
+
+struct ranked_value {
+    double value;
+    int64_t index;
+};
+
+static int by_value_then_later(const void *a, const void *b)
+{
+    const struct ranked_value *x = a, *y = b;
+    return x->value != y->value ? (x->value < y->value) - (x->value > y->value)
+                                : (x->index < y->index) - (x->index > y->index);
+}
+
+/* What TopK takes of `from` where the later of equals comes first. */
+static enum ulp_status take_later(const struct ulp_step *step, const struct ulp_tensor *from,
+                                  struct ulp_tensor *indices, struct ulp_budget *budget,
+                                  struct ulp_error *error)
+{
+    const int64_t given = ulp_node_int(step->bound.node, "axis", -1);
+    const double sign = ulp_node_int(step->bound.node, "largest", 1) ? 1 : -1;
+    const int axis = (int)(given < 0 ? given + from->rank : given);
+    const size_t n = (size_t)from->dims[axis], k = (size_t)indices->dims[axis];
+    size_t inner = 1;
+    for (int d = axis + 1; d < from->rank; d++)
+        inner *= (size_t)from->dims[d];
+    ULP_SCOPED(ulp_free_of) struct ranked_value *line = NULL;
+    void *memory;
+    ULP_TRY(ulp_allocate(&memory, n + 1, sizeof *line, budget, "values in order", error));
+    line = memory;
+    for (size_t o = 0; k && o < indices->count / k; o++) {
+        const size_t outer = o / inner, at = o % inner;
+        for (size_t i = 0; i < n; i++)
+            line[i] =
+                (struct ranked_value){sign * ulp_tensor_get(from, (outer * n + i) * inner + at),
+                                      (int64_t)i};
+        qsort(line, n, sizeof *line, by_value_then_later);
+        for (size_t i = 0; i < k; i++)
+            ulp_tensor_set_int(indices, (outer * k + i) * inner + at, line[i].index);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status keep_decisions(void *context, const struct ulp_event *event,
+                                      struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    struct deciding *deciding = context;
+    struct ulp_budget *const budget = ulp_comparing_budget(deciding->comparing);
+    const struct ulp_step *step = deciding->program->nodes[event->index].step;
+    for (size_t o = 0; o < event->output_count && !event->execution; o++) {
+        const bool ties = deciding->later && strcmp(event->op, "TopK") == 0 && event->input_count;
+        if (!ulp_is_index(event, o) || deciding->tied ||
+            deciding->program->nodes[event->index].block != deciding->program->main ||
+            ulp_tensor_set_find(deciding->held, event->output_names[o]))
+            continue;
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
+        ULP_TRY(ulp_tensor_copy(&copy, event->values[o].entire, budget, error));
+        if (ties)
+            ULP_TRY(take_later(step, event->inputs[0].entire, &copy, budget, error));
+        if (ties &&
+            memcmp(copy.data, event->values[o].entire->data, copy.count * copy.element_bytes) != 0)
+            deciding->tied = event->name;
+        ULP_TRY(ulp_tensor_set_add(deciding->held, event->output_names[o], &copy, error));
+    }
+    return ULP_OK;
+}
+
+/* ... of its own, or with the later of equal values; *tied: a TopK that then takes others. */
+static enum ulp_status hold_own(const struct ulp_comparing *comparing, size_t arithmetic,
+                                bool later, struct ulp_tensor_set *held, const char **tied,
+                                struct ulp_error *error)
+{
+    const struct ulp_compare_options *options = comparing->options;
+    const struct ulp_program_options plan = {
+        .inputs = comparing->inputs,
+        .keeps = options->keeps ? &options->keeps[arithmetic] : NULL,
+        .groups = options->groups ? &options->groups[arithmetic] : NULL};
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    const struct ulp_run_options run = {.thread_count = options->thread_count,
+                                        .follow = true,
+                                        .decided = held};
+    ULP_TRY(ulp_program_create(comparing->model, &options->arithmetics[arithmetic], 1, &plan,
+                               &program, error));
+    *tied = NULL;
+    for (int turn = 0; turn < TIED_MAX; turn++) { /* what lies behind a tie is decided anew */
+        struct deciding deciding = {comparing, program, held, later, NULL};
+        const struct ulp_observer looking = {.context = &deciding, .node_done = keep_decisions};
+        ULP_TRY(ulp_program_look(program, comparing->inputs, &run, &looking, options->progress,
+                                 NULL, error));
+        if (!deciding.tied)
+            break;
+        *tied = *tied ? *tied : ulp_comparing_text(comparing, deciding.tied);
+    }
+    return ULP_OK;
+}
+
+/* ---- the comparison with them ---- */
+
+/* Is what was recorded nowhere near what the arithmetic gives in its places, so that its choices
+ * were surely others? */
+static bool is_far(const struct ulp_comparing *comparing, size_t arithmetic)
+{
+    bool far = false;
+    for (size_t t = 0; t < comparing->out->tensor_count; t++) {
+        const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+        const struct ulp_compared_value *value = &tensor->values[0];
+        far |=
+            value->recorded && !comparing->work[t].integers &&
+            (value->reshaped || value->arithmetics[arithmetic].rms > FAR * tensor->range.ref_rms);
+    }
+    return far;
+}
+
+/* *explains: the comparison with them does; it has then (`anyway`: always) taken the place of
+ * *comparing, but of a node that is `read` otherwise. */
+static enum ulp_status try_held(struct ulp_comparing *comparing, const struct ulp_tensor_set *held,
+                                struct ulp_text *text, bool anyway, bool read, bool *explains,
+                                struct ulp_error *error)
+{
+    struct ulp_comparison result, *const out = comparing->out;
+    struct ulp_comparing again = {.model = comparing->model,
+                                  .inputs = comparing->inputs,
+                                  .recordings = comparing->recordings,
+                                  .recording_count = 1,
+                                  .options = comparing->options,
+                                  .asked = comparing->asked,
+                                  .trials = comparing->trials,
+                                  .held = held,
+                                  .out = &result,
+                                  .started = comparing->started,
+                                  .computed = comparing->computed,
+                                  .part = comparing->part};
+    enum ulp_status status = ulp_comparing_measure(&again, error);
+    *explains = status == ULP_OK && result.files[0].explained;
+    const bool adopts = status == ULP_OK && !read && (anyway || *explains);
+    if (adopts) {
+        result.files[0].choices = text->failed ? NULL : ulp_comparing_text(&again, text->data);
+        status = ulp_taken(result.files[0].choices, error);
+    }
+    ulp_comparing_free(adopts ? comparing : &again);
+    ulp_comparison_free(adopts ? out : &result);
+    if (adopts) {
+        *out = result;
+        *comparing = again;
+        comparing->out = out;
+    }
+    return ulp_program_refuses(status) ? ULP_OK : status;
+}
+
+/* The first float that was recorded behind decisions that an arithmetic that was asked about turns;
+ * -1: there is none, and where all that was recorded are decisions nothing would be left to judge.
+ */
+static ptrdiff_t find_behind(const struct ulp_comparing *comparing)
+{
+    for (size_t t = 0; t < comparing->out->tensor_count; t++)
+        for (size_t a = 0; a < comparing->asked && comparing->work[t].recorded[0]; a++)
+            if (comparing->work[t].chosen && !comparing->work[t].integers &&
+                comparing->out->tensors[t].expected[a].open)
+                return (ptrdiff_t)t;
+    return -1;
+}
+
+/* The node that takes the later of equal values is the cause. */
+static enum ulp_status name_tied(struct ulp_comparing *comparing, const char *tied,
+                                 const char *arithmetic, struct ulp_error *error)
+{
+    struct ulp_compared_file *file = &comparing->out->files[0];
+    struct ulp_text text = {0};
+    file->explained = file->hidden = false;
+    file->first_unexplained = find_behind(comparing);
+    ulp_text_show(&text,
+                  "node %s (TopK) may have taken the later of values that are equal in %s, where "
+                  "ONNX has the earlier: with that everything that was recorded is explained.",
+                  tied, arithmetic);
+    ULP_TRY(ulp_cause_set(comparing, &file->cause, ULP_CAUSE_NODE, &text, NULL, error));
+    ULP_TAKE(file->cause.nodes, comparing->out->memory, 1, error);
+    file->cause.nodes[file->cause.node_count++] = ulp_comparing_text(comparing, tied);
+    file->cause.todo = ulp_comparing_text(
+        comparing, "where any of equal values will do, nothing; else give it values that do not "
+                   "become equal, as what stands before a Sigmoid or Softmax that saturates");
+    return ulp_taken(file->cause.nodes[0] && file->cause.todo, error);
+}
+
+/* A choice is the arithmetic's own, or else one of equal values. */
+static enum ulp_status replay_own(struct ulp_comparing *comparing, size_t a, bool later,
+                                  struct ulp_tensor_set *held, bool *explains,
+                                  struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    const char *name = comparing->options->arithmetics[a].asked, *tied;
+    ulp_tensor_set_free(held);
+    ULP_TRY(hold_own(comparing, a, later, held, &tied, error));
+    if (later && !tied)
+        return ULP_OK;
+    ulp_text_show(&text, "the choices that %s makes", name);
+    ULP_TRY(try_held(comparing, held, &text, false, later, explains, error));
+    return later && *explains ? name_tied(comparing, tied, name, error) : ULP_OK;
+}
+
+enum ulp_status ulp_compare_replay(struct ulp_comparing *comparing, struct ulp_tensor_set *held,
+                                   struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    bool explains = false;
+    if (comparing->recording_count != 1 || find_behind(comparing) < 0 ||
+        ulp_compare_is_last(comparing))
+        return ULP_OK;
+    ULP_TRY(hold_recorded(comparing, held, &text, error));
+    if (held->count)
+        return try_held(comparing, held, &text, true, false, &explains, error);
+    for (size_t way = 0; way < 2 * comparing->asked && !explains; way++) {
+        const bool later = way % 2;
+        if ((later || !is_far(comparing, way / 2)) && !ulp_compare_is_last(comparing))
+            ULP_TRY(replay_own(comparing, way / 2, later, held, &explains, error));
+    }
+    return ULP_OK;
+}
