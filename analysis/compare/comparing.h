@@ -7,7 +7,7 @@
  *                       side
  *   trials.c            runs of problems close by
  *   matched.c           tensors behind a choice of rows, row by row
- *   replay.c            the same with decisions as they were recorded, or as an arithmetic takes
+ *   compare_replay.c    the same with decisions as they were recorded, or as an arithmetic takes
  *                       them
  *   expected.c          from both: how large errors of an arithmetic are at a tensor, and the
  *                       judgement
@@ -124,7 +124,8 @@ struct ulp_comparing {
     size_t asked; /* of the options' arithmetics: the others are neighbours */
     size_t trials;
     bool again; /* it is only asked whether everything is explained */
-    /* decisions by name that every lane of every run takes (replay.c); NULL: each takes its own */
+    /* decisions by name that every lane of every run takes (compare_replay.c); NULL: each takes its
+     * own */
     const struct ulp_tensor_set *held;
     struct ulp_program *program;
     struct ulp_pool *pool;
@@ -207,9 +208,9 @@ void ulp_comparing_begins(struct ulp_comparing *comparing);
 /* measure.c: memory and names of a comparison; ulp_comparing_free in any case. */
 enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error);
 
-/* replay.c: where what was recorded lies behind decisions that other roundings turn: the comparison
- * with these as they were recorded, or as an arithmetic that was asked about takes them, in place
- * of *comparing where that says more. *held must be as long as it. */
+/* compare_replay.c: where what was recorded lies behind decisions that other roundings turn: the
+ * comparison with these as they were recorded, or as an arithmetic that was asked about takes them,
+ * in place of *comparing where that says more. *held must be as long as it. */
 enum ulp_status ulp_compare_replay(struct ulp_comparing *comparing, struct ulp_tensor_set *held,
                                    struct ulp_error *error);
 

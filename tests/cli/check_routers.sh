@@ -66,4 +66,20 @@ expect 1 "the later of equal scores" "$program" compare ties.onnx -i ties.npz la
 fields said.json 'r["files"][0]["cause"]["nodes"] == ["select"] and "the later of values that are equal" in r["files"][0]["cause"]["text"]' "ties"
 expect 0 "any of equal scores" "$program" compare ties.onnx -i ties.npz random.npz -a fp32 -q --json said.json
 fields said.json '"choices" not in r["files"][0] and "behind a decision" in r["verdict"]' "no order of ties"
+
+# What no reading tells: where along an axis errors lie, and what a dropout leaves.
+python <<'END' || exit 99
+random = np.random.RandomState(4)
+x = random.standard_normal((2, 2200)).astype("f4")
+write_model("long.onnx", [node("Tanh", "x", "t"), node("Dropout", "t", "d", "drops"), node("Mul", "d a", "y")], {"x": x.shape}, ["y", "d"], {"a": np.float32(1.7)}, opset=13)
+right = np.tanh(x.astype("f8"))
+np.savez("long.npz", x=x)
+np.savez("later.npz", y=(1.7 * np.where(np.arange(2200) < 2046, right, random.standard_normal(x.shape))).astype("f4"))
+np.savez("dropped.npz", d=(right * (random.uniform(size=x.shape) > 0.3) / 0.7).astype("f4"))
+END
+for case in "later|Its errors lie from place 2046 of 2200 on along axis 1, about where fp16|drops (Dropout) may have been left on" "dropped|the others 1.43 times as large, as by a dropout|values are 0"; do
+    IFS="|" read -r name first second <<<"$case"
+    expect 1 "$name" "$program" compare long.onnx -i long.npz "$name.npz" -a fp32 -q --json said.json
+    fields said.json "all(t in r['files'][0]['cause']['text'] for t in ('$first', '$second'))" "$name"
+done
 exit $failed

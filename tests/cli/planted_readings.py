@@ -153,6 +153,9 @@ def cases():
         return [*nodes, node("Identity", "h0", "inner"), node("Identity", reads, "y")]
     yield ("another order", biased("Add", "Tanh", "Relu"), {**scores, "bias": drawn(12)}, tokens, biased("Tanh", "Relu", "Add"), {}, {}, "Add0",
            "and 1 more of its kind were computed behind the next two nodes")
+    chosen = [node("MatMul", "x k0", "s"), node("Softmax", "s", "p", axis=-1), node("TopK", "p two", "v i", axis=-1), node("Mul", "v cap", "w", "weights"), node("MatMul", "w out2", "y")]
+    yield ("the sum of what was chosen", chosen, {**scores, "two": np.array([2]), "cap": np.float32(2.5), "out2": drawn(2, 4)}, tokens,
+           [*chosen[:3], node("ReduceSum", "v last", "sum"), node("Div", "v sum", "n"), node("Mul", "n cap", "w"), chosen[4]], {}, {}, "weights", "divided by its sum along the last axis")
     yield "no reading", pooled, convs, picture, None, {"last.w": convs["last.w"] * np.float32(1.37)}, {}, None, None
     # all of one operator, before each of which a reading puts several nodes
     yield "a chain", [node("Erf", f"c{i}" if i else "x", f"c{i + 1}" if i < 399 else "y", f"e{i}") for i in range(400)], {}, {"x": drawn(1, 64)}, [node("Neg", "x", "y")], {}, {}, None, None

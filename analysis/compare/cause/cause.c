@@ -111,6 +111,84 @@ static void say_untried(const struct ulp_comparing *comparing, struct ulp_text *
                  ulp_compare_limit(comparing) > 0 ? "a longer --max-time or " : "");
 }
 
+/* Where errors lie, if that is a part of an axis: those that are larger than the arithmetic's. */
+static void say_where(const struct ulp_comparing *comparing, size_t file, size_t t,
+                      struct ulp_text *text)
+{
+    enum { PLACES_MIN = 8, BEYOND = 2048, NEAR = 8 };
+    const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+    const struct ulp_compared_value *value = &tensor->values[file];
+    const struct ulp_compared_work *work = &comparing->work[t];
+    const struct ulp_tensor *recorded = ulp_recorded(work, file);
+    const double least = ulp_expected_rms(comparing, t, file, value->by) * value->max_limit;
+    int axis = -1;
+    size_t from = 0, to = 0, inner = work->count;
+    double part = 0.75;
+    for (int d = 0; d < tensor->rank && recorded->count == work->count; d++) {
+        const size_t places = (size_t)tensor->dims[d];
+        size_t first = SIZE_MAX, last = 0;
+        inner /= places ? places : 1;
+        for (size_t i = 0; i < work->count; i++) {
+            const size_t place = i / inner % places;
+            if (!(fabs(ulp_tensor_get(recorded, i) - work->reference[i]) > least))
+                continue;
+            first = place < first ? place : first;
+            last = place > last ? place : last;
+        }
+        if (first == SIZE_MAX || places < PLACES_MIN ||
+            (double)(last - first + 1) > part * (double)places)
+            continue;
+        part = (double)(last - first + 1) / (double)places;
+        axis = d, from = first, to = last;
+    }
+    if (axis < 0)
+        return;
+    const bool open = to + 1 == (size_t)tensor->dims[axis];
+    ulp_text_add(text, " Its errors lie %s place %zu", open ? "from" : "at", from);
+    if (!open && to > from)
+        ulp_text_add(text, " to %zu", to);
+    ulp_text_add(text, " of %lld%s along axis %d", (long long)tensor->dims[axis], open ? " on" : "",
+                 axis);
+    if (open && from + NEAR >= BEYOND && from <= BEYOND + NEAR)
+        ulp_text_add(text, ", about where fp16 ceases to have every integer, as of an index that "
+                           "is a float");
+    ulp_text_add(text, ".");
+}
+
+/* A Dropout that is left on gives other values in every run: they are seen at its own result alone.
+ */
+static void say_dropped(const struct ulp_comparing *comparing, size_t file, size_t t,
+                        const struct ulp_suspects *suspects, struct ulp_text *text)
+{
+    const struct ulp_compared_work *work = &comparing->work[t];
+    const struct ulp_tensor *recorded = ulp_recorded(work, file);
+    const char *dropout = NULL;
+    size_t zeros = 0, others = 0;
+    double least = INFINITY, most = 0;
+    for (size_t s = 0; s < suspects->count; s++)
+        if (strcmp(suspects->steps[s]->bound.node->op_type, "Dropout") == 0)
+            dropout = suspects->steps[s]->name;
+    for (size_t i = 0; i < work->count && recorded->count == work->count; i++) {
+        const double is = ulp_tensor_get(recorded, i), was = work->reference[i];
+        zeros += is == 0 && was != 0;
+        others += is != 0;
+        if (is != 0) {
+            least = ulp_math_min(least, is / was);
+            most = ulp_math_max(most, is / was);
+        }
+    }
+    if (zeros && others > 1 && least > 1.01 && most < 1.01 * least)
+        ulp_text_add(text,
+                     " %zu of its values are 0 and the others %.3g times as large, as by a dropout "
+                     "that was left on.",
+                     zeros, least);
+    else if (dropout)
+        ulp_text_show(text,
+                      " %s (Dropout) may have been left on, as in training: two recordings of the "
+                      "same inputs then differ, and its own result would show it.",
+                      dropout);
+}
+
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, const struct ulp_suspects *suspects,
                                    struct ulp_cause *cause, struct ulp_error *error)
@@ -162,6 +240,8 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       " In being finite, infinite or NaN %zu of its values differ%s from the "
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
+    say_where(comparing, file, tensor, &text);
+    say_dropped(comparing, file, tensor, suspects, &text);
     say_untried(comparing, &text);
     ULP_TRY(ulp_cause_set(comparing, cause, input ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text, input,
                           error));
@@ -319,7 +399,7 @@ enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
 {
     struct ulp_compared_file *out = &comparing->out->files[file];
     comparing->way_count = comparing->ways_tried = 0;
-    if (out->cause.text) /* of equal values (replay.c) */
+    if (out->cause.text) /* of equal values (compare_replay.c) */
         return ULP_OK;
     if (out->explained)
         return explain_nothing(comparing, file, &out->cause, error);

@@ -328,6 +328,7 @@ static const struct {
     {"@offset", ulp_reread_offset},
     {"@wrapped", ulp_reread_wrap},
     {"@floored", ulp_reread_floor},
+    {"@summed", ulp_reread_sum},
     {"@rooted @unrooted @unbiased @scaled @unscaled @positive @negative @cut", ulp_reread_scale},
 };
 

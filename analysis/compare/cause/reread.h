@@ -84,7 +84,7 @@ ulp_reread_fn ulp_reread_move;
 /* reread_before.c: nodes that are put before an input. */
 ulp_reread_fn ulp_reread_layout, ulp_reread_reverse, ulp_reread_invert, ulp_reread_exchange,
     ulp_reread_repeat, ulp_reread_hide, ulp_reread_scale, ulp_reread_offset, ulp_reread_wrap,
-    ulp_reread_floor;
+    ulp_reread_floor, ulp_reread_sum;
 
 /* least.c: the number, of the first one's sign, at which `distance` is least; 0: none that halves
  * it was found. */

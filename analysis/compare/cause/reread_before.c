@@ -216,6 +216,38 @@ enum ulp_status ulp_reread_scale(struct ulp_reread_change *change, struct ulp_er
     return ulp_reread_fill_constant(change->reread, ulp_reread_at(change), 1, &to, numbers, error);
 }
 
+/* Of rows along the last axis. */
+static enum ulp_status put_row(struct ulp_reread_change *change, const char *op,
+                               struct ulp_error *error)
+{
+    struct ulp_reread *reread = change->reread;
+    const int64_t version = ulp_opset_find(reread->model.opsets, reread->model.opset_count, ""),
+                  since = strcmp(op, "ReduceSum") == 0 ? 13 : 18, last = -1;
+    ULP_TRY(put_before(change, op, error));
+    ULP_TRY(version < since
+                ? ulp_reread_set_ints(reread, ulp_reread_at(change), "axes", &last, 1, error)
+                : ulp_reread_set_list(reread, ulp_reread_at(change), 1, &last, 1, error));
+    change->n++;
+    return ULP_OK;
+}
+
+/* What was chosen, or weighs, divided by its sum along the last axis. */
+enum ulp_status ulp_reread_sum(struct ulp_reread_change *change, struct ulp_error *error)
+{
+    struct ulp_reread *reread = change->reread;
+    const int x = ulp_reread_at(change)->inputs[change->input];
+    const struct ulp_node *from = ulp_value_producer(&reread->graph, x);
+    const struct ulp_tensor *in = input_of(change);
+    if (!in || !from || !ulp_type_is_float(in->type) || find_axis(in, '0') < 0 ||
+        !ulp_is_word(from->op_type, "TopK Softmax Sigmoid Exp Gather GatherElements"))
+        return ULP_OK;
+    ULP_TRY(put_row(change, "ReduceSum", error));
+    const int sum = ulp_reread_at(change)->inputs[change->input];
+    ULP_TRY(put_before(change, "Div", error));
+    ULP_TRY(ulp_reread_set_input(reread, ulp_reread_at(change), 0, x, error));
+    return ulp_reread_set_input(reread, ulp_reread_at(change), 1, sum, error);
+}
+
 /* Exponentials are no smaller than e to the number that is fitted: a Softmax's beside the largest
  * of its row. */
 enum ulp_status ulp_reread_floor(struct ulp_reread_change *change, struct ulp_error *error)
@@ -224,20 +256,15 @@ enum ulp_status ulp_reread_floor(struct ulp_reread_change *change, struct ulp_er
     const struct ulp_node *node = ulp_reread_at(change);
     const struct ulp_tensor *in = input_of(change);
     const int64_t version = ulp_opset_find(reread->model.opsets, reread->model.opset_count, ""),
-                  last = -1, axis = ulp_node_int(node, "axis", version < 13 ? 1 : -1);
+                  axis = ulp_node_int(node, "axis", version < 13 ? 1 : -1);
     const bool row = strcmp(node->op_type, "Exp") != 0;
     const int x = node->inputs[change->input];
     struct ulp_tensor to;
     double *numbers;
     if (!in || reread->number == 0 || (row && axis != -1 && axis != in->rank - 1))
         return ULP_OK;
-    if (row) {
-        ULP_TRY(put_before(change, "ReduceMax", error));
-        ULP_TRY(version < 18
-                    ? ulp_reread_set_ints(reread, ulp_reread_at(change), "axes", &last, 1, error)
-                    : ulp_reread_set_list(reread, ulp_reread_at(change), 1, &last, 1, error));
-        change->n++;
-    }
+    if (row)
+        ULP_TRY(put_row(change, "ReduceMax", error));
     ULP_TRY(put_before(change, row ? "Add" : "Max", error));
     ULP_TRY(ulp_reread_make_constant(reread, in, 0, NULL, &to, &numbers, error));
     numbers[0] = reread->number;
