@@ -10,6 +10,7 @@
 #include "analysis/measure/judge.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/measure/judged.h"
+#include "analysis/measure/objects.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 
@@ -88,6 +89,9 @@ struct ulp_purpose ulp_audit_purpose(const struct ulp_program *program, size_t o
     while (step && !(integer && step->quantizes) && hands_on(step) &&
            ulp_block_producer(block, step->inputs[0]))
         step = ulp_block_producer(block, step->inputs[0]);
+    struct ulp_objects columns;
+    if ((!asked || asked == ULP_TASK_DETECT) && ulp_objects_find(truth, &columns))
+        return (struct ulp_purpose){ULP_TASK_OBJECTS, ULP_BASIS_COLUMNS};
     if (asked && (!integer || asked == ULP_TASK_SIGNAL))
         return (struct ulp_purpose){asked, ULP_BASIS_ASKED};
     if (integer)

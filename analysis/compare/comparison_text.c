@@ -118,6 +118,7 @@ static void add_inaccurate(struct ulp_headline *head, const struct ulp_compariso
         const struct ulp_compared_value *value = &tensor->values[f];
         if (!value->recorded || tensor->range.ref_rms <= 0 || !isfinite(value->truth.rms) ||
             value->truth.diverged /* class numbers */ ||
+            value->judged.task == ULP_TASK_OBJECTS /* in any order */ ||
             value->truth.rms <= most * tensor->range.ref_rms)
             continue;
         worst = tensor;

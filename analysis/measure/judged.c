@@ -421,7 +421,10 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
         return grade;
     }
     const bool none = judged->task == ULP_TASK_NONE; /* as asked */
-    ulp_text_add(text, none ? "no rule is applied" : "has no figure to judge by");
+    ulp_text_add(text, none ? "no rule is applied"
+                       : judged->task == ULP_TASK_OBJECTS
+                           ? "has no object with a score of 0.25, by which to judge"
+                           : "has no figure to judge by");
     return none ? ULP_GRADE_FINE : ULP_GRADE_NOT;
 }
 

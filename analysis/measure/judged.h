@@ -78,10 +78,12 @@ void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp
 bool ulp_judged_tells(const struct ulp_judged *judged);
 /* Behind that text: ", at 63.1 dB"; behind decibels of a group ", the whole at 63.1 dB". */
 void ulp_judged_say_whole(struct ulp_text *out, const char *text, double db);
-/* Of an output: class numbers and indices are counted. NaN: of these. */
+/* Of an output: class numbers and indices are counted, and objects stand in any order. NaN: of
+ * these. */
 static inline double ulp_judged_decibels(const struct ulp_judged *judged, double sqnr_db)
 {
-    return judged->task == ULP_TASK_INTEGER ? (double)NAN : sqnr_db;
+    const bool counted = judged->task == ULP_TASK_INTEGER || judged->task == ULP_TASK_OBJECTS;
+    return counted ? (double)NAN : sqnr_db;
 }
 /* "classify by name" */
 void ulp_judged_say_task(struct ulp_text *out, const struct ulp_judged *judged);

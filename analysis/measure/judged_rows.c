@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/measure/difference.h"
+#include "analysis/measure/objects.h"
 #include "base/error.h"
 #include "number/function/function.h"
 #include "number/function/math.h"
@@ -144,33 +145,12 @@ static void judge_tokens(struct judging *j)
 
 /* ---- boxes ---- */
 
-struct box {
-    double left, top, right, bottom;
-};
-
-static struct box read_box(const double *row, bool corners)
-{
-    return corners ? (struct box){row[0], row[1], row[2], row[3]}
-                   : (struct box){row[0] - row[2] / 2, row[1] - row[3] / 2, row[0] + row[2] / 2,
-                                  row[1] + row[3] / 2};
-}
-
-static double area_of(struct box box)
-{
-    return ulp_math_max(box.right - box.left, 0) * ulp_math_max(box.bottom - box.top, 0);
-}
-
 /* Of boxes of the reference that are any. */
 static void judge_box(struct judging *j)
 {
-    const struct box b = read_box(j->b, j->corners), v = read_box(j->v, j->corners);
-    const struct box both = {ulp_math_max(b.left, v.left), ulp_math_max(b.top, v.top),
-                             ulp_math_min(b.right, v.right), ulp_math_min(b.bottom, v.bottom)};
-    const double shared = area_of(both), all = area_of(b) + area_of(v) - shared;
-    if (!(area_of(b) > 0))
-        return;
-    const double iou = all > 0 ? shared / all : 0;
-    j->out->iou = isnan(j->out->iou) ? iou : ulp_math_min(j->out->iou, iou);
+    const double iou = ulp_box_iou(j->b, j->v, j->corners);
+    if (!isnan(iou))
+        j->out->iou = isnan(j->out->iou) ? iou : ulp_math_min(j->out->iou, iou);
 }
 
 /* ---- vectors, thresholds ---- */
@@ -377,7 +357,7 @@ static void prepare_figures(struct ulp_judged *out, struct ulp_purpose purpose,
     if (task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT)
         out->mask_flips = 0;
     ulp_groups_prepare(out);
-    if (task != ULP_TASK_INTEGER && j->length > 1)
+    if (task != ULP_TASK_INTEGER && task != ULP_TASK_OBJECTS && j->length > 1)
         out->constant_rows = 0;
 }
 
@@ -416,5 +396,10 @@ enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct 
     if (integers && !steps)
         purpose.task = ULP_TASK_INTEGER;
     prepare_figures(out, purpose, &j);
+    struct ulp_objects columns;
+    if (purpose.task == ULP_TASK_OBJECTS && ulp_objects_find(base, &columns)) {
+        ulp_objects_judge(value, base, &columns, out);
+        return ULP_OK;
+    }
     return base->count && !steps ? measure_rows(&j, purpose.task, budget, error) : ULP_OK;
 }

@@ -88,6 +88,7 @@ enum ulp_task {
     ULP_TASK_SIGNAL,
     ULP_TASK_TOKENS,
     ULP_TASK_INTEGER,
+    ULP_TASK_OBJECTS, /* found by their columns; none asks for it */
     ULP_TASK_COUNT
 };
 /* "classify"; NULL: UNKNOWN. Static storage. */
@@ -102,6 +103,7 @@ enum ulp_basis {
     ULP_BASIS_LP_NORMALIZATION,
     ULP_BASIS_NON_MAX_SUPPRESSION,
     ULP_BASIS_VOCABULARY, /* as many scores as tokens that the model knows */
+    ULP_BASIS_COLUMNS,
     ULP_BASIS_COUNT
 };
 /* "by name", "by Softmax"; "" of ULP_BASIS_NONE. Static storage. */

@@ -95,6 +95,35 @@ END
             python3 look.py || fail "$line: decibels of class numbers"
         done
     done
+    # Objects of a detector: the order of what has no score to speak of is no error; a box that moves, another class and an object more are.
+    python <<'END' || fail "no objects"
+random = np.random.default_rng(5)
+corner = random.uniform(0, 500, (1, 40, 2)).astype("f4")
+rows = np.concatenate([corner, corner + 64, np.sort(random.uniform(0, 1e-4, (1, 40, 1)).astype("f4"), 1)[:, ::-1], random.integers(0, 5, (1, 40, 1))], 2).astype("f4")
+rows[0, :2, 4], rows[0, :2, 5] = (0.9, 0.6), (3, 1)
+write_model("objects.onnx", [node("Mul", "x one", "y", "rows")], {"x": (1, None, 6)}, ["y"], {"one": np.ones(1, "f4")})
+def record(name, change=lambda y: None):
+    y = rows.copy()
+    change(y[0])
+    np.savez(name, y=y)
+def shuffle(y): y[2:] = y[2:][::-1]
+def swap(y): y[:2] = y[1::-1].copy()
+def move(y): y[1, [0, 2]] += 32
+def score(y): y[0, 4] += 0.03125
+def other(y): y[0, 5] = 2
+def more(y): y[9, 4] = 0.5
+np.savez("objects.npz", x=rows)
+np.savez("faint.npz", x=rows[:, 2:])
+for change in shuffle, swap, move, score, other, more:
+    record(f"{change.__name__}.npz", change)
+END
+    objects="objects by its columns: of objects (2) the worst keeps an IoU of"
+    for line in "shuffle|fine (y, $objects 1)" "swap|fine (y, $objects 1)" "move|broken (y, $objects 0.333)" "other|broken (y, $objects 0)" \
+        "score|borderline (y, objects by its columns: an object's score is off by 0.0312)" "more|broken (y, objects by its columns: an object's score is off by 0.5)"; do
+        "$program" compare objects.onnx -i objects.npz "${line%%|*}.npz" --task detect -q >out
+        tr -s '\n ' ' ' <out | grep -qF "outputs: ${line#*|}" || fail "objects, ${line%%|*}: $(head -3 out)"
+    done
+    says 0 "no objects" "not judged: y has no object with a score of 0.25" audit objects.onnx -i faint.npz -a fp16 -q --no-attribute
     # A tile says the figure that the headline says: of several samples that of the worst, which is judged.
     python <<'END' || fail "no deep network"
 random = np.random.RandomState(1)

@@ -1,0 +1,154 @@
+/* Recognising a detector's objects by their values, and comparing them box by box. */
+#include "analysis/measure/objects.h"
+
+#include "number/function/math.h"
+
+enum { WIDTH_MAX = 7, ROWS_MAX = 4096 }; /* each object is compared with all rows */
+
+/* ---- boxes ---- */
+
+struct box {
+    double left, top, right, bottom;
+};
+
+static struct box read_box(const double *row, bool corners)
+{
+    return corners ? (struct box){row[0], row[1], row[2], row[3]}
+                   : (struct box){row[0] - row[2] / 2, row[1] - row[3] / 2, row[0] + row[2] / 2,
+                                  row[1] + row[3] / 2};
+}
+
+static double area_of(struct box box)
+{
+    return ulp_math_max(box.right - box.left, 0) * ulp_math_max(box.bottom - box.top, 0);
+}
+
+double ulp_box_iou(const double *base, const double *value, bool corners)
+{
+    const struct box b = read_box(base, corners), v = read_box(value, corners);
+    const struct box both = {ulp_math_max(b.left, v.left), ulp_math_max(b.top, v.top),
+                             ulp_math_min(b.right, v.right), ulp_math_min(b.bottom, v.bottom)};
+    const double shared = area_of(both), all = area_of(b) + area_of(v) - shared;
+    return !(area_of(b) > 0) ? (double)NAN : all > 0 ? shared / all : 0;
+}
+
+/* ---- columns ---- */
+
+static void read_row(const struct ulp_tensor *tensor, size_t row, size_t width, double *out)
+{
+    for (size_t c = 0; c < width; c++)
+        out[c] = ulp_tensor_read(tensor, row * width + c);
+}
+
+/* What holds of a column in all rows. */
+struct column {
+    bool integers,
+        falls; /* none negative; from 0 to 1, and in an image none above the one before */
+};
+
+static void look_at_columns(const struct ulp_tensor *base, size_t width, size_t rows_each,
+                            struct column *out)
+{
+    double row[WIDTH_MAX], before[WIDTH_MAX] = {0};
+    for (size_t c = 0; c < width; c++)
+        out[c] = (struct column){true, true};
+    for (size_t r = 0; r < base->count / width; r++) {
+        read_row(base, r, width, row);
+        for (size_t c = 0; c < width; c++) {
+            out[c].integers &= row[c] >= 0 && row[c] == floor(row[c]);
+            out[c].falls &=
+                row[c] >= 0 && row[c] <= 1 && (r % rows_each == 0 || row[c] <= before[c]);
+            before[c] = row[c];
+        }
+    }
+}
+
+/* Are four columns from `first` on two corners in every object? */
+static bool are_corners(const struct ulp_tensor *base, size_t width, size_t first, size_t score)
+{
+    double row[WIDTH_MAX];
+    bool all = true;
+    for (size_t r = 0; r < base->count / width && all; r++) {
+        read_row(base, r, width, row);
+        all = !(row[score] >= ULP_OBJECT) ||
+              (row[first + 2] > row[first] && row[first + 3] > row[first + 1]);
+    }
+    return all;
+}
+
+bool ulp_objects_find(const struct ulp_tensor *base, struct ulp_objects *out)
+{
+    struct column columns[WIDTH_MAX];
+    const size_t width = base->rank > 1 ? (size_t)base->dims[base->rank - 1] : 0,
+                 rows_each = base->rank > 1 ? (size_t)base->dims[base->rank - 2] : 0;
+    if (!ulp_type_is_float(base->type) || base->rank > 3 || width < 6 || width > WIDTH_MAX ||
+        rows_each < 2 || !base->count || base->count / width > ROWS_MAX)
+        return false;
+    look_at_columns(base, width, rows_each, columns);
+    for (size_t box = 0; box + 4 <= width; box++)
+        for (size_t score = 0; score < width; score++) {
+            bool fits = (score < box || score >= box + 4) && columns[score].falls &&
+                        !columns[score].integers;
+            for (size_t c = 0; c < width && fits; c++)
+                fits = (c >= box && c < box + 4) || c == score || columns[c].integers;
+            if (fits && are_corners(base, width, box, score)) {
+                *out = (struct ulp_objects){(int)box, (int)score};
+                return true;
+            }
+        }
+    return false;
+}
+
+/* ---- objects ---- */
+
+/* Of the image's rows the one of the same integers whose box shares most with the object's, and
+ * what it shares; 0: none. */
+static double find_nearest(const struct ulp_tensor *tensor, size_t first, size_t rows, size_t width,
+                           const struct ulp_objects *columns, const double *object, double *score)
+{
+    double row[WIDTH_MAX], most = 0;
+    for (size_t r = first; r < first + rows; r++) {
+        bool same = true;
+        read_row(tensor, r, width, row);
+        for (int c = 0; c < (int)width; c++)
+            same &= (c >= columns->box && c < columns->box + 4) || c == columns->score ||
+                    row[c] == object[c];
+        const double iou = same ? ulp_box_iou(object + columns->box, row + columns->box, true) : 0;
+        if (iou > most) {
+            most = iou;
+            *score = row[columns->score];
+        }
+    }
+    return most;
+}
+
+/* The objects of one side in the other; their number. */
+static double judge_side(const struct ulp_tensor *from, const struct ulp_tensor *to,
+                         const struct ulp_objects *columns, struct ulp_judged *out)
+{
+    double row[WIDTH_MAX], count = 0;
+    const size_t width = (size_t)from->dims[from->rank - 1],
+                 rows = (size_t)from->dims[from->rank - 2];
+    for (size_t r = 0; r < from->count / width; r++) {
+        double score = NAN;
+        read_row(from, r, width, row);
+        if (!(row[columns->score] >= ULP_OBJECT))
+            continue;
+        const double iou = find_nearest(to, r / rows * rows, rows, width, columns, row, &score);
+        const double shift = fabs(row[columns->score] - score); /* NaN: there is no such object */
+        count++;
+        out->iou = isnan(out->iou) ? iou : ulp_math_min(out->iou, iou);
+        if (iou > 0)
+            out->score_shift =
+                isnan(out->score_shift) ? shift : ulp_math_max(out->score_shift, shift);
+    }
+    return count;
+}
+
+void ulp_objects_judge(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                       const struct ulp_objects *columns, struct ulp_judged *out)
+{
+    const double lost = judge_side(base, value, columns, out),
+                 found = judge_side(value, base, columns, out);
+    out->rows = ulp_math_max(lost, found);
+}
