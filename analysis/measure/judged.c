@@ -397,6 +397,7 @@ static void say(struct ulp_text *text, const struct rule *rule, const struct ulp
         else
             add_number(text, *c == 'v'   ? member(judged, rule->figure)
                              : *c == 'o' ? member(judged, rule->of)
+                             : *c == 'f' ? judged->top1_flips
                              : *c == 'r' ? judged->rows
                                          : judged->top1_margin);
 }
@@ -481,7 +482,7 @@ void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp
         return;
     ulp_text_show(out, " (%s%s", name ? name : "", name ? ", " : "");
     ulp_judged_say_task(out, judged);
-    if (ulp_judged_tells(judged))
+    if (ulp_judged_tells(judged) || grade != ULP_GRADE_FINE) /* which needs a reason */
         ulp_text_show(out, ": %s", judged->text);
     ulp_text_add(out, ")");
 }

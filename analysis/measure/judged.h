@@ -70,7 +70,7 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
 size_t ulp_judged_worst(struct ulp_judged *items, size_t count);
 
 /* "fine (logits, classify by name: 0 of 3 first choices change)"; name NULL: not said. Where the
- * rule is about decibels alone, which others say, "fine (signal)". */
+ * rule is about decibels alone, which others say, "fine (signal)", if it is fine. */
 void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
                     const char *name);
 

@@ -259,10 +259,10 @@ static enum ulp_status prepare_ranges(const struct ulp_model *model,
                                  options->best_calibrator ? rules : &asked, list_count,
                                  judged.halves, lists, out->memory, &out->stretched, &weights,
                                  error));
-    if (list_count > 1)
+    if (list_count > 1 && lists[0].count) /* else there is no product to choose for */
         ULP_TRY(
             judge_lists(model, &calibration, samples, count, false, out->deadline, &judged, error));
-    out->ranges = lists[list_count > 1 ? find_best(&judged) : 0];
+    out->ranges = lists[list_count > 1 && lists[0].count ? find_best(&judged) : 0];
     if (options->calibration_cache)
         ULP_TRY(take_cache(&cache, out, search, error));
     return try_weights(model, &calibration, &weights, samples, count, calibrated != &all, out,

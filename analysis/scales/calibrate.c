@@ -189,11 +189,7 @@ static enum ulp_status look_at_samples(struct ulp_calibrating *c, struct ulp_err
         for (size_t i = 0; i < c->count; i++)
             end_current(c->items[i], samples->items[s].name);
     }
-    return c->count ? ULP_OK
-                    : ulp_fail(error, ULP_ERROR_LIMIT,
-                               "no product in the main graph takes %s of a value that is no "
-                               "weight: there is nothing to calibrate",
-                               options->arithmetic.asked);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_scales_calibrate(const struct ulp_model *model,

@@ -80,12 +80,16 @@ enum ulp_status ulp_search_report_left(const struct ulp_searcher *search, struct
     const struct ulp_program *program = search->emulation.program;
     const struct ulp_graph *graph = search->emulation.given.model->graph;
     ULP_TAKE(out->left, out->memory, program->node_count + 1, error);
+    out->many_outputs = ulp_model_output_count(search->emulation.given.model) > 1;
     for (size_t n = 0; n < program->node_count && search->given && !search->options->by_node; n++) {
         const struct ulp_step *step = program->nodes[n].step;
-        if (step->call || step->node < graph->nodes ||
-            step->node >= graph->nodes + graph->node_count || *step->node->domain ||
-            !ulp_is_word(step->node->op_type, "MatMul Gemm Conv") ||
-            ulp_search_choice_of(search, search->best, n) != search->base)
+        const bool inner =
+            step->node < graph->nodes || step->node >= graph->nodes + graph->node_count;
+        if (*step->node->domain || !ulp_is_word(step->node->op_type, "MatMul Gemm Conv"))
+            continue;
+        out->called_count += step->call != NULL;
+        out->inner_count += inner && !step->call;
+        if (step->call || inner || ulp_search_choice_of(search, search->best, n) != search->base)
             continue;
         struct ulp_search_left *left = &out->left[out->left_count++];
         left->named = step->node->named;

@@ -153,7 +153,7 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
     }
     for (size_t line = 0; line < LINES; line++) {
         const char *text = line_of(headline, line), *title = line_titles[line];
-        const bool copied = strncmp(text, "ulpscope ", 9) == 0;
+        const bool copied = ulp_text_is_command(text);
         if (!*text)
             continue;
         ulp_text_add(page->out, "%s%s", line ? "" : colour, title);

@@ -55,7 +55,7 @@ static void add_headline(struct ulp_text *out, const struct ulp_document_block *
     if (!block->text[3] || !*block->text[3])
         return;
     ulp_text_add(out, "Do: ");
-    if (strncmp(block->text[3], "ulpscope ", 9) == 0)
+    if (ulp_text_is_command(block->text[3]))
         add_code(out, block->text[3]);
     else
         add_words(out, block->text[3]);

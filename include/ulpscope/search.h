@@ -268,6 +268,9 @@ struct ulp_search {
         char *name;
         bool named;
     } * left;
+    /* products that no format is looked for: of functions, and of bodies and branches */
+    size_t called_count, inner_count;
+    bool many_outputs; /* a product's error need not be of the worst one */
     double confidence; /* of a plan, as asked */
     /* of a plan that keeps every node, as no fewer held in the draws: the smallest set of nodes
      * that met the tolerance in the samples, and in how many of the draws that it was tried in; 0:

@@ -86,7 +86,7 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
 static void add_share(struct ulp_text *out, const struct ulp_search *found)
 {
     double narrow = 0;
-    size_t left = found->left_count;
+    size_t left = found->left_count + found->called_count + found->inner_count;
     for (size_t l = 0; l < found->layer_count; l++)
         left -= strcmp(found->formats[found->layers[l].format].arithmetic, found->base) == 0;
     if (left)
@@ -103,7 +103,7 @@ static void add_share(struct ulp_text *out, const struct ulp_search *found)
 }
 
 /* "; most of the error is of Conv_4 (30 %), Conv_0 (24 %) and Gemm_27 (21 %)": up to three products
- * that bring a tenth each. */
+ * that bring a tenth each. Of several outputs each is measured by the one that it harms most. */
 static void add_worst(struct ulp_text *out, const struct ulp_search *found)
 {
     enum { SHOWN = 3 };
@@ -124,7 +124,9 @@ static void add_worst(struct ulp_text *out, const struct ulp_search *found)
     }
     for (size_t i = 0; i < count; i++)
         ulp_text_show(out, "%s%s (%s)",
-                      i == 0           ? "; most of the error is of "
+                      i == 0 && found->many_outputs
+                          ? "; most error, each in the output that it harms most, is of "
+                      : i == 0         ? "; most of the error is of "
                       : i + 1 == count ? " and "
                                        : ", ",
                       found->layers[shown[i]].name,
@@ -219,17 +221,22 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
     add_file(notes, found);
 }
 
-/* The same search again, with its files; share: not as many products as it has, but 90 %. */
-static void add_search_command(struct ulp_text *out, const struct ulp_search *found, bool share)
+/* The options of the same search, with its files; share: not as many products as it has, but 90 %;
+ * more: so many decibels more, of a tolerance in decibels. */
+static void add_search_options(struct ulp_text *out, const struct ulp_search *found, bool share,
+                               double more)
 {
-    ulp_command_add(out, "quantise", found->arguments);
+    double decibels;
     ulp_text_show_whole(out, found->asked);
     if (found->target)
         ulp_option_add(out, " --for", found->target);
-    for (size_t f = 0; f < found->format_count; f++)
+    for (size_t f = 0; f < found->format_count && found->layer_count; f++)
         ulp_text_add(out, "%s%s", f ? "," : " --formats ", found->formats[f].name);
     for (size_t t = 0; t < found->tolerance_count && !found->by_default; t++)
-        ulp_option_add(out, " --tolerance", found->tolerances[t]);
+        if (more > 0 && sscanf(found->tolerances[t], "sqnr_db=%lf", &decibels) == 1)
+            ulp_text_add(out, " --tolerance sqnr_db=%g", decibels + more);
+        else
+            ulp_option_add(out, " --tolerance", found->tolerances[t]);
     if (share)
         ulp_text_add(out, " --share 90");
     else if (found->budget > 0)
@@ -237,15 +244,29 @@ static void add_search_command(struct ulp_text *out, const struct ulp_search *fo
     ulp_text_add(out, " --out quantised/");
 }
 
-/* quantised.onnx on the inputs of the search, as it is judged. */
-static void add_run(struct ulp_text *out, const struct ulp_search *found)
+static void add_search_command(struct ulp_text *out, const struct ulp_search *found, bool share,
+                               double more)
+{
+    ulp_command_add(out, "quantise", found->arguments);
+    add_search_options(out, found, share, more);
+}
+
+/* Another model on the inputs of the search. */
+static void add_on_inputs(struct ulp_text *out, const char *command, const char *path,
+                          const struct ulp_search *found)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text model = {0};
     ulp_word_add(&model, found->model_path);
-    ulp_text_add(out, "ulpscope run");
-    ulp_word_add(out, found->quantised);
+    ulp_text_add(out, "%s", command);
+    ulp_word_add(out, path);
     if (!model.failed) /* what stands behind the model's word, which has a space in front */
         ulp_text_show_whole(out, found->arguments + strlen(model.data) - 1);
+}
+
+/* quantised.onnx, as it is judged. */
+static void add_run(struct ulp_text *out, const struct ulp_search *found)
+{
+    add_on_inputs(out, "ulpscope run", found->quantised, found);
     ulp_option_add(out, " -a", found->declared_in);
 }
 
@@ -259,19 +280,47 @@ static bool is_too_much(const struct ulp_search *found)
     return all;
 }
 
+/* Decibels were asked for and are met, and outputs are broken all the same. */
+static bool is_too_little(const struct ulp_search *found)
+{
+    return found->tolerance_count == 1 && !found->scored && found->grade_text &&
+           found->grade == ULP_GRADE_BROKEN &&
+           strncmp(found->tolerances[0], "sqnr_db=", strlen("sqnr_db=")) == 0;
+}
+
+/* Of products that stand in functions, or in bodies, alone. */
+static void add_inner_todo(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (!found->called_count && found->inner_count)
+        ulp_text_add(out, "write the branch that is taken as a graph without If, Loop and Scan: "
+                          "onnxsim does where the condition is a constant");
+    if (!found->called_count)
+        return;
+    ulp_text_add(out, "python3 -c 'import sys, onnx, onnx.inliner; "
+                      "onnx.save(onnx.inliner.inline_local_functions(onnx.load(sys.argv[1])), "
+                      "\"inlined.onnx\")'");
+    ulp_word_add(out, found->model_path);
+    add_on_inputs(out, " && ulpscope quantise", "inlined.onnx", found);
+    add_search_options(out, found, false, 0);
+}
+
 /* What is to be done where the plan meets what was asked. */
 static void add_todo(struct ulp_text *out, const struct ulp_search *found)
 {
-    if (!found->layer_count)
+    if (!found->layer_count && found->called_count + found->inner_count)
+        add_inner_todo(out, found);
+    else if (!found->layer_count)
         ulp_text_add(out, "nothing");
     else if (is_too_much(found))
-        add_search_command(out, found, true);
+        add_search_command(out, found, true, 0);
+    else if (is_too_little(found))
+        add_search_command(out, found, false, 10);
     else if (found->quantised)
         add_run(out, found);
     else if (found->quantised_reason)
         ulp_text_show(out, "mend why there is no quantised.onnx: %s", found->quantised_reason);
     else
-        add_search_command(out, found, false);
+        add_search_command(out, found, false, 0);
 }
 
 /* Up to three. */
@@ -329,6 +378,14 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                       found->remedies[r].kept ? "; it is in the file" : "; left out");
     if (found->layer_count)
         say_found(head, notes, found);
+    else if (found->met && found->called_count + found->inner_count)
+        ulp_text_show(&head->what,
+                      "Nothing to allocate: %zu MatMul, Gemm and Conv, all in %s, and formats are "
+                      "for those of the main graph",
+                      found->called_count + found->inner_count,
+                      !found->called_count ? "bodies of If, Loop and Scan"
+                      : found->inner_count ? "functions and in bodies of If, Loop and Scan"
+                                           : "functions");
     else if (found->met)
         ulp_text_add(&head->what, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv "
                                   "of two floating-point factors of rank 2 or more, or a range "

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <ulpscope/status.h>
 
 struct ulp_new_file;
@@ -26,6 +27,11 @@ void ulp_text_show(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2,
 /* As the format "%s" of it would, however long the words are: of a command, to be copied. */
 void ulp_text_show_whole(struct ulp_text *text, const char *words);
 void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list);
+/* Does the text begin as a command does, to be copied whole? */
+static inline bool ulp_text_is_command(const char *text)
+{
+    return strncmp(text, "ulpscope ", 9) == 0 || strncmp(text, "python3 ", 8) == 0;
+}
 /* What stands between single quotes of a shell: there it changes nothing but a quote. */
 void ulp_quoted_add(struct ulp_text *out, const char *text);
 /* " word" of a command line, in quotes where a shell needs them. */
