@@ -214,29 +214,6 @@ TEST(test_empty)
     laid_check("fp32", "x + y", 5, 0, false);
 }
 
-/* Every element where its place says, and nothing beside them. */
-TEST(test_rows_are_turned)
-{
-    uint64_t in[32 * 32], out[32 * 32];
-    for (size_t i = 0; i < 32 * 32; i++)
-        in[i] = UINT64_C(0x100000001) * (i + 1);
-    for (size_t bytes = 4; bytes <= 8; bytes += 4)
-        for (size_t rows = 1; rows <= 20; rows++)
-            for (size_t columns = 1; columns <= 20; columns++)
-                for (int repeats = 0; repeats < 2; repeats++) {
-                    memset(out, 0, sizeof out);
-                    ck_assert(repeats ? ulp_repeat(out, in, 3, rows, columns, bytes)
-                                      : ulp_turn(out, (int64_t)rows, in, 21, rows, columns, bytes));
-                    for (size_t c = 0; c < columns; c++)
-                        for (size_t r = 0; r < rows; r++)
-                            ck_expect(memcmp((char *)out + (c * rows + r) * bytes,
-                                             (char *)in + (repeats ? 3 * c : 21 * r + c) * bytes,
-                                             bytes) == 0,
-                                      "%zu x %zu of %zu bytes", rows, columns, bytes);
-                    ck_expect(((char *)out)[rows * columns * bytes] == 0, "behind the end");
-                }
-}
-
 TEST(test_refusals)
 {
     struct laid laid;

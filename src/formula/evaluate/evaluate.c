@@ -118,8 +118,7 @@ static void mark_row(const struct ulp_tape_run *run, size_t row, size_t *noted)
 ULP_WORK(run_open_pieces)
 {
     const struct ulp_tape_run *run = context;
-    const size_t length = run->plan->call->rows->row_length,
-                 pieces = count_pieces(run->plan);
+    const size_t length = run->plan->call->rows->row_length, pieces = count_pieces(run->plan);
     size_t noted = ulp_notes_take();
     struct ulp_tape_worker *own;
     ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
@@ -200,7 +199,6 @@ static enum ulp_status take_marks(struct ulp_open_items *open, const struct ulp_
                                   const struct ulp_rows *rows, struct ulp_budget *budget,
                                   struct ulp_error *error)
 {
-    void *memory;
     const bool strips = !plan->has_reductions && !rows->window && rows->row_length > 0;
     if (plan->rule.carrier != ULP_STRIP_PAIR || open->whole)
         return ULP_OK;
@@ -208,8 +206,7 @@ static enum ulp_status take_marks(struct ulp_open_items *open, const struct ulp_
     const size_t per_row = strips ? count_pieces(plan) : 1;
     if (!ulp_size_mul(rows->row_count, per_row, &open->count))
         return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");
-    ULP_TRY(ulp_allocate(&memory, open->count, 1, budget, "which rows are open", error));
-    open->marks = memory;
+    ULP_TRY(ulp_allocate(&open->marks, open->count, 1, budget, "which rows are open", error));
     return ULP_OK;
 }
 

@@ -42,7 +42,6 @@ struct ulp_tape_output {
     const struct ulp_format *storage; /* NULL: the value is stored as it is */
     int step;
     bool per_position; /* one value per position, else one per row */
-    bool native;       /* the tensor's elements are the carrier's, byte for byte */
 };
 
 /* Instructions in order of dependency. */
@@ -139,6 +138,8 @@ void ulp_evaluate_tile(struct ulp_tape_worker *worker);
 void ulp_evaluate_strip(struct ulp_tape_worker *worker, size_t first, size_t count);
 /* Without reductions: the ULP_REACH_ROW values of the worker's row. */
 void ulp_evaluate_prepare(struct ulp_tape_worker *worker);
+/* The values of the tile's rows of an instruction with one a row, or one for all. */
+void ulp_evaluate_row_value(const struct ulp_tape_worker *worker, int index);
 /* The outputs with one value a row. */
 void ulp_evaluate_store_rows(struct ulp_tape_worker *worker);
 
@@ -194,13 +195,3 @@ static inline void *ulp_tape_element(const struct ulp_tensor *tensor, int64_t in
 {
     return (char *)tensor->data + index * (int64_t)tensor->element_bytes;
 }
-
-/* turn.c: out[c out_stride + r] = in[r in_stride + c], strides in elements. False: not of 4 or 8
- * bytes. */
-bool ulp_turn(void *out, int64_t out_stride, const void *in, int64_t in_stride, size_t rows,
-              size_t columns, size_t element_bytes);
-/* out[c rows + r] = in[c in_stride]. */
-bool ulp_repeat(void *out, const void *in, int64_t in_stride, size_t rows, size_t columns,
-                size_t element_bytes);
-/* The bytes `count` times. */
-void ulp_repeat_rows(void *out, const void *in, size_t bytes, size_t count);

@@ -105,9 +105,7 @@ static bool rounds_natively(const struct ulp_tape_plan *plan, const struct ulp_f
     if (plan->rule.carrier == ULP_STRIP_MPFR || plan->rule.carrier == ULP_STRIP_PAIR)
         return format->carrier == ULP_CARRIER_MPFR && format->precision == plan->rule.precision;
     const bool single = plan->rule.carrier == ULP_STRIP_FLOAT;
-    return format->precision == (single ? 24 : 53) && format->emax == (single ? 127 : 1023) &&
-           format->emin == (single ? -126 : -1022) && format->subnormals && format->signed_zero &&
-           format->overflow == ULP_OVERFLOW_INFINITY;
+    return ulp_format_is_ieee(format, single ? 24 : 53, single ? 127 : 1023);
 }
 
 /* What the store must do: nothing when the value is already one of the storage format. */
@@ -139,8 +137,7 @@ static enum ulp_status find_outputs(struct ulp_tape_plan *plan, struct ulp_error
         plan->outputs[plan->output_count++] =
             (struct ulp_tape_output){.number = i,
                                      .step = tape->outputs[i],
-                                     .per_position = ulp_has_positions(&plan->call->outputs[i]),
-                                     .native = is_native(plan, &plan->call->outputs[i])};
+                                     .per_position = ulp_has_positions(&plan->call->outputs[i])};
     }
     return ULP_OK;
 }

@@ -120,35 +120,6 @@ static size_t count_together(const struct ulp_tape_worker *worker, struct span s
     return worker->row_count == 1 ? span.count : 1;
 }
 
-/* Positions of a span follow from strides. */
-static bool has_strides(const struct ulp_tape_worker *worker, const struct ulp_operand *operand,
-                        struct ulp_row_address rows, struct span span)
-{
-    return worker->row_count > 1 && span.count > 1 && !worker->positions && !rows.offsets &&
-           !operand->position_offset;
-}
-
-/* The rows of a span lie apart in memory, each of them contiguous and as the carrier has it. */
-static bool can_turn(const struct ulp_tape_worker *worker, const struct ulp_operand *operand,
-                     struct ulp_row_address rows, struct span span)
-{
-    return rows.stride > 1 && operand->position_stride == 1 &&
-           has_strides(worker, operand, rows, span);
-}
-
-/* Rows of a span into its strip, or one row that stands for all. */
-static bool turn_span(const struct ulp_tape_worker *worker, const struct ulp_operand *operand,
-                      struct ulp_row_address rows, struct span span, void *out)
-{
-    const size_t n = worker->row_count, bytes = worker->plan->element_bytes;
-    const void *in = ulp_tape_element(operand->tensor,
-                                      rows.base + (int64_t)span.first * operand->position_stride);
-    if (can_turn(worker, operand, rows, span))
-        return ulp_turn(out, (int64_t)n, in, rows.stride, n, span.count, bytes);
-    return rows.stride == 0 && has_strides(worker, operand, rows, span) &&
-           ulp_repeat(out, in, operand->position_stride, n, span.count, bytes);
-}
-
 static void load_span(struct ulp_tape_worker *worker, int index, void *out, struct span span)
 {
     const struct ulp_tape_plan *plan = worker->plan;
@@ -157,8 +128,6 @@ static void load_span(struct ulp_tape_worker *worker, int index, void *out, stru
     const struct ulp_row_address rows = find_rows(worker, operand, index);
     const size_t together = count_together(worker, span), n = together * worker->row_count;
     worker->values[index] = out;
-    if (step->native && turn_span(worker, operand, rows, span, out))
-        return;
     for (size_t t = 0; t < span.count; t += together) {
         const struct ulp_row_address at =
             find_elements(worker, operand, rows, (struct span){span.first + t, together});
@@ -172,29 +141,6 @@ static void load_span(struct ulp_tape_worker *worker, int index, void *out, stru
     }
 }
 
-/* Rounded in a strip first, as the tensor has them. False: they do not lie like that. */
-static bool store_turned(const struct ulp_tape_worker *worker, const struct ulp_tape_output *output,
-                         const struct ulp_operand *operand, struct ulp_row_address rows,
-                         struct span span, struct ulp_strip_place place)
-{
-    const struct ulp_tape_plan *plan = worker->plan;
-    const void *values = worker->values[output->step];
-    double rounded[ULP_STRIP];
-    if (!output->native || !can_turn(worker, operand, rows, span) ||
-        plan->element_bytes > sizeof *rounded)
-        return false;
-    if (output->storage) {
-        struct ulp_tensor strip = *operand->tensor;
-        strip.data = rounded;
-        plan->table->store(&plan->rule, output->storage, &strip, 0, NULL, 1, values,
-                           worker->row_count * span.count, place);
-        values = rounded;
-    }
-    return ulp_turn(ulp_tape_element(operand->tensor, rows.base + (int64_t)span.first), rows.stride,
-                    values, (int64_t)worker->row_count, span.count, worker->row_count,
-                    plan->element_bytes);
-}
-
 static void store_span(const struct ulp_tape_worker *worker, int number, struct span span)
 {
     const struct ulp_tape_plan *plan = worker->plan;
@@ -203,9 +149,6 @@ static void store_span(const struct ulp_tape_worker *worker, int number, struct 
     const struct ulp_row_address rows = find_rows(worker, operand, plan->step_count + number);
     const size_t together = count_together(worker, span), n = together * worker->row_count;
     const char *values = worker->values[output->step];
-    if (store_turned(worker, output, operand, rows, span,
-                     place_of(worker, plan->step_count + output->number, span.first)))
-        return;
     for (size_t t = 0; t < span.count; t += together) {
         const struct ulp_row_address at =
             find_elements(worker, operand, rows, (struct span){span.first + t, together});
@@ -252,12 +195,11 @@ static void spread_rows(const struct ulp_tape_worker *worker, const struct ulp_t
     const void *one = ulp_slot_of(worker, step->one);
     if (step->spread && worker->row_count == 1)
         plan->table->spread(&plan->rule, strip, one, 0, worker->span_count);
-    else if (step->spread)
-        ulp_repeat_rows(strip, one, bytes, worker->span_count);
+    for (size_t t = 0; t < worker->span_count && step->spread && worker->row_count > 1; t++)
+        memcpy(strip + t * bytes, one, bytes);
 }
 
-/* The values of the tile's rows. */
-static void run_row_value(const struct ulp_tape_worker *worker, int index)
+void ulp_evaluate_row_value(const struct ulp_tape_worker *worker, int index)
 {
     const size_t n = worker->row_count;
     const struct ulp_tape_plan *plan = worker->plan;
@@ -286,7 +228,7 @@ void ulp_evaluate_prepare(struct ulp_tape_worker *worker)
     const struct ulp_tape_steps *part = &plan->row_part[0];
     worker->span_count = plan->width;
     for (int i = 0; i < part->count; i++) {
-        run_row_value(worker, part->items[i]);
+        ulp_evaluate_row_value(worker, part->items[i]);
         spread_rows(worker, &plan->steps[part->items[i]]);
     }
 }
@@ -407,7 +349,7 @@ static void run_program(struct ulp_tape_worker *worker)
                 add_reduction(worker, index, span);
             end_reduction(worker, index);
         } else if (step->reach == ULP_REACH_ROW) {
-            run_row_value(worker, index);
+            ulp_evaluate_row_value(worker, index);
             spread_rows(worker, step);
         } else if (span.count) {
             run_element(worker, index, span);
@@ -435,7 +377,7 @@ static void run_phase(struct ulp_tape_worker *worker, int phase)
     const struct ulp_tape_steps *elements = &plan->element_part[phase];
     const bool stores = phase == plan->phase_count - 1, walks = elements->count || stores;
     for (int i = 0; i < row->count; i++) {
-        run_row_value(worker, row->items[i]);
+        ulp_evaluate_row_value(worker, row->items[i]);
         spread_rows(worker, &plan->steps[row->items[i]]);
     }
     for (int i = 0; i < reductions->count; i++)

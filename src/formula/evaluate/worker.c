@@ -117,29 +117,17 @@ void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_ta
 static void fill_once(struct ulp_tape_worker *worker)
 {
     const struct ulp_tape_plan *plan = worker->plan;
-    const struct ulp_strip_rule *rule = &plan->rule;
     for (int i = 0; i < plan->once.count; i++) {
         const struct ulp_tape_step *step = &plan->steps[plan->once.items[i]];
-        void *out = ulp_slot_of(worker, step->strip);
-        const void *arguments[3] = {NULL};
-        const struct ulp_strip_place place = {.stream = worker->run->streams[plan->once.items[i]]};
-        for (int k = 0; k < 3; k++)
-            if (step->arguments[k] >= 0)
-                arguments[k] = ulp_slot_of(worker, plan->steps[step->arguments[k]].strip);
         if (step->value)
-            memcpy(out, step->value, plan->element_bytes);
-        else if (step->kind == ULP_TAPE_OPERAND)
-            plan->table->load(rule, out, ulp_step_operand(worker, step)->tensor,
-                              ulp_row_base(ulp_step_operand(worker, step), 0), NULL, 0, 1);
-        else if (step->kind == ULP_TAPE_ROW_SIZE)
-            ulp_evaluate_row_size(worker, out, 1, place);
+            memcpy(ulp_slot_of(worker, step->strip), step->value, plan->element_bytes);
         else
-            step->function(rule, out, arguments[0], arguments[1], arguments[2], 1, place);
+            ulp_evaluate_row_value(worker, plan->once.items[i]);
     }
     for (int i = 0; i < plan->once.count; i++) {
         void *out = ulp_slot_of(worker, plan->steps[plan->once.items[i]].strip);
         if (plan->width > 1)
-            plan->table->spread(rule, out, out, 0, plan->width);
+            plan->table->spread(&plan->rule, out, out, 0, plan->width);
     }
 }
 
@@ -151,14 +139,13 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
     struct ulp_tape_worker **slot =
         &run->workers[number < ulp_pool_thread_count(plan->call->pool) ? number : 0];
     if (!*slot) {
-        void *memory;
-        ULP_TRY(ulp_allocate(&memory, plan->worker_bytes, 1, ulp_pool_scratch(plan->call->pool),
+        struct ulp_tape_worker *worker;
+        ULP_TRY(ulp_allocate(&worker, plan->worker_bytes, 1, ulp_pool_scratch(plan->call->pool),
                              "scratch memory of a formula", error));
-        struct ulp_tape_worker *worker = memory;
         *worker = (struct ulp_tape_worker){.run = run,
                                            .plan = plan,
-                                           .values = ulp_slot_of(memory, plan->values_slot),
-                                           .addresses = ulp_slot_of(memory, plan->addresses_slot),
+                                           .values = ulp_slot_of(worker, plan->values_slot),
+                                           .addresses = ulp_slot_of(worker, plan->addresses_slot),
                                            .row_count = 1,
                                            .position_count = plan->call->rows->row_length};
         for (int i = 0; i < plan->step_count; i++)
