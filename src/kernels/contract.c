@@ -208,7 +208,7 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem,
                                : is_double ? ULP_TYPE_DOUBLE
                                : small     ? ULP_TYPE_UINT32
                                            : ULP_TYPE_UINT64;
-    struct ulp_arithmetic arithmetic = {0};
+    const struct ulp_arithmetic arithmetic = {0}; /* nothing is rounded */
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor a = {0};
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor b = {0};
     struct ulp_contraction converted = *problem;
@@ -216,12 +216,11 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem,
     converted.b.tensor = &b;
     converted.a.padding = converted.b.padding = NULL; /* nothing is infinite: the zeros there do */
     converted.store = false;
-    struct ulp_chains chains = {
-        .rule = {.step = small ? ULP_STEP_UINT32 : ULP_STEP_UINT64, .fused = true}};
-    if (is_float || is_double) {
-        ULP_TRY(ulp_arithmetic_find(is_float ? "fp32" : "fp64", &arithmetic, error));
-        chains = ulp_chains_make(&arithmetic, &converted);
-    }
+    const struct ulp_chains chains = {.rule = {.step = is_float    ? ULP_STEP_FLOAT
+                                                       : is_double ? ULP_STEP_DOUBLE
+                                                       : small     ? ULP_STEP_UINT32
+                                                                   : ULP_STEP_UINT64,
+                                               .fused = true}};
     ULP_TRY(convert_factor(&a, problem->a.tensor, type, pool, error));
     ULP_TRY(convert_factor(&b, problem->b.tensor, type, pool, error));
     return ulp_chains_run(&chains, &arithmetic, &converted, cpu, pool, error);

@@ -62,7 +62,8 @@ ULP_VECTORISE static void finish_doubles(const struct ulp_output *output, bool r
         x[i] = x[i] == x[i] ? x[i] : NAN;
 }
 
-/* Sums in floats are integers below 2^63; the tensor's type takes what it has of them. */
+/* Sums in floats are integers below 2^24, in doubles below 2^53; the tensor's type takes what it
+ * has of them. */
 ULP_VECTORISE static void store_integers(const struct ulp_output *output, int64_t base,
                                          const int64_t *offset, const void *strip, size_t n)
 {
@@ -70,7 +71,7 @@ ULP_VECTORISE static void store_integers(const struct ulp_output *output, int64_
     for (size_t i = 0; i < n; i++)
         x[i] = output->source == ULP_ELEMENT_U32   ? (int64_t)((const uint32_t *)strip)[i]
                : output->source == ULP_ELEMENT_U64 ? (int64_t)((const uint64_t *)strip)[i]
-               : output->source == ULP_ELEMENT_F32 ? (int64_t)((const float *)strip)[i]
+               : output->source == ULP_ELEMENT_F32 ? (int32_t)((const float *)strip)[i]
                                                    : (int64_t)((const double *)strip)[i];
     ulp_strip_set_ints(output->tensor, base, offset, 1, x, n);
 }
