@@ -205,6 +205,7 @@ static void say(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
             named = (struct ulp_judgement){.output = name,
                                            .metric = ulp_figure_rows[ULP_FIGURE_sqnr_db].name,
                                            .value = of->sqnr_db};
+        named.value = ulp_judged_decibels(of, named.value);
     }
     ulp_text_show(out, "output %s: ", worst->output);
     if (is_named(worst, ULP_CROSSED_NONFINITE))
