@@ -208,6 +208,28 @@ static bool is_far(const struct ulp_comparing *comparing, size_t arithmetic)
     return far;
 }
 
+/* How good the outputs are is asked of the reference that takes its own choices. */
+static enum ulp_status take_judged(struct ulp_comparing *to, const struct ulp_comparison *from,
+                                   struct ulp_error *error)
+{
+    for (size_t t = 0; t < to->out->tensor_count; t++) {
+        struct ulp_compared_tensor *tensor = &to->out->tensors[t];
+        for (size_t i = 0; i < from->tensor_count; i++) { /* they stand in one order as a rule */
+            const size_t f = (t + i) % from->tensor_count;
+            const struct ulp_judged *judged = &from->tensors[f].values[0].judged;
+            if (strcmp(from->tensors[f].name, tensor->name) != 0)
+                continue;
+            tensor->values[0].judged = *judged;
+            if (judged->text) {
+                tensor->values[0].judged.text = ulp_comparing_text(to, judged->text);
+                ULP_TRY(ulp_taken(tensor->values[0].judged.text, error));
+            }
+            break;
+        }
+    }
+    return ULP_OK;
+}
+
 /* *explains: the comparison with them does; it has then (`anyway`: always) taken the place of
  * *comparing, but of a node that is `read` otherwise. */
 static enum ulp_status try_held(struct ulp_comparing *comparing, const struct ulp_tensor_set *held,
@@ -233,6 +255,7 @@ static enum ulp_status try_held(struct ulp_comparing *comparing, const struct ul
     if (adopts) {
         result.files[0].choices = text->failed ? NULL : ulp_comparing_text(&again, text->data);
         status = ulp_taken(result.files[0].choices, error);
+        ULP_THEN(status, take_judged(&again, out, error));
     }
     ulp_comparing_free(adopts ? comparing : &again);
     ulp_comparison_free(adopts ? out : &result);

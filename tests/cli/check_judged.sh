@@ -90,7 +90,7 @@ END
         "$program" run $name.onnx -i rows.npz -a e5m4 -q -o $name.npz
         for line in "audit $name.onnx" "doctor $name.onnx" "compare $name.onnx $name.npz"; do
             "$program" $line -i rows.npz -a e5m4 -q --json told.json >out 2>err || [ $? = 1 ] || fail "$line: $(cat err)"
-            tr -s '\n ' ' ' <out | grep -qE "integer.* [0-9]+ of [0-9]+ integers differ|choices recorded, of which [0-9]+ are not the reference's" || fail "$line: $(head -3 out)"
+            tr -s '\n ' ' ' <out | grep -q 'integer.* [0-9]* of [0-9]* integers differ' || fail "$line: $(head -3 out)"
             grep -E "integers differ, at|'y' is off|as a list.*rms" out && fail "$line: class numbers are measured"
             python3 look.py || fail "$line: decibels of class numbers"
         done
