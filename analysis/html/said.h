@@ -6,6 +6,7 @@
 #include "analysis/writing/document.h"
 #include "analysis/writing/fields.h"
 #include "analysis/writing/first_screen.h"
+#include "base/machine/environment.h"
 
 /* Functions may be NULL, where there is nothing of the kind. */
 struct ulp_said {
@@ -46,11 +47,13 @@ enum ulp_status ulp_said_write(const struct ulp_said *said, const void *result,
     enum ulp_status ulp_##NAME##_text(const struct TYPE *result, int width, bool colour, \
                                       char **out, struct ulp_error *error)               \
     {                                                                                    \
+        ULP_ENTER_ENVIRONMENT;                                                           \
         return ulp_said_text(&(SAID), result, MOST, width, colour, out, error);          \
     }
 #define ULP_SAID_WRITE(NAME, TYPE, SAID)                                                   \
     enum ulp_status ulp_##NAME##_write(const struct TYPE *result, enum ulp_output_kind as, \
                                        const char *path, struct ulp_error *error)          \
     {                                                                                      \
+        ULP_ENTER_ENVIRONMENT;                                                             \
         return ulp_said_write(&(SAID), result, as, path, error);                           \
     }

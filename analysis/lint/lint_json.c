@@ -69,6 +69,7 @@ ULP_SAID_WRITE(lint, ulp_lint_result, ulp_lint_said)
 enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
                               bool colour, char **out, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     return ulp_said_text(&ulp_lint_said, result, shown, width, colour, out, error);
 }
 

@@ -57,7 +57,7 @@ expect 0 "one arithmetic" "$program" audit "$model" -i "$inputs" -a tf32 -q --no
 expect 0 "another" "$program" audit "$model" -i "$inputs" -a bf16 -q --no-attribute -o wide
 expect 1 "worse" "$program" diff narrow wide --json=- --markdown worse.md --fail-if-worse
 shows err "FAIL --fail-if-worse" "worse"
-grep -q '^\*\*✕ bf16: worse at 1 of 1 outputs\*\*$' worse.md || fail "not the headline of what is worse: $(head -3 worse.md)"
+grep -q '^\*\*✕ tf32 -\\> bf16: worse at 1 of 1 outputs\*\*$' worse.md || fail "not the headline of what is worse: $(head -3 worse.md)"
 expect 0 "a comparison as Markdown" "$program" compare "$model" -i "$inputs" "$source/examples/digits/expected.npz" -q --markdown compared.md
 sed -n 3p compared.md | grep -q "^Why: at 'logits' its largest error is" && [ "$(sed -n 5p compared.md)" = "Do: nothing" ] &&
     ! grep -F '\n' compared.md || fail "a comparison as Markdown: $(head -5 compared.md)"

@@ -1,5 +1,6 @@
 /* Running a tape, inside formula/. The plan of a call (evaluate_plan.c, memory.c) never changes; in
- * its run (evaluate.c) each worker has memory of its own (worker.c) and computes tiles (tile.c).
+ * its run (evaluate.c) each worker has memory of its own (worker.c) and computes tiles (tile.c, whose
+ * conversions are in carrier.c).
  *
  * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
  * on them only), for a row, or for an element. A tile is a number of rows side by side, often one.
