@@ -263,13 +263,36 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
     return ulp_program_refuses(status) ? ULP_OK : status;
 }
 
+static double distance_of(const struct ulp_compared_value *value)
+{
+    return value->rows_matched ? value->matched : value->truth.rms;
+}
+
+/* Is less than the error that is to be explained explained there? Where a recording that is as far
+ * off would be, none tells anything. */
+static bool tells(const struct ulp_comparison *again, const struct ulp_compared_tensor *first,
+                  size_t file)
+{
+    const double error = distance_of(&first->values[file]);
+    for (size_t t = 0; t < again->tensor_count; t++) {
+        const struct ulp_compared_value *value = &again->tensors[t].values[0];
+        if (strcmp(again->tensors[t].name, first->name) == 0 && value->recorded &&
+            !value->reshaped && !first->values[file].reshaped && isfinite(error))
+            return value->ratio * error >= value->limit * distance_of(value);
+    }
+    return true;
+}
+
 enum ulp_status ulp_compare_explains(const struct ulp_comparing *comparing,
                                      const struct ulp_model *model,
                                      const struct ulp_tensor_set *inputs, size_t file,
                                      bool *explains, struct ulp_error *error)
 {
+    const struct ulp_compared_file *own = &comparing->out->files[file];
     ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
     ULP_TRY(ulp_compare_again(comparing, model, inputs, file, &again, error));
-    *explains = again.file_count && again.files[0].explained;
+    *explains = again.file_count && again.files[0].explained &&
+                (own->first_unexplained < 0 ||
+                 tells(&again, &comparing->out->tensors[own->first_unexplained], file));
     return ULP_OK;
 }
