@@ -50,6 +50,24 @@ expect 1 "rows of FP16 beside FP32" "$program" compare list.onnx -i list.npz hal
 fields said.json "r['files'][0]['cause']['kind'] == 'shape' and 'fp16 explains it' in r['files'][0]['cause']['text']" "rows of FP16 beside FP32"
 expect 1 "twice as many rows" "$program" compare list.onnx -i list.npz twice.npz -a fp16 -q
 expect 1 "rows of another input" "$program" compare list.onnx -i list.npz wrong.npz -a fp16 -q
+# Six boxes of 24, drawn at random: half of them are those of some wrong picture by chance, which says nothing.
+for seed in 3 5 10 12; do
+    PYTHONPATH=$source/examples python3 - $seed <<'END' || fail "six boxes"
+import sys
+import numpy as np
+from onnx_writer import node, write_model
+
+r = np.random.default_rng(int(sys.argv[1]))
+image, w, anchors = r.random((1, 3, 12, 12), "f4"), r.standard_normal((432, 24)).astype("f4") * 0.1, r.random((24, 4), "f4")
+write_model("six.onnx", [node("Reshape", "image flat", "v"), node("MatMul", "v w", "l"), node("Sigmoid", "l", "s"), node("TopK", "s k", "top at", "select", axis=1),
+                         node("Squeeze", "at zero", "i"), node("Gather", "anchors i", "boxes", axis=0)], {"image": image.shape}, ["boxes"],
+            {"flat": np.array([1, 432]), "w": w, "k": np.array([6]), "anchors": anchors, "zero": np.array([0])}, opset=13)
+np.savez("six.npz", image=image)
+np.savez("drawn.npz", boxes=anchors[r.permutation(24)[:6]])
+END
+    expect 1 "six boxes" "$program" compare six.onnx -i six.npz drawn.npz -a fp32 -q --json said.json
+    fields said.json "r['files'][0]['cause']['kind'] == 'inputs'" "six boxes, seed $seed"
+done
 # An input that explains a tensor while what lies behind it would end in an error; integers in reverse, whose rows all match; an input exchanged with one that the tensor does not read.
 PYTHONPATH=$source/examples python3 - <<'END' || fail "inputs"
 import numpy as np
