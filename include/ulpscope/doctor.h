@@ -138,7 +138,8 @@ ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum u
 
 /* In what a model is judged: the arithmetic as named; NULL: the target's ("@GPU" may follow), of a
  * model that declares FP16 or BF16 (alone: the target's bf16) with types=declared unless the target
- * lowers every model; of no target "fp16", or "model" for such a model. name: what *out is called. */
+ * lowers every model; of no target "fp16", or "model" for such a model. name: what *out is called.
+ */
 #define ULP_JUDGED_IN_BYTES 160
 ULP_API enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target,
                                       const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],

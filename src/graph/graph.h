@@ -61,7 +61,8 @@ struct ulp_node {
     bool named;                   /* the file has that name; false: none, or another node's, too */
     const char *op_type, *domain; /* "ai.onnx" is normalised to "" */
     const char *overload;         /* of the called function; "" when there is none */
-    const char *scopes; /* "['', 'fc', 'linear']": of PyTorch's exporter, modules and the node; "" */
+    const char
+        *scopes; /* "['', 'fc', 'linear']": of PyTorch's exporter, modules and the node; "" */
     size_t input_count, output_count, attribute_count;
     const int *inputs, *outputs;
     const struct ulp_attribute *attributes;
@@ -92,7 +93,7 @@ struct ulp_opset {
 struct ulp_function {
     const char *name, *domain, *overload;
     size_t input_count, output_count, opset_count;
-    const struct ulp_graph *body; /* inputs and outputs in the function's order */
+    const struct ulp_graph *body;                   /* inputs and outputs in the function's order */
     const struct ulp_attribute *attribute_defaults; /* attribute_default_count of them, by name */
     size_t attribute_default_count;
     const struct ulp_opset *opsets; /* by domain */

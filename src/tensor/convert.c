@@ -203,19 +203,23 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
     const bool exact = c->in->element == ULP_ELEMENT_WIDE || c->in->element == ULP_ELEMENT_PAIR,
                natural = c->out->element == ULP_ELEMENT_U64,
                long_integers = natural || c->out->element == ULP_ELEMENT_I64;
-    for (size_t i = first; i < last; i++) {
-        double value;
+    for (size_t i = first; i < last; i += ULP_STRIP) {
+        const size_t n = last - i < ULP_STRIP ? last - i : ULP_STRIP;
+        double values[ULP_STRIP];
         /* truncation of a value rounded to odd is truncation of the value below 2^52 */
-        ulp_odd_read(c->in, i - c->shift, 1, &value);
-        int64_t integer = ulp_strip_truncate(c->out, value);
-        const bool within = natural ? value > 0 && value < 0x1p64 : fabs(value) < 0x1p63;
-        if (exact && long_integers && within && fabs(value) >= 0x1p52) {
+        ulp_odd_read(c->in, i - c->shift, n, values);
+        ulp_strip_set_truncated(c->out, (int64_t)i, NULL, 1, values, n);
+        for (size_t j = 0; j < n && exact && long_integers; j++) {
+            const double value = values[j];
+            const bool within = natural ? value > 0 && value < 0x1p64 : fabs(value) < 0x1p63;
+            if (!within || fabs(value) < 0x1p52)
+                continue;
             struct ulp_exact x;
-            ulp_exact_open(&x, c->in, i);
-            integer = natural ? (int64_t)mpfr_get_ui(x.value, MPFR_RNDZ)
-                              : mpfr_get_si(x.value, MPFR_RNDZ);
+            ulp_exact_open(&x, c->in, i + j);
+            ulp_tensor_set_int(c->out, i + j,
+                               natural ? (int64_t)mpfr_get_ui(x.value, MPFR_RNDZ)
+                                       : mpfr_get_si(x.value, MPFR_RNDZ));
         }
-        ulp_tensor_set_int(c->out, i, integer);
     }
 }
 

@@ -152,5 +152,19 @@ for form, first in ("dynamic", f"mm{worst}_quant/weights"), ("blocks", f"mm{wors
     lane, found = audit(form)
     assert abs(lane["attribution"]["sum"] - 1) <= 0.01 and max(found, key=found.get) == first and first in lane["verdict"], (form, lane["verdict"], found)
     assert abs(found[first] - share) <= 0.05, (form, found[first], share)
+# what is none of these forms is computed, or refused in a line, as without an original: a second factor that is computed, an operator of others, of too many inputs or none
+def form(name, inputs=1, domain="", made=()):
+    first = node("DynamicQuantizeLinear", " ".join(["v0"] * inputs), "q0 r0 z0", "find") + (block(7, domain) if domain else b"")
+    rest = [node("MatMulInteger", "q0 w z0", "i0", "sums"), node("Cast", "i0", "f0", "cast", to=1), node("Mul", "r0 t", "p0", "scales"), node("Mul", "f0 p0", "y", "scale")]
+    write_model(name, [first, *made, *rest], {"v0": x.shape}, ["y"], {"t": steps[0]} | ({} if made else {"w": codes[0]}), opset=17, domains={domain: 1} if domain else {})
+
+form("made.onnx", made=[node("Transpose", "v0", "turned", "turn", perm=[1, 0]), node("Cast", "turned", "w", "bytes", to=3)])
+form("many.onnx", inputs=4000)
+form("none.onnx", inputs=0)
+form("others.onnx", domain="of.others")
 END2
+for form in made:0 many:3 none:3 others:4; do
+    "$program" audit ${form%:*}.onnx --reference-model float.onnx -i x.npz -a fp32 -q >out 2>err
+    [ $? = "${form#*:}" ] || fail "${form%:*}: $(head -3 out err)"
+done
 exit $failed

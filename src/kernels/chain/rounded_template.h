@@ -1,5 +1,6 @@
 /* Rounding vectors of doubles to a format, to nearest even, as ulp_round_doubles does, for formats
- * below double and with a signed zero. Includer: rounded_tiles_template.h, which has the parameters. */
+ * below double and with a signed zero. Includer: rounded_tiles_template.h, which has the
+ * parameters. */
 
 #define SPREAD(x) ((x) - (VECTOR){0})
 #define SIGN ((uint64_t)1 << 63)
@@ -8,8 +9,7 @@ struct NAMED(rounder) {
     VECTOR smallest, shift, largest, over, flushed;
 };
 
-ATTRIBUTE static struct NAMED(rounder)
-    NAMED(make_rounder)(const struct ulp_format *format)
+ATTRIBUTE static struct NAMED(rounder) NAMED(make_rounder)(const struct ulp_format *format)
 {
     const struct rounder_scalars s = make_scalars(format);
     return (struct NAMED(rounder)){

@@ -31,7 +31,7 @@ typedef uint64_t NAMED(u64) __attribute__((vector_size(VECTOR_BITS / 8), may_ali
 #include "kernels/chain/tile_template.h"
 #undef SETUP
 
-#define SETUP                                                                            \
+#define SETUP                                                            \
     const struct NAMED(rounder) p = NAMED(make_rounder)(&rule->product), \
                                 r = NAMED(make_rounder)(&rule->sum);
 /* The product in another format. */

@@ -22,8 +22,7 @@ struct ulp_unit_work {
     bool padding;      /* may meet NaN or Inf */
     bool special_rows; /* there may be NaN or Inf among the rows */
     bool shared;       /* every batch has the same columns */
-    /* columns are neighbours in the output, and it is not rounded stochastically */
-    bool out_is_run;
+    bool out_is_run;   /* columns are neighbours in the output */
 };
 
 static inline size_t ulp_unit_align(size_t bytes)

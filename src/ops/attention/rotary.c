@@ -21,12 +21,13 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
     if (turned < 2 || turned % 2 != 0 || turned > h->size ||
         rotation->cosines->count != rotation->sines->count ||
         (int64_t)rotation->cosines->count % half != 0 ||
-        (ids                 ? ids->count != (size_t)positions
-         : rotation->counted ? rotation->first < 0 || rotation->first > caches
-                             : caches != positions))
+        (ids ? ids->count != (size_t)positions : !rotation->counted && caches != positions))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the caches or position_ids do not fit %lld positions of %lld features",
                         (long long)positions, (long long)turned);
+    if (rotation->counted && (rotation->first < 0 || rotation->first > caches)) /* a sum fits */
+        return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
+                        (long long)rotation->first, (long long)caches);
     ULP_TRY(ulp_call_as(call, &in, out->type, error));
     ULP_TRY(ulp_heads_rows(call, h, &in_row, error));
     ULP_TRY(ulp_heads_rows(call, out_heads, &out_row, error));

@@ -154,6 +154,13 @@ static const struct ulp_attribute *make_axis(struct ulp_arena *arena, int64_t ax
 
 /* ---- dynamic forms ---- */
 
+/* Is it ONNX's operator, with so many inputs and outputs? Nothing has checked the node yet. */
+static bool is_plain(const struct ulp_node *node, const char *op, size_t inputs, size_t outputs)
+{
+    return node && strcmp(node->domain, "") == 0 && strcmp(node->op_type, op) == 0 &&
+           node->input_count == inputs && node->output_count == outputs;
+}
+
 /* The node that alone reads the value, and nobody else does; NULL: there is none. */
 static const struct ulp_node *find_only_reader(const struct ulp_graph *graph, int value)
 {
@@ -173,10 +180,10 @@ static const struct ulp_node *find_only_reader(const struct ulp_graph *graph, in
 /* What the node multiplies the value by; -1: it is no Mul of it. */
 static int find_factor(const struct ulp_node *node, int value)
 {
-    return !node || strcmp(node->op_type, "Mul") != 0 ? -1
-           : node->inputs[0] == value                 ? node->inputs[1]
-           : node->inputs[1] == value                 ? node->inputs[0]
-                                                      : -1;
+    return !is_plain(node, "Mul", 2, 1) ? -1
+           : node->inputs[0] == value   ? node->inputs[1]
+           : node->inputs[1] == value   ? node->inputs[0]
+                                        : -1;
 }
 
 /* What the product's sums, as floats, are multiplied by besides the first factor's scale, together
@@ -186,8 +193,7 @@ static const struct ulp_tensor *find_second_scale(const struct ulp_graph *graph,
 {
     const struct ulp_node *reader = find_only_reader(graph, product->outputs[0]);
     int second = -1, factors = 0;
-    if (!reader || strcmp(reader->op_type, "Cast") != 0 ||
-        ulp_node_int(reader, "to", 0) != ULP_TYPE_FLOAT)
+    if (!is_plain(reader, "Cast", 1, 1) || ulp_node_int(reader, "to", 0) != ULP_TYPE_FLOAT)
         return NULL;
     for (; factors < 2; factors++) {
         const int value = reader->outputs[0];
@@ -223,6 +229,15 @@ static const struct ulp_tensor *lay_flat(struct ulp_arena *arena, const struct u
     return flat;
 }
 
+/* A MatMulInteger or ConvInteger whose second factor is a constant. */
+static bool is_integer_product(const struct ulp_graph *graph, const struct ulp_node *node)
+{
+    const struct ulp_tensor *weights = ulp_value_constant(graph, read_input(node, 1));
+    return node->input_count <= SCALE_AT && weights && weights->rank > 0 &&
+           (is_plain(node, "MatMulInteger", node->input_count, 1) ||
+            is_plain(node, "ConvInteger", node->input_count, 1));
+}
+
 /* The first factor's scale, which the call hands on behind its inputs, and the second's. */
 struct scaling {
     int first;
@@ -234,7 +249,8 @@ static bool find_scaling(struct ulp_arena *arena, const struct ulp_graph *graph,
 {
     const struct ulp_node *producer = ulp_value_producer(graph, read_input(node, 0));
     const int zero = read_input(node, 3);
-    if (!producer || strcmp(producer->op_type, "DynamicQuantizeLinear") != 0 ||
+    if (!is_integer_product(graph, node) ||
+        !is_plain(producer, "DynamicQuantizeLinear", 1, OUTPUTS_MAX) ||
         producer->outputs[0] != node->inputs[0] || (out->first = producer->outputs[1]) < 0 ||
         !(out->second = find_second_scale(graph, node, out->first)) ||
         (zero >= 0 && !ulp_value_constant(graph, zero)))
@@ -360,11 +376,9 @@ enum ulp_status ulp_program_spell(struct ulp_arena *arena, const struct ulp_grap
     const struct spelling *spelling = find_spelling(*node);
     const struct ulp_tensor *bias_scale = NULL;
     struct scaling scaling = {0};
-    const bool quantises = strcmp((*node)->op_type, "DynamicQuantizeLinear") == 0 &&
-                           (*node)->output_count == OUTPUTS_MAX && graph->name != written_here,
-               scaled = strcmp((*node)->domain, "") == 0 &&
-                        ulp_is_word((*node)->op_type, "MatMulInteger ConvInteger") &&
-                        find_scaling(arena, graph, *node, &scaling);
+    const bool quantises = is_plain(*node, "DynamicQuantizeLinear", 1, OUTPUTS_MAX) &&
+                           read_input(*node, 0) >= 0 && graph->name != written_here,
+               scaled = find_scaling(arena, graph, *node, &scaling);
     *out = NULL;
     if (!quantises && !scaled &&
         (!spelling || (*node)->input_count > VALUES_MAX / 2 || (*node)->output_count != 1 ||
