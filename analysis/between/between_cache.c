@@ -139,11 +139,15 @@ static void judge_channels(const struct cache *c, const double *largest, double 
 static enum ulp_status see_heads(struct ulp_betweening *b, const struct ulp_event *event,
                                  size_t heads, struct ulp_error *error)
 {
-    struct ulp_attributed_heads *to = &b->heads[event->index];
+    struct ulp_attributed_heads *to = b->heads ? &b->heads[event->index] : NULL;
     const struct ulp_tensor *y = event->values[event->output_count].entire;
     const int axis = y ? y->rank == 4 ? 1 : y->rank - 1 : 0;
-    if (!y || y->rank < 3 || heads < 2 || y->dims[axis] % (int64_t)heads)
+    if (!to || !y || y->rank < 3 || heads < 2 || y->dims[axis] % (int64_t)heads)
         return ULP_OK;
+    if (to->count && to->count != heads) { /* samples have other heads: they cannot be added */
+        b->heads = NULL;
+        return ULP_OK;
+    }
     if (!to->count)
         for (int l = 0; l < 2; l++)
             ULP_TAKE(to->shares[l], b->out->memory, heads, error);
