@@ -63,17 +63,24 @@ static void look_at_columns(const struct ulp_tensor *base, size_t width, size_t 
     }
 }
 
-/* Are four columns from `first` on two corners in every object? */
+/* Are four columns from `first` on two corners in every object? Where there is none, in all rows,
+ * of which some are of another class: any six columns might be numbers without objects. */
 static bool are_corners(const struct ulp_tensor *base, size_t width, size_t first, size_t score)
 {
-    double row[WIDTH_MAX];
-    bool all = true;
-    for (size_t r = 0; r < base->count / width && all; r++) {
+    double row[WIDTH_MAX], classes[WIDTH_MAX];
+    bool objects = true, rows = true, any = false, classed = false;
+    read_row(base, 0, width, classes);
+    for (size_t r = 0; r < base->count / width && objects; r++) {
         read_row(base, r, width, row);
-        all = !(row[score] >= ULP_OBJECT) ||
-              (row[first + 2] > row[first] && row[first + 3] > row[first + 1]);
+        const bool corners = row[first + 2] > row[first] && row[first + 3] > row[first + 1],
+                   object = row[score] >= ULP_OBJECT;
+        any |= object;
+        objects &= corners || !object;
+        rows &= corners;
+        for (size_t c = 0; c < width; c++)
+            classed |= (c < first || c >= first + 4) && c != score && row[c] != classes[c];
     }
-    return all;
+    return any ? objects : rows && classed;
 }
 
 bool ulp_objects_find(const struct ulp_tensor *base, struct ulp_objects *out)
