@@ -2,6 +2,7 @@
  * the size of the choice, and hardly anything is told apart; with the same choice they differ by
  * roundings, as elsewhere. Whose choices? Those that were recorded; where none were, those of an
  * arithmetic that was asked about, and those that take the later of equal values. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +120,7 @@ static int by_value_then_later(const void *a, const void *b)
                                 : (x->index < y->index) - (x->index > y->index);
 }
 
-/* What TopK takes of `from` where the later of equals comes first. */
+/* What TopK takes of `from` where the later of equals comes first; of NaN what it took. */
 static enum ulp_status take_later(const struct ulp_step *step, const struct ulp_tensor *from,
                                   struct ulp_tensor *indices, struct ulp_budget *budget,
                                   struct ulp_error *error)
@@ -137,10 +138,14 @@ static enum ulp_status take_later(const struct ulp_step *step, const struct ulp_
     line = memory;
     for (size_t o = 0; k && o < indices->count / k; o++) {
         const size_t outer = o / inner, at = o % inner;
-        for (size_t i = 0; i < n; i++)
-            line[i] =
-                (struct ranked_value){sign * ulp_tensor_get(from, (outer * n + i) * inner + at),
-                                      (int64_t)i};
+        bool numbers = true;
+        for (size_t i = 0; i < n; i++) {
+            const double value = sign * ulp_tensor_get(from, (outer * n + i) * inner + at);
+            line[i] = (struct ranked_value){value, (int64_t)i};
+            numbers &= !isnan(value);
+        }
+        if (!numbers)
+            continue;
         qsort(line, n, sizeof *line, by_value_then_later);
         for (size_t i = 0; i < k; i++)
             ulp_tensor_set_int(indices, (outer * k + i) * inner + at, line[i].index);

@@ -232,8 +232,12 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
     else
         ulp_text_add(&head->what, " (an input)");
     if (file->cause.text && *file->cause.text)
-        ulp_text_show(&head->why, "%s At '%s' ", file->cause.text, tensor->name);
-    add_measure(&head->why, comparison, &tensor->values[f]);
+        ulp_text_show(&head->why, "%s", file->cause.text);
+    if (!tensor->values[f].explained) { /* by equal values it is */
+        if (head->why.length)
+            ulp_text_show(&head->why, " At '%s' ", tensor->name);
+        add_measure(&head->why, comparison, &tensor->values[f]);
+    }
     const enum ulp_cause_kind kind = !tensor->node && file->cause.kind == ULP_CAUSE_INPUTS
                                          ? ULP_CAUSE_PREPROCESSING /* it has been recorded */
                                          : file->cause.kind;

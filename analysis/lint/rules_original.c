@@ -358,6 +358,7 @@ struct off {
     double low, high;         /* of all differences, in steps */
     double power, meant;      /* of what is off, and of the original */
     double squares, products; /* of the constant; of it and the original */
+    bool varied;              /* not all codes are equal */
 };
 
 /* Of what is stored wider than it was computed. */
@@ -365,7 +366,7 @@ struct off {
 
 static void compare_with(const struct source *is, const struct source *was, struct off *off)
 {
-    double bottom = 0, top = 0;
+    double bottom = 0, top = 0, before = NAN;
     const bool codes = is_coded(is);
     const size_t count = count_elements(is);
     if (codes)
@@ -378,6 +379,8 @@ static void compare_with(const struct source *is, const struct source *was, stru
                      steps = step > 0 ? (x - y) / step
                              : x == y ? 0
                                       : INFINITY;
+        off->varied |= i > 0 && code != before;
+        before = code;
         off->meant += y * y;
         off->squares += x * x;
         off->products += x * y;
@@ -401,14 +404,15 @@ static void compare_with(const struct source *is, const struct source *was, stru
 #define OFF_POWER 0.01
 
 /* Codes that a quantiser has rounded or cut are off by a step in either direction, or by less than
- * one in one; all of several by three quarters and more are not. */
+ * one in one; all of several by three quarters and more are not, unless they are one value. */
 static bool is_shifted(const struct source *is, const struct off *off)
 {
     enum { SEVERAL = 4 };
     const double middle = fabs(off->low + off->high) / 2;
     return is_coded(is) && off->high - off->low <= 2 &&
            (off->count == count_elements(is) ||
-            (count_elements(is) >= SEVERAL && middle >= 0.75 && off->high - off->low <= 1 + 1e-3));
+            (off->varied && count_elements(is) >= SEVERAL && middle >= 0.75 &&
+             off->high - off->low <= 1 + 1e-3));
 }
 
 static const char *explain(const struct source *is, const struct off *off, char text[96])

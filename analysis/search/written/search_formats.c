@@ -371,11 +371,14 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
         ulp_text_add(&head->why, "%s", limited && found->layer_count ? " " : "");
     }
     say_stretched(notes, found);
-    for (size_t r = 0; r < found->remedy_count; r++)
+    for (size_t r = 0; r < found->remedy_count; r++) {
+        if (!(isfinite(found->remedies[r].with_db) || isfinite(found->remedies[r].without_db)))
+            continue; /* of samples of zeros */
         ulp_text_show(notes, "Tried on samples that did not choose it: %s, %.1f dB for %.1f%s.\n",
                       found->remedies[r].what, ulp_tenths(found->remedies[r].with_db),
                       ulp_tenths(found->remedies[r].without_db),
                       found->remedies[r].kept ? "; it is in the file" : "; left out");
+    }
     if (found->layer_count)
         say_found(head, notes, found);
     else if (found->met && found->called_count + found->inner_count)
