@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "tests/conformance/conformance.h"
 
-ULP_FREES(ulp_program_free, struct ulp_program)
 
 #define SECONDS_PER_CASE 60
 
