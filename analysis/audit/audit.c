@@ -84,15 +84,15 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
 #include "analysis/audit/share.def"
         ulp_program_node_types(program, index, n, &node->types);
         ulp_program_node_kernel(program, index, n, &node->kernel);
+        node->state = index > 1 && audit->lanes[0].nodes[n].state;
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
                                : ulp_arena_copy(audit->memory, ulp_program_node_name(program, n));
         node->op = index > 1 ? audit->lanes[0].nodes[n].op
                              : ulp_arena_copy(audit->memory, ulp_program_node_op(program, n));
         ULP_TRY(ulp_taken(node->name && node->op, error));
     }
-    for (size_t n = 0; n < lane->node_count; n++)
-        if (n == 0 || program->nodes[n].block != program->nodes[n - 1].block)
-            ULP_TRY(mark_states(program->nodes[n].block, lane, audit->memory, error));
+    for (size_t b = 0; index == 1 && b < program->block_count; b++)
+        ULP_TRY(mark_states(program->blocks[b], lane, audit->memory, error));
     ULP_TRY(ulp_mixed_prepare(lane, program, index, audit->memory, error));
     return ulp_audit_overflow_prepare(lane, program, index, audit->memory, error);
 }
