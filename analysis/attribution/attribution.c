@@ -45,14 +45,14 @@ static enum ulp_status find_beyond(const struct ulp_course *course, size_t node,
 {
     struct ulp_attributor *attributor = course->attributor;
     const float *introduced = item->kept.data;
-    void *memory;
     *out = item->both ? introduced + item->count : item->beyond;
     if (item->both || *out)
         return ULP_OK;
-    ULP_TRY(ulp_allocate(&memory, item->count, sizeof(float), attributor->budget,
+    ULP_TRY(ulp_allocate(&item->beyond, item->count, sizeof *item->beyond, attributor->budget,
                          "values of an attribution", error));
-    *out = item->beyond = memory;
-    return ulp_attribution_beyond(attributor, course->lane, node, value, introduced, memory, error);
+    *out = item->beyond;
+    return ulp_attribution_beyond(attributor, course->lane, node, value, introduced, item->beyond,
+                                  error);
 }
 
 /* What of the share of one output of a node is its gain, and the graph's; its causes. */

@@ -64,7 +64,7 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
     struct ulp_attributor *attributor = course->attributor;
     struct ulp_attributed *lane = course->lane;
     const size_t bytes = introduced->count * sizeof *cotangents;
-    void *memory;
+    struct ulp_owed *owed;
     const struct ulp_program_node *where = &attributor->program->nodes[node];
     const bool shown = is_shown(course, where);
     begin_causes(course, node);
@@ -73,9 +73,8 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
          attributor->amounts[where->step->outputs[introduced->position]]) ||
         (!shown && !attributor->folder && bytes > lane->room))
         return ULP_OK;
-    ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof(struct ulp_owed), attributor->budget,
-                              "causes of errors", error));
-    struct ulp_owed *owed = memory;
+    ULP_TRY(
+        ulp_allocate_zero(&owed, 1, sizeof *owed, attributor->budget, "causes of errors", error));
     *owed = (struct ulp_owed){.next = lane->owed[node],
                               .execution = introduced->execution,
                               .count = introduced->count,

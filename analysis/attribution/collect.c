@@ -340,10 +340,8 @@ static enum ulp_status find_settled(struct ulp_attributor *attributor, struct ul
     for (*out = lane->settled; *out; *out = (*out)->next)
         if ((*out)->mark == event->settled && (*out)->position == position)
             return ULP_OK;
-    void *memory;
-    ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof **out, attributor->budget,
-                              "values of an attribution", error));
-    *out = memory;
+    ULP_TRY(ulp_allocate_zero(out, 1, sizeof **out, attributor->budget, "values of an attribution",
+                              error));
     **out = (struct ulp_attributed_settled){.next = lane->settled,
                                             .mark = event->settled,
                                             .position = position};

@@ -36,10 +36,8 @@ static enum ulp_status read_rows(const struct ulp_tensor *tensor, size_t width, 
                                  double **rows, size_t *count, struct ulp_budget *budget,
                                  struct ulp_error *error)
 {
-    void *memory;
     *count = ulp_size_divide_up(tensor->count / width, step);
-    ULP_TRY(ulp_allocate(&memory, *count * width, sizeof(double), budget, "rows", error));
-    *rows = memory;
+    ULP_TRY(ulp_allocate(rows, *count * width, sizeof **rows, budget, "rows", error));
     for (size_t r = 0; r < *count; r++)
         ulp_side_read(*rows + r * width, tensor, r * step * width, width);
     return ULP_OK;
@@ -66,12 +64,10 @@ enum ulp_status ulp_matched_distance(const struct ulp_comparing *comparing, size
     if (truth)
         ULP_TRY(read_rows(truth, width, 1, &base, &all, budget, error));
     if (work->integers) {
-        void *copy = base;
-        if (!truth)
-            ULP_TRY(ulp_allocate(&copy, base_count, sizeof(double), budget, "rows", error));
-        base = copy;
-        if (!truth)
+        if (!truth) {
+            ULP_TRY(ulp_allocate(&base, base_count, sizeof *base, budget, "rows", error));
             memcpy(base, work->reference, base_count * sizeof *base);
+        }
         *out = ulp_match_integers(rows, count, base, base_count);
         return ULP_OK;
     }

@@ -126,17 +126,13 @@ static void add_pair(struct measuring *m, const struct ulp_metrics_pair *pair)
 
 static enum ulp_status allocate(struct measuring *m, struct ulp_pool *pool, struct ulp_error *error)
 {
-    void *memory;
-    ULP_TRY(ulp_allocate(&memory, m->desk_count, find_desk_bytes(m), ulp_pool_scratch(pool),
+    ULP_TRY(ulp_allocate(&m->desks, m->desk_count, find_desk_bytes(m), ulp_pool_scratch(pool),
                          "measures", error));
-    m->desks = memory;
     for (size_t p = 0; p < m->pair_count; p++) {
-        ULP_TRY(ulp_allocate(&memory, m->chunk_count, sizeof(struct ulp_partial),
+        ULP_TRY(ulp_allocate(&m->pairs[p].partials, m->chunk_count, sizeof(struct ulp_partial),
                              ulp_pool_scratch(pool), "measures", error));
-        m->pairs[p].partials = memory;
-        ULP_TRY(ulp_allocate(&memory, m->count, sizeof(double), ulp_pool_scratch(pool), "measures",
-                             error));
-        m->pairs[p].ulps = memory;
+        ULP_TRY(ulp_allocate(&m->pairs[p].ulps, m->count, sizeof(double), ulp_pool_scratch(pool),
+                             "measures", error));
     }
     return ULP_OK;
 }
