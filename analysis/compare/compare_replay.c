@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
+#include "analysis/measure/difference.h"
+#include "analysis/measure/row_match.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "graph/scoped.h"
@@ -33,37 +35,20 @@ static enum ulp_status hold(struct ulp_tensor_set *held, const char *name,
     return ulp_tensor_set_add(held, name, &copy, error);
 }
 
-/* Rows that are longer are compared place by place. */
-enum { SET_MAX = 256 };
-
-/* Has a row the numbers of the other, in any order? */
-static bool is_set(const struct ulp_tensor *a, const struct ulp_tensor *b, size_t from,
-                   size_t width)
+/* Rows of `width` whose numbers are others than the reference's, in any order. */
+static enum ulp_status count_others(const struct ulp_tensor *recorded, const struct ulp_tensor *own,
+                                    size_t width, struct ulp_budget *budget, size_t *out,
+                                    struct ulp_error *error)
 {
-    bool same = true;
-    for (size_t i = from; i < from + width && same; i++)
-        same = ulp_tensor_get_int(a, i) == ulp_tensor_get_int(b, i);
-    if (same || width > SET_MAX)
-        return same;
-    same = true;
-    for (size_t i = from; i < from + width && same; i++) {
-        size_t in_a = 0, in_b = 0;
-        for (size_t j = from; j < from + width; j++) {
-            in_a += ulp_tensor_get_int(a, j) == ulp_tensor_get_int(a, i);
-            in_b += ulp_tensor_get_int(b, j) == ulp_tensor_get_int(a, i);
-        }
-        same = in_a == in_b;
+    ULP_SCOPED(ulp_free_of) double *rows = NULL;
+    *out = 0;
+    ULP_TRY(ulp_allocate(&rows, 2 * width, sizeof *rows, budget, "choices", error));
+    for (size_t i = 0; i + width <= own->count && width; i += width) {
+        ulp_side_read(rows, recorded, i, width);
+        ulp_side_read(rows + width, own, i, width);
+        *out += ulp_match_integers(rows, width, rows + width, width) > 0;
     }
-    return same;
-}
-
-static size_t count_others(const struct ulp_tensor *recorded, const struct ulp_tensor *own,
-                           size_t width)
-{
-    size_t others = 0;
-    for (size_t i = 0; width && i + width <= own->count; i += width)
-        others += !is_set(recorded, own, i, width);
-    return others;
+    return ULP_OK;
 }
 
 /* Decisions that the recording has and are explained, and what is said of them. *plausible: not so
@@ -83,8 +68,11 @@ static enum ulp_status hold_recorded(const struct ulp_comparing *comparing,
             ulp_element_is_float(recorded->element) || recorded->count != own->count ||
             !tensor->values[0].explained || !ulp_is_chosen(comparing, tensor->name))
             continue;
-        const size_t width = own->rank ? (size_t)own->dims[own->rank - 1] : 1,
-                     here = count_others(recorded, own, width);
+        /* what a TopK takes is a set; others decide of each element */
+        const bool set = own->rank && strcmp(tensor->op, "TopK") == 0;
+        const size_t width = set ? (size_t)own->dims[own->rank - 1] : 1;
+        size_t here;
+        ULP_TRY(count_others(recorded, own, width, ulp_comparing_budget(comparing), &here, error));
         ULP_TRY(hold(held, tensor->name, recorded, own, ulp_comparing_budget(comparing), error));
         first = here && !first ? tensor->name : first;
         others += here;
@@ -133,9 +121,7 @@ static enum ulp_status take_later(const struct ulp_step *step, const struct ulp_
     for (int d = axis + 1; d < from->rank; d++)
         inner *= (size_t)from->dims[d];
     ULP_SCOPED(ulp_free_of) struct ranked_value *line = NULL;
-    void *memory;
-    ULP_TRY(ulp_allocate(&memory, n + 1, sizeof *line, budget, "values in order", error));
-    line = memory;
+    ULP_TRY(ulp_allocate(&line, n + 1, sizeof *line, budget, "values in order", error));
     for (size_t o = 0; k && o < indices->count / k; o++) {
         const size_t outer = o / inner, at = o % inner;
         bool numbers = true;
@@ -253,18 +239,9 @@ static enum ulp_status try_held(struct ulp_comparing *comparing, const struct ul
                                 struct ulp_error *error)
 {
     struct ulp_comparison result, *const out = comparing->out;
-    struct ulp_comparing again = {.model = comparing->model,
-                                  .inputs = comparing->inputs,
-                                  .recordings = comparing->recordings,
-                                  .recording_count = 1,
-                                  .options = comparing->options,
-                                  .asked = comparing->asked,
-                                  .trials = comparing->trials,
-                                  .held = held,
-                                  .out = &result,
-                                  .started = comparing->started,
-                                  .computed = comparing->computed,
-                                  .part = comparing->part};
+    struct ulp_comparing again = ulp_comparing_another(comparing, &result);
+    again.held = held;
+    again.part = comparing->part;
     enum ulp_status status = ulp_comparing_measure(&again, error);
     *explains = status == ULP_OK && result.files[0].explained;
     const bool adopts = status == ULP_OK && !read && (anyway || *explains);

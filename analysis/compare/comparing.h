@@ -159,6 +159,22 @@ static inline struct ulp_run_options ulp_comparing_runs(const struct ulp_compari
                                     .decided = comparing->held};
 }
 
+/* To measure the first recording once more, within the same time, into another result. */
+static inline struct ulp_comparing ulp_comparing_another(const struct ulp_comparing *comparing,
+                                                         struct ulp_comparison *out)
+{
+    return (struct ulp_comparing){.model = comparing->model,
+                                  .inputs = comparing->inputs,
+                                  .recordings = comparing->recordings,
+                                  .recording_count = 1,
+                                  .options = comparing->options,
+                                  .asked = comparing->asked,
+                                  .trials = comparing->trials,
+                                  .out = out,
+                                  .started = comparing->started,
+                                  .computed = comparing->computed};
+}
+
 /* In which an answer is wanted; 0: no limit. */
 static inline double ulp_compare_limit(const struct ulp_comparing *comparing)
 {

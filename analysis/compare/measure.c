@@ -240,18 +240,13 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
                                   struct ulp_comparison *out, struct ulp_error *error)
 {
     struct ulp_compare_options options = *comparing->options;
-    struct ulp_comparing again = {.model = model,
-                                  .inputs = inputs,
-                                  .recordings = &comparing->recordings[file],
-                                  .recording_count = 1,
-                                  .options = &options,
-                                  .asked = comparing->asked,
-                                  .trials = comparing->trials,
-                                  .again = true,
-                                  .held = comparing->held,
-                                  .out = out,
-                                  .started = comparing->started,
-                                  .computed = comparing->computed};
+    struct ulp_comparing again = ulp_comparing_another(comparing, out);
+    again.model = model;
+    again.inputs = inputs;
+    again.recordings = &comparing->recordings[file];
+    again.options = &options;
+    again.again = true;
+    again.held = comparing->held;
     options.arithmetic_count = comparing->asked;
     options.keeps = NULL;
     options.groups = NULL;
@@ -263,22 +258,19 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
     return ulp_program_refuses(status) ? ULP_OK : status;
 }
 
-static double distance_of(const struct ulp_compared_value *value)
-{
-    return value->rows_matched ? value->matched : value->truth.rms;
-}
-
-/* Is less than the error that is to be explained explained there? Where a recording that is as far
- * off would be, none tells anything. */
+/* Is less than the error that is to be explained explained there, by rows or in places as it was
+ * judged? Where a recording that is as far off would be, none tells anything. */
 static bool tells(const struct ulp_comparison *again, const struct ulp_compared_tensor *first,
                   size_t file)
 {
-    const double error = distance_of(&first->values[file]);
+    const struct ulp_compared_value *was = &first->values[file];
     for (size_t t = 0; t < again->tensor_count; t++) {
-        const struct ulp_compared_value *value = &again->tensors[t].values[0];
-        if (strcmp(again->tensors[t].name, first->name) == 0 && value->recorded &&
-            !value->reshaped && !first->values[file].reshaped && isfinite(error))
-            return value->ratio * error >= value->limit * distance_of(value);
+        const struct ulp_compared_value *is = &again->tensors[t].values[0];
+        const double error = is->rows_matched ? was->matched : was->truth.rms,
+                     left = is->rows_matched ? is->matched : is->truth.rms;
+        if (strcmp(again->tensors[t].name, first->name) == 0 && is->recorded && !is->reshaped &&
+            !was->reshaped && isfinite(error))
+            return is->ratio * error >= is->limit * left;
     }
     return true;
 }
