@@ -186,11 +186,11 @@ TEST(openvino_takes_what_goes_on_alone)
     scoped_model *silu = text_load(&gated), *sum = text_load(&product);
     scoped_tensor_set inputs = rounded_inputs(silu, 13, "bf16");
     scoped_tensor_set fused = run(silu, &inputs, "bf16,fuse=openvino", 1, true);
-    scoped_tensor_set rows = run(silu, &inputs, "bf16,fuse=reduce", 1, true);
+    scoped_tensor_set reduced = run(silu, &inputs, "bf16,fuse=reduce", 1, true);
     scoped_tensor_set apart = run(silu, &inputs, "bf16", 1, false);
     scoped_tensor_set stored = run(sum, &inputs, "bf16,fuse=openvino", 1, true);
     scoped_tensor_set added = run(sum, &inputs, "bf16", 1, false);
-    expect_same(&fused, &rows, "y");
+    expect_same(&fused, &reduced, "y");
     ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
     expect_same(&stored, &added, "y");
 }
