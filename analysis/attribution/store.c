@@ -5,7 +5,6 @@
 #include "analysis/attribution/attribution.h"
 #include "base/memory/budget.h"
 #include "base/memory/scratch.h"
-#include "base/tuning.h"
 #include "number/function/math.h"
 
 /* Without a memory limit. */

@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "analysis/audit/audit_overflow.h"
 
-#include <string.h>
 
 #include "run/program/program.h"
 

@@ -1,7 +1,6 @@
 #include "analysis/audit/lost.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "analysis/audit/audit_pair.h"
 #include "analysis/audit/certify.h"

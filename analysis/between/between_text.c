@@ -1,6 +1,5 @@
 /* The difference of given tokens as text and as JSON. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ulpscope/between.h>
 

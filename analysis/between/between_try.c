@@ -2,7 +2,6 @@
  * operators and single nodes computed in the first. Each is run. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/between/betweening.h"

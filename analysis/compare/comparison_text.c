@@ -1,7 +1,5 @@
 /* A comparison in words: the verdict on each recording, and what stands beside it. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"

@@ -2,7 +2,6 @@
 #include <ulpscope/extract.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/recording.h>

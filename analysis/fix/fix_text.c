@@ -1,6 +1,5 @@
 /* A fix as text: how it was, how it is, what was done. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/fix/fixing.h"
 #include "analysis/search/written/search_text.h"

@@ -1,6 +1,5 @@
 /* Powers of two as an edit of the graph. */
 #include <math.h>
-#include <stdio.h>
 
 #include "analysis/fix/powers.h"
 #include "tensor/tensor.h"

@@ -3,7 +3,6 @@
 #include "analysis/lint/lint.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/scales/scales_stored.h"
 #include "number/function/math.h"

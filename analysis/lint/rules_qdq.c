@@ -1,5 +1,4 @@
 /* Rules about quantised models. */
-#include <string.h>
 
 #include "analysis/lint/lint.h"
 

@@ -1,6 +1,4 @@
 /* A forecast from its start to its end. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/audit/place.h"
 #include "analysis/audit/audit_overflow.h"

@@ -2,7 +2,6 @@
  * about. */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/overflow.h>

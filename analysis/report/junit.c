@@ -1,5 +1,4 @@
 /* Limits as JUnit's XML, and a crossing as a line of text. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/limit.h>

@@ -1,6 +1,5 @@
 /* Limits kept in an audit, with the sentences on what crosses them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include <ulpscope/audit.h>
 #include <ulpscope/limit.h>

@@ -1,9 +1,7 @@
 /* Why a rounding counts: the node behind it that makes relative errors count for more, by values
  * and derivatives (magnify.def); in what steps, of how many terms, over which iterations. */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/auditor.h"

@@ -1,7 +1,6 @@
 /* What an audit says beside its headlines and tables: sentences, of the whole and of each lane. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/audit/audit_overflow.h"

@@ -1,7 +1,6 @@
 /* What to do about the tensors that formats with scales cost most, and what the graph's
  * QuantizeLinear nodes clip. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/audit/audit_mixed.h"

@@ -1,5 +1,4 @@
 /* Why a node is not finite though no value is too large: what became 0, or negative, before it. */
-#include <string.h>
 
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/zero.h"

@@ -2,7 +2,6 @@
  * a mask's -65504, of which every other value's code suffers. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/scales/calibrate.h"
 #include "base/error.h"

@@ -1,6 +1,5 @@
 /* What other rules and formats would gain: each a lane of one run. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* What a format with scales does to one factor: doc/scales.md says how blocks lie. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/measure/quantile.h"
 #include "analysis/scales/scales.h"

@@ -2,7 +2,6 @@
  * each clips, its error in steps, and what the output gains when the floats pass by it. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"

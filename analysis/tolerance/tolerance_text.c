@@ -1,8 +1,6 @@
 /* The tolerance as text and as JSON. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <ulpscope/tolerance.h>
 
 #include "analysis/measure/judge.h"

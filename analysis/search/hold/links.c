@@ -8,7 +8,6 @@
  * of at least half the density. */
 #include "analysis/search/hold/hold.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -2,7 +2,6 @@
  * front of their products by ONNX's operators, checked by a run. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ulpscope/doctor.h>
 

@@ -1,6 +1,5 @@
 /* An allocation as text. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/search/search_remedy.h"

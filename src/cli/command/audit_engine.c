@@ -1,7 +1,6 @@
 /* The lane of `ulpscope audit --engine`: what was built, beside the other arithmetics; and what its
  * kernels cost. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "cli/command/command_audit.h"

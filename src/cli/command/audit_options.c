@@ -1,5 +1,4 @@
 /* The options of `ulpscope audit` and its --help. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command/command_audit.h"

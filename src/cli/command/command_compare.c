@@ -1,5 +1,4 @@
 /* ulpscope compare: options, recordings, the comparison. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"

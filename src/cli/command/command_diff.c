@@ -1,7 +1,5 @@
 /* ulpscope diff: two reports of audits side by side. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/command.h"

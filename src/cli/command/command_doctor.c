@@ -1,6 +1,4 @@
 /* ulpscope doctor: the whole walk, one verdict. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text/text.h"

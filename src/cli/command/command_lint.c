@@ -1,6 +1,5 @@
 /* ulpscope lint: options, the rules, the result. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

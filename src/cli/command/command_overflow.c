@@ -1,7 +1,5 @@
 /* ulpscope overflow: options, samples, the forecast. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"

@@ -1,7 +1,5 @@
 /* ulpscope plan: find the nodes to keep in a wider arithmetic. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"

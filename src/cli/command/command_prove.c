@@ -1,5 +1,4 @@
 /* ulpscope prove: options, the plan, the proof. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,6 +1,5 @@
 /* ulpscope run: one arithmetic, its outputs. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text/text.h"

@@ -1,8 +1,6 @@
 /* ulpscope show: the report of an audit, read again: as text or as a page. */
 #include <unistd.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"

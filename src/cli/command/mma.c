@@ -1,5 +1,4 @@
 /* ulpscope mma: a matrix unit on raw bit patterns. */
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "cli/command.h"

@@ -1,6 +1,5 @@
 /* A result as text, JSON, a folder and a page. */
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
