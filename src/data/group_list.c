@@ -72,12 +72,8 @@ enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_group_list *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    *out = (struct ulp_group_list){0};
-    const enum ulp_status status =
-        ulp_json_file_read(path, budget, read_groups, &out->groups, &out->memory, error);
-    if (status != ULP_OK)
-        *out = (struct ulp_group_list){0};
-    return status;
+    return ulp_json_file_read(path, budget, read_groups, &out->groups, sizeof out->groups,
+                              &out->memory, error);
 }
 
 void ulp_group_list_free(struct ulp_group_list *list)

@@ -188,12 +188,13 @@ void ulp_json_file_free(json_t *root, struct ulp_budget *budget, size_t charged)
 }
 
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
-                                   void *out, void **memory, struct ulp_error *error)
+                                   void *out, size_t bytes, void **memory, struct ulp_error *error)
 {
     json_t *root;
     size_t charged;
     struct ulp_arena *arena = NULL;
     const char *slash = strrchr(path, '/');
+    memset(out, 0, bytes);
     *memory = NULL;
     ULP_TRY(ulp_json_file_load(path, budget, &root, &charged, error));
     enum ulp_status status = ulp_arena_create(&arena, budget, error);
@@ -203,6 +204,7 @@ enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, 
         *memory = arena;
         return ULP_OK;
     }
+    memset(out, 0, bytes);
     ulp_arena_free(arena);
     return ulp_fail_at(error, status, "%s", path);
 }
@@ -216,7 +218,7 @@ enum ulp_status ulp_json_check_keys(const json_t *object, const char *const *kno
                                     struct ulp_error *error)
 {
     json_t *const items = (json_t *)(uintptr_t)object;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (!json_is_object(object))
         return ulp_fail(error, ULP_ERROR_INPUT, "is no object");
     for (void *at = json_object_iter(items); at; at = json_object_iter_next(items, at)) {
@@ -228,11 +230,8 @@ enum ulp_status ulp_json_check_keys(const json_t *object, const char *const *kno
             continue;
         ulp_text_show(&text, "unknown key \"%s\"", key);
         ulp_suggest_names(&text, key, count, name_key, known);
-        const enum ulp_status status = text.failed
-                                           ? ulp_out_of_memory(error)
-                                           : ulp_fail(error, ULP_ERROR_INPUT, "%s", text.data);
-        ulp_text_free(&text);
-        return status;
+        return text.failed ? ulp_out_of_memory(error)
+                           : ulp_fail(error, ULP_ERROR_INPUT, "%s", text.data);
     }
     return ULP_OK;
 }

@@ -9,10 +9,11 @@
 /* Takes what is in the document, in memory of the arena; name: the file's, without its folder. */
 typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t *root,
                                       struct ulp_arena *arena, struct ulp_error *error);
-/* Read the file, one object, and take it. Where the budget has no limit the file may have 64 MiB.
- * *memory: the arena, which the caller frees; NULL on failure. Errors name the file. */
+/* Read the file, one object, and take it into the `bytes` of *out, which are 0 before and on
+ * failure. Where the budget has no limit the file may have 64 MiB. *memory: the arena, which the
+ * caller frees; NULL on failure. Errors name the file. */
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
-                                   void *out, void **memory, struct ulp_error *error);
+                                   void *out, size_t bytes, void **memory, struct ulp_error *error);
 
 /* Of all results that are written, and read again. Refuse a document of another schema (those of
  * plans had none at first), and say which version of the program reads it. */

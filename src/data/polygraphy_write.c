@@ -71,34 +71,27 @@ static enum ulp_status add_array(struct ulp_recording_writer *writer, const char
                                  const struct ulp_tensor *tensor, struct ulp_error *error)
 {
     struct ulp_npy npy;
-    char *quoted = ulp_is_utf8(name) ? quote(name) : NULL;
+    ULP_SCOPED(ulp_scoped_free) char *quoted = ulp_is_utf8(name) ? quote(name) : NULL;
     if (!ulp_is_utf8(name))
         return ulp_fail(error, ULP_ERROR_INPUT, "its name is not UTF-8");
-    enum ulp_status status =
-        quoted ? ulp_npy_encode(&npy, tensor, error) : ulp_out_of_memory(error);
-    if (status != ULP_OK) {
-        free(quoted);
-        return status;
-    }
+    ULP_TRY(quoted ? ulp_npy_encode(&npy, tensor, error) : ulp_out_of_memory(error));
     const void *const parts[] = {npy.header, npy.data};
     const size_t counts[] = {npy.header_bytes, npy.data_bytes};
+    ULP_SCOPED(ulp_free_of)
     char *text =
         ulp_base64_encode(parts, counts, 2, tensor->owned ? ulp_charged(tensor->data) : NULL);
     ulp_npy_free(&npy);
-    if (text) {
-        put_words(&writer->file, quoted);
-        put_words(&writer->file, ": {\n                            \"values\": {\n"
-                                 "                                \"array\": \"");
-        put_words(&writer->file, text);
-        put_words(&writer->file,
-                  "\",\n                                \"polygraphy_class\": \"ndarray\"\n"
-                  "                            },\n"
-                  "                            \"polygraphy_class\": \"LazyArray\"\n"
-                  "                        }");
-    }
-    free(quoted);
-    ulp_free(text);
-    return ulp_taken(text, error);
+    ULP_TRY(ulp_taken(text, error));
+    put_words(&writer->file, quoted);
+    put_words(&writer->file, ": {\n                            \"values\": {\n"
+                             "                                \"array\": \"");
+    put_words(&writer->file, text);
+    put_words(&writer->file,
+              "\",\n                                \"polygraphy_class\": \"ndarray\"\n"
+              "                            },\n"
+              "                            \"polygraphy_class\": \"LazyArray\"\n"
+              "                        }");
+    return ULP_OK;
 }
 
 enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,

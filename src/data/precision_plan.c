@@ -128,12 +128,7 @@ enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *bud
                                         struct ulp_precision_plan *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    *out = (struct ulp_precision_plan){0};
-    const enum ulp_status status =
-        ulp_json_file_read(path, budget, read_plan, out, &out->memory, error);
-    if (status != ULP_OK)
-        *out = (struct ulp_precision_plan){0};
-    return status;
+    return ulp_json_file_read(path, budget, read_plan, out, sizeof *out, &out->memory, error);
 }
 
 void ulp_precision_plan_free(struct ulp_precision_plan *plan)

@@ -64,12 +64,8 @@ enum ulp_status ulp_range_list_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_range_list *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    *out = (struct ulp_range_list){0};
-    const enum ulp_status status =
-        ulp_json_file_read(path, budget, ulp_range_list_take, &out->ranges, &out->memory, error);
-    if (status != ULP_OK)
-        *out = (struct ulp_range_list){0};
-    return status;
+    return ulp_json_file_read(path, budget, ulp_range_list_take, &out->ranges, sizeof out->ranges,
+                              &out->memory, error);
 }
 
 void ulp_range_list_free(struct ulp_range_list *list)

@@ -23,17 +23,14 @@
 static enum ulp_status read_npy(const char *path, const char *name, struct ulp_budget *budget,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    unsigned char *bytes = NULL;
+    ULP_SCOPED(ulp_free_of) unsigned char *bytes = NULL;
     size_t count = 0;
-    struct ulp_tensor tensor = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor tensor = {0};
     ULP_TRY(ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error));
-    char *stem = strndup(name, strlen(name) - strlen(".npy"));
+    ULP_SCOPED(ulp_scoped_free) char *stem = strndup(name, strlen(name) - strlen(".npy"));
     enum ulp_status status =
         stem ? ulp_npy_parse(&tensor, bytes, count, budget, error) : ulp_out_of_memory(error);
-    ulp_free(bytes);
     ULP_THEN(status, ulp_tensor_set_add(out, stem, &tensor, error));
-    ulp_tensor_free(&tensor);
-    free(stem);
     return ulp_fail_at(error, status, "%s", path);
 }
 
@@ -54,7 +51,7 @@ static enum ulp_status read_npy_folder(const char *folder, const char *prefix, i
                         strerror(errno));
     enum ulp_status status = ULP_OK;
     for (int e = 0; e < count; e++) {
-        struct ulp_text path = {0}, name = {0};
+        ULP_SCOPED(ulp_text_free) struct ulp_text path = {0}, name = {0};
         struct stat info;
         ulp_text_add(&path, "%s/%s", folder, entries[e]->d_name);
         ulp_text_add(&name, "%s%s", prefix, entries[e]->d_name);
@@ -70,8 +67,6 @@ static enum ulp_status read_npy_folder(const char *folder, const char *prefix, i
                          ? ulp_out_of_memory(error)
                          : read_npy_folder(path.data, name.data, depth + 1, budget, out, error);
         }
-        ulp_text_free(&path);
-        ulp_text_free(&name);
         free(entries[e]);
     }
     free(entries);
@@ -139,19 +134,16 @@ static const char *base_name(const char *path)
 static enum ulp_status read_iterations(const char *folder, struct ulp_budget *budget,
                                        struct ulp_recording_list *list, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK; i++) {
-        struct ulp_text path = {0};
+    for (size_t i = 0;; i++) {
+        ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
         char name[40];
         snprintf(name, sizeof name, "%010zu.json", i);
         if (!holds(folder, name))
-            break;
+            return ULP_OK;
         ulp_text_add(&path, "%s/%s", folder, name);
-        status = path.failed ? ulp_out_of_memory(error)
-                             : ulp_polygraphy_read(path.data, folder, i, budget, list, error);
-        ulp_text_free(&path);
+        ULP_TRY(path.failed ? ulp_out_of_memory(error)
+                            : ulp_polygraphy_read(path.data, folder, i, budget, list, error));
     }
-    return status;
 }
 
 enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
@@ -159,22 +151,15 @@ enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *mod
                                    struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_tensor_set tensors = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set tensors = {0};
     struct stat info;
-    enum ulp_status status;
     if (ulp_text_ends(path, ".json"))
         return ulp_polygraphy_read(path, path, 0, budget, list, error);
     const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     if (folder && holds(path, FIRST_ITERATION))
         return read_iterations(path, budget, list, error);
-    if (folder)
-        status = read_folder(path, model, budget, &tensors, error);
-    else if (ulp_text_ends(path, ".npy"))
-        status = read_npy(path, base_name(path), budget, &tensors, error);
-    else
-        status = ulp_npz_read(path, budget, &tensors, error);
-    if (status == ULP_OK)
-        return ulp_recording_add(list, path, NULL, 0, &tensors, error);
-    ulp_tensor_set_free(&tensors);
-    return status;
+    ULP_TRY(folder                        ? read_folder(path, model, budget, &tensors, error)
+            : ulp_text_ends(path, ".npy") ? read_npy(path, base_name(path), budget, &tensors, error)
+                                          : ulp_npz_read(path, budget, &tensors, error));
+    return ulp_recording_add(list, path, NULL, 0, &tensors, error);
 }

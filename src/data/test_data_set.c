@@ -50,29 +50,25 @@ static enum ulp_status read_file(const char *path, const char *prefix, size_t in
                                  const struct naming *naming, struct ulp_budget *budget,
                                  struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    unsigned char *bytes;
+    ULP_SCOPED(ulp_free_of) unsigned char *bytes = NULL;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor tensor = {0};
+    ULP_SCOPED(ulp_scoped_free) char *own = NULL;
     size_t count;
-    struct ulp_tensor tensor;
-    char *own, numbered[64];
+    char numbered[64];
     ULP_TRY(ulp_file_read(path, INT32_MAX, budget, &bytes, &count, error));
-    enum ulp_status status = ulp_tensor_parse(&tensor, &own, bytes, count, budget, error);
-    ulp_free(bytes);
-    ULP_TRY(ulp_fail_at(error, status, "%s", path));
+    ULP_TRY(ulp_fail_at(error, ulp_tensor_parse(&tensor, &own, bytes, count, budget, error), "%s",
+                        path));
     const char *name = own;
     if (naming->model)
         name = choose_name(naming, own, index);
     else if (!*own && snprintf(numbered, sizeof numbered, "%s_%zu", prefix, index) > 0)
         name = numbered;
     if (!name)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the model has only %zu %ss", path,
-                          naming->count, prefix);
-    else if (ulp_tensor_set_find(out, name))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: a second tensor for '%.100s'", path, name);
-    else
-        status = ulp_tensor_set_add(out, name, &tensor, error);
-    ulp_tensor_free(&tensor);
-    free(own);
-    return status;
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: the model has only %zu %ss", path,
+                        naming->count, prefix);
+    return ulp_tensor_set_find(out, name)
+               ? ulp_fail(error, ULP_ERROR_INPUT, "%s: a second tensor for '%.100s'", path, name)
+               : ulp_tensor_set_add(out, name, &tensor, error);
 }
 
 enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,

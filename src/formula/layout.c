@@ -256,15 +256,15 @@ enum ulp_status ulp_layout_elementwise(const struct ulp_layout *layout, struct u
 {
     struct grid grid;
     const struct ulp_tensor *full = NULL;
-    enum ulp_status status = open_grid(&grid, layout, error);
+    ULP_TRY(open_grid(&grid, layout, error));
     for (int i = layout->output_count - 1; i >= 0; i--)
         if (layout->outputs[i].tensor)
             full = layout->outputs[i].tensor;
     if (!full)
         return ulp_fail(error, ULP_ERROR_USAGE, "no output of an elementwise operator is wanted");
-    for (int i = 0; i < layout->operand_count && status == ULP_OK; i++)
-        status = add_operand(&grid, &layout->operands[i], i, full->rank, full->dims, error);
-    for (int i = 0; i < layout->output_count && status == ULP_OK; i++) {
+    for (int i = 0; i < layout->operand_count; i++)
+        ULP_TRY(add_operand(&grid, &layout->operands[i], i, full->rank, full->dims, error));
+    for (int i = 0; i < layout->output_count; i++) {
         const struct ulp_tensor *tensor = layout->outputs[i].tensor;
         if (tensor && tensor->count != full->count)
             return ulp_fail(error, ULP_ERROR_INPUT,
@@ -275,8 +275,6 @@ enum ulp_status ulp_layout_elementwise(const struct ulp_layout *layout, struct u
             grid.lanes[grid.lane_count++] = &layout->outputs[i];
         }
     }
-    if (status != ULP_OK)
-        return status;
     grid.rank = full->rank;
     memcpy(grid.dims, full->dims, (size_t)full->rank * sizeof *grid.dims);
     collapse(&grid);
@@ -333,18 +331,16 @@ enum ulp_status ulp_layout_reduce(const struct ulp_layout *layout, int rank, con
 {
     struct grid grid;
     size_t full_count = 1, row_count = 1;
-    enum ulp_status status = open_grid(&grid, layout, error);
+    ULP_TRY(open_grid(&grid, layout, error));
     for (int i = 0; i < rank; i++) {
         ULP_TRY(ulp_taken(ulp_size_mul(full_count, (size_t)dims[i], &full_count), error));
         row_count *= reduced[i] ? 1 : (size_t)dims[i];
     }
-    for (int i = 0; i < layout->operand_count && status == ULP_OK; i++)
-        status = add_operand(&grid, &layout->operands[i], i, rank, dims, error);
-    for (int i = 0; i < layout->output_count && status == ULP_OK; i++)
-        status = add_output_strides(&grid, &layout->outputs[i], i, rank, dims, reduced, full_count,
-                                    row_count, error);
-    if (status != ULP_OK)
-        return status;
+    for (int i = 0; i < layout->operand_count; i++)
+        ULP_TRY(add_operand(&grid, &layout->operands[i], i, rank, dims, error));
+    for (int i = 0; i < layout->output_count; i++)
+        ULP_TRY(add_output_strides(&grid, &layout->outputs[i], i, rank, dims, reduced, full_count,
+                                   row_count, error));
     order_axes(&grid, rank, dims, reduced);
     collapse(&grid);
     return close_grid(&grid, layout->rows, error);

@@ -91,27 +91,19 @@ enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
     *out = NULL;
     if (strlen(text) >= INT_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "formula:1: the formula is longer than 2^31 bytes");
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL, *building = NULL;
+    struct tape_owner *owner;
     ULP_TRY(ulp_arena_create(&arena, budget, error));
-    struct tape_owner *owner = ulp_arena_take(arena, 1, sizeof *owner);
-    struct ulp_tape_builder builder = {.arena = NULL};
-    enum ulp_status status = ULP_OK;
-    if (!owner)
-        status = ulp_out_of_memory(error);
-    else
-        status = ulp_arena_create(&builder.arena, budget, error);
-    if (status == ULP_OK) {
-        owner->arena = arena;
-        owner->tape.operand_count = operand_count;
-        owner->tape.output_count = output_count;
-        status = make_tape(owner, &builder, text, operand_names, output_names, error);
-    }
-    ulp_arena_free(builder.arena);
-    if (status == ULP_OK)
-        *out = &owner->tape;
-    else
-        ulp_arena_free(arena);
-    return status;
+    ULP_TRY(ulp_arena_create(&building, budget, error));
+    ULP_TAKE(owner, arena, 1, error);
+    owner->arena = arena;
+    owner->tape.operand_count = operand_count;
+    owner->tape.output_count = output_count;
+    struct ulp_tape_builder builder = {.arena = building};
+    ULP_TRY(make_tape(owner, &builder, text, operand_names, output_names, error));
+    *out = &owner->tape;
+    arena = NULL; /* it is the tape's */
+    return ULP_OK;
 }
 
 void ulp_tape_free(struct ulp_tape *tape)

@@ -165,14 +165,12 @@ enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
 {
     size_t count = graph->node_count;
     struct sorter s = {.graph = graph, .nodes = nodes, .node_count = count};
-    ULP_TRY(ulp_arena_create(&s.arena, budget, error));
-    s.first = ulp_arena_take(s.arena, count + 2, sizeof *s.first);
-    s.waiting = ulp_arena_take(s.arena, count + 1, sizeof *s.waiting);
-    s.ready = ulp_arena_take(s.arena, count + 1, sizeof *s.ready);
-    s.order = ulp_arena_take(s.arena, count + 1, sizeof *s.order);
-    enum ulp_status status = s.first && s.waiting && s.ready && s.order
-                                 ? sort(&s, graph, nodes, error)
-                                 : ulp_out_of_memory(error);
-    ulp_arena_free(s.arena);
-    return status;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_TRY(ulp_arena_create(&arena, budget, error));
+    s.arena = arena;
+    ULP_TAKE(s.first, arena, count + 2, error);
+    ULP_TAKE(s.waiting, arena, count + 1, error);
+    ULP_TAKE(s.ready, arena, count + 1, error);
+    ULP_TAKE(s.order, arena, count + 1, error);
+    return sort(&s, graph, nodes, error);
 }

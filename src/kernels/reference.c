@@ -101,17 +101,13 @@ enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
         .same_storage = arithmetic->storage.carrier == ULP_CARRIER_MPFR &&
                         arithmetic->storage.precision == arithmetic->accumulator.precision,
     };
-    struct ulp_tensor rounded[2] = {{0}};
-    struct ulp_factor *factors[2] = {&call.problem.a, &call.problem.b};
-    enum ulp_status status = ULP_OK;
-    for (int side = 0; side < 2 && status == ULP_OK; side++) {
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor a = {0}, b = {0};
+    for (int side = 0; side < 2; side++) {
         struct ulp_pack pack = ulp_pack_make(arithmetic, problem, side);
         if (pack.round)
-            status = round_factor(&rounded[side], factors[side], &pack, pool, error);
+            ULP_TRY(round_factor(side ? &b : &a, side ? &call.problem.b : &call.problem.a, &pack,
+                                 pool, error));
     }
     const size_t rows = problem->n ? problem->batch_count * problem->m : 0;
-    ULP_THEN(status, ulp_parallel_for(pool, rows, 1, sum_rows, &call, error));
-    ulp_tensor_free(&rounded[0]);
-    ulp_tensor_free(&rounded[1]);
-    return status;
+    return ulp_parallel_for(pool, rows, 1, sum_rows, &call, error);
 }

@@ -179,26 +179,21 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attrib
 {
     struct ulp_attribute *attributes =
         ulp_arena_take(loader->model->arena, count, sizeof *attributes);
-    struct ulp_names seen = {.budget = &loader->model->budget};
-    enum ulp_status status = ulp_taken(attributes, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++) {
-        status = ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
-                               error);
-        if (status != ULP_OK)
-            break;
-        const char *name = attributes[i].name;
-        if (!*name)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "attribute %zu has no name", i);
-        else if (ulp_names_find(&seen, name) >= 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "attribute '%.60s' is there twice", name);
-        else if (!ulp_names_add(&seen, name, (int)i))
-            status = ulp_out_of_memory(error);
-        else if ((status = load_attribute(loader, &attributes[i], protos[i], scope, error)) !=
-                 ULP_OK)
-            ulp_fail_at(error, status, "attribute '%.60s'", name);
-    }
-    ulp_names_free(&seen);
+    ULP_SCOPED(ulp_names_free) struct ulp_names seen = {.budget = &loader->model->budget};
+    ULP_TRY(ulp_taken(attributes, error));
     *out = attributes;
     *out_count = count;
-    return status;
+    for (size_t i = 0; i < count; i++) {
+        ULP_TRY(ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
+                              error));
+        const char *name = attributes[i].name;
+        if (!*name)
+            return ulp_fail(error, ULP_ERROR_INPUT, "attribute %zu has no name", i);
+        if (ulp_names_find(&seen, name) >= 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "attribute '%.60s' is there twice", name);
+        ULP_TRY(ulp_taken(ulp_names_add(&seen, name, (int)i), error));
+        ULP_TRY(ulp_fail_at(error, load_attribute(loader, &attributes[i], protos[i], scope, error),
+                            "attribute '%.60s'", name));
+    }
+    return ULP_OK;
 }

@@ -338,13 +338,10 @@ static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_s
 {
     for (size_t i = 0; i < proto->n_value_info; i++) {
         const char *name;
-        enum ulp_status status =
-            ulp_load_text(loader, &name, proto->value_info[i]->name, "a value's name", error);
-        int value = status == ULP_OK ? ulp_names_find(&scope->names, name) : -1;
+        ULP_TRY(ulp_load_text(loader, &name, proto->value_info[i]->name, "a value's name", error));
+        const int value = ulp_names_find(&scope->names, name);
         if (value >= 0)
-            status = declare(loader, scope, value, proto->value_info[i]->type, error);
-        if (status != ULP_OK)
-            return status;
+            ULP_TRY(declare(loader, scope, value, proto->value_info[i]->type, error));
     }
     return ULP_OK;
 }

@@ -353,9 +353,8 @@ static enum ulp_status densify(struct ulp_loader *loader, struct ulp_tensor *den
                         "is sparse, and the model's sparse tensors would have more than %zu "
                         "elements when they are dense",
                         DENSE_COUNT_MAX);
-    ULP_THEN(status, ulp_tensor_allocate(dense, &loader->model->budget, error));
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(status);
+    ULP_TRY(ulp_tensor_allocate(dense, &loader->model->budget, error));
     loader->dense_count += dense->count;
     memset(dense->data, 0, dense->count * dense->element_bytes);
     return scatter(dense, values, indices, error);
@@ -368,10 +367,8 @@ enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct u
     struct ulp_tensor *dense = NULL;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor values = {0};
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor indices = {0};
-    enum ulp_status status = add_tensor(loader, &dense, error);
+    ULP_TRY(add_tensor(loader, &dense, error));
     *out = dense;
-    if (status != ULP_OK)
-        return status;
     if (!proto->values || !proto->indices)
         return ulp_fail(error, ULP_ERROR_INPUT, "is sparse without values or without indices");
     ULP_TRY(decode(loader, &values, proto->values, false, budget, error));

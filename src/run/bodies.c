@@ -87,28 +87,23 @@ static const char *find_name(const struct bodies *b, struct ulp_control_source s
 static enum ulp_status open_body(struct bodies *b, struct ulp_error *error)
 {
     const struct ulp_control *control = &b->lanes[0].control;
-    enum ulp_status status = ULP_OK;
     if (b->inner.block != control->body) {
-        status = ulp_frame_create(&b->inner, b->walk, control->body, b->frame, b->absent, error);
-        for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK &&
-                           control->kind != ULP_CONTROL_IF;
-             l++)
-            b->inner.lanes[l].keeps_constants = true;
-        b->names = ulp_arena_take(b->arena, control->input_count + 1, sizeof *b->names);
-        if (status != ULP_OK || !b->names)
-            return status != ULP_OK ? status : ulp_out_of_memory(error);
+        ULP_TRY(ulp_frame_create(&b->inner, b->walk, control->body, b->frame, b->absent, error));
+        for (size_t l = 0; l < b->walk->program->lane_count; l++)
+            b->inner.lanes[l].keeps_constants = control->kind != ULP_CONTROL_IF;
+        ULP_TAKE(b->names, b->arena, control->input_count + 1, error);
     }
-    for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < b->walk->program->lane_count; l++) {
         const struct ulp_control *own = &b->lanes[l].control;
         if (is_driven(b, l))
-            status = ulp_body_enter(&b->inner.lanes[l], &b->lanes[l].call.call, own->input_count,
-                                    own->inputs, own->result_count, error);
+            ULP_TRY(ulp_body_enter(&b->inner.lanes[l], &b->lanes[l].call.call, own->input_count,
+                                   own->inputs, own->result_count, error));
     }
-    for (size_t i = 0; i < control->input_count && status == ULP_OK; i++)
+    for (size_t i = 0; i < control->input_count; i++)
         b->names[i] = find_name(b, ulp_control_input_source(control, i));
-    for (size_t i = 0; i < control->input_count && status == ULP_OK; i++)
+    for (size_t i = 0; i < control->input_count; i++)
         b->inner.names[control->body->inputs[i]] = b->names[i];
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status walk_iteration(struct bodies *b, struct ulp_error *error)
@@ -160,8 +155,8 @@ static enum ulp_status hand_on_results(const struct bodies *b, size_t lane,
 static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *const *reference_inputs,
                                  struct ulp_evaluation *evaluations, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < b->walk->program->lane_count; l++) {
+        enum ulp_status status = ULP_OK;
         if (b->frame->absent[l])
             continue;
         if (is_driven(b, l)) {
@@ -172,9 +167,9 @@ static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *cons
             status = ulp_evaluate(b->walk, b->frame, b->step, l, reference_inputs,
                                   evaluations[0].entire, &evaluations[l], b->arena, error);
         }
-        ulp_fail_at(error, status, "in %s", ulp_program_lane_name(b->walk->program, l));
+        ULP_TRY(ulp_fail_at(error, status, "in %s", ulp_program_lane_name(b->walk->program, l)));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Of lanes on a way of their own the step's inputs; of the others what is handed on, under the

@@ -156,14 +156,11 @@ enum ulp_status ulp_random_inputs_at(const struct ulp_model *model,
         struct ulp_value_info info = ulp_model_input(model, i);
         const struct ulp_chosen_range chosen = ulp_model_input_range(model, i, options);
         const struct range range = {chosen.low, chosen.high, ulp_random_bits(options->seed, i)};
-        struct ulp_tensor tensor = {0};
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor tensor = {0};
         status = make_input(&tensor, &info, options->dims, options->dim_count, &range,
                             ulp_model_budget(model), error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "input '%.100s'", info.name);
-        else
-            status = ulp_tensor_set_add(out, info.name, &tensor, error);
-        ulp_tensor_free(&tensor);
+        ulp_fail_at(error, status, "input '%.100s'", info.name);
+        ULP_THEN(status, ulp_tensor_set_add(out, info.name, &tensor, error));
     }
     out->drawn = out->count;
     if (status != ULP_OK)

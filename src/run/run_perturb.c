@@ -45,10 +45,9 @@ enum ulp_status ulp_program_perturb(struct ulp_program *program,
             ULP_TRY(ulp_fail_at(error, status, "constant '%s'", slot->name));
             slot->constant = moved;
         }
-    enum ulp_status status = ULP_OK;
-    for (size_t b = 0; b < program->block_count && status == ULP_OK; b++) {
-        status = ulp_program_fold_norms(program, program->blocks[b], error);
-        ULP_THEN(status, ulp_program_fold_convs(program, program->blocks[b], error));
+    for (size_t b = 0; b < program->block_count; b++) {
+        ULP_TRY(ulp_program_fold_norms(program, program->blocks[b], error));
+        ULP_TRY(ulp_program_fold_convs(program, program->blocks[b], error));
     }
-    return status;
+    return ULP_OK;
 }

@@ -17,27 +17,24 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
     size_t lanes = walk->program->lane_count;
     *out = (struct ulp_frame){.block = block, .outer = outer};
     ULP_TRY(ulp_arena_create(&out->arena, &walk->budget, error));
-    out->lanes = ulp_arena_take(out->arena, lanes, sizeof *out->lanes);
-    out->absent = ulp_arena_take(out->arena, lanes, sizeof *out->absent);
-    out->names = ulp_arena_take(out->arena, block->slot_count + 1, sizeof *out->names);
-    enum ulp_status status = ULP_OK;
-    if (!out->lanes || !out->absent || !out->names)
-        status = ulp_out_of_memory(error);
-    for (size_t v = 0; v < block->slot_count && status == ULP_OK; v++)
+    ULP_TAKE(out->lanes, out->arena, lanes, error);
+    ULP_TAKE(out->absent, out->arena, lanes, error);
+    ULP_TAKE(out->names, out->arena, block->slot_count + 1, error);
+    for (size_t v = 0; v < block->slot_count; v++)
         out->names[v] = outer && block->slots[v].outer >= 0 ? outer->names[block->slots[v].outer]
                                                             : block->slots[v].name;
-    if (status == ULP_OK && absent)
+    if (absent)
         memcpy(out->absent, absent, lanes * sizeof *absent);
-    for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
+    for (size_t l = 0; l < lanes; l++) {
         if (out->absent[l])
             continue;
-        status = ulp_lane_create(&out->lanes[l], &walk->program->mixes[l], block, &walk->budget,
-                                 walk->pool, error);
-        ULP_THEN(status, ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error));
+        ULP_TRY(ulp_lane_create(&out->lanes[l], &walk->program->mixes[l], block, &walk->budget,
+                                walk->pool, error));
+        ULP_TRY(ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error));
         const size_t limit = ulp_budget_limit(&walk->budget);
         out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
     }
-    return status;
+    return ULP_OK;
 }
 
 void ulp_frame_free(struct ulp_frame *frame, const struct ulp_walk *walk)
@@ -63,31 +60,23 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
                                       struct ulp_event_inputs *inputs, struct ulp_arena *arena,
                                       struct ulp_error *error)
 {
-    struct ulp_inputs reference = {0};
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_inputs_free) struct ulp_inputs reference = {0};
     if (ulp_walk_compares(walk) || (walk->options->follow && ulp_decides_inside(step))) {
-        status = ulp_inputs_create(&reference, &frame->lanes[0], step, arena, error);
-        ULP_THEN(status, ulp_lane_inputs(&frame->lanes[0], step, &reference, error));
+        ULP_TRY(ulp_inputs_create(&reference, &frame->lanes[0], step, arena, error));
+        ULP_TRY(ulp_lane_inputs(&frame->lanes[0], step, &reference, error));
     }
-    if (status == ULP_OK && step->bound.blocks)
-        status =
-            ulp_walk_bodies(walk, frame, step, reference.at, evaluations, inputs, arena, error);
-    for (size_t l = 0;
-         l < walk->program->lane_count && !step->folded && !step->bound.blocks && status == ULP_OK;
-         l++) {
+    if (step->bound.blocks)
+        return ulp_walk_bodies(walk, frame, step, reference.at, evaluations, inputs, arena, error);
+    for (size_t l = 0; l < walk->program->lane_count && !step->folded; l++) {
         if (frame->absent[l])
             continue;
-        status = ulp_evaluation_create(&evaluations[l], step, arena, error);
-        if (status != ULP_OK)
-            break;
-        status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
-                              &evaluations[l], arena, error);
-        ulp_fail_at(error, status, "in %s", ulp_program_lane_name(walk->program, l));
+        ULP_TRY(ulp_evaluation_create(&evaluations[l], step, arena, error));
+        ULP_TRY(ulp_fail_at(error,
+                            ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
+                                         &evaluations[l], arena, error),
+                            "in %s", ulp_program_lane_name(walk->program, l)));
     }
-    if (status == ULP_OK && !step->bound.blocks && !walk->unseen)
-        status = ulp_list_inputs(walk, frame, step, inputs, arena, error);
-    ulp_inputs_free(&reference);
-    return status;
+    return walk->unseen ? ULP_OK : ulp_list_inputs(walk, frame, step, inputs, arena, error);
 }
 
 /* The lane's results become its values; what else was computed goes. */

@@ -137,7 +137,7 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
 {
     ULP_ENTER_ENVIRONMENT;
     const struct ulp_unit *unit = ulp_unit_find(name);
-    struct ulp_pool *pool = NULL;
+    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     *d = (struct ulp_tensor){0};
     if (!unit)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -146,6 +146,5 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
     ULP_THEN(status, multiply_set(unit, arrays, pool, budget, d, error));
     if (status != ULP_OK)
         ulp_tensor_free(d);
-    ulp_pool_free(pool);
     return status;
 }

@@ -136,22 +136,17 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
         !count_elements(p->t, p->n, run->scale_count, &scale_b_count))
         return ulp_fail(error, ULP_ERROR_MEMORY,
                         "the products' operands have more elements than memory can address");
-    const struct {
-        double **out;
-        size_t count;
-        const char *what;
-    } arrays[] = {{&run->a, a_count, "a's values"},
-                  {&run->b, b_count, "b's values"},
-                  {&run->c, c_count, "c's values"},
-                  {&run->scale_a, scale_a_count, "a's scales"},
-                  {&run->scale_b, scale_b_count, "b's scales"}};
-    for (size_t i = 0; i < (unit->scale_block ? 5 : 3); i++)
-        ULP_TRY(ulp_allocate(arrays[i].out, arrays[i].count, sizeof(double), NULL, arrays[i].what,
-                             error));
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
+    ULP_TRY(ulp_arena_create(&memory, NULL, error));
+    ULP_TAKE(run->a, memory, a_count, error);
+    ULP_TAKE(run->b, memory, b_count, error);
+    ULP_TAKE(run->c, memory, c_count, error);
     ULP_TRY(ulp_unit_decode(unit, 0, run->a, p->a, a_count, error));
     ULP_TRY(ulp_unit_decode(unit, 1, run->b, p->b, b_count, error));
     ULP_TRY(decode_accumulators(unit, run->c, p->c, c_count, error));
     if (unit->scale_block) {
+        ULP_TAKE(run->scale_a, memory, scale_a_count, error);
+        ULP_TAKE(run->scale_b, memory, scale_b_count, error);
         ULP_TRY(ulp_unit_decode_scales(unit, run->scale_a, p->scale_a, scale_a_count, error));
         ULP_TRY(ulp_unit_decode_scales(unit, run->scale_b, p->scale_b, scale_b_count, error));
     }
@@ -172,11 +167,5 @@ enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_
         size_t block = (size_t)unit->scale_block;
         run.scale_count = problem->k / block + (problem->k % block != 0);
     }
-    enum ulp_status status = run_all(&run, pool, error);
-    ulp_free(run.a);
-    ulp_free(run.b);
-    ulp_free(run.c);
-    ulp_free(run.scale_a);
-    ulp_free(run.scale_b);
-    return status;
+    return run_all(&run, pool, error);
 }

@@ -139,21 +139,18 @@ static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error 
         const struct ulp_tensor *in = call->in[control->first_input + control->carried_count + i];
         control->views[i] = batch ? ulp_part_item(in, control->item) : ulp_tensor_view(in);
     }
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < control->scan_input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < control->scan_input_count; i++) {
         int axis;
-        if ((status = scan_axis(control, i, &axis, error)) != ULP_OK)
-            break;
+        ULP_TRY(scan_axis(control, i, &axis, error));
         const int64_t length = control->views[i].dims[axis];
         if (i == 0)
             control->iteration_count = length;
         else if (length != control->iteration_count)
-            status =
-                ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld steps, the first %lld", i,
-                         (long long)length, (long long)control->iteration_count);
+            return ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld steps, the first %lld",
+                            i, (long long)length, (long long)control->iteration_count);
     }
-    if (status != ULP_OK || !batch || !call->in[0])
-        return status;
+    if (!batch || !call->in[0])
+        return ULP_OK;
     const int64_t given = ulp_tensor_get_int(call->in[0], control->item);
     if (given < 0 || given > control->iteration_count)
         return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens[%zu] is %lld of %lld steps",

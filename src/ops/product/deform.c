@@ -122,14 +122,12 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     const struct ulp_tensor to = ulp_tensor_view_from(columns, (size_t)(set * channels) * count);
     struct ulp_tensor weights[2 * ULP_RANK_MAX], mask = {0};
     char(*names)[24];
-    enum ulp_status status =
-        ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands, error);
-    ULP_THEN(status, ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names, error));
+    ULP_TRY(
+        ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands, error));
+    ULP_TRY(ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names, error));
     size_t used = 0;
-    for (size_t c = 0; c < corners && status == ULP_OK; c++, used++) {
-        int64_t *offset;
-        if ((status = ulp_call_take(call, count, sizeof *offset, &offset, error)) != ULP_OK)
-            break;
+    for (size_t c = 0; c < corners; c++, used++) {
+        ULP_CALL_TAKE(int64_t, offset, call, count, error);
         for (size_t i = 0; i < count; i++) {
             int64_t place = find_corner(d, taps, first + i, c);
             offset[i] = place < 0 ? plane - 1 : place;
@@ -138,7 +136,7 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
         operands[used] = (struct ulp_named_operand){
             names[used], {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
-    for (int a = 0; a < 2 * rank && status == ULP_OK; a++, used++) {
+    for (int a = 0; a < 2 * rank; a++, used++) {
         const struct ulp_taps *along = &taps[a / 2];
         weights[a] =
             ulp_tensor_view_from(&along->weights, ulp_taps_place(along, first, (size_t)(a % 2)));
@@ -147,8 +145,6 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
                                                     {.tensor = &weights[a],
                                                      .position_stride = along->point_step}};
     }
-    if (status != ULP_OK)
-        return status;
     operands[used] = (struct ulp_named_operand){"mask", {.constant = "1"}};
     if (ulp_call_in(call, 4)) {
         mask = ulp_tensor_view_from(call->in[4], first);

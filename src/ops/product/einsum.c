@@ -215,7 +215,6 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
     enum { BATCH, LINE_A, LINE_B, SUM, GROUPS };
     int labels[GROUPS][LABELS], counts[GROUPS] = {0};
     int64_t *at[GROUPS], *bt[GROUPS], *ot[GROUPS];
-    enum ulp_status status = ULP_OK;
     for (int l = 0; l < LABELS; l++) {
         if (!a->has[l] && !b->has[l])
             continue;
@@ -225,12 +224,13 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
                                              : LINE_B;
         labels[group][counts[group]++] = l;
     }
-    for (int g = 0; status == ULP_OK && g < GROUPS; g++)
-        if ((status = label_table(call, e, a, labels[g], counts[g], &at[g], error)) == ULP_OK &&
-            (status = label_table(call, e, b, labels[g], counts[g], &bt[g], error)) == ULP_OK)
-            status = label_table(call, e, out, labels[g], counts[g], &ot[g], error);
-    if (status != ULP_OK || tensor->count == 0)
-        return status;
+    for (int g = 0; g < GROUPS; g++) {
+        ULP_TRY(label_table(call, e, a, labels[g], counts[g], &at[g], error));
+        ULP_TRY(label_table(call, e, b, labels[g], counts[g], &bt[g], error));
+        ULP_TRY(label_table(call, e, out, labels[g], counts[g], &ot[g], error));
+    }
+    if (tensor->count == 0)
+        return ULP_OK;
     struct ulp_contraction problem = {
         .batch_count = count_indices(e, labels[BATCH], counts[BATCH]),
         .m = count_indices(e, labels[LINE_A], counts[LINE_A]),

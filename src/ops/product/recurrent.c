@@ -272,10 +272,8 @@ static enum ulp_status run_step_alone(struct ulp_call *call, struct ulp_recurren
 {
     struct ulp_arena *outer = call->scratch;
     enum ulp_status status = ulp_arena_create(&call->scratch, call->budget, error);
-    if (status == ULP_OK) {
-        status = run_step(call, s, d, formulas, x_row, h_line, error);
-        ulp_arena_free(call->scratch);
-    }
+    ULP_THEN(status, run_step(call, s, d, formulas, x_row, h_line, error));
+    ulp_arena_free(call->scratch);
     call->scratch = outer;
     return status;
 }
@@ -329,25 +327,25 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
 {
     struct ulp_recurrent s;
     struct ulp_tensor zero;
-    enum ulp_status status = ulp_recurrent_read(call, &s, error);
-    if (status == ULP_OK && (s.batch == 0 || s.hidden == 0))
+    ULP_TRY(ulp_recurrent_read(call, &s, error));
+    if (s.batch == 0 || s.hidden == 0)
         return ULP_OK;
-    ULP_THEN(status, ulp_recurrent_make_buffers(call, &s, error));
-    ULP_THEN(status, ulp_call_scalar(call, &zero, s.x->type, 0, error));
-    if (status == ULP_OK && ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
+    ULP_TRY(ulp_recurrent_make_buffers(call, &s, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, s.x->type, 0, error));
+    if (ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
         ulp_move_fill(&call->out[0], 0, call->out[0].count, zero.data);
-    for (size_t d = 0; status == ULP_OK && d < s.directions; d++) {
+    for (size_t d = 0; d < s.directions; d++) {
         struct ulp_text formulas[2] = {{0}};
-        status =
+        enum ulp_status status =
             ulp_cell_write(call, &s.activations[d * s.cell->activation_count], formulas, error);
-        if (status == ULP_OK)
-            status =
-                run_direction(call, &s, d,
-                              (const char *const[]){formulas[0].data, formulas[1].data}, error);
+        ULP_THEN(status,
+                 run_direction(call, &s, d,
+                               (const char *const[]){formulas[0].data, formulas[1].data}, error));
         ulp_text_free(&formulas[0]);
         ulp_text_free(&formulas[1]);
+        ULP_TRY(status);
     }
-    return status;
+    return ULP_OK;
 }
 
 #define RECURRENT \

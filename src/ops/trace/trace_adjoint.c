@@ -72,8 +72,8 @@ enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape
     for (int o = 0; o < tape->output_count && o < 64; o++)
         spreads[o] = spread >> o & 1;
     ULP_TRY(ulp_tape_adjoint(&adjoint, tape, spreads, trace->budget, error));
-    enum ulp_status status = ULP_OK;
-    if ((status = keep(trace, tape, spread, adjoint, error)) != ULP_OK)
+    const enum ulp_status status = keep(trace, tape, spread, adjoint, error);
+    if (status != ULP_OK)
         ulp_tape_free(adjoint);
     *out = adjoint;
     return status;

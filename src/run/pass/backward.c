@@ -74,24 +74,23 @@ static enum ulp_status find_inputs(struct course *course, const struct ulp_step 
                                    struct ulp_error *error)
 {
     const struct ulp_block *block = course->sweep->program->main;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < step->input_count; i++) {
         const int slot = step->inputs[i];
         if (slot < 0)
             continue;
         const struct ulp_tensor *value = &course->sweep->values[slot];
         in[i] = value;
         if (block->slots[slot].constant) {
-            status = ulp_lane_input(&course->lane, step, i, NULL, &in[i], error);
+            ULP_TRY(ulp_lane_input(&course->lane, step, i, NULL, &in[i], error));
         } else if (value->type == ULP_TYPE_UNDEFINED) {
-            status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been kept",
-                              block->slots[slot].name);
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been kept",
+                            block->slots[slot].name);
         } else if (ulp_element_is_float(value->element)) {
-            status = name_value(course, slot, at, &named[i], error);
+            ULP_TRY(name_value(course, slot, at, &named[i], error));
             in[i] = &named[i];
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status seed_outputs(struct course *course, const struct ulp_reverse *sweep,

@@ -81,14 +81,15 @@ enum ulp_status ulp_forward_begin(struct ulp_forward *forward, const struct ulp_
                                   struct ulp_error *error)
 {
     const struct ulp_block *block = forward->program->main;
-    enum ulp_status status = ulp_model_check_inputs(forward->program->model, inputs, error);
     ulp_forward_end(forward);
-    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
+    ULP_TRY(ulp_model_check_inputs(forward->program->model, inputs, error));
+    for (size_t i = 0; i < block->input_count; i++) {
         const char *name = block->slots[block->inputs[i]].name;
-        status = begin_input(forward, i, ulp_tensor_set_find(inputs, name), error);
-        ulp_fail_at(error, status, "input '%s'", name);
+        ULP_TRY(ulp_fail_at(error,
+                            begin_input(forward, i, ulp_tensor_set_find(inputs, name), error),
+                            "input '%s'", name));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_forward_step(struct ulp_forward *forward, const struct ulp_step *step,
@@ -186,21 +187,21 @@ enum ulp_status ulp_forward_widened(struct ulp_forward *forward, size_t l,
 {
     const struct ulp_block *block = forward->program->main;
     struct ulp_format from;
-    enum ulp_status status = take_inputs(out, step, arena, error);
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
+    ULP_TRY(take_inputs(out, step, arena, error));
+    for (size_t i = 0; i < step->input_count; i++) {
         const int slot = step->inputs[i];
         out->at[i] = replace && replace[i] ? replace[i] : rounded[i];
         if (!out->at[i] || !ulp_element_is_float(out->at[i]->element) ||
             ulp_is_parameter(step, i) ||
             (!block->slots[slot].constant && ulp_is_as_given(block, slot)))
             continue;
-        status =
-            ulp_lane_format(reader_of(&forward->lanes[l], step, i), out->at[i]->type, &from, error);
-        ULP_THEN(status, ulp_adapt(&out->own[i], out->at[i], &from, &forward->arithmetic, false,
-                                   forward->budget, forward->pool, error));
+        ULP_TRY(ulp_lane_format(reader_of(&forward->lanes[l], step, i), out->at[i]->type, &from,
+                                error));
+        ULP_TRY(ulp_adapt(&out->own[i], out->at[i], &from, &forward->arithmetic, false,
+                          forward->budget, forward->pool, error));
         out->at[i] = &out->own[i];
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_forward_format(const struct ulp_forward *forward, size_t l,

@@ -155,18 +155,17 @@ enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_s
     ULP_TAKE(held->values, trial->memory, block->slot_count + 1, error);
     ULP_TAKE(held->fitted, trial->memory, block->slot_count + 1, error);
     trial->sample_count++;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, block->slots[slot].name);
         if (!ulp_tensor_same_shape(given, &block->slots[slot].shape))
             return ulp_fail(error, ULP_ERROR_INPUT, "input '%s' has another shape than planned for",
                             block->slots[slot].name);
-        status = ulp_fit_input(&held->fitted[slot], given, block->slots[slot].shape.type,
-                               &trial->budget, trial->pool, error);
+        ULP_TRY(ulp_fit_input(&held->fitted[slot], given, block->slots[slot].shape.type,
+                              &trial->budget, trial->pool, error));
         held->values[slot] = ulp_tensor_view(&held->fitted[slot]);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- the held values and the lane's ---- */
@@ -370,7 +369,7 @@ static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *
 static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *step,
                              struct ulp_error *error)
 {
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     bool runs = false;
     if (step->folded)
         return ULP_OK;
@@ -378,9 +377,7 @@ static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *ste
     if (!runs)
         return ULP_OK;
     ULP_TRY(ulp_arena_create(&arena, &trial->budget, error));
-    enum ulp_status status = run_step(trial, step, arena, error);
-    ulp_arena_free(arena);
-    return ulp_fail_at(error, status, "node '%s'", step->name);
+    return ulp_fail_at(error, run_step(trial, step, arena, error), "node '%s'", step->name);
 }
 
 enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint16_t *kept,

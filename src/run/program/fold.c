@@ -406,14 +406,13 @@ enum ulp_status ulp_program_fold(struct ulp_program *program,
                                  const struct ulp_program_options *options, struct ulp_error *error)
 {
     ULP_TRY(describe_inputs(program, options, error));
-    enum ulp_status status = fold_block(program, program->main, error);
+    ULP_TRY(
+        ulp_fail_at(error, fold_block(program, program->main, error), "%s", program->model->path));
     program->slots.budget = &program->budget;
-    for (size_t v = 0; status == ULP_OK && v < program->main->slot_count; v++) {
+    for (size_t v = 0; v < program->main->slot_count; v++) {
         const char *name = program->main->slots[v].name;
-        if (name && ulp_names_find(&program->slots, name) < 0 &&
-            !ulp_names_add(&program->slots, name, (int)v))
-            status = ulp_out_of_memory(error);
+        if (name && ulp_names_find(&program->slots, name) < 0)
+            ULP_TRY(ulp_taken(ulp_names_add(&program->slots, name, (int)v), error));
     }
-    return status == ULP_OK ? ulp_program_number(program, error)
-                            : ulp_fail_at(error, status, "%s", program->model->path);
+    return ulp_program_number(program, error);
 }

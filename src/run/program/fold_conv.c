@@ -146,13 +146,13 @@ static void fold_channels(const struct fold *fold, const struct ulp_tensor *cons
           *mean = open_slot(fold, slots[MEAN]), *variance = open_slot(fold, slots[VARIANCE]),
           *unscale = open_slot(fold, fold->conv->joined[fold->type][UNSCALE]);
     for (size_t c = 0; c < in[SCALE]->count; c++) {
-        const float centre = lowered(r, (float)ulp_tensor_get(in[MEAN], c)),
-                    beta = lowered(r, (float)ulp_tensor_get(in[SHIFT], c)),
+        const float centre = lowered(r, (float)ulp_tensor_read(in[MEAN], c)),
+                    beta = lowered(r, (float)ulp_tensor_read(in[SHIFT], c)),
                     spread =
-                        rounded(r, lowered(r, (float)ulp_tensor_get(in[VARIANCE], c)) + epsilon);
-        mean[c] = bias ? lowered(r, (float)ulp_tensor_get(bias, c)) : 0;
-        k[c] =
-            rounded(r, lowered(r, (float)ulp_tensor_get(in[SCALE], c)) / rounded(r, sqrtf(spread)));
+                        rounded(r, lowered(r, (float)ulp_tensor_read(in[VARIANCE], c)) + epsilon);
+        mean[c] = bias ? lowered(r, (float)ulp_tensor_read(bias, c)) : 0;
+        k[c] = rounded(r, lowered(r, (float)ulp_tensor_read(in[SCALE], c)) /
+                              rounded(r, sqrtf(spread)));
         shift[c] = bias ? rounded(r, rounded(r, rounded(r, mean[c] - centre) * k[c]) + beta)
                         : rounded(r, beta - rounded(r, centre * k[c]));
         variance[c] = 1 - epsilon;
@@ -178,32 +178,19 @@ static void fold_weights(const struct fold *fold, const struct ulp_tensor *weigh
 }
 
 /* From what the slots hold now. */
-static enum ulp_status fold_values(const struct fold *fold, struct ulp_error *error)
+static void fold_values(const struct fold *fold)
 {
     const struct ulp_program_slot *slots = fold->block->slots;
     const struct ulp_step *conv = fold->conv;
-    const struct ulp_tensor *in[ULP_NORM_PARAMETERS], *bias = NULL;
-    struct ulp_tensor views[ULP_NORM_PARAMETERS + 1] = {0};
+    const bool biased = conv->own_input_count > 2 && conv->inputs[2] >= 0;
+    const struct ulp_tensor *in[ULP_NORM_PARAMETERS];
     const struct ulp_attribute *epsilon = ulp_node_attribute(fold->norm->bound.node, "epsilon");
-    enum ulp_status status = ULP_OK;
-    for (int p = 0; p < ULP_NORM_PARAMETERS && status == ULP_OK; p++) {
-        in[p] = &views[p];
-        status = ulp_tensor_in_memory(&views[p], slots[fold->norm->inputs[1 + p]].constant,
-                                      &fold->program->budget, fold->program->pool, error);
-    }
-    if (conv->own_input_count > 2 && conv->inputs[2] >= 0 && status == ULP_OK) {
-        bias = &views[ULP_NORM_PARAMETERS];
-        status = ulp_tensor_in_memory(&views[ULP_NORM_PARAMETERS], slots[conv->inputs[2]].constant,
-                                      &fold->program->budget, fold->program->pool, error);
-    }
-    if (status == ULP_OK) {
-        fold_channels(fold, in, bias, epsilon ? epsilon->f : 1e-5F);
-        fold_weights(fold, slots[conv->inputs[1]].constant,
-                     slots[fold->norm->joined[fold->type][SCALE]].folded->data, in[SCALE]->count);
-    }
-    for (int p = 0; p <= ULP_NORM_PARAMETERS; p++)
-        ulp_tensor_free(&views[p]);
-    return status;
+    for (int p = 0; p < ULP_NORM_PARAMETERS; p++)
+        in[p] = slots[fold->norm->inputs[1 + p]].constant;
+    fold_channels(fold, in, biased ? slots[conv->inputs[2]].constant : NULL,
+                  epsilon ? epsilon->f : 1e-5F);
+    fold_weights(fold, slots[conv->inputs[1]].constant,
+                 slots[fold->norm->joined[fold->type][SCALE]].folded->data, in[SCALE]->count);
 }
 
 int ulp_step_multiplier(const struct ulp_block *block, const struct ulp_step *mul)
@@ -273,7 +260,7 @@ enum ulp_status ulp_program_fold_convs(struct ulp_program *program, struct ulp_b
             fold.conv = &block->steps[conv];
             if (!fold.norm->joined[type])
                 ULP_TRY(add_slots(&fold, error));
-            ULP_TRY(fold_values(&fold, error));
+            fold_values(&fold);
         }
     }
     return ULP_OK;

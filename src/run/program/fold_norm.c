@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "run/program/program.h"
-#include "tensor/stored.h"
 
 enum { SCALE, BIAS, MEAN, VARIANCE };
 static const char *const words[ULP_NORM_PARAMETERS] = {
@@ -56,37 +55,28 @@ static void fold_channels(const struct ulp_tensor *const in[ULP_NORM_PARAMETERS]
                           float *const out[ULP_NORM_PARAMETERS], float epsilon)
 {
     for (size_t c = 0; c < in[SCALE]->count; c++) {
-        const float variance = (float)ulp_tensor_get(in[VARIANCE], c) + epsilon;
-        const float multiplier = (float)ulp_tensor_get(in[SCALE], c) / sqrtf(variance);
-        const float moved = (float)ulp_tensor_get(in[MEAN], c) * multiplier;
+        const float variance = (float)ulp_tensor_read(in[VARIANCE], c) + epsilon;
+        const float multiplier = (float)ulp_tensor_read(in[SCALE], c) / sqrtf(variance);
+        const float moved = (float)ulp_tensor_read(in[MEAN], c) * multiplier;
         out[SCALE][c] = multiplier;
-        out[BIAS][c] = (float)ulp_tensor_get(in[BIAS], c) - moved;
+        out[BIAS][c] = (float)ulp_tensor_read(in[BIAS], c) - moved;
         out[MEAN][c] = 0;
         out[VARIANCE][c] = 1 - epsilon;
     }
 }
 
 /* The values of the step's folded slots, from what the model's slots hold now. */
-static enum ulp_status compute(struct ulp_program *program, struct ulp_block *block,
-                               const struct ulp_step *step, struct ulp_error *error)
+static void compute(struct ulp_block *block, const struct ulp_step *step)
 {
-    struct ulp_tensor views[ULP_NORM_PARAMETERS] = {0};
     const struct ulp_tensor *in[ULP_NORM_PARAMETERS];
     float *out[ULP_NORM_PARAMETERS];
-    enum ulp_status status = ULP_OK;
-    for (int p = 0; p < ULP_NORM_PARAMETERS && status == ULP_OK; p++) {
+    for (int p = 0; p < ULP_NORM_PARAMETERS; p++) {
         struct ulp_program_slot *slot = &block->slots[step->norm[p]];
-        status = ulp_tensor_in_memory(&views[p], block->slots[step->inputs[1 + p]].constant,
-                                      &program->budget, program->pool, error);
-        in[p] = &views[p];
+        in[p] = block->slots[step->inputs[1 + p]].constant;
         out[p] = slot->folded->data;
         slot->constant = slot->folded;
     }
-    if (status == ULP_OK)
-        fold_channels(in, out, find_epsilon(step));
-    for (int p = 0; p < ULP_NORM_PARAMETERS; p++)
-        ulp_tensor_free(&views[p]);
-    return status;
+    fold_channels(in, out, find_epsilon(step));
 }
 
 enum ulp_status ulp_fold_add_slot(struct ulp_program *program, struct ulp_block *block,
@@ -128,7 +118,7 @@ enum ulp_status ulp_program_fold_norms(struct ulp_program *program, struct ulp_b
         if (!step->norm && is_foldable(block, step))
             ULP_TRY(add_slots(program, block, step, error));
         if (step->norm)
-            ULP_TRY(compute(program, block, step, error));
+            compute(block, step);
     }
     return ULP_OK;
 }

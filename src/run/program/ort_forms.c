@@ -318,16 +318,15 @@ static enum ulp_status add_idiom(struct ulp_program *program, struct ulp_block *
 static enum ulp_status find_idioms(struct ulp_program *program, struct ulp_block *block,
                                    struct ulp_error *error)
 {
-    struct ulp_arena *memory = NULL;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_idiom *idioms = NULL;
     size_t count = 0;
     ULP_TRY(ulp_arena_create(&memory, &program->budget, error));
-    enum ulp_status status = ulp_idioms_find(block, memory, &idioms, &count, error);
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
+    ULP_TRY(ulp_idioms_find(block, memory, &idioms, &count, error));
+    for (size_t i = 0; i < count; i++)
         if (!block->steps[idioms[i].root].integer)
-            status = add_idiom(program, block, &idioms[i], error);
-    ulp_arena_free(memory);
-    return status;
+            ULP_TRY(add_idiom(program, block, &idioms[i], error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_program_ort_forms(struct ulp_program *program, struct ulp_block *block,

@@ -227,28 +227,26 @@ enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
     for (size_t i = 0; i < mix->count; i++)
         fill_item(&fusion->items[i], &mix->items[i]);
     mix->fusion = fusion;
-    enum ulp_status status = ULP_OK;
-    for (size_t b = 0; b < program->block_count && status == ULP_OK; b++) {
+    for (size_t b = 0; b < program->block_count; b++) {
+        ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
         const struct ulp_block *block = program->blocks[b];
         if (block->inlined_in || !block->readers.first) /* or a known condition never takes it */
             continue;
+        ULP_TRY(ulp_arena_create(&memory, ulp_arena_budget(mix->memory), error));
         struct ulp_kernels kernels = {.block = block,
                                       .mix = mix,
-                                      .grouping = program->groupings[lane]};
-        status = ulp_arena_create(&kernels.memory, ulp_arena_budget(mix->memory), error);
-        if (status == ULP_OK && mix->items->fuse == ULP_FUSE_ORT)
-            status =
-                ulp_kernels_of_ort(&kernels, program->node_count, &fusion->kernel_count, error);
-        ULP_THEN(status, kernels.grouping ? ulp_kernels_describe(&kernels, error)
-                                          : ulp_kernels_find(&kernels, error));
-        if (status == ULP_OK)
-            fill_nodes(&kernels, fusion);
-        if (status == ULP_OK &&
-            (mix->items->fuse == ULP_FUSE_ORT || ulp_folds_first(mix->items->fuse)))
+                                      .grouping = program->groupings[lane],
+                                      .memory = memory};
+        if (mix->items->fuse == ULP_FUSE_ORT)
+            ULP_TRY(
+                ulp_kernels_of_ort(&kernels, program->node_count, &fusion->kernel_count, error));
+        ULP_TRY(kernels.grouping ? ulp_kernels_describe(&kernels, error)
+                                 : ulp_kernels_find(&kernels, error));
+        fill_nodes(&kernels, fusion);
+        if (mix->items->fuse == ULP_FUSE_ORT || ulp_folds_first(mix->items->fuse))
             join_norms(&kernels);
-        ulp_arena_free(kernels.memory);
     }
-    return status;
+    return ULP_OK;
 }
 
 void ulp_program_node_kernel(const struct ulp_program *program, size_t lane, size_t index,
