@@ -93,7 +93,6 @@ ptrdiff_t ulp_audit_overflow_join(struct ulp_audit_lane *lane, ptrdiff_t a, ptrd
     if (from->node < to->node)
         return ulp_audit_overflow_join(lane, b, a);
     from->joins = a;
-    to->constant = to->constant < 0 ? from->constant : to->constant;
     to->absorbed_by = first_of(to->absorbed_by, from->absorbed_by);
     to->absorber_count += from->absorber_count;
     to->spoils = first_of(to->spoils, from->spoils);

@@ -16,14 +16,15 @@
 /* What a float constant holds, and what FP16 makes of it. */
 struct ulp_lint_figures {
     size_t count, nonfinite, zeros;
-    double largest;       /* magnitude of the finite elements */
-    double smallest;      /* magnitude of those that are not zero; infinity: there are none */
-    size_t overflowing;   /* finite, at or beyond 65520, where FP16 rounds to infinity */
-    size_t vanishing;     /* not zero, at most 2^-25, where FP16 rounds to zero */
-    size_t subnormal;     /* beyond that and below 2^-14 */
-    double squares;       /* sum of squares of the finite elements */
-    double tiny_error;    /* sum of squares of the errors of the vanishing and subnormal ones */
-    size_t rounded_twice; /* of FP64: FP32 and then FP16 give another FP16 value than FP16 gives */
+    double largest;        /* magnitude of the finite elements */
+    double smallest;       /* magnitude of those that are not zero; infinity: there are none */
+    size_t overflowing;    /* finite, at or beyond 65520, where FP16 rounds to infinity */
+    double overflow_least; /* the least magnitude of these; infinity: there are none */
+    size_t vanishing;      /* not zero, at most 2^-25, where FP16 rounds to zero */
+    size_t subnormal;      /* beyond that and below 2^-14 */
+    double squares;        /* sum of squares of the finite elements */
+    double tiny_error;     /* sum of squares of the errors of the vanishing and subnormal ones */
+    size_t rounded_twice;  /* of FP64: FP32 and then FP16 give another FP16 value than FP16 gives */
 };
 
 /* A graph: the model's, a body in it, or a function's. */

@@ -140,10 +140,19 @@ static bool is_mask(const struct constant *constant)
     return constant->use == ADDEND || constant->use == MULTIPLIER;
 }
 
+/* A mask's size is free, so it is one number, a large one; what differs from element to element is
+ * data, as the squared norms of centres are. */
+#define MASK_LEAST 1e6
+
+static bool is_level(const struct ulp_lint_figures *figures)
+{
+    return figures->largest >= MASK_LEAST && figures->overflow_least == figures->largest;
+}
+
 static void check_range(struct ulp_lint *lint, const struct constant *constant, void *context)
 {
-    (void)context;
-    if (is_mask(constant) && constant->figures->overflowing)
+    const bool level = *(const bool *)context;
+    if (is_mask(constant) && constant->figures->overflowing && is_level(constant->figures) == level)
         ulp_lint_add(lint, constant->reader, constant->name, "constant '%s' reaches %.3g",
                      constant->name, constant->figures->largest);
 }
@@ -161,12 +170,19 @@ static double find_fill(const struct ulp_lint *lint, struct ulp_lint_place place
 
 void ulp_lint_constant_range(struct ulp_lint *lint)
 {
-    each_constant(lint, check_range, NULL);
+    bool level = true;
+    each_constant(lint, check_range, &level);
     for (size_t n = 0; n < lint->node_count; n++) {
         const double fill = find_fill(lint, lint->places[n]);
         if (isfinite(fill) && fabs(fill) >= 65520)
             ulp_lint_add(lint, lint->places[n], NULL, "fills a tensor with %.3g", fill);
     }
+}
+
+void ulp_lint_number_range(struct ulp_lint *lint)
+{
+    bool level = false;
+    each_constant(lint, check_range, &level);
 }
 
 static void check_infinite_mask(struct ulp_lint *lint, const struct constant *constant,

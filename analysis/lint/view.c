@@ -157,7 +157,10 @@ static void add_figures(struct ulp_lint_figures *figures, double x)
     figures->largest = ulp_math_max(figures->largest, magnitude);
     figures->smallest = ulp_math_min(figures->smallest, magnitude);
     figures->squares += x * x;
-    figures->overflowing += magnitude >= 65520;
+    if (magnitude >= 65520) {
+        figures->overflowing++;
+        figures->overflow_least = ulp_math_min(figures->overflow_least, magnitude);
+    }
     if (magnitude < 0x1p-14) {
         const double error = magnitude - rint(magnitude * 0x1p24) * 0x1p-24;
         figures->vanishing += magnitude <= 0x1p-25;
@@ -178,7 +181,9 @@ static const struct ulp_lint_figures *make_figures(struct ulp_lint *lint,
         lint->failed = true;
         return NULL;
     }
-    *figures = (struct ulp_lint_figures){.count = tensor->count, .smallest = INFINITY};
+    *figures = (struct ulp_lint_figures){.count = tensor->count,
+                                         .smallest = INFINITY,
+                                         .overflow_least = INFINITY};
     if (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_STORED) {
         float values[1024];
         const size_t room = sizeof values / sizeof *values;

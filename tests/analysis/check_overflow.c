@@ -101,6 +101,14 @@ TEST(two_that_meet_are_one)
     EXPECT(&graph, "e4m20", 20, NULL, {.node = "square", .absorbed_by = "tanh"});
 }
 
+/* The square reads no constant, though what it overflows to meets one. */
+TEST(a_constant_that_is_met_is_no_cause)
+{
+    const struct text_graph graph = {
+        "x", "t", "[square] a = Mul(x, x) [shift] c = Add(a, big) [tanh] t = Tanh(c)"};
+    EXPECT(&graph, "e4m20", 20, NULL, {.node = "square", .absorbed_by = "tanh"});
+}
+
 /* A bound that nothing reaches is no overflow, but the constant is counted. */
 TEST(changed_constants_are_counted)
 {
