@@ -10,13 +10,12 @@ struct passes {
 };
 
 static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
-                                   size_t update_count, size_t place_count, struct passes *out,
-                                   struct ulp_error *error)
+                                   size_t update_count, size_t place_count, struct passes *out)
 {
-    ULP_CALL_TAKE(uint32_t, seen, call, place_count, error);
-    ULP_CALL_TAKE(size_t, pass, call, update_count, error);
-    ULP_TRY(ulp_call_take(call, update_count, sizeof *out->order, &out->order, error));
-    ULP_TRY(ulp_call_take(call, update_count + 2, sizeof *out->first, &out->first, error));
+    ULP_CALL_TAKE(uint32_t, seen, call, place_count);
+    ULP_CALL_TAKE(size_t, pass, call, update_count);
+    ULP_TRY(ulp_call_take(call, update_count, sizeof *out->order, &out->order));
+    ULP_TRY(ulp_call_take(call, update_count + 2, sizeof *out->first, &out->first));
     out->count = 0;
     for (size_t u = 0; u < update_count; u++) {
         if (places[u] < 0)
@@ -27,7 +26,7 @@ static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
     }
     for (size_t r = 0; r < out->count; r++)
         out->first[r + 1] += out->first[r];
-    ULP_CALL_TAKE(size_t, next, call, out->count, error);
+    ULP_CALL_TAKE(size_t, next, call, out->count);
     for (size_t u = 0; u < update_count; u++)
         if (places[u] >= 0)
             out->order[out->first[pass[u]] + next[pass[u]]++] = u;
@@ -38,12 +37,12 @@ static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
 enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *formula,
                             const struct ulp_arithmetic *arithmetic, struct ulp_tensor *out,
                             const struct ulp_tensor *updates, const int64_t *places,
-                            size_t update_count, size_t run, struct ulp_error *error)
+                            size_t update_count, size_t run)
 {
     struct passes passes;
-    ULP_TRY(sort_passes(call, places, update_count, out->count, &passes, error));
-    ULP_CALL_TAKE(int64_t, old, call, update_count, error);
-    ULP_CALL_TAKE(int64_t, update, call, update_count, error);
+    ULP_TRY(sort_passes(call, places, update_count, out->count, &passes));
+    ULP_CALL_TAKE(int64_t, old, call, update_count);
+    ULP_CALL_TAKE(int64_t, update, call, update_count);
     for (size_t r = 0; r < passes.count; r++) {
         size_t count = passes.first[r + 1] - passes.first[r];
         for (size_t i = 0; i < count; i++) {
@@ -62,7 +61,7 @@ enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *for
         ULP_TRY(
             ulp_call_formula(call, formula, arithmetic, &rows, 2,
                              (struct ulp_named_operand[]){{"old", at_old}, {"update", at_update}},
-                             1, (struct ulp_named_operand[]){{"new", at_old}}, error));
+                             1, (struct ulp_named_operand[]){{"new", at_old}}));
     }
     return ULP_OK;
 }

@@ -10,4 +10,4 @@
 enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *formula,
                             const struct ulp_arithmetic *arithmetic, struct ulp_tensor *out,
                             const struct ulp_tensor *updates, const int64_t *places,
-                            size_t update_count, size_t run, struct ulp_error *error);
+                            size_t update_count, size_t run);

@@ -7,48 +7,47 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 
-enum ulp_status ulp_infer_first(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_infer_first(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     for (size_t i = 0; i < call->output_count; i++)
-        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, in->dims, error));
+        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, in->dims));
     return ULP_OK;
 }
 
-enum ulp_status ulp_infer_first_bool(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_infer_first_bool(struct ulp_call *call)
 {
-    return ulp_call_describe(call, 0, ULP_TYPE_BOOL, call->in[0]->rank, call->in[0]->dims, error);
+    return ulp_call_describe(call, 0, ULP_TYPE_BOOL, call->in[0]->rank, call->in[0]->dims);
 }
 
-static enum ulp_status describe_broadcast(struct ulp_call *call, enum ulp_type type,
-                                          struct ulp_error *error)
+static enum ulp_status describe_broadcast(struct ulp_call *call, enum ulp_type type)
 {
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_broadcast_shape((int)call->input_count, call->in, &rank, dims, error));
-    return ulp_call_describe(call, 0, type, rank, dims, error);
+    ULP_TRY(ulp_broadcast_shape((int)call->input_count, call->in, &rank, dims, call->error));
+    return ulp_call_describe(call, 0, type, rank, dims);
 }
 
-enum ulp_status ulp_infer_broadcast(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_infer_broadcast(struct ulp_call *call)
 {
     size_t i = 0;
     while (call->bound->inputs[i].kind != 0)
         i++;
-    return describe_broadcast(call, call->in[i]->type, error);
+    return describe_broadcast(call, call->in[i]->type);
 }
 
-enum ulp_status ulp_infer_broadcast_bool(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_infer_broadcast_bool(struct ulp_call *call)
 {
-    return describe_broadcast(call, ULP_TYPE_BOOL, error);
+    return describe_broadcast(call, ULP_TYPE_BOOL);
 }
 
-enum ulp_status ulp_infer_global(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_infer_global(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         dims[d] = d < 2 ? in->dims[d] : 1;
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
 enum ulp_status ulp_check_rank(size_t rank, struct ulp_error *error)
@@ -90,7 +89,7 @@ struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *
 }
 
 enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *operand, int rank,
-                               int axis, struct ulp_error *error)
+                               int axis)
 {
     int64_t dims[ULP_RANK_MAX];
     if (!operand->tensor)
@@ -98,14 +97,13 @@ enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *
     for (int d = 0; d < rank; d++)
         dims[d] = d == axis ? (int64_t)operand->tensor->count : 1;
     if (rank == 0 && operand->tensor->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements beside a scalar",
-                        operand->tensor->count);
+        return ULP_REFUSE(call, "%zu elements beside a scalar", operand->tensor->count);
     operand->tensor = ulp_layout_view(call->scratch, operand->tensor, rank, dims);
-    return ulp_taken(operand->tensor, error);
+    return ulp_taken(operand->tensor, call->error);
 }
 
 enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands,
-                                   enum ulp_type type, struct ulp_error *error)
+                                   enum ulp_type type)
 {
     const struct ulp_bound *bound = call->bound;
     const int bits = ulp_type_rows[type].file_bits;
@@ -115,9 +113,9 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
         element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 || element == ULP_ELEMENT_I32;
     char *texts;
     if (bits > 32 && !is_float && bound->derived_count)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "results of type %s are not supported",
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "results of type %s are not supported",
                         ulp_type_name(type));
-    ULP_TRY(ulp_call_take(call, 2 * 32, 1, &texts, error));
+    ULP_TRY(ulp_call_take(call, 2 * 32, 1, &texts));
     if (bits > 32)
         return ULP_OK;
     const long long low = is_signed ? -(1LL << (bits - 1)) : 0,

@@ -29,10 +29,10 @@ struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *
 /* Replace an operand's tensor by a view with its elements along `axis` of `rank` dimensions (a
  * channel's scale). */
 enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *operand, int rank,
-                               int axis, struct ulp_error *error);
+                               int axis);
 /* Set the derived operands low and high, if the row has them, to the ends of an integer type, to
  * -inf and inf for floats, and `integer` to 1 or 0. operands start with input 0. */
 enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands,
-                                   enum ulp_type type, struct ulp_error *error);
+                                   enum ulp_type type);
 /* Operands broadcast to output 0, the inputs after the first along axis 1: channels' parameters. */
 ulp_rows_fn ulp_rows_channels;

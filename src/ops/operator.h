@@ -144,6 +144,7 @@ struct ulp_call {
      * required output that the node leaves out is memory of the call's own */
     struct ulp_tensor *out;
     struct ulp_arena *scratch; /* freed after the call */
+    struct ulp_error *error;   /* where failures are told; set by ulp_call_run and its like */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     uint32_t constants;     /* bit i: in[i] is a constant of the model */
@@ -169,14 +170,13 @@ struct ulp_call {
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the
  * values of inputs whose data is not NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed
  * value is not known yet (only while compiling). */
-typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *error);
+typedef enum ulp_status ulp_infer_fn(struct ulp_call *call);
 /* Compute out[]; not called when all of them are empty. */
-typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
+typedef enum ulp_status ulp_run_fn(struct ulp_call *call);
 /* Lay the tape's operands over rows: fill the layout's rows, operands and outputs (tables from
  * call->scratch). Operand order: the row's inputs, its attributes, its derived ones. Tensors and
  * constants of inputs and attributes are set already. */
-typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, const struct ulp_layout *layout,
-                                    struct ulp_error *error);
+typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, const struct ulp_layout *layout);
 
 /* What an operator does with its elements. */
 enum ulp_work {
@@ -325,7 +325,6 @@ enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error);
 struct ulp_temporary;
 enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries,
                               struct ulp_error *error);
-enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status,
-                               struct ulp_error *error);
+enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status);
 /* Only the shapes (planning). */
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error);

@@ -38,9 +38,9 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
 }
 
 enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count,
-                               int64_t start, int64_t step, struct ulp_error *error)
+                               int64_t start, int64_t step)
 {
-    ULP_TRY(ulp_call_take(call, count, sizeof **table, table, error));
+    ULP_TRY(ulp_call_take(call, count, sizeof **table, table));
     for (size_t i = 0; i < count; i++)
         (*table)[i] = start + (int64_t)i * step;
     return ULP_OK;
@@ -172,7 +172,7 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
 
 enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
                                   const struct ulp_tensor *in, int rank, const int64_t *dims,
-                                  const int *perm, struct ulp_error *error)
+                                  const int *perm)
 {
     struct ulp_tensor from = ulp_tensor_view(in), to = ulp_tensor_view(out);
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
@@ -181,22 +181,22 @@ enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
     ulp_strides(&from, strides);
     for (int d = 0; d < rank; d++) {
         to.dims[d] = dims[perm[d]];
-        ULP_TRY(ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]], error));
+        ULP_TRY(ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]]));
     }
-    return ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error);
+    return ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, call->error);
 }
 
 enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *out,
-                                    const struct ulp_tensor *in, const int *perm, bool shape_only,
-                                    struct ulp_error *error)
+                                    const struct ulp_tensor *in, const int *perm, bool shape_only)
 {
     int64_t dims[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         dims[d] = in->dims[perm[d]];
-    ULP_TRY(ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error));
+    ULP_TRY(ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims,
+                                call->error));
     if (!shape_only)
-        ULP_TRY(ulp_call_temporary(call, out, error));
-    return !shape_only ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error) : ULP_OK;
+        ULP_TRY(ulp_call_temporary(call, out));
+    return !shape_only ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm) : ULP_OK;
 }
 
 struct blocks_job {

@@ -16,12 +16,11 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
 /* in seen with `rank` dimensions `dims`, its axes in the order perm, into out (Transpose). */
 enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
                                   const struct ulp_tensor *in, int rank, const int64_t *dims,
-                                  const int *perm, struct ulp_error *error);
+                                  const int *perm);
 /* *out = in with its axes in the order perm, a temporary tensor of the call; shape_only: described,
  * without elements. */
 enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *out,
-                                    const struct ulp_tensor *in, const int *perm, bool shape_only,
-                                    struct ulp_error *error);
+                                    const struct ulp_tensor *in, const int *perm, bool shape_only);
 
 /* Blocks of `run` elements: block b of out is the one that starts at element from[b] of in. */
 enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in,
@@ -47,7 +46,7 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
 
 /* For ulp_move_axes: table[i] = start + i * step for count entries, from call->scratch. */
 enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count,
-                               int64_t start, int64_t step, struct ulp_error *error);
+                               int64_t start, int64_t step);
 
 /* indices[i] as 0 <= *out < size, counted from the end when negative. */
 enum ulp_status ulp_read_index(const struct ulp_tensor *indices, size_t i, int64_t size,

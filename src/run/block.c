@@ -190,6 +190,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .out = outputs,
                                   .budget = lane->budget,
                                   .pool = lane->pool,
+                                  .error = error,
                                   .behind = step->behind,
                                   .unscale = find_unscale(lane, step),
                                   .trace = lane->trace,
@@ -279,7 +280,7 @@ static enum ulp_status run_step(const struct ulp_step *step, struct ulp_lane *la
     ULP_TRY(ulp_step_open(&call, step, lane, inputs, outputs, error));
     struct ulp_tensor bias;
     bool biased;
-    enum ulp_status status = ulp_call_take_bias(&call.call, &bias, &biased, error);
+    enum ulp_status status = ulp_call_take_bias(&call.call, &bias, &biased);
     if (status == ULP_OK && biased) {
         const struct ulp_tensor *const own[] = {inputs[0], inputs[1], &bias};
         memcpy(call.integers, own, sizeof own);

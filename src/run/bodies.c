@@ -43,7 +43,7 @@ static enum ulp_status begin_lane(struct bodies *b, size_t lane, struct ulp_eval
     ULP_TRY(ulp_step_open(&body->call, b->step, own, body->inputs.at, evaluation->entire, error));
     body->open = true;
     ULP_TRY(ulp_call_open(&body->call.call, &body->temporaries, error));
-    return ulp_control_begin(&body->control, &body->call.call, error);
+    return ulp_control_begin(&body->control, &body->call.call);
 }
 
 static void close_lane(struct lane_body *body)
@@ -52,7 +52,7 @@ static void close_lane(struct lane_body *body)
     if (!body->open)
         return;
     ulp_control_free(&body->control);
-    ulp_call_close(&body->call.call, ULP_OK, NULL);
+    ulp_call_close(&body->call.call, ULP_OK);
     ulp_step_close(&body->call);
     body->open = false;
 }
@@ -119,7 +119,7 @@ static enum ulp_status walk_iteration(struct bodies *b, struct ulp_error *error)
                 ulp_body_leave(&b->inner.lanes[l], control->result_count, control->results, error);
         ulp_lane_clear(&b->inner.lanes[l]);
         if (status == ULP_OK && is_driven(b, l))
-            status = ulp_control_take(control, error);
+            status = ulp_control_take(control);
         ulp_fail_at(error, status, "in %s", ulp_program_lane_name(b->walk->program, l));
     }
     if (status == ULP_OK)
@@ -160,7 +160,7 @@ static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *cons
         if (b->frame->absent[l])
             continue;
         if (is_driven(b, l)) {
-            status = ulp_control_end(&b->lanes[l].control, error);
+            status = ulp_control_end(&b->lanes[l].control);
             if (status == ULP_OK && l && b->walk->options->audit)
                 status = hand_on_results(b, l, &evaluations[0], &evaluations[l], error);
         } else if (b->absent[l]) {

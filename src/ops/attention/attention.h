@@ -51,5 +51,4 @@ extern const struct ulp_formula ulp_attend_average;
 
 /* Do query, key, value and past fit each other? */
 enum ulp_status ulp_attention_check(const struct ulp_attention *a, struct ulp_error *error);
-enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
-                           struct ulp_error *error);
+enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a);

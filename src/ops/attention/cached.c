@@ -15,12 +15,12 @@ struct laid {
 
 static enum ulp_status lay(const struct ulp_call *call, const struct ulp_tensor *in,
                            const struct ulp_heads *h, const struct laid *laid, int64_t first,
-                           struct ulp_contraction *out, struct ulp_error *error)
+                           struct ulp_contraction *out)
 {
     int64_t *batch, *line, *k;
-    ULP_TRY(ulp_call_take(call, (size_t)laid->groups, sizeof *batch, &batch, error));
-    ULP_TRY(ulp_move_table(call, &line, (size_t)laid->lines, 0, laid->line_step, error));
-    ULP_TRY(ulp_move_table(call, &k, (size_t)laid->k, 0, laid->k_step, error));
+    ULP_TRY(ulp_call_take(call, (size_t)laid->groups, sizeof *batch, &batch));
+    ULP_TRY(ulp_move_table(call, &line, (size_t)laid->lines, 0, laid->line_step));
+    ULP_TRY(ulp_move_table(call, &k, (size_t)laid->k, 0, laid->k_step));
     for (int64_t g = 0; g < laid->groups; g++)
         batch[g] = (first + g) / h->heads * h->batch_step + (first + g) % h->heads * h->head_step;
     *out = (struct ulp_contraction){
@@ -50,21 +50,20 @@ static float find_largest(const struct ulp_contraction *problem)
 /* The groups from `first` on, behind each other into `out`, whose rows are positions. */
 static enum ulp_status round_groups(struct ulp_call *call, const struct ulp_scaling *scaling,
                                     const struct ulp_tensor *in, const struct ulp_heads *h,
-                                    const struct laid *laid, int64_t first, struct ulp_tensor *out,
-                                    struct ulp_error *error)
+                                    const struct laid *laid, int64_t first, struct ulp_tensor *out)
 {
     struct ulp_contraction problem;
     struct ulp_scaled scaled;
     struct ulp_factor_range range;
-    ULP_TRY(lay(call, in, h, laid, first, &problem, error));
+    ULP_TRY(lay(call, in, h, laid, first, &problem));
     if (call->arithmetic->cached == ULP_CACHED_HEAD) {
         range = (struct ulp_factor_range){.largest = find_largest(&problem)};
         problem.range[0] = &range;
     }
     enum ulp_status status = ulp_scaled_make(&scaled, scaling, &problem, 0, true,
-                                             ULP_ROUND_NEAREST_EVEN, call->pool, error);
-    ULP_THEN(status,
-             ulp_scaled_back(&scaled, &call->arithmetic->storage, out->element, call->pool, error));
+                                             ULP_ROUND_NEAREST_EVEN, call->pool, call->error);
+    ULP_THEN(status, ulp_scaled_back(&scaled, &call->arithmetic->storage, out->element, call->pool,
+                                     call->error));
     const int64_t size = h->length * h->size;
     for (int64_t i = 0; i < laid->groups * size && status == ULP_OK; i++) {
         const int64_t rest = i % size, at = rest / h->size, c = rest % h->size;
@@ -78,7 +77,7 @@ static enum ulp_status round_groups(struct ulp_call *call, const struct ulp_scal
 }
 
 enum ulp_status ulp_attention_cached(struct ulp_call *call, int which, struct ulp_tensor *t,
-                                     struct ulp_heads *h, struct ulp_error *error)
+                                     struct ulp_heads *h)
 {
     const struct ulp_scaling *scaling = &call->arithmetic->caches[which];
     const int64_t dims[] = {h->batch, h->heads, h->length, h->size}, groups = h->batch * h->heads,
@@ -91,9 +90,9 @@ enum ulp_status ulp_attention_cached(struct ulp_call *call, int which, struct ul
     struct ulp_tensor *out;
     if (!scaling->name[0] || !t->count || !ulp_element_is_float(t->element))
         return ULP_OK;
-    ULP_TRY(ulp_call_make(call, t->type, 4, dims, &out, error));
+    ULP_TRY(ulp_call_make(call, t->type, 4, dims, &out));
     for (int64_t g = 0; g < groups; g += laid.groups)
-        ULP_TRY(round_groups(call, scaling, t, h, &laid, g, out, error));
+        ULP_TRY(round_groups(call, scaling, t, h, &laid, g, out));
     *t = ulp_tensor_view(out);
     *h = ulp_heads_first(h->batch, h->heads, h->length, h->size);
     return ULP_OK;

@@ -31,11 +31,10 @@ enum ulp_status ulp_heads_read(const struct ulp_tensor *t, int64_t heads, struct
     return ULP_OK;
 }
 
-enum ulp_status ulp_heads_rows(struct ulp_call *call, const struct ulp_heads *h, int64_t **out,
-                               struct ulp_error *error)
+enum ulp_status ulp_heads_rows(struct ulp_call *call, const struct ulp_heads *h, int64_t **out)
 {
     const int64_t count = h->batch * h->heads * h->length;
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **out, out, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **out, out));
     for (int64_t r = 0; r < count; r++)
         (*out)[r] = r / (h->heads * h->length) * h->batch_step +
                     r / h->length % h->heads * h->head_step + r % h->length * h->step;

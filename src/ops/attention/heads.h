@@ -21,5 +21,4 @@ struct ulp_heads ulp_heads_packed(int64_t batch, int64_t heads, int64_t length, 
 enum ulp_status ulp_heads_read(const struct ulp_tensor *tensor, int64_t heads,
                                struct ulp_heads *out, struct ulp_error *error);
 /* Offsets of the rows (batch, head, position) in a tensor. */
-enum ulp_status ulp_heads_rows(struct ulp_call *call, const struct ulp_heads *heads, int64_t **out,
-                               struct ulp_error *error);
+enum ulp_status ulp_heads_rows(struct ulp_call *call, const struct ulp_heads *heads, int64_t **out);

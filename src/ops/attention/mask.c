@@ -21,15 +21,13 @@ static int64_t mask_index(const struct ulp_tensor *mask, const int64_t place[4])
 }
 
 enum ulp_status ulp_attention_allowed(struct ulp_call *call, const struct ulp_attention *a,
-                                      const struct ulp_heads *keys, struct ulp_tensor *allowed,
-                                      struct ulp_error *error)
+                                      const struct ulp_heads *keys, struct ulp_tensor *allowed)
 {
     const struct ulp_tensor *mask = a->mask;
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, keys->length};
-    ULP_TRY(ulp_call_make_here(call, allowed, ULP_TYPE_BOOL, 4, dims, error));
+    ULP_TRY(ulp_call_make_here(call, allowed, ULP_TYPE_BOOL, 4, dims));
     if (mask && mask->rank > 4)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the mask has rank %d: expected at most 4",
-                        mask->rank);
+        return ULP_REFUSE(call, "the mask has rank %d: expected at most 4", mask->rank);
     for (size_t n = 0; n < allowed->count; n++) {
         int64_t place[4], rest = (int64_t)n;
         for (int d = 3; d >= 0; d--) {
@@ -54,21 +52,21 @@ enum ulp_status ulp_attention_allowed(struct ulp_call *call, const struct ulp_at
 
 enum ulp_status ulp_attention_lay_mask(struct ulp_call *call, const struct ulp_attention *a,
                                        int64_t total, const struct ulp_tensor *mask,
-                                       struct ulp_operand *out, struct ulp_error *error)
+                                       struct ulp_operand *out)
 {
     *out = (struct ulp_operand){.constant = "0"};
     if (!mask || !mask->count)
         return ULP_OK;
     const int64_t rows = a->q.batch * a->q.heads * a->q.length,
                   keys = mask->rank ? mask->dims[mask->rank - 1] : 1;
-    ULP_CALL_TAKE(int64_t, row, call, (size_t)rows, error);
-    ULP_CALL_TAKE(int64_t, column, call, (size_t)total, error);
+    ULP_CALL_TAKE(int64_t, row, call, (size_t)rows);
+    ULP_CALL_TAKE(int64_t, column, call, (size_t)total);
     for (int64_t r = 0; r < rows; r++) {
         const int64_t place[4] = {r / (a->q.heads * a->q.length), r / a->q.length % a->q.heads,
                                   r % a->q.length, 0};
         row[r] = mask_index(mask, place);
         if (row[r] < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "the mask does not broadcast to the scores");
+            return ULP_REFUSE(call, "the mask does not broadcast to the scores");
     }
     for (int64_t j = 0; j < total; j++)
         column[j] = j < keys ? j : 0; /* what lies beyond is not allowed */
@@ -77,22 +75,21 @@ enum ulp_status ulp_attention_lay_mask(struct ulp_call *call, const struct ulp_a
 }
 
 enum ulp_status ulp_attention_lay_sink(struct ulp_call *call, const struct ulp_attention *a,
-                                       struct ulp_operand *out, struct ulp_error *error)
+                                       struct ulp_operand *out)
 {
     const int64_t rows = a->q.batch * a->q.heads * a->q.length;
     *out = (struct ulp_operand){.constant = "0"};
     if (a->sink && a->sink->rank == 4) {
-        ULP_TRY(ulp_attention_lay_mask(call, a, 1, a->sink, out, error));
+        ULP_TRY(ulp_attention_lay_mask(call, a, 1, a->sink, out));
         out->position_offset = NULL; /* one for all keys */
         return ULP_OK;
     }
     if (!a->sink)
         return ULP_OK;
     if (a->sink->count != (size_t)a->q.heads)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "a sink of %zu elements: expected one for each of %lld heads",
-                        a->sink->count, (long long)a->q.heads);
-    ULP_CALL_TAKE(int64_t, row, call, (size_t)rows, error);
+        return ULP_REFUSE(call, "a sink of %zu elements: expected one for each of %lld heads",
+                          a->sink->count, (long long)a->q.heads);
+    ULP_CALL_TAKE(int64_t, row, call, (size_t)rows);
     for (int64_t r = 0; r < rows; r++)
         row[r] = r / a->q.length % a->q.heads;
     *out = (struct ulp_operand){.tensor = a->sink, .row_offset = row};

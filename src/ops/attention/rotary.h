@@ -20,9 +20,7 @@ struct ulp_rotation {
 };
 enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rotation,
                            struct ulp_tensor *out, const struct ulp_heads *out_heads,
-                           const struct ulp_tensor *in, const struct ulp_heads *in_heads,
-                           struct ulp_error *error);
+                           const struct ulp_tensor *in, const struct ulp_heads *in_heads);
 /* The same into a temporary without gaps, which *in and *heads become. */
 enum ulp_status ulp_rotate_heads(struct ulp_call *call, const struct ulp_rotation *rotation,
-                                 const struct ulp_tensor **in, struct ulp_heads *heads,
-                                 struct ulp_error *error);
+                                 const struct ulp_tensor **in, struct ulp_heads *heads);

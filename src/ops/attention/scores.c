@@ -8,21 +8,20 @@
 #include "ops/attention/scores.h"
 #include "ops/ops_move.h"
 
-enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p,
-                                       struct ulp_error *error)
+enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p)
 {
     const int64_t batches = p->a_heads.batch * p->a_heads.heads, m = p->a_heads.length;
     const int64_t repeat = p->a_heads.heads / p->b_heads.heads;
     int64_t *a_batch, *b_batch, *o_batch, *a_line, *a_k, *b_line, *b_k, *row, *column;
-    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *a_batch, &a_batch, error));
-    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *b_batch, &b_batch, error));
-    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *o_batch, &o_batch, error));
-    ULP_TRY(ulp_move_table(call, &a_line, (size_t)m, 0, p->a_heads.step, error));
-    ULP_TRY(ulp_move_table(call, &a_k, (size_t)p->k, p->first, 1, error));
-    ULP_TRY(ulp_move_table(call, &b_line, (size_t)p->n, 0, p->b_line_step, error));
-    ULP_TRY(ulp_move_table(call, &b_k, (size_t)p->k, p->first * p->b_k_step, p->b_k_step, error));
-    ULP_TRY(ulp_move_table(call, &row, (size_t)m, 0, p->out_heads.step, error));
-    ULP_TRY(ulp_move_table(call, &column, (size_t)p->n, 0, 1, error));
+    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *a_batch, &a_batch));
+    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *b_batch, &b_batch));
+    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *o_batch, &o_batch));
+    ULP_TRY(ulp_move_table(call, &a_line, (size_t)m, 0, p->a_heads.step));
+    ULP_TRY(ulp_move_table(call, &a_k, (size_t)p->k, p->first, 1));
+    ULP_TRY(ulp_move_table(call, &b_line, (size_t)p->n, 0, p->b_line_step));
+    ULP_TRY(ulp_move_table(call, &b_k, (size_t)p->k, p->first * p->b_k_step, p->b_k_step));
+    ULP_TRY(ulp_move_table(call, &row, (size_t)m, 0, p->out_heads.step));
+    ULP_TRY(ulp_move_table(call, &column, (size_t)p->n, 0, 1));
     for (int64_t g = 0; g < batches; g++) {
         int64_t b = g / p->a_heads.heads, h = g % p->a_heads.heads;
         a_batch[g] = b * p->a_heads.batch_step + h * p->a_heads.head_step;
@@ -43,7 +42,7 @@ enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_a
         .out_row_offset = row,
         .out_column_offset = column,
     };
-    return ulp_call_contract(call, &problem, error);
+    return ulp_call_contract(call, &problem);
 }
 
 bool ulp_attention_is_wide(const struct ulp_call *call)
@@ -54,16 +53,14 @@ bool ulp_attention_is_wide(const struct ulp_call *call)
 enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_attention *a,
                                      int64_t total, const struct ulp_tensor *acc,
                                      const struct ulp_tensor *allowed, const char *wanted,
-                                     struct ulp_tensor *out, struct ulp_tensor *sums,
-                                     struct ulp_error *error)
+                                     struct ulp_tensor *out, struct ulp_tensor *sums)
 {
     char text[1184], number[40], cap[40], filter[40], capped[80];
     struct ulp_operand bias, hidden, sink;
     const bool has_sink = a->sink || a->smooth, scaled = !isnan(a->scale);
     const bool stored = call->arithmetic->steps == ULP_STEPS_ORT_CPU &&
                         call->arithmetic->storage.precision == 11 && !ulp_attention_is_wide(call);
-    snprintf(number, sizeof number, scaled ? "%a" : "%.0f",
-             scaled ? a->scale : (double)a->q.size);
+    snprintf(number, sizeof number, scaled ? "%a" : "%.0f", scaled ? a->scale : (double)a->q.size);
     snprintf(cap, sizeof cap, "%a", (double)a->softcap);
     snprintf(filter, sizeof filter, "%a", (double)a->filter);
     snprintf(capped, sizeof capped, "capped = %s; ",
@@ -80,9 +77,9 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
              has_sink ? "max(row_max(masked), sink)" : "row_max(masked)",
              has_sink ? " + exp(sink - top)" : "", wanted);
     const bool adds = a->mask && a->mask->type != ULP_TYPE_BOOL;
-    ULP_TRY(ulp_attention_lay_mask(call, a, total, adds ? a->mask : NULL, &bias, error));
-    ULP_TRY(ulp_attention_lay_mask(call, a, total, a->hidden, &hidden, error));
-    ULP_TRY(ulp_attention_lay_sink(call, a, &sink, error));
+    ULP_TRY(ulp_attention_lay_mask(call, a, total, adds ? a->mask : NULL, &bias));
+    ULP_TRY(ulp_attention_lay_mask(call, a, total, a->hidden, &hidden));
+    ULP_TRY(ulp_attention_lay_sink(call, a, &sink));
     const struct ulp_rows rows = {.row_count = (size_t)(a->q.batch * a->q.heads * a->q.length),
                                   .row_length = (size_t)total};
     const struct ulp_operand full = {.row_stride = total, .position_stride = 1};
@@ -101,8 +98,8 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
     size_t count = 8;
     for (size_t m = 0; m < a->operand_count && m < NAMES; m++) {
         operands[count].name = names[m];
-        ULP_TRY(ulp_attention_lay_mask(call, a, total, &a->operands[m], &operands[count++].operand,
-                                       error));
+        ULP_TRY(
+            ulp_attention_lay_mask(call, a, total, &a->operands[m], &operands[count++].operand));
     }
     operands[0].operand.tensor = acc;
     operands[1].operand.tensor = allowed;
@@ -115,5 +112,5 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
         outputs[0].operand.storage = &call->arithmetic->accumulator;
     outputs[2].operand.tensor = a->shown;
     return ulp_call_text(call, text, call->arithmetic, &rows, count, operands, a->shown ? 3 : 2,
-                         outputs, error);
+                         outputs);
 }

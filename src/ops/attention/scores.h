@@ -13,13 +13,13 @@ struct ulp_attention_product {
     struct ulp_heads out_heads;
     bool store, onto; /* as of struct ulp_contraction */
 };
-enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p,
-                                       struct ulp_error *error);
+enum ulp_status ulp_attention_multiply(struct ulp_call *call,
+                                       const struct ulp_attention_product *p);
 
 /* cached.c: keys (0) or values (1), *t with the heads *h, as the arithmetic's cache holds them,
  * scaled back; in an arithmetic whose caches have no format they stay. */
 enum ulp_status ulp_attention_cached(struct ulp_call *call, int which, struct ulp_tensor *t,
-                                     struct ulp_heads *h, struct ulp_error *error);
+                                     struct ulp_heads *h);
 
 /* Between the products, ONNX Runtime's CPU provider: what com.microsoft's reads in FP16 it computes
  * in FP32, while ai.onnx's stores scores and probabilities. */
@@ -30,5 +30,4 @@ bool ulp_attention_is_wide(const struct ulp_call *call);
 enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_attention *a,
                                      int64_t total, const struct ulp_tensor *acc,
                                      const struct ulp_tensor *allowed, const char *wanted,
-                                     struct ulp_tensor *out, struct ulp_tensor *sums,
-                                     struct ulp_error *error);
+                                     struct ulp_tensor *out, struct ulp_tensor *sums);

@@ -42,33 +42,31 @@ static struct part whole(const struct ulp_tensor *tensor, int64_t heads, int64_t
 }
 
 /* Does update_rule ask for what is given? */
-static enum ulp_status check_rule(const struct ulp_call *call, bool gate, bool rate,
-                                  struct ulp_error *error)
+static enum ulp_status check_rule(const struct ulp_call *call, bool gate, bool rate)
 {
     const bool both = ulp_call_is(call, "update_rule", "gated_delta"),
                gated = both || ulp_call_is(call, "update_rule", "gated"),
                delta = both || ulp_call_is(call, "update_rule", "delta");
     if (!gated && !delta && !ulp_call_is(call, "update_rule", "linear"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "update_rule %s is unknown",
-                        ulp_call_attribute(call, "update_rule")->s);
+        return ULP_REFUSE(call, "update_rule %s is unknown",
+                          ulp_call_attribute(call, "update_rule")->s);
     return gated == gate && delta == rate
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "decay and beta are not those of update_rule=%s",
-                          ulp_call_attribute(call, "update_rule")->s);
+               : ULP_REFUSE(call, "decay and beta are not those of update_rule=%s",
+                            ulp_call_attribute(call, "update_rule")->s);
 }
 
-static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l,
-                                   struct ulp_error *error)
+static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l)
 {
     const struct ulp_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2],
                             *state = ulp_call_in(call, 3), *decay = ulp_call_in(call, 4),
                             *beta = ulp_call_in(call, 5);
     int64_t q_heads;
-    ULP_TRY(ulp_call_int_within(call, "q_num_heads", 1, ULP_HEADS_MAX, &q_heads, error));
-    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &l->heads, error));
+    ULP_TRY(ulp_call_int_within(call, "q_num_heads", 1, ULP_HEADS_MAX, &q_heads));
+    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &l->heads));
     if (q->rank != 3 || k->rank != 3 || v->rank != 3 || q_heads % l->heads != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "expected query, key and value of rank 3 and heads that divide each other");
+        return ULP_REFUSE(
+            call, "expected query, key and value of rank 3 and heads that divide each other");
     l->batch = q->dims[0];
     l->steps = q->dims[1];
     l->out_heads = q_heads;
@@ -80,7 +78,7 @@ static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l
         (state && (int64_t)state->count != ulp_dim_mul(ulp_dim_mul(l->batch, kv_key), l->value)) ||
         (decay && !has_features(decay, q, l->heads) && !has_features(decay, q, kv_key)) ||
         (beta && !has_features(beta, q, l->heads) && !has_features(beta, q, 1)))
-        return ulp_fail(error, ULP_ERROR_INPUT, "the inputs do not fit each other");
+        return ULP_REFUSE(call, "the inputs do not fit each other");
     l->q = whole(q, q_heads, l->key);
     l->k = whole(k, l->heads, l->key);
     l->v = whole(v, l->heads, l->value);
@@ -88,36 +86,35 @@ static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l
         l->decay = whole(decay, l->heads, decay->dims[2] / l->heads);
     if (beta)
         l->beta = whole(beta, beta->dims[2], 1);
-    return check_rule(call, decay, beta, error);
+    return check_rule(call, decay, beta);
 }
 
-static enum ulp_status infer_linear(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_linear(struct ulp_call *call)
 {
     struct linear l = {0};
-    ULP_TRY(read_linear(call, &l, error));
+    ULP_TRY(read_linear(call, &l));
     const struct ulp_tensor *state = ulp_call_in(call, 3);
     ULP_TRY(ulp_call_describe(call, 0, call->in[0]->type, 3,
-                              (int64_t[]){l.batch, l.steps, l.out_heads * l.value}, error));
+                              (int64_t[]){l.batch, l.steps, l.out_heads * l.value}));
     return ulp_call_describe(call, 1, state ? state->type : call->in[0]->type, 4,
-                             (int64_t[]){l.batch, l.heads, l.key, l.value}, error);
+                             (int64_t[]){l.batch, l.heads, l.key, l.value});
 }
 
 enum { DELTA_STATE = 6, DELTA_LOG = 7, DELTA_BIAS = 8 }; /* inputs of GatedDeltaNet */
 
 /* Query, key and value side by side: the state says their heads and sizes. */
-static enum ulp_status split_packed(const struct ulp_call *call, struct linear *l,
-                                    struct ulp_error *error)
+static enum ulp_status split_packed(const struct ulp_call *call, struct linear *l)
 {
     const struct ulp_tensor *q = call->in[0], *state = ulp_call_in(call, DELTA_STATE);
     if (!state || state->rank != 4)
-        return ulp_fail(error, ULP_ERROR_INPUT, "packed query, key and value need initial_state");
+        return ULP_REFUSE(call, "packed query, key and value need initial_state");
     l->heads = state->dims[1];
     l->value = state->dims[2];
     l->key = state->dims[3];
     const int64_t width = q->dims[q->rank - 1], keys = (width - l->heads * l->value) / 2,
                   heads = l->key ? keys / l->key : 0;
     if (heads < 1 || 2 * heads * l->key + l->heads * l->value != width)
-        return ulp_fail(error, ULP_ERROR_INPUT, "packed query does not fit initial_state");
+        return ULP_REFUSE(call, "packed query does not fit initial_state");
     l->q = l->k = l->v = whole(q, heads, l->key);
     l->v.heads = l->heads;
     l->k.first = keys;
@@ -132,8 +129,7 @@ static struct part of_tokens(const struct ulp_tensor *tensor, int64_t tokens, in
     return whole(tensor, heads, tokens && heads ? (int64_t)tensor->count / tokens / heads : 0);
 }
 
-static enum ulp_status read_delta(const struct ulp_call *call, struct linear *l,
-                                  struct ulp_error *error)
+static enum ulp_status read_delta(const struct ulp_call *call, struct linear *l)
 {
     const struct ulp_tensor *q = call->in[0], *k = ulp_call_in(call, 1), *v = ulp_call_in(call, 2),
                             *decay = ulp_call_in(call, 4), *beta = ulp_call_in(call, 5),
@@ -145,11 +141,11 @@ static enum ulp_status read_delta(const struct ulp_call *call, struct linear *l,
     if (!k != !v || axes < 1 || axes > 2 || (k && (k->rank != q->rank || v->rank != q->rank)) ||
         (axes == 2 && l->cumulated) || (axes == 1 && !l->cumulated && !state) ||
         (l->cumulated && l->cumulated->rank != 1))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "expected query, key and value of tokens x heads x features, or batch x "
-                        "positions x heads x features, and cu_seqlens or initial_state");
+        return ULP_REFUSE(call,
+                          "expected query, key and value of tokens x heads x features, or batch x "
+                          "positions x heads x features, and cu_seqlens or initial_state");
     if (!k) {
-        ULP_TRY(split_packed(call, l, error));
+        ULP_TRY(split_packed(call, l));
     } else {
         l->heads = v->dims[axes];
         l->key = q->dims[axes + 1];
@@ -173,33 +169,34 @@ static enum ulp_status read_delta(const struct ulp_call *call, struct linear *l,
         (state && (state->rank != 4 || (int64_t)state->count != ulp_dim_mul(l->batch, all))) ||
         (decay && l->decay.width != l->heads && l->decay.width != l->heads * l->key) ||
         (beta && l->beta.width != l->heads))
-        return ulp_fail(error, ULP_ERROR_INPUT, "the inputs do not fit each other");
-    return check_rule(call, decay, beta, error);
+        return ULP_REFUSE(call, "the inputs do not fit each other");
+    return check_rule(call, decay, beta);
 }
 
-static enum ulp_status infer_delta(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_delta(struct ulp_call *call)
 {
     struct linear l = {0};
-    ULP_TRY(read_delta(call, &l, error));
+    ULP_TRY(read_delta(call, &l));
     const struct ulp_tensor *q = call->in[0];
     const int axes = q->rank - (ulp_call_in(call, 1) ? 2 : 1);
     int64_t dims[4] = {q->dims[0], q->dims[1]};
     dims[axes] = l.out_heads;
     dims[axes + 1] = l.value;
-    ULP_TRY(ulp_call_describe(call, 0, q->type, axes + 2, dims, error));
+    ULP_TRY(ulp_call_describe(call, 0, q->type, axes + 2, dims));
     return ulp_call_describe(call, 1, ULP_TYPE_FLOAT, 4,
-                             (int64_t[]){l.batch, l.heads, l.value, l.key}, error);
+                             (int64_t[]){l.batch, l.heads, l.value, l.key});
 }
 
-static enum ulp_status check_delta(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_delta(struct ulp_call *call)
 {
     const char *gate = ulp_call_attribute(call, "gate_activation")->s,
                *rate = ulp_call_attribute(call, "beta_activation")->s;
     if (ulp_call_int(call, "state_update_capacity"))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "state_update_capacity is not supported");
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
+                        "state_update_capacity is not supported");
     return ulp_is_word(gate, "none softplus qwen sigmoid kda") && ulp_is_word(rate, "none sigmoid")
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+               : ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                           "gate_activation is %s, beta_activation %s: expected none, softplus or "
                           "sigmoid, and none or sigmoid",
                           gate, rate);
@@ -281,7 +278,7 @@ static struct part states(const struct linear *l, const struct ulp_tensor *state
 
 static enum ulp_status step_state(struct ulp_call *call, const struct linear *l,
                                   const struct ulp_arithmetic *inner, const struct fused *fused,
-                                  int64_t t, struct ulp_tensor *state, struct ulp_error *error)
+                                  int64_t t, struct ulp_tensor *state)
 {
     const int64_t sizes = l->decay.tensor ? l->decay.width / l->heads : 1,
                   biases = fused->bias ? (int64_t)fused->bias->count / l->heads : 1;
@@ -317,12 +314,12 @@ static enum ulp_status step_state(struct ulp_call *call, const struct linear *l,
     operands[6].operand.position_stride = biases > 1;
     const struct ulp_rows rows = {.row_count = count, .row_length = (size_t)l->key};
     return ulp_call_text(call, text, inner, &rows, sizeof operands / sizeof *operands, operands, 1,
-                         operands, error);
+                         operands);
 }
 
 static enum ulp_status read_state(struct ulp_call *call, const struct linear *l,
                                   const struct fused *fused, int64_t t,
-                                  const struct ulp_tensor *state, struct ulp_error *error)
+                                  const struct ulp_tensor *state)
 {
     const struct ulp_attribute_value *scale = ulp_call_attribute(call, "scale");
     const bool given = scale->present && scale->f != 0;
@@ -341,7 +338,7 @@ static enum ulp_status read_state(struct ulp_call *call, const struct linear *l,
     operands[0].operand.position_stride = operands[1].operand.position_stride = 1;
     operands[2].operand.constant = number;
     const struct ulp_rows rows = {.row_count = count, .row_length = (size_t)l->key};
-    return ulp_call_text(call, text, call->arithmetic, &rows, 3, operands, 1, &y, error);
+    return ulp_call_text(call, text, call->arithmetic, &rows, 3, operands, 1, &y);
 }
 
 static const struct ulp_formula copy = {"x", "y", "copy(x)"};
@@ -350,11 +347,10 @@ static const struct ulp_formula copy = {"x", "y", "copy(x)"};
  * may be (batch, head, key, value). */
 static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
                                   const struct ulp_arithmetic *arithmetic,
-                                  const struct ulp_tensor *from, struct ulp_tensor *to, bool in,
-                                  struct ulp_error *error)
+                                  const struct ulp_tensor *from, struct ulp_tensor *to, bool in)
 {
     const int64_t rows_count = l->batch * l->heads * l->value;
-    ULP_CALL_TAKE(int64_t, turned, call, (size_t)rows_count, error);
+    ULP_CALL_TAKE(int64_t, turned, call, (size_t)rows_count);
     for (int64_t r = 0; r < rows_count; r++)
         turned[r] = r / l->value * l->key * l->value + r % l->value;
     const struct ulp_rows rows = {.row_count = (size_t)rows_count, .row_length = (size_t)l->key};
@@ -366,34 +362,33 @@ static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
     x.operand.tensor = from;
     x.operand.constant = from ? NULL : "0";
     y.operand.tensor = to;
-    return ulp_call_formula(call, &copy, arithmetic, &rows, 1, &x, 1, &y, error);
+    return ulp_call_formula(call, &copy, arithmetic, &rows, 1, &x, 1, &y);
 }
 
-static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_linear(struct ulp_call *call)
 {
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const bool delta = call->bound->op->parameter;
     struct linear l = {0};
     struct ulp_tensor state;
-    ULP_TRY(delta ? read_delta(call, &l, error) : read_linear(call, &l, error));
-    ULP_TRY(check_tokens(&l, call->in[0], error));
+    ULP_TRY(delta ? read_delta(call, &l) : read_linear(call, &l));
+    ULP_TRY(check_tokens(&l, call->in[0], call->error));
     ULP_TRY(ulp_call_temporary_in(call, &state, &inner.storage, 4,
-                                  (int64_t[]){l.batch, l.heads, l.value, l.key}, error));
+                                  (int64_t[]){l.batch, l.heads, l.value, l.key}));
     if (state.count == 0)
         return ULP_OK;
     const struct fused fused = read_fused(call, &l);
     for (size_t i = 0; i < sizeof l.places / sizeof *l.places; i++)
         ULP_TRY(ulp_call_take(call, (size_t)(l.batch * l.out_heads * l.value), sizeof **l.places,
-                              &l.places[i], error));
-    ULP_TRY(turn_state(call, &l, &inner, ulp_call_in(call, delta ? DELTA_STATE : 3), &state, true,
-                       error));
+                              &l.places[i]));
+    ULP_TRY(turn_state(call, &l, &inner, ulp_call_in(call, delta ? DELTA_STATE : 3), &state, true));
     for (int64_t t = 0; t < l.steps; t++) {
-        ULP_TRY(step_state(call, &l, &inner, &fused, t, &state, error));
+        ULP_TRY(step_state(call, &l, &inner, &fused, t, &state));
         if (ulp_call_wants(call, 0))
-            ULP_TRY(read_state(call, &l, &fused, t, &state, error));
+            ULP_TRY(read_state(call, &l, &fused, t, &state));
     }
     return ulp_call_wants(call, 1)
-               ? turn_state(call, &l, call->arithmetic, &state, &call->out[1], false, error)
+               ? turn_state(call, &l, call->arithmetic, &state, &call->out[1], false)
                : ULP_OK;
 }
 
@@ -411,22 +406,21 @@ static int64_t past_length(const struct ulp_call *call)
     return ulp_dim_mul(call->in[1]->dims[2] - 1, dilation(call));
 }
 
-static enum ulp_status infer_causal(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_causal(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0], *w = call->in[1], *bias = ulp_call_in(call, 2),
                             *past = ulp_call_in(call, 3);
     if (x->rank != 3 || w->rank != 3 || w->dims[0] != x->dims[1] || w->dims[1] != 1 ||
         w->dims[2] < 1 || (bias && bias->count != (size_t)x->dims[1]) ||
         (past && past->count != (size_t)ulp_dim_mul(x->dims[0] * x->dims[1], past_length(call))))
-        return ulp_fail(
-            error, ULP_ERROR_INPUT,
-            "weights, bias or past_state do not fit an input of batch x channels x length");
-    ULP_TRY(ulp_call_describe(call, 0, x->type, 3, x->dims, error));
+        return ULP_REFUSE(
+            call, "weights, bias or past_state do not fit an input of batch x channels x length");
+    ULP_TRY(ulp_call_describe(call, 0, x->type, 3, x->dims));
     return ulp_call_describe(call, 1, x->type, 3,
-                             (int64_t[]){x->dims[0], x->dims[1], past_length(call)}, error);
+                             (int64_t[]){x->dims[0], x->dims[1], past_length(call)});
 }
 
-static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_causal(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0], *w = call->in[1], *past = ulp_call_in(call, 3);
     const int64_t lines = x->dims[0] * x->dims[1], length = x->dims[2], k = w->dims[2],
@@ -434,8 +428,8 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_tensor padded, zero;
     struct ulp_sums sums;
-    ULP_TRY(ulp_call_make_here(call, &padded, x->type, 2, (int64_t[]){lines, whole}, error));
-    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
+    ULP_TRY(ulp_call_make_here(call, &padded, x->type, 2, (int64_t[]){lines, whole}));
+    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0));
     for (int64_t i = 0; i < lines; i++) {
         if (past && reach > 0)
             ulp_move_run(&padded, (size_t)(i * whole), past, (size_t)(i * reach), (size_t)reach);
@@ -448,10 +442,10 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     }
     if (!ulp_call_wants(call, 0) || call->out[0].count == 0)
         return ULP_OK;
-    ULP_TRY(ulp_call_take(call, (size_t)lines, sizeof *w_batch, &w_batch, error));
-    ULP_TRY(ulp_move_table(call, &x_batch, (size_t)lines, 0, whole, error));
-    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)lines, 0, length, error));
-    ULP_TRY(ulp_sums_begin(call, x->type, true, &sums, error));
+    ULP_TRY(ulp_call_take(call, (size_t)lines, sizeof *w_batch, &w_batch));
+    ULP_TRY(ulp_move_table(call, &x_batch, (size_t)lines, 0, whole));
+    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)lines, 0, length));
+    ULP_TRY(ulp_sums_begin(call, x->type, true, &sums));
     for (int64_t i = 0; i < lines; i++)
         w_batch[i] = i % x->dims[1] * k;
     struct ulp_contraction problem = {
@@ -465,14 +459,13 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     };
     ULP_TRY(ulp_product_lay(
         call, &problem,
-        (struct ulp_product_steps){.a_k = 1, .b_line = 1, .b_k = dilation(call), .column = 1},
-        error));
-    ULP_TRY(ulp_sums_add(call, &sums, &problem, error));
-    return ulp_sums_end(call, &sums, "--c-", error);
+        (struct ulp_product_steps){.a_k = 1, .b_line = 1, .b_k = dilation(call), .column = 1}));
+    ULP_TRY(ulp_sums_add(call, &sums, &problem));
+    return ulp_sums_end(call, &sums, "--c-");
 }
 
 /* What com.microsoft's have beyond ai.onnx's is refused but where it says what ai.onnx's do. */
-static enum ulp_status check_state(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_state(struct ulp_call *call)
 {
     static const struct {
         const char *name;
@@ -487,7 +480,7 @@ static enum ulp_status check_state(struct ulp_call *call, struct ulp_error *erro
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct ulp_attribute_value *given = ulp_call_attribute(call, options[i].name);
         if (given->present && given->i != options[i].plain)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s=%lld is not supported",
+            return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "%s=%lld is not supported",
                             options[i].name, (long long)given->i);
     }
     return ULP_OK;

@@ -137,8 +137,7 @@ static void divide_by_sums(const struct tiles *t, size_t rows, float natural, fl
 }
 
 static enum ulp_status run_tiles(struct ulp_call *call, struct tiles *t, size_t rows, int64_t first,
-                                 int64_t last, int64_t keys, struct ulp_attention_product *second,
-                                 struct ulp_error *error)
+                                 int64_t last, int64_t keys, struct ulp_attention_product *second)
 {
     for (size_t row = 0; row < rows; row++)
         t->top[row] = -INFINITY;
@@ -150,9 +149,9 @@ static enum ulp_status run_tiles(struct ulp_call *call, struct tiles *t, size_t 
         t->to = t->total - t->from < keys ? t->total : t->from + keys;
         second->first = t->from;
         second->k = t->to - t->from;
-        ULP_TRY(
-            ulp_parallel_for(call->pool, rows, ulp_grain(3.0 * (double)keys), take_rows, t, error));
-        ULP_TRY(ulp_attention_multiply(call, second, error));
+        ULP_TRY(ulp_parallel_for(call->pool, rows, ulp_grain(3.0 * (double)keys), take_rows, t,
+                                 call->error));
+        ULP_TRY(ulp_attention_multiply(call, second));
     }
     return ULP_OK;
 }
@@ -209,16 +208,16 @@ static void join_slices(const struct tiles *t, size_t rows, int64_t slices, cons
 
 static enum ulp_status run_slices(struct ulp_call *call, struct tiles *t, size_t rows, int64_t keys,
                                   int64_t slices, struct ulp_attention_product *second,
-                                  float natural, struct ulp_error *error)
+                                  float natural)
 {
     const int64_t tiles = over(t->total, keys), each = over(tiles, slices);
     const size_t count = rows * (size_t)t->size;
-    ULP_CALL_TAKE(float, parts, call, (size_t)slices *count + 1, error);
-    ULP_CALL_TAKE(float, logs, call, (size_t)slices *rows + 1, error);
+    ULP_CALL_TAKE(float, parts, call, (size_t)slices *count + 1);
+    ULP_CALL_TAKE(float, logs, call, (size_t)slices *rows + 1);
     for (int64_t s = 0; s < slices; s++) {
         const int64_t first = s * each, last = (s + 1) * each;
         ULP_TRY(run_tiles(call, t, rows, first < tiles ? first : tiles, last < tiles ? last : tiles,
-                          keys, second, error));
+                          keys, second));
         divide_by_sums(t, rows, natural, logs + (size_t)s * rows);
         memcpy(parts + (size_t)s * count, t->weighted, count * sizeof *parts);
     }
@@ -236,7 +235,7 @@ bool ulp_attention_is_tiled(const struct ulp_call *call, const struct ulp_attent
 enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attention *a,
                                  int64_t total, const struct ulp_tensor *acc,
                                  const struct ulp_tensor *allowed,
-                                 struct ulp_attention_product *second, struct ulp_error *error)
+                                 struct ulp_attention_product *second)
 {
     const struct kernel *kernel = &kernels[call->arithmetic->attention];
     const size_t rows = (size_t)(a->q.batch * a->q.heads * a->q.length);
@@ -248,12 +247,11 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
     if (!plain) { /* the mask is added to scores that have the scale */
         masked.data = NULL;
         masked.owned = false;
-        ULP_TRY(ulp_call_temporary(call, &masked, error));
+        ULP_TRY(ulp_call_temporary(call, &masked));
         const struct ulp_arithmetic whole = ulp_call_unrounded(call);
         struct ulp_call unrounded = *call;
         unrounded.arithmetic = &whole;
-        ULP_TRY(ulp_attention_scores(&unrounded, a, total, acc, allowed, "masked", &masked, NULL,
-                                     error));
+        ULP_TRY(ulp_attention_scores(&unrounded, a, total, acc, allowed, "masked", &masked, NULL));
         natural = 1;
     }
     struct tiles t = {.kernel = kernel,
@@ -266,8 +264,8 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
                       .exponent = (float)((double)natural * LOG2_E),
                       .total = total,
                       .size = second->n};
-    ULP_TRY(ulp_call_take(call, rows + 1, sizeof *t.top, &t.top, error));
-    ULP_TRY(ulp_call_take(call, THREADS * rows + 1, sizeof *t.sums, &t.sums, error));
+    ULP_TRY(ulp_call_take(call, rows + 1, sizeof *t.top, &t.top));
+    ULP_TRY(ulp_call_take(call, THREADS * rows + 1, sizeof *t.sums, &t.sums));
     const int64_t split = kernel->split[large],
                   slices = split ? count_slices(a->q.batch * a->q.heads * over(a->q.length, 64),
                                                 over(total, split))
@@ -275,9 +273,9 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
     second->onto = true;
     second->store = false;
     if (slices > 1)
-        return run_slices(call, &t, rows, split, slices, second, natural, error);
+        return run_slices(call, &t, rows, split, slices, second, natural);
     ULP_TRY(run_tiles(call, &t, rows, 0, over(total, kernel->keys[large]), kernel->keys[large],
-                      second, error));
+                      second));
     divide_by_sums(&t, rows, natural, NULL);
     return ULP_OK;
 }

@@ -11,4 +11,4 @@ bool ulp_attention_is_tiled(const struct ulp_call *call, const struct ulp_attent
 enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attention *a,
                                  int64_t total, const struct ulp_tensor *acc,
                                  const struct ulp_tensor *allowed,
-                                 struct ulp_attention_product *second, struct ulp_error *error);
+                                 struct ulp_attention_product *second);

@@ -54,14 +54,13 @@ static unsigned find_weight(const struct ulp_call *call, const struct ulp_factor
     return 0;
 }
 
-static enum ulp_status contract(struct ulp_call *call, struct ulp_contraction *problem,
-                                struct ulp_error *error)
+static enum ulp_status contract(struct ulp_call *call, struct ulp_contraction *problem)
 {
     if (call->lowering)
-        return ulp_call_contract_blocks(call, problem, error);
+        return ulp_call_contract_blocks(call, problem);
     return call->trace
-               ? ulp_trace_contract(call->trace, call->arithmetic, problem, call->pool, error)
-               : ulp_contract(call->arithmetic, problem, call->pool, error);
+               ? ulp_trace_contract(call->trace, call->arithmetic, problem, call->pool, call->error)
+               : ulp_contract(call->arithmetic, problem, call->pool, call->error);
 }
 
 bool ulp_product_is_scaled(const struct ulp_arithmetic *arithmetic, const char *op,
@@ -85,8 +84,7 @@ bool ulp_product_is_scaled(const struct ulp_arithmetic *arithmetic, const char *
 }
 
 /* Factors as they are stored. FP32 has no unit. */
-static enum ulp_status contract_unscaled(struct ulp_call *call, struct ulp_contraction *problem,
-                                         struct ulp_error *error)
+static enum ulp_status contract_unscaled(struct ulp_call *call, struct ulp_contraction *problem)
 {
     const struct ulp_arithmetic *const named = call->arithmetic;
     struct ulp_arithmetic plain = *named;
@@ -99,7 +97,7 @@ static enum ulp_status contract_unscaled(struct ulp_call *call, struct ulp_contr
     memset(plain.scaling, 0, sizeof plain.scaling);
     memset(&plain.weights, 0, sizeof plain.weights);
     call->arithmetic = &plain;
-    const enum ulp_status status = contract(call, problem, error);
+    const enum ulp_status status = contract(call, problem);
     call->arithmetic = named;
     return status;
 }
@@ -130,8 +128,7 @@ static void cut_channels(const struct ulp_call *call, const struct ulp_contracti
 }
 
 /* In the slices that the library takes for the shape. */
-static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contraction *problem,
-                                    struct ulp_error *error)
+static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contraction *problem)
 {
     const struct ulp_arithmetic *const named = call->arithmetic;
     struct ulp_arithmetic cut = *named;
@@ -141,43 +138,42 @@ static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contractio
     if (named->schedule.split_k == ULP_SPLIT_RKNN)
         cut_channels(call, problem, &cut.schedule);
     else if (problem->is_matrices && strcmp(named->storage.name, "fp32") == 0)
-        status = ulp_lay_library(call, &cut, &laid, error);
+        status = ulp_lay_library(call, &cut, &laid);
     else if (problem->is_matrices && problem->batch_count == 1) {
         cut.schedule.slice_tile = ULP_CUBLAS_TILE;
         cut.schedule.split_k = ulp_cublas_slices(problem->m * (size_t)named->schedule.rows,
                                                  problem->n, problem->k, problem->turned);
     }
     call->arithmetic = &cut;
-    ULP_THEN(status, contract(call, &laid, error));
+    ULP_THEN(status, contract(call, &laid));
     call->arithmetic = named;
     return status;
 }
 
-enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
-                                  struct ulp_error *error)
+enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem)
 {
-    ULP_TRY(ulp_bounds_check_contraction(problem, error));
+    ULP_TRY(ulp_bounds_check_contraction(problem, call->error));
     if (call->probe)
-        ULP_TRY(ulp_probe_contract(call, problem, error));
+        ULP_TRY(ulp_probe_contract(call, problem, call->error));
     problem->node_key = take_stream(call);
     if (ulp_scaling_is_used(call->arithmetic))
         problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
     if (call->arithmetic->scaled_modelopt &&
         !ulp_product_is_scaled(call->arithmetic, call->bound->op->name, call->in, problem))
-        return contract_unscaled(call, problem, error);
+        return contract_unscaled(call, problem);
     ULP_TRY(ulp_product_take_ranges(call->arithmetic, call->name, call->in, call->input_count,
-                                    problem, error));
-    return call->arithmetic->schedule.split_k < 0 ? contract_cut(call, problem, error)
-                                                  : contract(call, problem, error);
+                                    problem, call->error));
+    return call->arithmetic->schedule.split_k < 0 ? contract_cut(call, problem)
+                                                  : contract(call, problem);
 }
 
 static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *tape,
                                 const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_rows *rows, const struct ulp_operand *operands,
-                                const struct ulp_operand *outputs, struct ulp_error *error)
+                                const struct ulp_operand *outputs)
 {
-    ULP_TRY(ulp_bounds_check_rows(rows, operands, (size_t)tape->operand_count, error));
-    ULP_TRY(ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, error));
+    ULP_TRY(ulp_bounds_check_rows(rows, operands, (size_t)tape->operand_count, call->error));
+    ULP_TRY(ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, call->error));
     const struct ulp_tape_call run = {.tape = tape,
                                       .arithmetic = arithmetic,
                                       .rows = rows,
@@ -186,8 +182,9 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                       .node_key = take_stream(call),
                                       .pool = call->pool};
     if (call->probe)
-        ULP_TRY(ulp_probe_tape(call, &run, error));
-    return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
+        ULP_TRY(ulp_probe_tape(call, &run, call->error));
+    return call->trace ? ulp_trace_tape(call->trace, &run, call->error)
+                       : ulp_tape_run(&run, call->error);
 }
 
 /* Is `name` word number `i` of the text? */
@@ -214,11 +211,10 @@ static struct ulp_tape *find_formula(const struct ulp_call *call, const struct u
 /* Operands, then all outputs of the tape, those that are not given without a tensor. */
 static enum ulp_status lay_named(const struct ulp_call *call, const struct ulp_tape *tape,
                                  const struct ulp_named_operand *operands, size_t output_count,
-                                 const struct ulp_named_operand *outputs, struct ulp_operand **out,
-                                 struct ulp_error *error)
+                                 const struct ulp_named_operand *outputs, struct ulp_operand **out)
 {
     const size_t count = (size_t)tape->operand_count;
-    ULP_TRY(ulp_call_take(call, count + (size_t)tape->output_count, sizeof **out, out, error));
+    ULP_TRY(ulp_call_take(call, count + (size_t)tape->output_count, sizeof **out, out));
     for (size_t i = 0; i < count; i++)
         (*out)[i] = operands[i].operand;
     for (size_t i = 0; i < output_count; i++)
@@ -230,7 +226,7 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula
                                  const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,
-                                 const struct ulp_named_operand *outputs, struct ulp_error *error)
+                                 const struct ulp_named_operand *outputs)
 {
     struct ulp_operand *laid;
     const struct ulp_tape *tape = find_formula(call, formula);
@@ -241,31 +237,30 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula
     for (size_t i = 1; fits && i < output_count; i++)
         fits = is_word(formula->outputs, i, outputs[i].name);
     if (!fits)
-        return ulp_fail(error, ULP_ERROR_USAGE,
+        return ulp_fail(call->error, ULP_ERROR_USAGE,
                         "the row does not list the formula \"%s\", or not with these operands",
                         formula->text);
-    ULP_TRY(lay_named(call, tape, operands, output_count, outputs, &laid, error));
-    return run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error);
+    ULP_TRY(lay_named(call, tape, operands, output_count, outputs, &laid));
+    return run_tape(call, tape, arithmetic, rows, laid, laid + operand_count);
 }
 
 enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
                               const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
                               size_t operand_count, const struct ulp_named_operand *operands,
-                              size_t output_count, const struct ulp_named_operand *outputs,
-                              struct ulp_error *error)
+                              size_t output_count, const struct ulp_named_operand *outputs)
 {
     struct ulp_prepared *prepared = call->bound->prepared;
     const char **names;
     struct ulp_operand *laid;
     struct ulp_tape *tape;
     bool kept = call->trace != NULL; /* bounds of what it holds inside point to it */
-    ULP_TRY(ulp_call_take(call, operand_count + output_count, sizeof *names, &names, error));
+    ULP_TRY(ulp_call_take(call, operand_count + output_count, sizeof *names, &names));
     for (size_t i = 0; i < operand_count + output_count; i++)
         names[i] = i < operand_count ? operands[i].name : outputs[i - operand_count].name;
     ULP_TRY(ulp_prepared_tape(prepared, text, names, operand_count, output_count, call->budget,
-                              &tape, &kept, error));
-    enum ulp_status status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
-    ULP_THEN(status, run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error));
+                              &tape, &kept, call->error));
+    enum ulp_status status = lay_named(call, tape, operands, output_count, outputs, &laid);
+    ULP_THEN(status, run_tape(call, tape, arithmetic, rows, laid, laid + operand_count));
     if (!kept)
         ulp_tape_free(tape);
     return status;
@@ -307,18 +302,17 @@ static const struct ulp_tape *choose_tape(const struct ulp_call *call)
 }
 
 enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
-                              const struct ulp_operand *operands, const struct ulp_operand *outputs,
-                              struct ulp_error *error)
+                              const struct ulp_operand *operands, const struct ulp_operand *outputs)
 {
     const struct ulp_arithmetic *arithmetic = call->arithmetic;
     const enum ulp_type type = call->out[0].type;
     struct ulp_arithmetic other;
     if (ulp_requantises(call))
-        return ulp_requantise_rows(call, rows, operands, outputs, error);
+        return ulp_requantise_rows(call, rows, operands, outputs);
     if (ulp_type_is_float(type) && !ulp_call_stores_alike(call, type)) {
         other = *arithmetic; /* 1.7 KB, which most calls can do without */
-        ULP_TRY(ulp_call_storage(call, type, &other.storage, error));
+        ULP_TRY(ulp_call_storage(call, type, &other.storage));
         arithmetic = &other;
     }
-    return run_tape(call, choose_tape(call), arithmetic, rows, operands, outputs, error);
+    return run_tape(call, choose_tape(call), arithmetic, rows, operands, outputs);
 }

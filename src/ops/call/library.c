@@ -33,10 +33,10 @@ static size_t order_slice(int64_t *places, size_t first, size_t count, size_t ti
 }
 
 enum ulp_status ulp_reorder(const struct ulp_call *call, const int64_t *places, size_t count,
-                            const int64_t **table, struct ulp_error *error)
+                            const int64_t **table)
 {
     int64_t *ordered;
-    ULP_TRY(ulp_move_table(call, &ordered, count, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &ordered, count, 0, 0));
     for (size_t i = 0; i < count; i++)
         ordered[i] = (*table)[places[i] < 0 ? 0 : places[i]];
     *table = ordered;
@@ -55,16 +55,16 @@ void ulp_make_flat(struct ulp_tensor *out, const struct ulp_tensor *model, float
 }
 
 enum ulp_status ulp_fill_lines(const struct ulp_call *call, const int64_t *places, size_t count,
-                               size_t lines, struct ulp_factor *factor, struct ulp_error *error)
+                               size_t lines, struct ulp_factor *factor)
 {
     uint8_t *padding;
     int64_t *line, *along;
     const float *from = factor->tensor->data;
-    ULP_CALL_TAKE(struct ulp_tensor, filled, call, 1, error);
-    ULP_CALL_TAKE(float, values, call, (lines * count), error);
-    ULP_TRY(ulp_call_take(call, lines * count, 1, &padding, error));
-    ULP_TRY(ulp_move_table(call, &line, lines, 0, (int64_t)count, error));
-    ULP_TRY(ulp_move_table(call, &along, count, 0, 1, error));
+    ULP_CALL_TAKE(struct ulp_tensor, filled, call, 1);
+    ULP_CALL_TAKE(float, values, call, (lines * count));
+    ULP_TRY(ulp_call_take(call, lines * count, 1, &padding));
+    ULP_TRY(ulp_move_table(call, &line, lines, 0, (int64_t)count));
+    ULP_TRY(ulp_move_table(call, &along, count, 0, 1));
     for (size_t i = 0, at = 0; i < lines; i++)
         for (size_t j = 0; j < count; j++, at++) {
             padding[at] = places[j] < 0;
@@ -90,21 +90,20 @@ static bool is_constant(const struct ulp_call *call, const struct ulp_factor *b)
 }
 
 static enum ulp_status lay_tiles(const struct ulp_call *call, const struct ulp_cublas_order *order,
-                                 struct ulp_arithmetic *arithmetic, struct ulp_contraction *problem,
-                                 struct ulp_error *error)
+                                 struct ulp_arithmetic *arithmetic, struct ulp_contraction *problem)
 {
     const size_t k = problem->k, whole = order_slice(NULL, 0, order->slice, order->tile);
     const size_t slices = (k + order->slice - 1) / order->slice;
     int64_t *places;
-    ULP_TRY(ulp_move_table(call, &places, slices * whole, -1, 0, error));
+    ULP_TRY(ulp_move_table(call, &places, slices * whole, -1, 0));
     size_t count = 0;
     for (size_t s = 0; s < slices; s++) {
         const size_t first = s * order->slice, rest = k - first;
         const size_t own = rest < order->slice ? rest : order->slice;
         count = s * whole + order_slice(places + s * whole, first, own, order->tile);
     }
-    ULP_TRY(ulp_reorder(call, places, count, &problem->a.k_offset, error));
-    ULP_TRY(ulp_fill_lines(call, places, count, problem->n, &problem->b, error));
+    ULP_TRY(ulp_reorder(call, places, count, &problem->a.k_offset));
+    ULP_TRY(ulp_fill_lines(call, places, count, problem->n, &problem->b));
     problem->k = count;
     arithmetic->schedule.split_k = (int)slices;
     arithmetic->schedule.slice_tile = (int)whole;
@@ -112,7 +111,7 @@ static enum ulp_status lay_tiles(const struct ulp_call *call, const struct ulp_c
 }
 
 enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmetic *arithmetic,
-                                struct ulp_contraction *problem, struct ulp_error *error)
+                                struct ulp_contraction *problem)
 {
     const bool tf32 = arithmetic->schedule.unit_class[0];
     const size_t rows = problem->m * (size_t)arithmetic->schedule.rows, k = problem->k;
@@ -130,17 +129,17 @@ enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmet
     if (order.chunk) {
         int64_t *places;
         size_t even = 0;
-        ULP_TRY(ulp_move_table(call, &places, k, 0, 0, error));
+        ULP_TRY(ulp_move_table(call, &places, k, 0, 0));
         even = order_chunks(places, k, order.chunk);
-        ULP_TRY(ulp_reorder(call, places, k, &problem->a.k_offset, error));
-        ULP_TRY(ulp_reorder(call, places, k, &problem->b.k_offset, error));
+        ULP_TRY(ulp_reorder(call, places, k, &problem->a.k_offset));
+        ULP_TRY(ulp_reorder(call, places, k, &problem->b.k_offset));
         arithmetic->schedule.split_k = 2;
         arithmetic->schedule.slice_tile = (int)even;
         return ULP_OK;
     }
     if (order.tile && (k % BLOCK || order.slice % BLOCK) && is_constant(call, &problem->b) &&
         problem->batch_count == 1)
-        return lay_tiles(call, &order, arithmetic, problem, error);
+        return lay_tiles(call, &order, arithmetic, problem);
     arithmetic->schedule.split_k = (int)((k + order.slice - 1) / order.slice);
     arithmetic->schedule.slice_tile = (int)order.slice;
     return ULP_OK;

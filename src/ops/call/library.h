@@ -8,15 +8,15 @@
  * kernel puts there; of two factors that are computed neither is, and what is over whole tiles
  * stays last. */
 enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmetic *arithmetic,
-                                struct ulp_contraction *problem, struct ulp_error *error);
+                                struct ulp_contraction *problem);
 
 /* Entries of a table of k in the order of `places`; of a negative one the first. */
 enum ulp_status ulp_reorder(const struct ulp_call *call, const int64_t *places, size_t count,
-                            const int64_t **table, struct ulp_error *error);
+                            const int64_t **table);
 /* A constant factor's lines in that order, with zeros in the negative places, which no product
  * has. */
 enum ulp_status ulp_fill_lines(const struct ulp_call *call, const int64_t *places, size_t count,
-                               size_t lines, struct ulp_factor *factor, struct ulp_error *error);
+                               size_t lines, struct ulp_factor *factor);
 /* Like `model`, but of these values in lines. */
 void ulp_make_flat(struct ulp_tensor *out, const struct ulp_tensor *model, float *values,
                    size_t lines, size_t count);

@@ -158,7 +158,7 @@ static float channel_scale(const struct ulp_call *call, int axis, size_t channel
 }
 
 enum ulp_status ulp_call_take_bias(const struct ulp_call *call, struct ulp_tensor *bias,
-                                   bool *taken, struct ulp_error *error)
+                                   bool *taken)
 {
     const struct ulp_factor_range *range;
     float low, *codes;
@@ -171,7 +171,7 @@ enum ulp_status ulp_call_take_bias(const struct ulp_call *call, struct ulp_tenso
                 scale = ulp_scaled_scale(&call->arithmetic->scaling[0], range->least,
                                          range->largest, &low);
     *bias = ulp_tensor_view(call->in[2]);
-    ULP_TRY(ulp_call_take(call, bias->count, sizeof *codes, &codes, error));
+    ULP_TRY(ulp_call_take(call, bias->count, sizeof *codes, &codes));
     bias->data = codes;
     *taken = true;
     for (size_t i = 0; i < bias->count; i++) {

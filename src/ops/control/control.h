@@ -45,13 +45,12 @@ struct ulp_control {
     struct ulp_tensor number, keep;     /* Loop: iteration and go_on as tensors */
 };
 
-enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call,
-                                  struct ulp_error *error);
+enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call);
 /* The body has run: its results become carried values and parts of outputs, and the next iteration
  * is prepared. */
-enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *error);
+enum ulp_status ulp_control_take(struct ulp_control *control);
 /* The node's outputs, call->out. */
-enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *error);
+enum ulp_status ulp_control_end(struct ulp_control *control);
 void ulp_control_free(struct ulp_control *control);
 
 /* Where a value comes from: an input of the node, a result of the body's iteration before, or

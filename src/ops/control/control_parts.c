@@ -13,11 +13,11 @@ void ulp_parts_free(struct ulp_tensor *tensors, size_t count)
 }
 
 enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gathered,
-                                struct ulp_tensor *part, struct ulp_error *error)
+                                struct ulp_tensor *part)
 {
     if (gathered->count == gathered->room) {
         size_t room = gathered->room ? 2 * gathered->room : 16;
-        ULP_CALL_TAKE(struct ulp_tensor, parts, call, room, error);
+        ULP_CALL_TAKE(struct ulp_tensor, parts, call, room);
         if (gathered->count)
             memcpy(parts, gathered->parts, gathered->count * sizeof *parts);
         gathered->parts = parts;
@@ -30,7 +30,7 @@ enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gath
 
 /* Pairs beside records, which hold what pairs do not, become records. */
 static enum ulp_status stack_records(struct ulp_tensor *out, const struct ulp_gathered *gathered,
-                                     struct ulp_call *call, struct ulp_error *error)
+                                     struct ulp_call *call)
 {
     const struct ulp_tensor *records = NULL;
     for (size_t i = 0; i < gathered->count && out->element == ULP_ELEMENT_PAIR; i++)
@@ -41,29 +41,29 @@ static enum ulp_status stack_records(struct ulp_tensor *out, const struct ulp_ga
         if (part->element != ULP_ELEMENT_PAIR)
             continue;
         ULP_TRY(ulp_tensor_describe(&wide, part->type, records->element, records->precision,
-                                    part->rank, part->dims, error));
-        ULP_TRY(ulp_tensor_allocate(&wide, call->budget, error));
-        const enum ulp_status status =
-            ulp_tensor_convert(&wide, part, NULL, ULP_ROUND_NEAREST_EVEN, 0, call->pool, error);
+                                    part->rank, part->dims, call->error));
+        ULP_TRY(ulp_tensor_allocate(&wide, call->budget, call->error));
+        const enum ulp_status status = ulp_tensor_convert(&wide, part, NULL, ULP_ROUND_NEAREST_EVEN,
+                                                          0, call->pool, call->error);
         ulp_tensor_free(part);
         *part = wide;
         ULP_TRY(status);
     }
     const struct ulp_tensor like = *out;
     return records ? ulp_tensor_describe(out, like.type, records->element, records->precision,
-                                         like.rank, like.dims, error)
+                                         like.rank, like.dims, call->error)
                    : ULP_OK;
 }
 
 enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
                                 const struct ulp_gathered *gathered, int64_t axis, bool reverse,
-                                const struct ulp_value_info *declared, struct ulp_error *error)
+                                const struct ulp_value_info *declared)
 {
     const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
     int64_t dims[ULP_RANK_MAX + 1];
     int at, rank = first ? first->rank : declared->rank < 0 ? 0 : declared->rank;
-    ULP_TRY(ulp_check_rank((size_t)rank + 1, error));
-    ULP_TRY(ulp_call_axis(axis, rank + 1, &at, error));
+    ULP_TRY(ulp_check_rank((size_t)rank + 1, call->error));
+    ULP_TRY(ulp_call_axis(axis, rank + 1, &at, call->error));
     for (int d = 0, from = 0; d <= rank; d++) {
         dims[d] = d == at                    ? (int64_t)gathered->count
                   : first                    ? first->dims[from]
@@ -71,17 +71,16 @@ enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
                                              : declared->dims[from];
         from += d != at;
     }
-    ULP_TRY(ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1,
-                                     dims, error));
-    ULP_TRY(stack_records(out, gathered, call, error));
-    ULP_TRY(ulp_tensor_allocate(out, call->budget, error));
+    ULP_TRY(
+        ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1, dims));
+    ULP_TRY(stack_records(out, gathered, call));
+    ULP_TRY(ulp_tensor_allocate(out, call->budget, call->error));
     const struct ulp_split split = ulp_split_at(out, at);
     for (size_t i = 0; i < gathered->count; i++) {
         const struct ulp_tensor *part = &gathered->parts[reverse ? gathered->count - 1 - i : i];
         if (part->element_bytes != out->element_bytes || !ulp_tensor_same_shape(part, first)) {
             ulp_tensor_free(out);
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "a scan output changes its shape between iterations");
+            return ULP_REFUSE(call, "a scan output changes its shape between iterations");
         }
         for (size_t o = 0; o < split.outer; o++)
             ulp_move_run(out, (o * split.size + i) * split.inner, part, o * split.inner,
@@ -91,8 +90,7 @@ enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
 }
 
 enum ulp_status ulp_part_slice(struct ulp_call *call, struct ulp_tensor *out,
-                               const struct ulp_tensor *in, int axis, size_t at,
-                               struct ulp_error *error)
+                               const struct ulp_tensor *in, int axis, size_t at)
 {
     const struct ulp_split split = ulp_split_at(in, axis);
     if (!out->data) {
@@ -101,7 +99,7 @@ enum ulp_status ulp_part_slice(struct ulp_call *call, struct ulp_tensor *out,
         memmove(out->dims + axis, in->dims + axis + 1,
                 (size_t)(in->rank - axis - 1) * sizeof *out->dims);
         out->count = split.outer * split.inner;
-        ULP_TRY(ulp_call_temporary(call, out, error));
+        ULP_TRY(ulp_call_temporary(call, out));
     }
     for (size_t o = 0; o < split.outer && split.inner; o++)
         memcpy(ulp_element_at(out, o * split.inner),

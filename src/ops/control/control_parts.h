@@ -7,15 +7,14 @@
 void ulp_parts_free(struct ulp_tensor *tensors, size_t count);
 /* The part becomes the last of those gathered, which own it. */
 enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gathered,
-                                struct ulp_tensor *part, struct ulp_error *error);
+                                struct ulp_tensor *part);
 /* Stack the parts along a new axis; without parts the shape is what the body declares, unknown
  * sizes 0. */
 enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
                                 const struct ulp_gathered *gathered, int64_t axis, bool reverse,
-                                const struct ulp_value_info *declared, struct ulp_error *error);
+                                const struct ulp_value_info *declared);
 /* Slice number `at` of `in` along an axis, as a temporary that the next call overwrites. */
 enum ulp_status ulp_part_slice(struct ulp_call *call, struct ulp_tensor *out,
-                               const struct ulp_tensor *in, int axis, size_t at,
-                               struct ulp_error *error);
+                               const struct ulp_tensor *in, int axis, size_t at);
 /* Item b of a batch, a view. */
 struct ulp_tensor ulp_part_item(const struct ulp_tensor *in, size_t b);

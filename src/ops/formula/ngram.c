@@ -9,8 +9,7 @@ struct pool {
     int64_t shortest, longest, skips, size;
 };
 
-static enum ulp_status read_pool(const struct ulp_call *call, struct pool *p,
-                                 struct ulp_error *error)
+static enum ulp_status read_pool(const struct ulp_call *call, struct pool *p)
 {
     *p = (struct pool){
         ulp_call_attribute(call, "pool_int64s"),   ulp_call_attribute(call, "ngram_counts"),
@@ -18,7 +17,7 @@ static enum ulp_status read_pool(const struct ulp_call *call, struct pool *p,
         ulp_call_int(call, "min_gram_length"),     ulp_call_int(call, "max_gram_length"),
         ulp_call_int(call, "max_skip_count"),      0};
     if (!p->tokens->present)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "pools of strings are not supported");
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "pools of strings are not supported");
     size_t grams = 0;
     /* grams of n + 1 tokens lie in [counts[n], counts[n + 1]) */
     for (size_t n = 0; n < p->counts->count; n++) {
@@ -27,30 +26,29 @@ static enum ulp_status read_pool(const struct ulp_call *call, struct pool *p,
             n + 1 < p->counts->count ? p->counts->ints[n + 1] : (int64_t)p->tokens->count;
         if (first < 0 || last < first || last > (int64_t)p->tokens->count ||
             (last - first) % (int64_t)(n + 1) != 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "ngram_counts do not fit the pool");
+            return ULP_REFUSE(call, "ngram_counts do not fit the pool");
         grams += (size_t)(last - first) / (n + 1);
     }
     for (size_t i = 0; i < p->indexes->count; i++) {
         if (p->indexes->ints[i] < 0 || p->indexes->ints[i] > INT32_MAX)
-            return ulp_fail(error, ULP_ERROR_INPUT, "ngram_indexes[%zu] is out of range", i);
+            return ULP_REFUSE(call, "ngram_indexes[%zu] is out of range", i);
         p->size = p->indexes->ints[i] >= p->size ? p->indexes->ints[i] + 1 : p->size;
     }
     if (grams != p->indexes->count || (p->weights->count && p->weights->count != grams) ||
         p->shortest < 1 || p->longest < p->shortest || p->skips < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the pool's lists or lengths do not fit each other");
+        return ULP_REFUSE(call, "the pool's lists or lengths do not fit each other");
     return ULP_OK;
 }
 
-static enum ulp_status infer_ngram(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_ngram(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct pool p;
-    ULP_TRY(read_pool(call, &p, error));
+    ULP_TRY(read_pool(call, &p));
     if ((in->rank < 1 || in->rank > 2))
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 1 or 2", in->rank);
+        return ULP_REFUSE(call, "the input has rank %d: expected 1 or 2", in->rank);
     const int64_t dims[2] = {in->rank == 2 ? in->dims[0] : p.size, p.size};
-    return ulp_call_describe(call, 0, ULP_TYPE_FLOAT, in->rank, dims, error);
+    return ulp_call_describe(call, 0, ULP_TYPE_FLOAT, in->rank, dims);
 }
 
 /* Occurrences in a line of `length` tokens of the gram of n tokens, skip - 1 tokens left out
@@ -72,19 +70,19 @@ static const struct ulp_formula counted = {"count weight", "y", "copy(count)"},
                                 weighted = {"count weight", "y", "count * weight"},
                                 weighted_once = {"count weight", "y", "count > 0 ? weight : 0"};
 
-static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_ngram(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor counts, weights;
     struct pool p;
-    ULP_TRY(read_pool(call, &p, error));
+    ULP_TRY(read_pool(call, &p));
     if (call->out[0].count == 0)
         return ULP_OK;
     ULP_TRY(ulp_call_make_here(call, &counts, ULP_TYPE_INT64, 1,
-                               (int64_t[]){(int64_t)call->out[0].count}, error));
+                               (int64_t[]){(int64_t)call->out[0].count}));
     ULP_TRY(ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
-                                (int64_t[]){p.size}, error));
-    ULP_TRY(ulp_call_temporary(call, &weights, error));
+                                (int64_t[]){p.size}, call->error));
+    ULP_TRY(ulp_call_temporary(call, &weights));
     memset(counts.data, 0, counts.count * counts.element_bytes);
     for (int64_t i = 0; i < p.size; i++)
         ((float *)weights.data)[i] = 1;
@@ -117,15 +115,15 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
         {"weight", {.tensor = &weights, .position_stride = 1}}};
     const struct ulp_named_operand result = {
         "y", {.tensor = &call->out[0], .row_stride = p.size, .position_stride = 1}};
-    return ulp_call_formula(call, formula, call->arithmetic, &rows, 2, operands, 1, &result, error);
+    return ulp_call_formula(call, formula, call->arithmetic, &rows, 2, operands, 1, &result);
 }
 
-static enum ulp_status check_ngram(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_ngram(struct ulp_call *call)
 {
     if (!ulp_call_is(call, "mode", "TF") && !ulp_call_is(call, "mode", "IDF") &&
         !ulp_call_is(call, "mode", "TFIDF"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected TF, IDF or TFIDF",
-                        ulp_call_attribute(call, "mode")->s);
+        return ULP_REFUSE(call, "mode %s: expected TF, IDF or TFIDF",
+                          ulp_call_attribute(call, "mode")->s);
     return ULP_OK;
 }
 

@@ -7,50 +7,46 @@
 /* ---- which axes a row runs along ---- */
 
 /* The attribute axis alone. */
-static enum ulp_status rows_axis(struct ulp_call *call, const struct ulp_layout *layout,
-                                 struct ulp_error *error)
+static enum ulp_status rows_axis(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX] = {false};
     int axis;
     if (in->rank == 0)
-        return ulp_layout_reduce(layout, 1, (int64_t[]){1}, (bool[]){true}, error);
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+        return ulp_layout_reduce(layout, 1, (int64_t[]){1}, (bool[]){true}, call->error);
+    ULP_TRY(ulp_call_first_axis(call, &axis));
     reduced[axis] = true;
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 /* Everything from the attribute axis on, as if the tensor were a matrix. axis may be the rank. */
-static enum ulp_status rows_from_axis(struct ulp_call *call, const struct ulp_layout *layout,
-                                      struct ulp_error *error)
+static enum ulp_status rows_from_axis(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t axis = ulp_call_int(call, "axis");
     bool reduced[ULP_RANK_MAX];
     if (axis < -in->rank || axis > in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d",
-                        (long long)axis, in->rank);
+        return ULP_REFUSE(call, "axis %lld is outside a tensor of rank %d", (long long)axis,
+                          in->rank);
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= (axis < 0 ? axis + in->rank : axis);
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 /* The same with a bias of fewer rows: each for several that follow one another, or all in turn. */
-static enum ulp_status rows_biased(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_biased(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0], *bias = call->in[1];
     const bool inner = ulp_call_int(call, "is_inner_broadcast");
     int axis;
     size_t row = 1;
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(ulp_call_first_axis(call, &axis));
     for (int d = axis; d < in->rank; d++)
         row *= (size_t)in->dims[d];
     const size_t rows = row ? in->count / row : 0, given = row ? bias->count / row : 0;
     if (row == 0 || given == 0 || bias->count % row || rows % given)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the bias has %zu elements: expected rows of %zu, for %zu", bias->count,
-                        row, rows);
+        return ULP_REFUSE(call, "the bias has %zu elements: expected rows of %zu, for %zu",
+                          bias->count, row, rows);
     const int64_t few = (int64_t)given, times = (int64_t)(rows / given), own = (int64_t)row;
     const int64_t dims[3] = {inner ? few : times, inner ? times : few, own};
     const int64_t biased[3] = {inner ? few : 1, inner ? 1 : few, own};
@@ -59,85 +55,77 @@ static enum ulp_status rows_biased(struct ulp_call *call, const struct ulp_layou
     layout->outputs[0].tensor = ulp_layout_view(call->scratch, layout->outputs[0].tensor, 3, dims);
     ULP_TRY(ulp_taken(layout->operands[0].tensor && layout->operands[1].tensor &&
                           layout->outputs[0].tensor,
-                      error));
-    return ulp_layout_reduce(layout, 3, dims, (bool[]){false, false, true}, error);
+                      call->error));
+    return ulp_layout_reduce(layout, 3, dims, (bool[]){false, false, true}, call->error);
 }
 
-static enum ulp_status rows_axes(struct ulp_call *call, const struct ulp_layout *layout,
-                                 struct ulp_error *error)
+static enum ulp_status rows_axes(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX] = {false};
     struct ulp_list axes;
-    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    ULP_TRY(ulp_call_list(call, "axes", &axes));
     for (size_t i = 0; i < axes.count; i++) {
         int axis;
-        ULP_TRY(ulp_call_axis(axes.values[i], in->rank, &axis, error));
+        ULP_TRY(ulp_call_axis(axes.values[i], in->rank, &axis, call->error));
         reduced[axis] = true;
     }
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 /* Inputs after the first lie along axis 1 and are as long as it. */
-static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *operands,
-                                    struct ulp_error *error)
+static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *operands)
 {
     const struct ulp_tensor *in = call->in[0];
     if (in->rank < 2)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the input has rank %d: expected batch and channels", in->rank);
+        return ULP_REFUSE(call, "the input has rank %d: expected batch and channels", in->rank);
     for (size_t i = 1; i < call->bound->input_slot_count; i++)
         if (call->in[i]->count != (size_t)in->dims[1])
-            return ulp_fail(
-                error, ULP_ERROR_INPUT,
-                "input %zu, %s, has %zu elements: expected one for each of %lld channels", i,
+            return ULP_REFUSE(
+                call, "input %zu, %s, has %zu elements: expected one for each of %lld channels", i,
                 call->bound->inputs[i].name, call->in[i]->count, (long long)in->dims[1]);
         else
-            ULP_TRY(ulp_call_along(call, &operands[i], in->rank, 1, error));
+            ULP_TRY(ulp_call_along(call, &operands[i], in->rank, 1));
     return ULP_OK;
 }
 
-enum ulp_status ulp_rows_channels(struct ulp_call *call, const struct ulp_layout *layout,
-                                  struct ulp_error *error)
+enum ulp_status ulp_rows_channels(struct ulp_call *call, const struct ulp_layout *layout)
 {
-    ULP_TRY(lay_channels(call, layout->operands, error));
-    return ulp_layout_elementwise(layout, error);
+    ULP_TRY(lay_channels(call, layout->operands));
+    return ulp_layout_elementwise(layout, call->error);
 }
 
 /* A row for each image and channel. */
-static enum ulp_status rows_instances(struct ulp_call *call, const struct ulp_layout *layout,
-                                      struct ulp_error *error)
+static enum ulp_status rows_instances(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= 2;
-    ULP_TRY(lay_channels(call, layout->operands, error));
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    ULP_TRY(lay_channels(call, layout->operands));
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 /* A row for each channel of the whole batch. */
-static enum ulp_status rows_batch(struct ulp_call *call, const struct ulp_layout *layout,
-                                  struct ulp_error *error)
+static enum ulp_status rows_batch(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d != 1;
-    ULP_TRY(lay_channels(call, layout->operands, error));
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    ULP_TRY(lay_channels(call, layout->operands));
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 /* A row for each image and group of channels: N x groups x channels of a group x the rest. Scale
  * and bias are per channel, or (parameter 1) per group. */
-static enum ulp_status rows_groups(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_groups(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t groups = ulp_call_int(call, "num_groups"), channels = in->rank > 1 ? in->dims[1] : 0;
     if (in->rank < 2 || groups < 1 || channels % groups != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "num_groups is %lld for %lld channels",
-                        (long long)groups, (long long)channels);
+        return ULP_REFUSE(call, "num_groups is %lld for %lld channels", (long long)groups,
+                          (long long)channels);
     int64_t inner = 1;
     for (int d = 2; d < in->rank; d++)
         inner *= in->dims[d];
@@ -148,14 +136,14 @@ static enum ulp_status rows_groups(struct ulp_call *call, const struct ulp_layou
     layout->outputs[0].tensor = ulp_layout_view(call->scratch, layout->outputs[0].tensor, 4, dims);
     for (int i = 1; i < 3; i++) {
         if (call->in[i]->count != (size_t)(parameters[1] * parameters[2]))
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected %lld", i,
-                            call->in[i]->count, (long long)(parameters[1] * parameters[2]));
+            return ULP_REFUSE(call, "input %d has %zu elements: expected %lld", i,
+                              call->in[i]->count, (long long)(parameters[1] * parameters[2]));
         layout->operands[i].tensor = ulp_layout_view(call->scratch, call->in[i], 4, parameters);
     }
     ULP_TRY(ulp_taken(layout->operands[0].tensor && layout->outputs[0].tensor &&
                           layout->operands[1].tensor && layout->operands[2].tensor,
-                      error));
-    return ulp_layout_reduce(layout, 4, dims, (bool[]){false, false, true, true}, error);
+                      call->error));
+    return ulp_layout_reduce(layout, 4, dims, (bool[]){false, false, true, true}, call->error);
 }
 
 /* LRN: a row for each element, its positions the channels around it. */
@@ -175,16 +163,14 @@ static size_t fill_neighbours(const void *context, size_t row, int32_t *position
     return count;
 }
 
-static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_layout *layout,
-                                       struct ulp_error *error)
+static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t size = ulp_call_int(call, "size");
     if (in->rank < 2 || size < 1 || size > 1 << 16)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "size %lld, rank %d: expected a positive size and channels",
-                        (long long)size, in->rank);
-    ULP_CALL_TAKE(struct neighbours, n, call, 1, error);
+        return ULP_REFUSE(call, "size %lld, rank %d: expected a positive size and channels",
+                          (long long)size, in->rank);
+    ULP_CALL_TAKE(struct neighbours, n, call, 1);
     const struct ulp_split split = ulp_split_at(in, 1);
     *n = (struct neighbours){(int64_t)split.size, (int64_t)split.inner, (size - 1) / 2,
                              (size_t)size};
@@ -192,7 +178,7 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_l
                                       .row_length = n->size,
                                       .window = fill_neighbours,
                                       .window_context = n};
-    ULP_CALL_TAKE(int64_t, first, call, in->count, error);
+    ULP_CALL_TAKE(int64_t, first, call, in->count);
     for (size_t i = 0; i < in->count; i++)
         first[i] = (int64_t)i - n->before * n->pixels;
     layout->operands[0].row_stride = layout->outputs[0].row_stride = 1;
@@ -204,25 +190,24 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_l
 /* ---- shapes ---- */
 
 /* mean and inv_std_dev have one element where the row runs. */
-static enum ulp_status infer_layer_norm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_layer_norm(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(ulp_call_first_axis(call, &axis));
     for (int d = 0; d < in->rank; d++)
         dims[d] = d < axis ? in->dims[d] : 1;
     for (size_t i = 0; i < 3; i++)
-        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 ? in->dims : dims, error));
+        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 ? in->dims : dims));
     return ULP_OK;
 }
 
-static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_batch_norm(struct ulp_call *call)
 {
-    ULP_TRY(
-        ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, call->in[0]->dims, error));
+    ULP_TRY(ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, call->in[0]->dims));
     for (size_t i = 1; i < 3 && call->bound->op->parameter; i++)
-        ULP_TRY(ulp_call_describe(call, i, call->in[3]->type, 1, call->in[3]->dims, error));
+        ULP_TRY(ulp_call_describe(call, i, call->in[3]->type, 1, call->in[3]->dims));
     return ULP_OK;
 }
 

@@ -6,45 +6,43 @@
 #include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
-static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_pool(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_windows w;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
+    ULP_TRY(ulp_windows_read(call, in, NULL, &w));
     memcpy(dims, in->dims, 2 * sizeof *dims);
     memcpy(dims + 2, w.out, (size_t)w.rank * sizeof *dims);
-    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, dims, error));
-    return ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error);
+    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, dims));
+    return ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims);
 }
 
 /* The derived operand, when the row has one: elements of each window, padding included. */
-static enum ulp_status rows_window(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_window(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_bound *bound = call->bound;
     struct ulp_windows w;
     struct ulp_tensor *count;
-    ULP_TRY(ulp_windows_read(call, call->in[0], NULL, &w, error));
+    ULP_TRY(ulp_windows_read(call, call->in[0], NULL, &w));
     if (!call->in[0]->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
+        return ULP_REFUSE(call, "the input is empty");
     const struct ulp_window_shape shape = ulp_windows_shape(call->in[0], &w);
     if (bound->derived_count) {
-        ULP_TRY(ulp_call_take(call, 1, sizeof *count, &count, error));
-        ULP_TRY(ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error));
+        ULP_TRY(ulp_call_take(call, 1, sizeof *count, &count));
+        ULP_TRY(ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, call->error));
         layout->operands[bound->input_slot_count + bound->attribute_count].tensor = count;
     }
-    return ulp_layout_window(layout, &shape, error);
+    return ulp_layout_window(layout, &shape, call->error);
 }
 
-static enum ulp_status rows_global(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_global(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= 2;
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 /* ---- MaxPool with indices: which element wins decides, and its value is moved ---- */
@@ -92,14 +90,14 @@ static int64_t write_index(const struct ulp_windows *w, int64_t channel, int64_t
     return channel * channel_size + (columns ? index : place);
 }
 
-static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_max_pool(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_windows w;
     struct ulp_tensor lowest;
-    ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
-    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count, error);
-    ULP_TRY(ulp_call_scalar(call, &lowest, in->type, -__builtin_inff(), error));
+    ULP_TRY(ulp_windows_read(call, in, NULL, &w));
+    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count);
+    ULP_TRY(ulp_call_scalar(call, &lowest, in->type, -__builtin_inff()));
     bool columns = ulp_call_int(call, "storage_order");
     int64_t channel_size = ulp_product(w.in, w.rank), windows = ulp_product(w.out, w.rank);
     for (size_t i = 0; i < call->out[0].count; i++) {
@@ -115,7 +113,7 @@ static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *err
                                place < 0 ? -1
                                          : write_index(&w, channel, channel_size, place, columns));
     }
-    return ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, error);
+    return ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, call->error);
 }
 
 /* ---- MaxUnpool ---- */
@@ -128,41 +126,39 @@ static void unpooled_dims(const struct ulp_tensor *in, const struct ulp_windows 
         dims[2 + d] = (w->in[d] - 1) * w->strides[d] - w->pads[d] - w->pads_end[d] + w->kernel[d];
 }
 
-static enum ulp_status infer_unpool(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_unpool(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_windows w;
     struct ulp_list shape;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_windows_read_kernel(call, in, NULL, &w, error));
-    ULP_TRY(ulp_call_list(call, "output_shape", &shape, error));
+    ULP_TRY(ulp_windows_read_kernel(call, in, NULL, &w));
+    ULP_TRY(ulp_call_list(call, "output_shape", &shape));
     if (!shape.known)
         return ULP_OK;
     if (shape.given && shape.count != (size_t)in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "output_shape has %zu entries: expected %d",
-                        shape.count, in->rank);
+        return ULP_REFUSE(call, "output_shape has %zu entries: expected %d", shape.count, in->rank);
     unpooled_dims(in, &w, dims);
     for (int d = 0; d < in->rank && shape.given; d++)
         dims[d] = shape.values[d];
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
 /* Indices count in the shape that the attributes give; output_shape may lie around it. */
-static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_unpool(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *indices = call->in[1];
     struct ulp_tensor *out = &call->out[0], zero, inner;
     struct ulp_windows w;
     int64_t dims[ULP_RANK_MAX], inner_strides[ULP_RANK_MAX], strides[ULP_RANK_MAX];
-    ULP_TRY(ulp_windows_read_kernel(call, in, NULL, &w, error));
-    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
+    ULP_TRY(ulp_windows_read_kernel(call, in, NULL, &w));
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0));
     if (indices->count != in->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu indices for %zu elements", indices->count,
-                        in->count);
+        return ULP_REFUSE(call, "%zu indices for %zu elements", indices->count, in->count);
     unpooled_dims(in, &w, dims);
-    ULP_TRY(ulp_call_describe_tensor(call, &inner, in->type, in->rank, dims, error));
+    ULP_TRY(ulp_call_describe_tensor(call, &inner, in->type, in->rank, dims));
     if (in->count && !inner.count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "kernel, strides and pads leave no output");
+        return ULP_REFUSE(call, "kernel, strides and pads leave no output");
     ulp_strides(&inner, inner_strides);
     ulp_strides(out, strides);
     ulp_move_fill(out, 0, out->count, zero.data);
@@ -176,9 +172,8 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
             place += index * strides[d];
         }
         if (!inside)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "index %lld at position %zu is outside the output",
-                            (long long)ulp_tensor_get_int(indices, i), i);
+            return ULP_REFUSE(call, "index %lld at position %zu is outside the output",
+                              (long long)ulp_tensor_get_int(indices, i), i);
         ulp_move_run(out, (size_t)place, in, i, 1);
     }
     return ULP_OK;

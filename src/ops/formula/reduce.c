@@ -4,49 +4,47 @@
 #include "ops/infer.h"
 
 /* Which axes go. An axes input that is not known yet leaves *known false. */
-static enum ulp_status read_reduced(const struct ulp_call *call, bool *reduced, bool *known,
-                                    struct ulp_error *error)
+static enum ulp_status read_reduced(const struct ulp_call *call, bool *reduced, bool *known)
 {
     int rank = call->in[0]->rank;
     struct ulp_list axes;
-    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    ULP_TRY(ulp_call_list(call, "axes", &axes));
     *known = axes.known;
     bool all = axes.count == 0 && !ulp_call_int(call, "noop_with_empty_axes");
     for (int d = 0; d < rank; d++)
         reduced[d] = all;
     for (size_t i = 0; axes.known && i < axes.count; i++) {
         int axis;
-        ULP_TRY(ulp_call_axis(axes.values[i], rank, &axis, error));
+        ULP_TRY(ulp_call_axis(axes.values[i], rank, &axis, call->error));
         reduced[axis] = true;
     }
     return ULP_OK;
 }
 
-static enum ulp_status infer_reduce(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_reduce(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX], known;
     int64_t dims[ULP_RANK_MAX];
     int rank = 0;
-    ULP_TRY(read_reduced(call, reduced, &known, error));
+    ULP_TRY(read_reduced(call, reduced, &known));
     if (!known)
         return ULP_OK;
     const bool keep = ulp_call_int(call, "keepdims") == 1; /* as ONNX Runtime; others mean 0 */
     for (int d = 0; d < in->rank; d++)
         if (!reduced[d] || keep)
             dims[rank++] = reduced[d] ? 1 : in->dims[d];
-    return ulp_call_describe(call, 0, in->type, rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, rank, dims);
 }
 
-static enum ulp_status rows_reduce(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_reduce(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX], known;
-    ULP_TRY(read_reduced(call, reduced, &known, error));
+    ULP_TRY(read_reduced(call, reduced, &known));
     for (size_t i = 1; i < call->bound->input_slot_count; i++)
         layout->operands[i] = (struct ulp_operand){0}; /* axes are no numbers of the formula */
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 #define REDUCE(op_name, input_since, ...)                                                   \

@@ -23,7 +23,7 @@ static const struct ulp_formula circle_points = {"i length", "c s",
                                                  "a = 2 * pi * i / length; s = sin(a); cos(a)"};
 
 static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size_t columns,
-                                  int64_t length, struct roots *out, struct ulp_error *error)
+                                  int64_t length, struct roots *out)
 {
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     struct ulp_arithmetic wide;
@@ -31,21 +31,21 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     size_t count;
     char number[32];
     if (!ulp_size_mul(rows_count, columns, &count) || count > ROOTS_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "a transform of %zu by %zu elements is too long for this version",
                         rows_count, columns);
     const int64_t dims[2] = {(int64_t)rows_count, (int64_t)columns};
     if (inner.storage.precision + GUARD_BITS > ULP_MPFR_PRECISION_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a transform at more than %d bits",
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "a transform at more than %d bits",
                         ULP_MPFR_PRECISION_MAX - GUARD_BITS);
     ULP_TRY(ulp_arithmetic_find(ulp_format_mpfr(inner.storage.precision + GUARD_BITS).name, &wide,
-                                error));
-    ULP_TRY(ulp_positions_make(call, (size_t)length, &turn, error));
-    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[0], error));
-    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[1], error));
-    ULP_TRY(ulp_call_temporary_in(call, &out->cosines, &inner.storage, 2, dims, error));
-    ULP_TRY(ulp_call_temporary_in(call, &out->sines, &inner.storage, 2, dims, error));
-    ULP_CALL_TAKE(int64_t, from, call, count, error);
+                                call->error));
+    ULP_TRY(ulp_positions_make(call, (size_t)length, &turn));
+    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[0]));
+    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[1]));
+    ULP_TRY(ulp_call_temporary_in(call, &out->cosines, &inner.storage, 2, dims));
+    ULP_TRY(ulp_call_temporary_in(call, &out->sines, &inner.storage, 2, dims));
+    ULP_CALL_TAKE(int64_t, from, call, count);
     snprintf(number, sizeof number, "%lld", (long long)length);
     const struct ulp_rows rows = {.row_count = 1, .row_length = (size_t)length};
     const struct ulp_named_operand operands[] = {{"i", {.tensor = &turn, .position_stride = 1}},
@@ -54,12 +54,12 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
         {.tensor = &circle[0], .position_stride = 1, .storage = &inner.storage},
         {.tensor = &circle[1], .position_stride = 1, .storage = &inner.storage}};
     const struct ulp_named_operand outputs[] = {{"c", points[0]}, {"s", points[1]}};
-    ULP_TRY(ulp_call_formula(call, &circle_points, &wide, &rows, 2, operands, 2, outputs, error));
+    ULP_TRY(ulp_call_formula(call, &circle_points, &wide, &rows, 2, operands, 2, outputs));
     for (size_t k = 0; k < rows_count; k++)
         for (size_t n = 0; n < columns; n++)
             from[k * columns + n] = (int64_t)(k % (size_t)length * n % (size_t)length);
-    ULP_TRY(ulp_move_blocks(&out->cosines, &circle[0], from, 1, NULL, call->pool, error));
-    return ulp_move_blocks(&out->sines, &circle[1], from, 1, NULL, call->pool, error);
+    ULP_TRY(ulp_move_blocks(&out->cosines, &circle[0], from, 1, NULL, call->pool, call->error));
+    return ulp_move_blocks(&out->sines, &circle[1], from, 1, NULL, call->pool, call->error);
 }
 
 /* A transform of lines: row r starts at x_row[r], its elements lie `step` apart; it uses row
@@ -77,7 +77,7 @@ struct transform {
 };
 
 static enum ulp_status run_transform(struct ulp_call *call, const struct transform *t,
-                                     const struct roots *roots, struct ulp_error *error)
+                                     const struct roots *roots)
 {
     const struct ulp_tensor imaginary = t->is_complex ? ulp_tensor_view_from(t->x, 1) : *t->x;
     struct ulp_tensor second = ulp_tensor_view_from(&call->out[0], 1);
@@ -108,7 +108,7 @@ static enum ulp_status run_transform(struct ulp_call *call, const struct transfo
         {"re", {.tensor = &call->out[0], .row_offset = t->out_row}},
         {"im", {.tensor = &second, .row_offset = t->out_row}}};
     return ulp_call_text(call, text, call->arithmetic, &t->rows, 7, operands,
-                         t->real_output ? 1 : 2, outputs, error);
+                         t->real_output ? 1 : 2, outputs);
 }
 
 /* ---- DFT ---- */
@@ -119,8 +119,7 @@ struct dft {
     int64_t length, results; /* of the transform; elements along the axis of the output */
 };
 
-static enum ulp_status read_dft(const struct ulp_call *call, struct dft *dft,
-                                struct ulp_error *error)
+static enum ulp_status read_dft(const struct ulp_call *call, struct dft *dft)
 {
     const struct ulp_tensor *in = call->in[0];
     const struct ulp_attribute_value *attribute = ulp_call_attribute(call, "axis");
@@ -129,49 +128,48 @@ static enum ulp_status read_dft(const struct ulp_call *call, struct dft *dft,
     *dft = (struct dft){.inverse = ulp_call_int(call, "inverse"),
                         .onesided = ulp_call_int(call, "onesided")};
     if (in->rank < 2 || in->dims[in->rank - 1] < 1 || in->dims[in->rank - 1] > 2)
-        return ulp_fail(
-            error, ULP_ERROR_INPUT,
-            "the last axis holds the real and imaginary parts: expected 1 or 2 elements");
-    ULP_TRY(ulp_call_number(call, "axis", attribute->present ? attribute->i : -2, &axis_known,
-                            &axis, error));
-    ULP_TRY(ulp_call_number(call, "dft_length", -1, &length_known, &dft->length, error));
+        return ULP_REFUSE(
+            call, "the last axis holds the real and imaginary parts: expected 1 or 2 elements");
+    ULP_TRY(
+        ulp_call_number(call, "axis", attribute->present ? attribute->i : -2, &axis_known, &axis));
+    ULP_TRY(ulp_call_number(call, "dft_length", -1, &length_known, &dft->length));
     dft->known = axis_known && length_known;
     if (!dft->known)
         return ULP_OK;
-    ULP_TRY(ulp_call_axis(axis, in->rank, &dft->axis, error));
+    ULP_TRY(ulp_call_axis(axis, in->rank, &dft->axis, call->error));
     if (dft->axis == in->rank - 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the last axis cannot be transformed");
+        return ULP_REFUSE(call, "the last axis cannot be transformed");
     dft->real_output = dft->inverse && dft->onesided;
     const int64_t size = in->dims[dft->axis];
     if (!ulp_call_in(call, 1))
         dft->length = dft->real_output ? 2 * (size - 1) : size;
     if (dft->length < 1 || dft->length > INT32_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT, "dft_length is %lld", (long long)dft->length);
+        return ULP_REFUSE(call, "dft_length is %lld", (long long)dft->length);
     dft->results = dft->onesided && !dft->inverse ? dft->length / 2 + 1 : dft->length;
     return ULP_OK;
 }
 
-static enum ulp_status infer_dft(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_dft(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct dft dft;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(read_dft(call, &dft, error));
+    ULP_TRY(read_dft(call, &dft));
     if (!dft.known)
         return ULP_OK;
     memcpy(dims, in->dims, sizeof dims);
     dims[dft.axis] = dft.results;
     dims[in->rank - 1] = dft.real_output ? 1 : 2;
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
-static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_dft(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
     struct dft dft;
     struct roots roots;
     struct ulp_tensor sign;
-    ULP_TRY(read_dft(call, &dft, error));
+    ULP_TRY(read_dft(call, &dft));
     if (out->count == 0)
         return ULP_OK;
     const struct ulp_split from = ulp_split_at(in, dft.axis), to = ulp_split_at(out, dft.axis);
@@ -181,12 +179,12 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
                  used = dft.real_output || (int64_t)from.size > dft.length ? (size_t)dft.length
                                                                            : from.size;
     const size_t row_count = to.outer * to.size * inner;
-    ULP_TRY(make_roots(call, to.size, used, dft.length, &roots, error));
-    ULP_CALL_TAKE(int64_t, x_row, call, row_count, error);
-    ULP_CALL_TAKE(int64_t, root_row, call, row_count, error);
-    ULP_CALL_TAKE(int64_t, out_row, call, row_count, error);
-    ULP_CALL_TAKE(int64_t, position, call, used, error);
-    ULP_TRY(ulp_positions_make(call, used, &sign, error));
+    ULP_TRY(make_roots(call, to.size, used, dft.length, &roots));
+    ULP_CALL_TAKE(int64_t, x_row, call, row_count);
+    ULP_CALL_TAKE(int64_t, root_row, call, row_count);
+    ULP_CALL_TAKE(int64_t, out_row, call, row_count);
+    ULP_CALL_TAKE(int64_t, position, call, used);
+    ULP_TRY(ulp_positions_make(call, used, &sign));
     for (size_t r = 0; r < row_count; r++) {
         size_t o = r / (to.size * inner), k = r / inner % to.size, i = r % inner;
         x_row[r] = (int64_t)(o * from.size * from.inner + i * parts_in);
@@ -201,7 +199,7 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
         position[n] = (int64_t)(exists ? at * from.inner : 0);
         ((int64_t *)sign.data)[n] = mirrored ? -1 : 1;
         if (!exists)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+            return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                             "a one-sided spectrum of %zu elements does not give %lld", from.size,
                             (long long)dft.length);
     }
@@ -218,7 +216,7 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
         .length = dft.length,
         .real_output = dft.real_output,
     };
-    return run_transform(call, &transform, &roots, error);
+    return run_transform(call, &transform, &roots);
 }
 
 /* ---- STFT ---- */
@@ -228,58 +226,57 @@ struct stft {
     int64_t step, length, frames, bins;
 };
 
-static enum ulp_status read_stft(const struct ulp_call *call, struct stft *stft,
-                                 struct ulp_error *error)
+static enum ulp_status read_stft(const struct ulp_call *call, struct stft *stft)
 {
     const struct ulp_tensor *signal = call->in[0], *window = ulp_call_in(call, 2);
     bool step_known, length_known;
     *stft = (struct stft){0};
     if (signal->rank < 2 || signal->rank > 3 ||
         (signal->rank == 3 && (signal->dims[2] < 1 || signal->dims[2] > 2)))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the signal has rank %d: expected batch x length x 1 or 2", signal->rank);
+        return ULP_REFUSE(call, "the signal has rank %d: expected batch x length x 1 or 2",
+                          signal->rank);
     const int64_t whole = window ? (int64_t)window->count : signal->dims[1];
-    ULP_TRY(ulp_call_number(call, "frame_step", 1, &step_known, &stft->step, error));
-    ULP_TRY(ulp_call_number(call, "frame_length", whole, &length_known, &stft->length, error));
+    ULP_TRY(ulp_call_number(call, "frame_step", 1, &step_known, &stft->step));
+    ULP_TRY(ulp_call_number(call, "frame_length", whole, &length_known, &stft->length));
     stft->known = step_known && length_known;
     if (!stft->known)
         return ULP_OK;
     if (stft->step < 1 || stft->length < 1 || stft->length > signal->dims[1] ||
         (window && (int64_t)window->count != stft->length))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "frames of %lld every %lld do not fit a signal of %lld",
-                        (long long)stft->length, (long long)stft->step, (long long)signal->dims[1]);
+        return ULP_REFUSE(call, "frames of %lld every %lld do not fit a signal of %lld",
+                          (long long)stft->length, (long long)stft->step,
+                          (long long)signal->dims[1]);
     stft->frames = (signal->dims[1] - stft->length) / stft->step + 1;
     stft->bins = ulp_call_int(call, "onesided") ? stft->length / 2 + 1 : stft->length;
     return ULP_OK;
 }
 
-static enum ulp_status infer_stft(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_stft(struct ulp_call *call)
 {
     struct stft s;
-    ULP_TRY(read_stft(call, &s, error));
+    ULP_TRY(read_stft(call, &s));
     if (!s.known)
         return ULP_OK;
     return ulp_call_describe(call, 0, call->in[0]->type, 4,
-                             (int64_t[]){call->in[0]->dims[0], s.frames, s.bins, 2}, error);
+                             (int64_t[]){call->in[0]->dims[0], s.frames, s.bins, 2});
 }
 
-static enum ulp_status run_stft(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_stft(struct ulp_call *call)
 {
     const struct ulp_tensor *signal = call->in[0];
     struct stft s;
     struct roots roots;
     int64_t *x_row, *root_row, *out_row, *position;
-    ULP_TRY(read_stft(call, &s, error));
+    ULP_TRY(read_stft(call, &s));
     if (call->out[0].count == 0)
         return ULP_OK;
     const int64_t parts = signal->rank == 3 ? signal->dims[2] : 1;
     const size_t row_count = call->out[0].count / 2;
-    ULP_TRY(make_roots(call, (size_t)s.bins, (size_t)s.length, s.length, &roots, error));
-    ULP_TRY(ulp_call_take(call, row_count, sizeof *x_row, &x_row, error));
-    ULP_TRY(ulp_call_take(call, row_count, sizeof *root_row, &root_row, error));
-    ULP_TRY(ulp_move_table(call, &out_row, row_count, 0, 2, error));
-    ULP_TRY(ulp_move_table(call, &position, (size_t)s.length, 0, parts, error));
+    ULP_TRY(make_roots(call, (size_t)s.bins, (size_t)s.length, s.length, &roots));
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *x_row, &x_row));
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *root_row, &root_row));
+    ULP_TRY(ulp_move_table(call, &out_row, row_count, 0, 2));
+    ULP_TRY(ulp_move_table(call, &position, (size_t)s.length, 0, parts));
     for (size_t r = 0; r < row_count; r++) {
         int64_t k = (int64_t)r % s.bins, frame = (int64_t)r / s.bins % s.frames,
                 batch = (int64_t)r / (s.bins * s.frames);
@@ -297,28 +294,25 @@ static enum ulp_status run_stft(struct ulp_call *call, struct ulp_error *error)
         .window = ulp_call_in(call, 2),
         .length = s.length,
     };
-    return run_transform(call, &transform, &roots, error);
+    return run_transform(call, &transform, &roots);
 }
 
 /* ---- MelWeightMatrix: the bands' edges are positions, computed in FP64 in every lane ---- */
 
-static enum ulp_status infer_mel(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_mel(struct ulp_call *call)
 {
     const int64_t type = ulp_call_int(call, "output_datatype");
     for (int i = 0; i < 5; i++)
         if (call->in[i]->count != 1)
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected 1", i,
-                            call->in[i]->count);
+            return ULP_REFUSE(call, "input %d has %zu elements: expected 1", i, call->in[i]->count);
         else if (!call->in[i]->data)
             return ULP_OK;
     const int64_t bands = ulp_tensor_get_int(call->in[0], 0),
                   length = ulp_tensor_get_int(call->in[1], 0);
     if (type < 1 || type >= ULP_TYPE_COUNT || bands < 1 || bands > INT32_MAX || length < 1 ||
         length > INT32_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "output_datatype, num_mel_bins or dft_length is out of range");
-    return ulp_call_describe(call, 0, (enum ulp_type)type, 2, (int64_t[]){length / 2 + 1, bands},
-                             error);
+        return ULP_REFUSE(call, "output_datatype, num_mel_bins or dft_length is out of range");
+    return ulp_call_describe(call, 0, (enum ulp_type)type, 2, (int64_t[]){length / 2 + 1, bands});
 }
 
 static const struct ulp_formula mel_edges = {"bands dft_length rate low high i", "edge",
@@ -328,31 +322,31 @@ static const struct ulp_formula mel_edges = {"bands dft_length rate low high i",
                                              "hertz = 700 * expm1(mel / 2595 * log(10)); "
                                              "floor((dft_length + 1) * hertz / rate)"};
 
-static enum ulp_status find_edges(struct ulp_call *call, size_t count, struct ulp_tensor *edges,
-                                  struct ulp_error *error)
+static enum ulp_status find_edges(struct ulp_call *call, size_t count, struct ulp_tensor *edges)
 {
     static const char *const names[] = {"bands", "dft_length", "rate", "low", "high"};
     struct ulp_arithmetic exact;
     struct ulp_tensor positions;
     struct ulp_named_operand operands[6];
-    ULP_TRY(ulp_arithmetic_find("fp64", &exact, error));
-    ULP_TRY(ulp_positions_make(call, count, &positions, error));
-    ULP_TRY(ulp_coordinates_make(call, &exact, count, edges, error));
+    ULP_TRY(ulp_arithmetic_find("fp64", &exact, call->error));
+    ULP_TRY(ulp_positions_make(call, count, &positions));
+    ULP_TRY(ulp_coordinates_make(call, &exact, count, edges));
     for (int i = 0; i < 5; i++)
         operands[i] = (struct ulp_named_operand){names[i], {.tensor = call->in[i]}};
     operands[5] = (struct ulp_named_operand){"i", {.tensor = &positions, .position_stride = 1}};
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     const struct ulp_named_operand result = {"edge", {.tensor = edges, .position_stride = 1}};
-    return ulp_call_formula(call, &mel_edges, &exact, &rows, 6, operands, 1, &result, error);
+    return ulp_call_formula(call, &mel_edges, &exact, &rows, 6, operands, 1, &result);
 }
 
-static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_mel(struct ulp_call *call)
 {
     struct ulp_tensor *out = &call->out[0], edges, exact;
     const size_t bins = (size_t)out->dims[0], bands = (size_t)out->dims[1];
-    ULP_TRY(find_edges(call, bands + 2, &edges, error));
-    ULP_TRY(ulp_tensor_describe(&exact, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 2, out->dims, error));
-    ULP_TRY(ulp_call_temporary(call, &exact, error));
+    ULP_TRY(find_edges(call, bands + 2, &edges));
+    ULP_TRY(ulp_tensor_describe(&exact, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 2, out->dims,
+                                call->error));
+    ULP_TRY(ulp_call_temporary(call, &exact));
     for (size_t b = 0; b < bands; b++) {
         const double left = ulp_tensor_read(&edges, b), centre = ulp_tensor_read(&edges, b + 1),
                      right = ulp_tensor_read(&edges, b + 2);
@@ -365,7 +359,7 @@ static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)
                                                              : 0;
         }
     }
-    return ulp_call_convert(call, out, &exact, error);
+    return ulp_call_convert(call, out, &exact);
 }
 
 /* clang-format off */

@@ -59,7 +59,7 @@ static int order_scores(const void *a, const void *b, void *context)
 }
 
 static enum ulp_status select_class(const struct ulp_call *call, size_t batch, size_t class,
-                                    size_t *order, struct selection *out, struct ulp_error *error)
+                                    size_t *order, struct selection *out)
 {
     const struct ulp_tensor *boxes = call->in[0], *all = call->in[1];
     const size_t box_count = (size_t)boxes->dims[1], class_count = (size_t)all->dims[1],
@@ -86,7 +86,7 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
         if (!keep)
             continue;
         if (out->count == out->room)
-            return ulp_fail(error, ULP_ERROR_MEMORY, "more boxes than expected");
+            return ulp_fail(call->error, ULP_ERROR_MEMORY, "more boxes than expected");
         out->triples[out->count][0] = (int64_t)batch;
         out->triples[out->count][1] = (int64_t) class;
         out->triples[out->count++][2] = (int64_t)order[i];
@@ -94,38 +94,35 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
     return ULP_OK;
 }
 
-static enum ulp_status select_boxes(const struct ulp_call *call, struct selection *out,
-                                    struct ulp_error *error)
+static enum ulp_status select_boxes(const struct ulp_call *call, struct selection *out)
 {
     const struct ulp_tensor *boxes = call->in[0], *scores = call->in[1];
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
         boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "expected boxes of N x B x 4 and scores of N x C x B");
+        return ULP_REFUSE(call, "expected boxes of N x B x 4 and scores of N x C x B");
     *out = (struct selection){.room = scores->count};
-    ULP_TRY(ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples, error));
-    ULP_CALL_TAKE(size_t, order, call, (size_t)boxes->dims[1], error);
+    ULP_TRY(ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples));
+    ULP_CALL_TAKE(size_t, order, call, (size_t)boxes->dims[1]);
     for (size_t n = 0; n < (size_t)scores->dims[0]; n++)
         for (size_t c = 0; c < (size_t)scores->dims[1]; c++)
-            ULP_TRY(select_class(call, n, c, order, out, error));
+            ULP_TRY(select_class(call, n, c, order, out));
     return ULP_OK;
 }
 
-static enum ulp_status infer_nms(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_nms(struct ulp_call *call)
 {
     struct selection selection;
     for (size_t i = 0; i < call->input_count; i++)
         if (call->in[i] && call->in[i]->count && !call->in[i]->data)
             return ULP_OK;
-    ULP_TRY(select_boxes(call, &selection, error));
-    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){(int64_t)selection.count, 3},
-                             error);
+    ULP_TRY(select_boxes(call, &selection));
+    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){(int64_t)selection.count, 3});
 }
 
-static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_nms(struct ulp_call *call)
 {
     struct selection selection;
-    ULP_TRY(select_boxes(call, &selection, error));
+    ULP_TRY(select_boxes(call, &selection));
     for (size_t i = 0; i < selection.count; i++)
         for (size_t k = 0; k < 3; k++)
             ulp_tensor_set_int(&call->out[0], 3 * i + k, selection.triples[i][k]);

@@ -46,17 +46,17 @@ static bool is_known(const struct ulp_call *call, const char *name)
     return !tensor || !tensor->count || tensor->data;
 }
 
-static enum ulp_status read_axes(const struct ulp_call *call, int *axes, size_t *count,
-                                 struct ulp_error *error)
+static enum ulp_status read_axes(const struct ulp_call *call, int *axes, size_t *count)
 {
     struct ulp_list list;
     int rank = call->in[0]->rank;
-    ULP_TRY(ulp_call_list(call, "axes", &list, error));
+    ULP_TRY(ulp_call_list(call, "axes", &list));
     *count = list.given ? list.count : (size_t)rank;
     if (*count > (size_t)rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu axes for a tensor of rank %d", *count, rank);
+        return ULP_REFUSE(call, "%zu axes for a tensor of rank %d", *count, rank);
     for (size_t i = 0; i < *count; i++)
-        ULP_TRY(ulp_call_axis(list.given ? list.values[i] : (int64_t)i, rank, &axes[i], error));
+        ULP_TRY(
+            ulp_call_axis(list.given ? list.values[i] : (int64_t)i, rank, &axes[i], call->error));
     return ULP_OK;
 }
 
@@ -89,15 +89,14 @@ static void keep_aspect(struct resize *resize, const int *axes, size_t count, bo
     }
 }
 
-static enum ulp_status read_resize(const struct ulp_call *call, struct resize *resize,
-                                   struct ulp_error *error)
+static enum ulp_status read_resize(const struct ulp_call *call, struct resize *resize)
 {
     const struct ulp_tensor *in = call->in[0];
     size_t count, scales = float_count(call, "scales"), roi = float_count(call, "roi");
     int axes[ULP_RANK_MAX];
     struct ulp_list sizes;
-    ULP_TRY(read_axes(call, axes, &count, error));
-    ULP_TRY(ulp_call_list(call, "sizes", &sizes, error));
+    ULP_TRY(read_axes(call, axes, &count));
+    ULP_TRY(ulp_call_list(call, "sizes", &sizes));
     bool crop = ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize");
     *resize =
         (struct resize){.known = is_known(call, "scales") && is_known(call, "roi") && sizes.known};
@@ -108,8 +107,8 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
         return ULP_OK;
     bool by_sizes = sizes.given && sizes.count;
     if ((by_sizes ? sizes.count : scales) != count || (crop && roi != 2 * count))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "scales, sizes or roi do not have one entry for each of %zu axes", count);
+        return ULP_REFUSE(call, "scales, sizes or roi do not have one entry for each of %zu axes",
+                          count);
     for (size_t i = 0; i < count; i++) {
         struct resized_axis *axis = &resize->axes[axes[i]];
         double scale = by_sizes ? 1 : read_float(call, "scales", i);
@@ -126,8 +125,7 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
         }
         if (axis->in > LENGTH_MAX || axis->out < 0 || axis->out > LENGTH_MAX ||
             !(scale > 0 && scale < 0x1p24))
-            return ulp_fail(error, ULP_ERROR_INPUT, "entry %zu of scales or sizes is out of range",
-                            i);
+            return ULP_REFUSE(call, "entry %zu of scales or sizes is out of range", i);
     }
     bool smallest = ulp_call_is(call, "keep_aspect_ratio_policy", "not_larger");
     if (by_sizes && count &&
@@ -138,22 +136,22 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
         axis->changes = axis->out != axis->in || axis->numerator != axis->denominator ||
                         axis->start != 0 || axis->end != 1;
         if (axis->out > 0 && axis->in == 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is empty and cannot be resized", d);
+            return ULP_REFUSE(call, "axis %d is empty and cannot be resized", d);
     }
     return ULP_OK;
 }
 
-static enum ulp_status infer_resize(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_resize(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct resize resize;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(read_resize(call, &resize, error));
+    ULP_TRY(read_resize(call, &resize));
     if (!resize.known)
         return ULP_OK;
     for (int d = 0; d < in->rank; d++)
         dims[d] = resize.axes[d].out;
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
 /* ---- coordinates ---- */
@@ -182,7 +180,7 @@ static const struct transformation *find_transformation(const struct ulp_call *c
     return NULL;
 }
 
-static enum ulp_status check_resize(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_resize(struct ulp_call *call)
 {
     static const struct {
         const char *attribute, *values[8];
@@ -197,18 +195,17 @@ static enum ulp_status check_resize(struct ulp_call *call, struct ulp_error *err
         while (given && *value && strcmp(given, *value) != 0)
             value++;
         if (given && !*value)
-            return ulp_fail(error, ULP_ERROR_INPUT, "%s %s is unknown", known[i].attribute, given);
+            return ULP_REFUSE(call, "%s %s is unknown", known[i].attribute, given);
     }
     return find_transformation(call)
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "coordinate_transformation_mode %s is unknown",
-                          ulp_call_attribute(call, "coordinate_transformation_mode")->s);
+               : ULP_REFUSE(call, "coordinate_transformation_mode %s is unknown",
+                            ulp_call_attribute(call, "coordinate_transformation_mode")->s);
 }
 
 static enum ulp_status make_coordinates(struct ulp_call *call,
                                         const struct ulp_arithmetic *arithmetic,
-                                        const struct resized_axis *axis, struct ulp_tensor *out,
-                                        struct ulp_error *error)
+                                        const struct resized_axis *axis, struct ulp_tensor *out)
 {
     const double numbers[] = {axis->numerator,   axis->denominator, (double)axis->in,
                               (double)axis->out, axis->width,       axis->start,
@@ -219,8 +216,8 @@ static enum ulp_status make_coordinates(struct ulp_call *call,
     char texts[COUNT][40], formula[256];
     struct ulp_named_operand operands[COUNT + 1];
     struct ulp_tensor positions;
-    ULP_TRY(ulp_positions_make(call, (size_t)axis->out, &positions, error));
-    ULP_TRY(ulp_coordinates_make(call, arithmetic, (size_t)axis->out, out, error));
+    ULP_TRY(ulp_positions_make(call, (size_t)axis->out, &positions));
+    ULP_TRY(ulp_coordinates_make(call, arithmetic, (size_t)axis->out, out));
     for (int i = 0; i < COUNT; i++) {
         snprintf(texts[i], sizeof texts[i], "%a", numbers[i]);
         operands[i] = (struct ulp_named_operand){names[i], {.constant = texts[i]}};
@@ -230,8 +227,8 @@ static enum ulp_status make_coordinates(struct ulp_call *call,
              find_transformation(call)->formula);
     const struct ulp_rows rows = {.row_count = 1, .row_length = (size_t)axis->out};
     return ulp_call_text(call, formula, arithmetic, &rows, COUNT + 1, operands, 1,
-                         (struct ulp_named_operand[]){{"x", {.tensor = out, .position_stride = 1}}},
-                         error);
+                         (struct ulp_named_operand[]){
+                             {"x", {.tensor = out, .position_stride = 1}}});
 }
 
 /* ---- nearest: positions in FP64 in every lane, so that all lanes move the same elements ---- */
@@ -254,23 +251,22 @@ static bool is_outside(const struct ulp_call *call, const struct resized_axis *a
            !(x >= 0 && x <= (double)(axis->in - 1));
 }
 
-static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *resize,
-                                   struct ulp_error *error)
+static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *resize)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
     struct ulp_arithmetic exact;
     struct ulp_tensor fill;
-    ULP_TRY(ulp_arithmetic_find("fp64", &exact, error));
-    ULP_TRY(ulp_call_scalar(call, &fill, in->type,
-                            ulp_call_attribute(call, "extrapolation_value")->f, error));
+    ULP_TRY(ulp_arithmetic_find("fp64", &exact, call->error));
+    ULP_TRY(
+        ulp_call_scalar(call, &fill, in->type, ulp_call_attribute(call, "extrapolation_value")->f));
     ulp_strides(in, strides);
     for (int d = 0; d < in->rank; d++) {
         const struct resized_axis *axis = &resize->axes[d];
         struct ulp_tensor x;
-        ULP_TRY(ulp_move_table(call, &tables[d], (size_t)axis->out, 0, strides[d], error));
+        ULP_TRY(ulp_move_table(call, &tables[d], (size_t)axis->out, 0, strides[d]));
         if (axis->changes)
-            ULP_TRY(make_coordinates(call, &exact, axis, &x, error));
+            ULP_TRY(make_coordinates(call, &exact, axis, &x));
         for (int64_t o = 0; axis->changes && o < axis->out; o++) {
             double at = ulp_tensor_read(&x, (size_t)o), last = (double)(axis->in - 1),
                    nearest = round_position(call, axis, at);
@@ -279,7 +275,7 @@ static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *r
         }
     }
     return ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, fill.data, call->pool,
-                         error);
+                         call->error);
 }
 
 /* ---- linear and cubic ---- */
@@ -288,7 +284,7 @@ static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *r
  * t], ..] */
 static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_taps *taps, const struct ulp_tensor *in,
-                                struct ulp_tensor *out, int axis, struct ulp_error *error)
+                                struct ulp_tensor *out, int axis)
 {
     const struct ulp_split from = ulp_split_at(in, axis), to = ulp_split_at(out, axis);
     /* positions run along the axis itself, else along the elements after it */
@@ -297,14 +293,14 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
                                   .row_length = last ? to.size : to.inner};
     size_t table_size = last ? to.size : rows.row_count;
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    ULP_CALL_TAKE(struct ulp_named_operand, operands, call, 2 * taps->count, error);
-    ULP_CALL_TAKE(struct ulp_tensor, weights, call, taps->count, error);
+    ULP_CALL_TAKE(struct ulp_named_operand, operands, call, 2 * taps->count);
+    ULP_CALL_TAKE(struct ulp_tensor, weights, call, taps->count);
     for (size_t t = 0; t < taps->count; t++) {
         int64_t *x_offset, *w_offset;
         char *names;
-        ULP_TRY(ulp_call_take(call, table_size, sizeof *x_offset, &x_offset, error));
-        ULP_TRY(ulp_call_take(call, table_size, sizeof *w_offset, &w_offset, error));
-        ULP_TRY(ulp_call_take(call, 48, 1, &names, error));
+        ULP_TRY(ulp_call_take(call, table_size, sizeof *x_offset, &x_offset));
+        ULP_TRY(ulp_call_take(call, table_size, sizeof *w_offset, &w_offset));
+        ULP_TRY(ulp_call_take(call, 48, 1, &names));
         for (size_t i = 0; i < table_size; i++) {
             size_t o = i % to.size, outer = last ? 0 : i / to.size;
             int64_t at = ulp_clamp(taps->position[o * taps->count + t], 0, (int64_t)from.size - 1);
@@ -327,9 +323,9 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
                                        .row_stride = (int64_t)rows.row_length,
                                        .position_stride = 1};
     if (text.failed)
-        return ulp_out_of_memory(error);
+        return ulp_out_of_memory(call->error);
     return ulp_call_text(call, text.data, arithmetic, &rows, 2 * taps->count, operands, 1,
-                         (struct ulp_named_operand[]){{"y", result}}, error);
+                         (struct ulp_named_operand[]){{"y", result}});
 }
 
 /* Where in a tensor each output of `axis` reads tap t (taps NULL: its own place): by row, or along
@@ -370,8 +366,7 @@ static bool is_joined(const struct ulp_call *call, const struct resize *resize)
  * after the other with one rounding each, the height's neighbour first. taps: of axes, the last
  * first. */
 static enum ulp_status sum_corners(struct ulp_call *call, const struct resize *resize,
-                                   const struct ulp_taps *taps, const int *axes, int count,
-                                   struct ulp_error *error)
+                                   const struct ulp_taps *taps, const int *axes, int count)
 {
     static const char *const names[] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6",
                                         "x7", "a0", "a1", "b0", "b1", "c0", "c1"};
@@ -386,8 +381,8 @@ static enum ulp_status sum_corners(struct ulp_call *call, const struct resize *r
     ulp_strides(in, strides);
     for (int k = 0; k < corners + 2 * count; k++) {
         const int axis = (k - corners) / 2, tap = (k - corners) % 2;
-        ULP_TRY(ulp_call_take(call, row_count, sizeof *rows, &rows, error));
-        ULP_TRY(ulp_call_take(call, columns, sizeof *positions, &positions, error));
+        ULP_TRY(ulp_call_take(call, row_count, sizeof *rows, &rows));
+        ULP_TRY(ulp_call_take(call, columns, sizeof *positions, &positions));
         memset(rows, 0, row_count * sizeof *rows);
         memset(positions, 0, columns * sizeof *positions);
         for (int d = 0; d < in->rank; d++) {
@@ -420,25 +415,24 @@ static enum ulp_status sum_corners(struct ulp_call *call, const struct resize *r
         ulp_text_add(&text, "y%d = fma(x%d, w%d, y%d); ", c, c, c, c - 1);
     ulp_text_add(&text, "y%d", corners - 1);
     if (text.failed)
-        return ulp_out_of_memory(error);
+        return ulp_out_of_memory(call->error);
     ulp_steps_make_strict(&strict);
     const struct ulp_rows laid = {.row_count = row_count, .row_length = columns};
     const struct ulp_operand result = {.tensor = out,
                                        .row_stride = (int64_t)columns,
                                        .position_stride = 1};
     return ulp_call_text(call, text.data, &strict, &laid, (size_t)(corners + 2 * count), operands,
-                         1, (struct ulp_named_operand[]){{"y", result}}, error);
+                         1, (struct ulp_named_operand[]){{"y", result}});
 }
 
-static enum ulp_status run_joined(struct ulp_call *call, const struct resize *resize,
-                                  struct ulp_error *error)
+static enum ulp_status run_joined(struct ulp_call *call, const struct resize *resize)
 {
     const struct ulp_tap_options options = {.kernel = ULP_KERNEL_LINEAR, .stretch = 1};
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor found, coordinates;
     struct ulp_taps taps[JOINED_MAX];
     int axes[JOINED_MAX], count = 0;
-    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic));
     for (int d = call->in[0]->rank - 1; d >= 0; d--) {
         if (!resize->axes[d].changes)
             continue;
@@ -449,31 +443,30 @@ static enum ulp_status run_joined(struct ulp_call *call, const struct resize *re
                                  to = {"x", {.tensor = &coordinates, .position_stride = 1}};
         char text[64]; /* no neighbour outside counts */
         snprintf(text, sizeof text, "min(max(o, 0), %a)", (double)(axis->in - 1));
-        ULP_TRY(make_coordinates(call, &arithmetic, axis, &found, error));
-        ULP_TRY(ulp_coordinates_make(call, &arithmetic, length, &coordinates, error));
-        ULP_TRY(ulp_call_text(call, text, &arithmetic, &rows, 1, &at, 1, &to, error));
-        ULP_TRY(ulp_taps_make(call, &arithmetic, &coordinates, &options, &taps[count], error));
+        ULP_TRY(make_coordinates(call, &arithmetic, axis, &found));
+        ULP_TRY(ulp_coordinates_make(call, &arithmetic, length, &coordinates));
+        ULP_TRY(ulp_call_text(call, text, &arithmetic, &rows, 1, &at, 1, &to));
+        ULP_TRY(ulp_taps_make(call, &arithmetic, &coordinates, &options, &taps[count]));
         axes[count++] = d;
     }
-    return sum_corners(call, resize, taps, axes, count, error);
+    return sum_corners(call, resize, taps, axes, count);
 }
 
 /* tf_crop_and_resize: outputs whose coordinate is outside take extrapolation_value. */
 static enum ulp_status extrapolate(struct ulp_call *call, const struct resized_axis *axis,
-                                   const struct ulp_tensor *x, int d, struct ulp_error *error)
+                                   const struct ulp_tensor *x, int d)
 {
     struct ulp_tensor *out = &call->out[0], value;
     const struct ulp_split split = ulp_split_at(out, d);
     ULP_TRY(ulp_call_scalar(call, &value, out->type,
-                            ulp_call_attribute(call, "extrapolation_value")->f, error));
+                            ulp_call_attribute(call, "extrapolation_value")->f));
     for (size_t o = 0; o < split.size; o++)
         for (size_t i = 0; is_outside(call, axis, ulp_tensor_read(x, o)) && i < split.outer; i++)
             ulp_move_fill(out, (i * split.size + o) * split.inner, split.inner, value.data);
     return ULP_OK;
 }
 
-static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *resize,
-                                  struct ulp_error *error)
+static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *resize)
 {
     const bool antialias = ulp_call_int(call, "antialias"),
                exclude = ulp_call_int(call, "exclude_outside");
@@ -481,7 +474,7 @@ static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *re
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor coordinates[ULP_RANK_MAX], current = *call->in[0];
     int first = 0; /* axes are resized from the last to this one */
-    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic));
     while (first < current.rank && !resize->axes[first].changes)
         first++;
     if (first == current.rank)
@@ -500,33 +493,32 @@ static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *re
             .stretch = antialias && scale < 1 ? scale : 1,
             .inside = exclude ? axis->in : 0,
         };
-        ULP_TRY(make_coordinates(call, &arithmetic, axis, &coordinates[d], error));
-        ULP_TRY(ulp_taps_make(call, &arithmetic, &coordinates[d], &options, &taps, error));
+        ULP_TRY(make_coordinates(call, &arithmetic, axis, &coordinates[d]));
+        ULP_TRY(ulp_taps_make(call, &arithmetic, &coordinates[d], &options, &taps));
         memcpy(dims, current.dims, sizeof dims);
         dims[d] = axis->out;
         if (d > first)
-            ULP_TRY(
-                ulp_call_temporary_in(call, &next, &unrounded.storage, current.rank, dims, error));
-        ULP_TRY(sum_taps(call, d > first ? &unrounded : call->arithmetic, &taps, &current, &next, d,
-                         error));
+            ULP_TRY(ulp_call_temporary_in(call, &next, &unrounded.storage, current.rank, dims));
+        ULP_TRY(
+            sum_taps(call, d > first ? &unrounded : call->arithmetic, &taps, &current, &next, d));
         current = next;
     }
     for (int d = first; d < current.rank; d++)
         if (resize->axes[d].changes &&
             ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize"))
-            ULP_TRY(extrapolate(call, &resize->axes[d], &coordinates[d], d, error));
+            ULP_TRY(extrapolate(call, &resize->axes[d], &coordinates[d], d));
     return ULP_OK;
 }
 
-static enum ulp_status run_resize(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_resize(struct ulp_call *call)
 {
     struct resize resize;
-    ULP_TRY(read_resize(call, &resize, error));
+    ULP_TRY(read_resize(call, &resize));
     if (call->out[0].count == 0)
         return ULP_OK;
-    return ulp_call_is(call, "mode", "nearest") ? run_nearest(call, &resize, error)
-           : is_joined(call, &resize)           ? run_joined(call, &resize, error)
-                                                : run_smooth(call, &resize, error);
+    return ulp_call_is(call, "mode", "nearest") ? run_nearest(call, &resize)
+           : is_joined(call, &resize)           ? run_joined(call, &resize)
+                                                : run_smooth(call, &resize);
 }
 
 #define RESIZE .outputs = "y", .infer = infer_resize, .run = run_resize, .check = check_resize

@@ -13,26 +13,26 @@
 /* ---- RoiAlign: for each region, values at sampling points by a formula, then one row of points
  * for each bin ---- */
 
-static enum ulp_status infer_roi_align(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_roi_align(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
     int64_t height, width, points;
-    ULP_TRY(ulp_call_int_within(call, "output_height", 1, BINS_MAX, &height, error));
-    ULP_TRY(ulp_call_int_within(call, "output_width", 1, BINS_MAX, &width, error));
-    ULP_TRY(ulp_call_int_within(call, "sampling_ratio", -BINS_MAX, BINS_MAX, &points, error));
+    ULP_TRY(ulp_call_int_within(call, "output_height", 1, BINS_MAX, &height));
+    ULP_TRY(ulp_call_int_within(call, "output_width", 1, BINS_MAX, &width));
+    ULP_TRY(ulp_call_int_within(call, "sampling_ratio", -BINS_MAX, BINS_MAX, &points));
     if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 ||
         call->in[2]->count != (size_t)rois->dims[0])
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "expected x of rank 4, regions of 4 numbers, and a batch index for each");
+        return ULP_REFUSE(call,
+                          "expected x of rank 4, regions of 4 numbers, and a batch index for each");
     return ulp_call_describe(call, 0, x->type, 4,
-                             (int64_t[]){rois->dims[0], x->dims[1], height, width}, error);
+                             (int64_t[]){rois->dims[0], x->dims[1], height, width});
 }
 
-static enum ulp_status check_roi_align(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_roi_align(struct ulp_call *call)
 {
     if (!ulp_call_is(call, "mode", "avg") && !ulp_call_is(call, "mode", "max"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected avg or max",
-                        ulp_call_attribute(call, "mode")->s);
+        return ULP_REFUSE(call, "mode %s: expected avg or max",
+                          ulp_call_attribute(call, "mode")->s);
     return ULP_OK;
 }
 
@@ -46,14 +46,14 @@ struct roi_axis {
 
 /* Region `r`, from its numbers `first` and first + 2. */
 static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first,
-                                   struct roi_axis *axis, struct ulp_error *error)
+                                   struct roi_axis *axis)
 {
     const struct ulp_tensor *rois = call->in[1];
     const bool half = ulp_call_is(call, "coordinate_transformation_mode", "half_pixel");
     const double scale = (double)ulp_call_attribute(call, "spatial_scale")->f,
                  shift = half ? 0.5 : 0;
     const struct ulp_tensor *ends = rois, *places;
-    ULP_TRY(ulp_call_numbers_of(call, &ends, error));
+    ULP_TRY(ulp_call_numbers_of(call, &ends));
     double size =
         (ulp_tensor_read(ends, 4 * r + first + 2) - ulp_tensor_read(ends, 4 * r + first)) * scale;
     size = !half && size < 1 ? 1 : size;
@@ -69,15 +69,14 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
                             end = ulp_tensor_view_from(rois, 4 * r + first + 2);
     struct ulp_tensor place, bin, point;
     char numbers[5][40];
-    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
-    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &place, error));
-    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->low, error));
-    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->high, error));
-    ULP_TRY(ulp_call_make_here(call, &axis->inside, ULP_TYPE_BOOL, 1, (int64_t[]){(int64_t)count},
-                               error));
-    ULP_TRY(ulp_positions_make(call, count, &bin, error));
-    ULP_TRY(ulp_positions_make(call, count, &point, error));
-    ULP_TRY(ulp_call_take(call, count, sizeof *axis->at, &axis->at, error));
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &place));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->low));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->high));
+    ULP_TRY(ulp_call_make_here(call, &axis->inside, ULP_TYPE_BOOL, 1, (int64_t[]){(int64_t)count}));
+    ULP_TRY(ulp_positions_make(call, count, &bin));
+    ULP_TRY(ulp_positions_make(call, count, &point));
+    ULP_TRY(ulp_call_take(call, count, sizeof *axis->at, &axis->at));
     if (count == 0)
         return ULP_OK;
     for (size_t i = 0; i < count; i++) {
@@ -114,9 +113,9 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
         "p = first + bin * step + (point + 0.5) * step / points; inside = p >= -1 && p <= length; "
         "place = min(max(p, 0), length - 1); high = place - floor(place); low = 1 - high; place",
         half ? "whole" : "max(whole, 1)");
-    ULP_TRY(ulp_call_text(call, text, &arithmetic, &rows, 9, operands, 4, outputs, error));
+    ULP_TRY(ulp_call_text(call, text, &arithmetic, &rows, 9, operands, 4, outputs));
     places = &place;
-    ULP_TRY(ulp_call_numbers_of(call, &places, error));
+    ULP_TRY(ulp_call_numbers_of(call, &places));
     for (size_t i = 0; i < count; i++)
         axis->at[i] = ulp_clamp(ulp_coordinate_floor(places, i), 0, axis->length - 1);
     return ULP_OK;
@@ -135,8 +134,7 @@ static const struct ulp_formula interpolated = {CORNERS, "v",
 /* Values at all points of a region (rows: channels), then bins of points (rows: channel and
  * bin). */
 static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t image,
-                                   const struct roi_axis *y, const struct roi_axis *x,
-                                   struct ulp_error *error)
+                                   const struct roi_axis *y, const struct roi_axis *x)
 {
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const bool average = ulp_call_is(call, "mode", "avg");
@@ -148,12 +146,11 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     struct ulp_tensor to = ulp_tensor_view_from(&call->out[0], r * (size_t)(channels * bins)),
                       values;
     int64_t *offset[4], *y_at, *x_at;
-    ULP_TRY(ulp_call_temporary_in(call, &values, &inner.storage, 2, (int64_t[]){channels, count},
-                                  error));
+    ULP_TRY(ulp_call_temporary_in(call, &values, &inner.storage, 2, (int64_t[]){channels, count}));
     for (int i = 0; i < 4; i++)
-        ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *offset[i], &offset[i], error));
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *y_at, &y_at, error));
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *x_at, &x_at, error));
+        ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *offset[i], &offset[i]));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *y_at, &y_at));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *x_at, &x_at));
     for (int64_t i = 0; i < count; i++) {
         const int64_t bin = i / each, point = i % each;
         y_at[i] = bin / x->bins * y->points + point / x->points;
@@ -185,50 +182,50 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     /* max takes the largest of the four weighted elements, as ONNX's definition of the mode does */
     if (count)
         ULP_TRY(ulp_call_formula(call, average ? &interpolated : &largest_corner, &inner, &points,
-                                 10, operands, 1, &value, error));
+                                 10, operands, 1, &value));
     if (count == 0) {
         struct ulp_tensor zero;
-        ULP_TRY(ulp_call_scalar(call, &zero, to.type, 0, error));
+        ULP_TRY(ulp_call_scalar(call, &zero, to.type, 0));
         ulp_move_fill(&to, 0, pools.row_count, zero.data);
         return ULP_OK;
     }
     return ulp_call_formula(call, average ? &mean_of_points : &largest_point, call->arithmetic,
-                            &pools, 1, &pooled, 1, &result, error);
+                            &pools, 1, &pooled, 1, &result);
 }
 
-static enum ulp_status run_roi_align(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_roi_align(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0];
     if (call->out[0].count && x->count == 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
+        return ULP_REFUSE(call, "the input is empty");
     for (size_t r = 0; call->out[0].count && r < (size_t)call->out[0].dims[0]; r++) {
         const int64_t image = ulp_tensor_get_int(call->in[2], r);
         struct roi_axis rows = {.bins = call->out[0].dims[2], .length = x->dims[2]};
         struct roi_axis columns = {.bins = call->out[0].dims[3], .length = x->dims[3]};
         if (image < 0 || image >= x->dims[0])
-            return ulp_fail(error, ULP_ERROR_INPUT, "batch index %lld of region %zu is outside",
-                            (long long)image, r);
-        ULP_TRY(sample_axis(call, r, 1, &rows, error));
-        ULP_TRY(sample_axis(call, r, 0, &columns, error));
-        ULP_TRY(pool_region(call, r, image, &rows, &columns, error));
+            return ULP_REFUSE(call, "batch index %lld of region %zu is outside", (long long)image,
+                              r);
+        ULP_TRY(sample_axis(call, r, 1, &rows));
+        ULP_TRY(sample_axis(call, r, 0, &columns));
+        ULP_TRY(pool_region(call, r, image, &rows, &columns));
     }
     return ULP_OK;
 }
 
 /* ---- MaxRoiPool: bins of whole pixels; the largest element of each is moved ---- */
 
-static enum ulp_status infer_max_roi(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_max_roi(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
     const struct ulp_attribute_value *shape = ulp_call_attribute(call, "pooled_shape");
     if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 5 || shape->count != 2 ||
         shape->ints[0] < 1 || shape->ints[1] < 1 || shape->ints[0] > BINS_MAX ||
         shape->ints[1] > BINS_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "expected x of rank 4, regions of 5 numbers and a pooled_shape of 2");
+        return ULP_REFUSE(call,
+                          "expected x of rank 4, regions of 5 numbers and a pooled_shape of 2");
     return ulp_call_describe(call, 0, x->type, 4,
-                             (int64_t[]){rois->dims[0], x->dims[1], shape->ints[0], shape->ints[1]},
-                             error);
+                             (int64_t[]){rois->dims[0], x->dims[1], shape->ints[0],
+                                         shape->ints[1]});
 }
 
 /* Bin `bin` of a region from start to end (pixels, inclusive), cut to the axis. */
@@ -240,14 +237,14 @@ static void bin_range(int64_t start, int64_t end, int64_t bins, int64_t bin, int
     *last = ulp_clamp(((bin + 1) * size + bins - 1) / bins + start, 0, length);
 }
 
-static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_max_roi(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
     const double scale = (double)ulp_call_attribute(call, "spatial_scale")->f;
     const int64_t *d = call->out[0].dims, height = x->dims[2], width = x->dims[3];
     struct ulp_tensor zero;
-    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count, error);
-    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
+    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count);
+    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0));
     for (int64_t i = 0; i < (int64_t)call->out[0].count; i++) {
         const int64_t column = i % d[3], row = i / d[3] % d[2], channel = i / (d[3] * d[2]) % d[1],
                       r = i / (d[3] * d[2] * d[1]);
@@ -257,8 +254,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
             edges[k] = fabs(value) < 0x1p30 ? (int64_t)floor(value + (k ? 0.5 : 0)) : -1;
         }
         if (edges[0] < 0 || edges[0] >= x->dims[0])
-            return ulp_fail(error, ULP_ERROR_INPUT, "the batch index of region %lld is outside",
-                            (long long)r);
+            return ULP_REFUSE(call, "the batch index of region %lld is outside", (long long)r);
         bin_range(edges[2], edges[4], d[2], row, height, &top, &bottom);
         bin_range(edges[1], edges[3], d[3], column, width, &left, &right);
         const int64_t plane = (edges[0] * x->dims[1] + channel) * height * width;
@@ -270,7 +266,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
             }
         from[i] = best < 0 ? ULP_NOWHERE : best;
     }
-    return ulp_move_blocks(&call->out[0], x, from, 1, zero.data, call->pool, error);
+    return ulp_move_blocks(&call->out[0], x, from, 1, zero.data, call->pool, call->error);
 }
 
 #define ROI_ALIGN                                                                   \

@@ -18,22 +18,20 @@ static bool is_mode(const struct ulp_call *call, const char *name, const char *o
     return ulp_call_is(call, "mode", name) || ulp_call_is(call, "mode", old_name);
 }
 
-static enum ulp_status check_grid(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_grid(struct ulp_call *call)
 {
     if (!is_mode(call, "nearest", "nearest") && !is_mode(call, "linear", "bilinear") &&
         !is_mode(call, "cubic", "bicubic"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected " MODES,
-                        ulp_call_attribute(call, "mode")->s);
+        return ULP_REFUSE(call, "mode %s: expected " MODES, ulp_call_attribute(call, "mode")->s);
     if (!ulp_call_is(call, "padding_mode", "zeros") &&
         !ulp_call_is(call, "padding_mode", "border") &&
         !ulp_call_is(call, "padding_mode", "reflection"))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "padding_mode %s: expected zeros, border or reflection",
-                        ulp_call_attribute(call, "padding_mode")->s);
+        return ULP_REFUSE(call, "padding_mode %s: expected zeros, border or reflection",
+                          ulp_call_attribute(call, "padding_mode")->s);
     return ULP_OK;
 }
 
-static enum ulp_status infer_grid(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_grid(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *grid = call->in[1];
     int64_t dims[ULP_RANK_MAX];
@@ -41,19 +39,19 @@ static enum ulp_status infer_grid(struct ulp_call *call, struct ulp_error *error
     char a[200], b[200];
     if (rank < 1 || grid->rank != in->rank || grid->dims[0] != in->dims[0] ||
         grid->dims[rank + 1] != rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "grid %s does not fit input %s",
-                        ulp_tensor_describe_text(grid, a, sizeof a),
-                        ulp_tensor_describe_text(in, b, sizeof b));
+        return ULP_REFUSE(call, "grid %s does not fit input %s",
+                          ulp_tensor_describe_text(grid, a, sizeof a),
+                          ulp_tensor_describe_text(in, b, sizeof b));
     memcpy(dims, in->dims, 2 * sizeof *dims);
     memcpy(dims + 2, grid->dims + 1, (size_t)rank * sizeof *dims);
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
 /* Axis d's coordinates of all grid points (the grid's last axis counts from the innermost one):
  * from -1 .. 1 to elements, then into the axis as padding_mode says. */
 static enum ulp_status grid_coordinates(struct ulp_call *call,
                                         const struct ulp_arithmetic *arithmetic, int d,
-                                        struct ulp_tensor *out, struct ulp_error *error)
+                                        struct ulp_tensor *out)
 {
     const struct ulp_tensor *in = call->in[0];
     const bool align = ulp_call_int(call, "align_corners");
@@ -74,7 +72,7 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
                    "x < low ? (even ? low + r : high - r) : "
                    "x > high ? (even ? high - r : low + r) : x");
     const size_t count = call->in[1]->count / (size_t)rank;
-    ULP_TRY(ulp_coordinates_make(call, arithmetic, count, out, error));
+    ULP_TRY(ulp_coordinates_make(call, arithmetic, count, out));
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     const struct ulp_named_operand operands[] = {
         {"g", {.tensor = &grid, .position_stride = rank}},
@@ -83,8 +81,8 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
         {"high", {.constant = high}},
     };
     return ulp_call_text(call, text, arithmetic, &rows, 4, operands, 1,
-                         (struct ulp_named_operand[]){{"x", {.tensor = out, .position_stride = 1}}},
-                         error);
+                         (struct ulp_named_operand[]){
+                             {"x", {.tensor = out, .position_stride = 1}}});
 }
 
 static ulp_pad_fn *find_padding(const struct ulp_call *call)
@@ -136,8 +134,7 @@ static void find_places(const struct ulp_call *call, const struct grid_taps *g, 
     }
 }
 
-static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g,
-                                      struct ulp_error *error)
+static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g)
 {
     struct ulp_arithmetic arithmetic;
     const struct ulp_tap_options options = {.kernel = is_mode(call, "cubic", "bicubic")
@@ -147,25 +144,25 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
                                             .stretch = 1};
     *g = (struct grid_taps){.rank = call->in[0]->rank - 2, .combinations = 1};
     g->points = call->in[1]->count / (size_t)(call->in[0]->dims[0] * g->rank);
-    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic));
     for (int d = 0; d < g->rank; d++) {
         struct ulp_tensor x;
         struct ulp_taps *axis = &g->axes[d];
-        ULP_TRY(grid_coordinates(call, &arithmetic, d, &x, error));
+        ULP_TRY(grid_coordinates(call, &arithmetic, d, &x));
         if (is_mode(call, "nearest", "nearest")) {
             *axis = (struct ulp_taps){.coordinate_count = x.count, .count = 1};
-            ULP_TRY(ulp_call_take(call, x.count, sizeof *axis->position, &axis->position, error));
+            ULP_TRY(ulp_call_take(call, x.count, sizeof *axis->position, &axis->position));
             const struct ulp_tensor *places = &x;
-            ULP_TRY(ulp_call_numbers_of(call, &places, error));
+            ULP_TRY(ulp_call_numbers_of(call, &places));
             for (size_t i = 0; i < x.count; i++)
                 axis->position[i] = ulp_coordinate_floor(places, i);
         } else {
-            ULP_TRY(ulp_taps_make(call, &arithmetic, &x, &options, axis, error));
+            ULP_TRY(ulp_taps_make(call, &arithmetic, &x, &options, axis));
         }
         pad_positions(call, axis, call->in[0]->dims[2 + d]);
         g->combinations *= axis->count;
         if (g->combinations > ULP_CORNERS_MAX)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+            return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                             "%d spatial axes: more than %d elements around a point", g->rank,
                             ULP_CORNERS_MAX);
     }
@@ -175,8 +172,7 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
 /* One image: rows are channels, positions the grid's points; `source` holds every channel with a
  * zero behind it. */
 static enum ulp_status sample_image(struct ulp_call *call, const struct grid_taps *g, size_t n,
-                                    const struct ulp_tensor *source, const char *formula,
-                                    struct ulp_error *error)
+                                    const struct ulp_tensor *source, const char *formula)
 {
     const int64_t plane = source->dims[1];
     const size_t channels = (size_t)call->in[0]->dims[1];
@@ -185,12 +181,12 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     size_t count = 0;
     for (int d = 0; d < g->rank; d++)
         count += g->axes[d].count;
-    ULP_CALL_TAKE(struct ulp_named_operand, operands, call, g->combinations + count, error);
-    ULP_TRY(ulp_call_take(call, count, sizeof *weights, &weights, error));
+    ULP_CALL_TAKE(struct ulp_named_operand, operands, call, g->combinations + count);
+    ULP_TRY(ulp_call_take(call, count, sizeof *weights, &weights));
     for (size_t c = 0; c < g->combinations; c++) {
         char *name;
-        ULP_CALL_TAKE(int64_t, offset, call, g->points, error);
-        ULP_TRY(ulp_call_take(call, 24, 1, &name, error));
+        ULP_CALL_TAKE(int64_t, offset, call, g->points);
+        ULP_TRY(ulp_call_take(call, 24, 1, &name));
         find_places(call, g, n, c, plane - 1, offset);
         snprintf(name, 24, "x%zu", c);
         operands[c] = (struct ulp_named_operand){
@@ -199,7 +195,7 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     for (int d = 0, k = 0; d < g->rank; d++)
         for (size_t t = 0; t < g->axes[d].count; t++, k++) {
             char *name;
-            ULP_TRY(ulp_call_take(call, 48, 1, &name, error));
+            ULP_TRY(ulp_call_take(call, 48, 1, &name));
             snprintf(name, 48, "w%d_%zu", d, t);
             const struct ulp_taps *taps = &g->axes[d];
             weights[k] =
@@ -212,7 +208,7 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
                                        .row_stride = (int64_t)g->points,
                                        .position_stride = 1};
     return ulp_call_text(call, formula, call->arithmetic, &rows, g->combinations + count, operands,
-                         1, (struct ulp_named_operand[]){{"y", result}}, error);
+                         1, (struct ulp_named_operand[]){{"y", result}});
 }
 
 /* "w0_0 * w1_0 * x0 + w0_0 * w1_1 * x1 + ..." */
@@ -231,16 +227,15 @@ static void write_sum(struct ulp_text *text, const struct grid_taps *g)
     }
 }
 
-static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_taps *g,
-                                    struct ulp_error *error)
+static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_taps *g)
 {
     const struct ulp_tensor *in = call->in[0];
     const size_t images = (size_t)in->dims[0], channels = (size_t)in->dims[1];
     const int64_t plane = ulp_product(in->dims + 2, g->rank);
     struct ulp_tensor zero;
-    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
-    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count, error);
-    ULP_CALL_TAKE(int64_t, place, call, g->points, error);
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0));
+    ULP_CALL_TAKE(int64_t, from, call, call->out[0].count);
+    ULP_CALL_TAKE(int64_t, place, call, g->points);
     for (size_t n = 0; n < images; n++) {
         find_places(call, g, n, 0, ULP_NOWHERE, place);
         for (size_t c = n * channels; c < (n + 1) * channels; c++)
@@ -248,78 +243,75 @@ static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_tap
                 from[c * g->points + p] =
                     place[p] == ULP_NOWHERE ? ULP_NOWHERE : (int64_t)c * plane + place[p];
     }
-    return ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error);
+    return ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, call->error);
 }
 
-static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_grid(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct grid_taps g;
     struct ulp_tensor zero, source;
     if (call->out[0].count == 0)
         return ULP_OK;
-    ULP_TRY(make_grid_taps(call, &g, error));
+    ULP_TRY(make_grid_taps(call, &g));
     if (is_mode(call, "nearest", "nearest"))
-        return move_nearest(call, &g, error);
+        return move_nearest(call, &g);
     const int64_t planes = in->dims[0] * in->dims[1], plane = ulp_product(in->dims + 2, g.rank);
-    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
-    ULP_TRY(ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1},
-                                     error));
-    ULP_TRY(ulp_call_temporary(call, &source, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0));
+    ULP_TRY(ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1}));
+    ULP_TRY(ulp_call_temporary(call, &source));
     ULP_TRY(ulp_move_runs(&source, 0, (size_t)plane + 1, in, 0, (size_t)plane, (size_t)planes,
-                          (size_t)plane, call->pool, error));
+                          (size_t)plane, call->pool, call->error));
     for (int64_t i = 0; i < planes; i++)
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     write_sum(&text, &g);
     if (text.failed)
-        return ulp_out_of_memory(error);
+        return ulp_out_of_memory(call->error);
     for (size_t n = 0; n < (size_t)in->dims[0]; n++)
-        ULP_TRY(sample_image(call, &g, n, &source, text.data, error));
+        ULP_TRY(sample_image(call, &g, n, &source, text.data));
     return ULP_OK;
 }
 
 /* ---- AffineGrid: point (z, y, x, 1) of the evenly spaced grid times theta, as one sum ---- */
 
-static enum ulp_status infer_affine(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_affine(struct ulp_call *call)
 {
     const struct ulp_tensor *theta = call->in[0];
     struct ulp_list size;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_list(call, "size", &size, error));
+    ULP_TRY(ulp_call_list(call, "size", &size));
     if (!size.known)
         return ULP_OK;
     int rank = (int)size.count - 2;
     if (rank < 2 || rank > 3 || theta->rank != 3 || theta->dims[0] != size.values[0] ||
         theta->dims[1] != rank || theta->dims[2] != rank + 1)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "theta does not fit size: expected N x 2 x 3 or N x 3 x 4");
+        return ULP_REFUSE(call, "theta does not fit size: expected N x 2 x 3 or N x 3 x 4");
     dims[0] = size.values[0];
     memcpy(dims + 1, size.values + 2, (size_t)rank * sizeof *dims);
     dims[rank + 1] = rank;
-    return ulp_call_describe(call, 0, theta->type, rank + 2, dims, error);
+    return ulp_call_describe(call, 0, theta->type, rank + 2, dims);
 }
 
 /* Derived: i0 i1 i2, a point's index along x, y and z, and t0 .. t3, the columns of theta. A plane
  * has z = 0 in a row of length 1. */
-static enum ulp_status rows_affine(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_affine(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *theta = call->in[0], *out = &call->out[0];
     const int rank = out->rank - 2;
     const size_t points = out->count / (size_t)rank,
                  first = (size_t)call->bound->tape->operand_count - 10;
     char *lengths;
-    ULP_CALL_TAKE(struct ulp_tensor, numbers, call, 3, error);
-    ULP_CALL_TAKE(struct ulp_tensor, columns, call, 4, error);
-    ULP_TRY(ulp_call_take(call, 3 * 32, 1, &lengths, error));
-    ULP_CALL_TAKE(int64_t, theta_row, call, points, error);
+    ULP_CALL_TAKE(struct ulp_tensor, numbers, call, 3);
+    ULP_CALL_TAKE(struct ulp_tensor, columns, call, 4);
+    ULP_TRY(ulp_call_take(call, 3 * 32, 1, &lengths));
+    ULP_CALL_TAKE(int64_t, theta_row, call, points);
     *layout->rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};
     for (int a = 0; a < 3; a++) {
         int64_t length = a < rank ? out->dims[rank - a] : 1, inner = 1;
         for (int b = 0; b < a && b < rank; b++)
             inner *= out->dims[rank - b];
-        ULP_TRY(ulp_positions_make(call, points, &numbers[a], error));
+        ULP_TRY(ulp_positions_make(call, points, &numbers[a]));
         for (size_t p = 0; p < points; p++)
             ((int64_t *)numbers[a].data)[p] = (int64_t)p / inner % length;
         snprintf(lengths + 32 * a, 32, "%lld", (long long)length);

@@ -13,8 +13,7 @@ struct packed {
     int64_t n, k, bits, block, blocks;
 };
 
-static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p,
-                                   struct ulp_error *error)
+static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p)
 {
     *p = (struct packed){.n = ulp_call_int(call, "N"),
                          .k = ulp_call_int(call, "K"),
@@ -27,7 +26,7 @@ static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p
         p->block > block_max || (p->block & (p->block - 1)) ||
         (p->bits != 2 && p->bits != 4 && p->bits != 8))
         return ulp_fail(
-            error, ULP_ERROR_UNSUPPORTED,
+            call->error, ULP_ERROR_UNSUPPORTED,
             "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
             "bits, blocks of 2^4 to 2^16",
             (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
@@ -38,21 +37,21 @@ static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p
         (int64_t)call->in[2]->count != entries ||
         (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)) ||
         (groups && (int64_t)groups->count < p->k))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld",
-                        (long long)p->n, (long long)p->k, (long long)p->block);
+        return ULP_REFUSE(
+            call, "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld",
+            (long long)p->n, (long long)p->k, (long long)p->block);
     return ULP_OK;
 }
 
-static enum ulp_status infer_packed(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_packed(struct ulp_call *call)
 {
     struct packed p;
     const struct ulp_tensor *a = call->in[0];
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(read_packed(call, &p, error));
+    ULP_TRY(read_packed(call, &p));
     memcpy(dims, a->dims, sizeof dims);
     dims[a->rank - 1] = p.n;
-    return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
+    return ulp_call_describe(call, 0, a->type, a->rank, dims);
 }
 
 void ulp_unpack_bits(const struct ulp_tensor *in, int64_t first_row, int64_t rows, int64_t columns,
@@ -132,7 +131,7 @@ static bool widens(const struct ulp_call *call)
 /* A wide lane holds the products in FP64, which has room for the 9 bits of q - zero times the 24 of
  * a scale that the model has; one that is computed is as wide as the lane. */
 static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing *d,
-                                      struct ulp_arithmetic *fp64, struct ulp_error *error)
+                                      struct ulp_arithmetic *fp64)
 {
     const int64_t dims[] = {d->columns, d->p.k};
     const enum ulp_type type = call->in[0]->type;
@@ -142,30 +141,30 @@ static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing
         call->arithmetic->storage.carrier == ULP_CARRIER_MPFR &&
         call->arithmetic->storage.precision >= 53) {
         d->arithmetic = fp64;
-        ULP_TRY(ulp_arithmetic_find("fp64", fp64, error));
-        return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
+        ULP_TRY(ulp_arithmetic_find("fp64", fp64, call->error));
+        return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims);
     }
     if (widens(call) || d->kernel == FLOATS) {
         d->arithmetic = fp64;
-        ULP_TRY(ulp_arithmetic_find("fp32", fp64, error));
-        return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
+        ULP_TRY(ulp_arithmetic_find("fp32", fp64, call->error));
+        return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims);
     }
     if (d->kernel != ROUNDED) {
         *fp64 = *call->arithmetic;
         ulp_steps_make_strict(fp64);
         d->arithmetic = fp64;
     }
-    return ulp_call_make_here(call, &d->out, type, 2, dims, error);
+    return ulp_call_make_here(call, &d->out, type, 2, dims);
 }
 
 static enum ulp_status take_bytes(struct ulp_call *call, struct ulp_tensor *out, int64_t rows,
-                                  int64_t columns, struct ulp_error *error)
+                                  int64_t columns)
 {
-    return ulp_call_make_here(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
+    return ulp_call_make_here(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns});
 }
 
 static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequantizing *d,
-                                          struct ulp_arithmetic *fp64, struct ulp_error *error)
+                                          struct ulp_arithmetic *fp64)
 {
     const struct ulp_tensor *groups = ulp_call_in(call, 4);
     const struct packed *p = &d->p;
@@ -174,27 +173,27 @@ static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequanti
     if (groups && call->arithmetic->schedule.levels_obeyed && d->zero &&
         d->zero->type == ULP_TYPE_UINT8)
         d->zero = NULL; /* beside g_idx ONNX Runtime's CPU provider reads no zero points of bits */
-    ULP_TRY(take_bytes(call, &d->values, d->columns, p->k, error));
+    ULP_TRY(take_bytes(call, &d->values, d->columns, p->k));
     if (d->zero && d->zero->type == ULP_TYPE_UINT8) {
-        ULP_TRY(take_bytes(call, &d->zeros, p->n, p->blocks, error));
+        ULP_TRY(take_bytes(call, &d->zeros, p->n, p->blocks));
         ulp_unpack_bits(d->zero, 0, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits,
                         &d->zeros);
         d->zero = &d->zeros;
     }
-    ULP_TRY(describe_block(call, d, fp64, error));
-    ULP_TRY(ulp_call_take(call, (size_t)p->k, sizeof *d->block_of, &d->block_of, error));
+    ULP_TRY(describe_block(call, d, fp64));
+    ULP_TRY(ulp_call_take(call, (size_t)p->k, sizeof *d->block_of, &d->block_of));
     for (int64_t i = 0; i < p->k; i++) {
         d->block_of[i] = groups ? ulp_tensor_get_int(groups, (size_t)i) : i / p->block;
         if (d->block_of[i] < 0 || d->block_of[i] >= p->blocks)
-            return ulp_fail(error, ULP_ERROR_INPUT, "g_idx[%lld] is %lld: there are %lld blocks",
-                            (long long)i, (long long)d->block_of[i], (long long)p->blocks);
+            return ULP_REFUSE(call, "g_idx[%lld] is %lld: there are %lld blocks", (long long)i,
+                              (long long)d->block_of[i], (long long)p->blocks);
     }
     return ULP_OK;
 }
 
 /* Columns [first, first + count) into d->out, one after the other. */
 static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d, int64_t first,
-                                  int64_t count, struct ulp_error *error)
+                                  int64_t count)
 {
     const struct packed *p = &d->p;
     ulp_unpack_bits(call->in[1], first, count, p->k, p->blocks * (p->block * p->bits / 8), p->bits,
@@ -217,13 +216,12 @@ static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d,
     result.operand.tensor = &d->out;
     const bool fused = d->kernel != ROUNDED && d->kernel != FLOATS;
     return ulp_call_formula(call, fused ? &unpacked_fused : &unpacked, d->arithmetic, &rows, 3,
-                            operands, 1, &result, error);
+                            operands, 1, &result);
 }
 
 /* Columns [first, first + count) of the product. */
 static enum ulp_status add_columns(struct ulp_call *call, const struct dequantizing *d,
-                                   int64_t first, int64_t count, struct ulp_sums *sums,
-                                   struct ulp_error *error)
+                                   int64_t first, int64_t count, struct ulp_sums *sums)
 {
     const struct packed *p = &d->p;
     const size_t m = call->in[0]->count / (size_t)p->k;
@@ -237,8 +235,8 @@ static enum ulp_status add_columns(struct ulp_call *call, const struct dequantiz
         .out_batch_offset = &first,
     };
     const struct ulp_product_steps steps = {p->k, 1, p->k, 1, p->n, 1};
-    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
-    return ulp_sums_add(call, sums, &problem, error);
+    ULP_TRY(ulp_product_lay(call, &problem, steps));
+    return ulp_sums_add(call, sums, &problem);
 }
 
 /* ---- sums of a kernel's threads ---- */
@@ -249,15 +247,15 @@ enum { THREADS = 32, THREAD_K = 8, STEP_K = THREADS * THREAD_K };
  * `out`, one thread's sums or one sum's threads side by side. */
 static enum ulp_status add_threads(struct ulp_call *call, const struct dequantizing *d,
                                    int64_t columns, int64_t from, int64_t to, int64_t count,
-                                   int64_t parts, struct ulp_tensor *out, struct ulp_error *error)
+                                   int64_t parts, struct ulp_tensor *out)
 {
     static const int order[THREAD_K] = {0, 2, 4, 6, 1, 3, 5, 7}; /* 0 4 1 5 2 6 3 7 are added */
     const int64_t sums = (to - from) * parts, k = d->p.k, all = THREADS * parts;
     if (!sums)
         return ULP_OK;
-    ULP_CALL_TAKE(int64_t, begin, call, (size_t)sums, error);
-    ULP_CALL_TAKE(int64_t, at, call, (size_t)sums, error);
-    ULP_CALL_TAKE(int64_t, step, call, (size_t)count + 1, error);
+    ULP_CALL_TAKE(int64_t, begin, call, (size_t)sums);
+    ULP_CALL_TAKE(int64_t, at, call, (size_t)sums);
+    ULP_CALL_TAKE(int64_t, step, call, (size_t)count + 1);
     for (int64_t s = 0; s < sums; s++) {
         const int64_t thread = from + s / parts, part = s % parts;
         begin[s] = thread * THREAD_K + part;
@@ -277,31 +275,30 @@ static enum ulp_status add_threads(struct ulp_call *call, const struct dequantiz
         .store = true,
     };
     const struct ulp_product_steps steps = {k, 1, k, 1, columns * all, all};
-    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
-    return ulp_call_contract(call, &problem, error);
+    ULP_TRY(ulp_product_lay(call, &problem, steps));
+    return ulp_call_contract(call, &problem);
 }
 
 /* Rows of `length` sums of `in`, one for each of `out`, which lie `columns` in a line of `line`
  * from `first` on. */
 static enum ulp_status add_rows(struct ulp_call *call, const struct ulp_arithmetic *as,
                                 const struct ulp_tensor *in, int64_t length, struct ulp_tensor *out,
-                                int64_t columns, int64_t line, int64_t first,
-                                struct ulp_error *error)
+                                int64_t columns, int64_t line, int64_t first)
 {
     const size_t count = in->count / (size_t)length;
-    ULP_CALL_TAKE(int64_t, place, call, count, error);
+    ULP_CALL_TAKE(int64_t, place, call, count);
     for (size_t i = 0; i < count; i++)
         place[i] = (int64_t)i / columns * line + first + (int64_t)i % columns;
     const struct ulp_rows rows = {.row_count = count, .row_length = (size_t)length};
     struct ulp_named_operand x = {"x", {.tensor = in, .row_stride = length, .position_stride = 1}},
                              y = {"y", {.tensor = out, .row_offset = place}};
-    return ulp_call_formula(call, &summed, as, &rows, 1, &x, 1, &y, error);
+    return ulp_call_formula(call, &summed, as, &rows, 1, &x, 1, &y);
 }
 
 /* Columns [first, first + count) of the product, into output 0: threads' sums in FP16, those of all
  * threads by halves in FP32. */
 static enum ulp_status add_columns_by_threads(struct ulp_call *call, const struct dequantizing *d,
-                                              int64_t first, int64_t count, struct ulp_error *error)
+                                              int64_t first, int64_t count)
 {
     const struct ulp_arithmetic *const given = call->arithmetic;
     struct ulp_arithmetic strict = *given, wide = *given;
@@ -314,20 +311,20 @@ static enum ulp_status add_columns_by_threads(struct ulp_call *call, const struc
     strict.schedule.fused = true;
     wide.reduce = ULP_ORDER_WARP;
     wide.reduce_block = THREADS;
-    ULP_TRY(ulp_call_make_here(call, &sums, call->in[0]->type, 3, dims, error));
+    ULP_TRY(ulp_call_make_here(call, &sums, call->in[0]->type, 3, dims));
     call->arithmetic = &strict;
     enum ulp_status status =
-        add_threads(call, d, count, 0, more, (k / STEP_K + 1) * products, parts, &sums, error);
-    ULP_THEN(status, add_threads(call, d, count, more, THREADS, k / STEP_K * products, parts, &sums,
-                                 error));
+        add_threads(call, d, count, 0, more, (k / STEP_K + 1) * products, parts, &sums);
+    ULP_THEN(status,
+             add_threads(call, d, count, more, THREADS, k / STEP_K * products, parts, &sums));
     call->arithmetic = given;
     ULP_TRY(status);
     if (parts == THREAD_K) {
-        ULP_TRY(ulp_call_make_here(call, &halved, call->in[0]->type, 3, threads, error));
-        ULP_TRY(add_rows(call, &strict, &sums, parts, &halved, THREADS, THREADS, 0, error));
+        ULP_TRY(ulp_call_make_here(call, &halved, call->in[0]->type, 3, threads));
+        ULP_TRY(add_rows(call, &strict, &sums, parts, &halved, THREADS, THREADS, 0));
         sums = halved;
     }
-    return add_rows(call, &wide, &sums, sums.dims[2], &call->out[0], count, d->p.n, first, error);
+    return add_rows(call, &wide, &sums, sums.dims[2], &call->out[0], count, d->p.n, first);
 }
 
 /* ---- accuracy_level 4 ---- */
@@ -354,13 +351,13 @@ static bool quantises(const struct ulp_call *call)
 /* Of each of `lines` lines of k elements the blocks that begin at `first`, of one length. */
 static enum ulp_status code_blocks(struct ulp_call *call, const struct ulp_tensor *in,
                                    struct ulp_tensor *out, size_t k, size_t first, size_t length,
-                                   size_t blocks, struct ulp_error *error)
+                                   size_t blocks)
 {
     const size_t lines = in->count / k;
     struct ulp_arithmetic stored = *call->arithmetic;
     if (widens(call))
         stored.storage = stored.compute;
-    ULP_CALL_TAKE(int64_t, row, call, lines * blocks + 1, error);
+    ULP_CALL_TAKE(int64_t, row, call, lines * blocks + 1);
     for (size_t r = 0; r < lines * blocks; r++)
         row[r] = (int64_t)(r / blocks * k + first + r % blocks * length);
     const struct ulp_rows rows = {.row_count = lines * blocks, .row_length = length};
@@ -370,86 +367,86 @@ static enum ulp_status code_blocks(struct ulp_call *call, const struct ulp_tenso
     y.operand.tensor = out;
     return lines * blocks == 0 || length == 0
                ? ULP_OK
-               : ulp_call_formula(call, &ulp_bits_coded, &stored, &rows, 1, &x, 1, &y, error);
+               : ulp_call_formula(call, &ulp_bits_coded, &stored, &rows, 1, &x, 1, &y);
 }
 
 enum ulp_status ulp_bits_code_lines(struct ulp_call *call, size_t k, size_t block,
-                                    const struct ulp_tensor **a, struct ulp_error *error)
+                                    const struct ulp_tensor **a)
 {
     struct ulp_tensor *out;
     const size_t whole = k / block;
     const enum ulp_type type = widens(call) ? ULP_TYPE_FLOAT : (*a)->type;
-    ULP_TRY(ulp_call_make(call, type, (*a)->rank, (*a)->dims, &out, error));
-    ULP_TRY(code_blocks(call, *a, out, k, 0, block, whole, error));
-    ULP_TRY(code_blocks(call, *a, out, k, whole * block, k % block, 1, error));
+    ULP_TRY(ulp_call_make(call, type, (*a)->rank, (*a)->dims, &out));
+    ULP_TRY(code_blocks(call, *a, out, k, 0, block, whole));
+    ULP_TRY(code_blocks(call, *a, out, k, whole * block, k % block, 1));
     *a = out;
     return ULP_OK;
 }
 
-static enum ulp_status run_columns(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_columns(struct ulp_call *call)
 {
     struct dequantizing d = {0};
     struct ulp_arithmetic fp64;
     struct ulp_sums sums;
-    ULP_TRY(read_packed(call, &d.p, error));
+    ULP_TRY(read_packed(call, &d.p));
     d.a = call->in[0];
     d.kernel = find_kernel(call, &d.p);
     if (quantises(call))
-        ULP_TRY(ulp_bits_code_lines(call, (size_t)d.p.k, (size_t)d.p.block, &d.a, error));
-    ULP_TRY(begin_dequantizing(call, &d, &fp64, error));
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums, error));
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)d.p.k, (size_t)d.p.block, &d.a));
+    ULP_TRY(begin_dequantizing(call, &d, &fp64));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums));
     for (int64_t first = 0; first < d.p.n; first += d.columns) {
         const int64_t count = d.p.n - first < d.columns ? d.p.n - first : d.columns;
-        ULP_TRY(dequantize(call, &d, first, count, error));
-        ULP_TRY(d.kernel >= EIGHTHS ? add_columns_by_threads(call, &d, first, count, error)
-                                    : add_columns(call, &d, first, count, &sums, error));
+        ULP_TRY(dequantize(call, &d, first, count));
+        ULP_TRY(d.kernel >= EIGHTHS ? add_columns_by_threads(call, &d, first, count)
+                                    : add_columns(call, &d, first, count, &sums));
     }
-    return ulp_sums_end(call, &sums, "-----b", error);
+    return ulp_sums_end(call, &sums, "-----b");
 }
 
-static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_packed(struct ulp_call *call)
 {
     const struct ulp_arithmetic *const given = call->arithmetic;
     struct ulp_arithmetic wide;
     struct packed p;
-    ULP_TRY(read_packed(call, &p, error));
+    ULP_TRY(read_packed(call, &p));
     const bool floats = find_kernel(call, &p) == FLOATS;
     if (!widens(call) && !floats)
-        return run_columns(call, error);
-    ULP_TRY(ulp_arithmetic_find("fp32", &wide, error));
+        return run_columns(call);
+    ULP_TRY(ulp_arithmetic_find("fp32", &wide, call->error));
     wide.storage = given->storage;
     wide.as_declared = given->as_declared;
     wide.steps = given->steps;
     wide.schedule.levels_obeyed = !floats;
     call->arithmetic = &wide;
-    const enum ulp_status status = run_columns(call, error);
+    const enum ulp_status status = run_columns(call);
     call->arithmetic = given;
     return status;
 }
 
-static enum ulp_status infer_unpacked(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_unpacked(struct ulp_call *call)
 {
     const struct ulp_tensor *a = call->in[0], *b = call->in[1];
     int64_t dims[ULP_RANK_MAX];
     if (a->rank < 1 || b->rank != 2 || a->dims[a->rank - 1] != b->dims[0])
-        return ulp_fail(error, ULP_ERROR_INPUT, "A and B do not fit");
+        return ULP_REFUSE(call, "A and B do not fit");
     if (ulp_call_int(call, "block_size") < 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "block_size is %lld: expected 1 or more",
-                        (long long)ulp_call_int(call, "block_size"));
+        return ULP_REFUSE(call, "block_size is %lld: expected 1 or more",
+                          (long long)ulp_call_int(call, "block_size"));
     memcpy(dims, a->dims, sizeof dims);
     dims[a->rank - 1] = b->dims[1];
-    return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
+    return ulp_call_describe(call, 0, a->type, a->rank, dims);
 }
 
 /* accuracy_level 4, of B as it was dequantised. */
-static enum ulp_status run_unpacked(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_unpacked(struct ulp_call *call)
 {
     const struct ulp_tensor *a = call->in[0], *b = call->in[1];
     const struct packed p = {.n = b->dims[1], .k = b->dims[0]};
     const size_t block = (size_t)ulp_call_int(call, "block_size");
     struct ulp_sums sums;
     if (call->arithmetic->schedule.levels_obeyed && !call->trace && p.k > 0)
-        ULP_TRY(ulp_bits_code_lines(call, (size_t)p.k, block, &a, error));
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)p.k, block, &a));
     struct ulp_contraction problem = {.batch_count = 1,
                                       .m = p.k ? a->count / (size_t)p.k : 0,
                                       .n = (size_t)p.n,
@@ -457,10 +454,10 @@ static enum ulp_status run_unpacked(struct ulp_call *call, struct ulp_error *err
                                       .a = {.tensor = a},
                                       .b = {.tensor = b}};
     const struct ulp_product_steps steps = {p.k, 1, 1, p.n, p.n, 1};
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error));
-    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
-    ULP_TRY(ulp_sums_add(call, &sums, &problem, error));
-    return ulp_sums_end(call, &sums, "--b", error);
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums));
+    ULP_TRY(ulp_product_lay(call, &problem, steps));
+    ULP_TRY(ulp_sums_add(call, &sums, &problem));
+    return ulp_sums_end(call, &sums, "--b");
 }
 
 /* clang-format off */

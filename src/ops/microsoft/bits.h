@@ -20,4 +20,4 @@ static inline bool ulp_bits_are_known(const struct ulp_tensor *integers)
  * block as signed bytes times a scale. What rows with it list: ulp_bits_coded. */
 extern const struct ulp_formula ulp_bits_coded;
 enum ulp_status ulp_bits_code_lines(struct ulp_call *call, size_t k, size_t block,
-                                    const struct ulp_tensor **a, struct ulp_error *error);
+                                    const struct ulp_tensor **a);

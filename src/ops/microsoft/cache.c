@@ -38,24 +38,23 @@ static void join_positions(const struct ulp_cache *cache, const struct ulp_tenso
 
 /* A temporary of batch x heads x length x features. */
 static enum ulp_status make(struct ulp_call *call, enum ulp_type type, const struct ulp_heads *h,
-                            int64_t length, struct ulp_tensor **out, struct ulp_error *error)
+                            int64_t length, struct ulp_tensor **out)
 {
     const int64_t dims[] = {h->batch, h->heads, length, h->size};
-    return ulp_call_make(call, type, 4, dims, out, error);
+    return ulp_call_make(call, type, 4, dims, out);
 }
 
 static enum ulp_status join_floats(struct ulp_call *call, const struct ulp_cache *cache,
-                                   const struct ulp_tensor **now, const struct ulp_heads *h,
-                                   struct ulp_error *error)
+                                   const struct ulp_tensor **now, const struct ulp_heads *h)
 {
     struct ulp_tensor zero, *out = cache->present;
     const struct ulp_tensor *past = cache->past;
     const enum ulp_type type = out ? out->type : (*now)->type;
-    ULP_TRY(ulp_call_scalar(call, &zero, type, 0, error));
-    ULP_TRY(ulp_call_as(call, now, type, error));
-    ULP_TRY(ulp_call_as(call, &past, type, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, type, 0));
+    ULP_TRY(ulp_call_as(call, now, type));
+    ULP_TRY(ulp_call_as(call, &past, type));
     if (!out)
-        ULP_TRY(make(call, type, h, cache->length, &out, error));
+        ULP_TRY(make(call, type, h, cache->length, &out));
     join_positions(cache, past, *now, h, out, zero.data);
     *now = out;
     return ULP_OK;
@@ -72,14 +71,13 @@ const struct ulp_formula ulp_cache_dequantize = {"code scale", "value", "code * 
 
 /* The scale of each row (batch, head, position). */
 static enum ulp_status lay_scale(const struct ulp_call *call, const struct ulp_cache *cache,
-                                 const struct ulp_heads *h, struct ulp_operand *out,
-                                 struct ulp_error *error)
+                                 const struct ulp_heads *h, struct ulp_operand *out)
 {
     const int64_t rows = h->batch * h->heads * h->length;
     *out = (struct ulp_operand){.tensor = cache->scale};
     if (cache->scale->count == 1)
         return ULP_OK;
-    ULP_CALL_TAKE(int64_t, places, call, (size_t)rows, error);
+    ULP_CALL_TAKE(int64_t, places, call, (size_t)rows);
     for (int64_t r = 0; r < rows; r++)
         places[r] = r / h->length % h->heads * h->size;
     *out = (struct ulp_operand){.tensor = cache->scale, .row_offset = places, .position_stride = 1};
@@ -96,19 +94,18 @@ static struct ulp_rows rows_of(const struct ulp_heads *h)
  * dequantize. */
 static enum ulp_status quantize(struct ulp_call *call, const struct ulp_cache *cache,
                                 const struct ulp_tensor *now, const struct ulp_heads *h,
-                                struct ulp_tensor **codes, struct ulp_tensor **values,
-                                struct ulp_error *error)
+                                struct ulp_tensor **codes, struct ulp_tensor **values)
 {
     const bool nibbles = cache->codes == ULP_TYPE_UINT8,
                floats = cache->codes == ULP_TYPE_FLOAT8E4M3FN;
     const struct ulp_rows rows = rows_of(h);
     struct ulp_operand scale;
     int64_t *places;
-    ULP_TRY(make(call, floats ? cache->codes : ULP_TYPE_INT8, h, h->length, codes, error));
+    ULP_TRY(make(call, floats ? cache->codes : ULP_TYPE_INT8, h, h->length, codes));
     if (!floats)
-        ULP_TRY(make(call, now->type, h, h->length, values, error));
-    ULP_TRY(ulp_heads_rows(call, h, &places, error));
-    ULP_TRY(lay_scale(call, cache, h, &scale, error));
+        ULP_TRY(make(call, now->type, h, h->length, values));
+    ULP_TRY(ulp_heads_rows(call, h, &places));
+    ULP_TRY(lay_scale(call, cache, h, &scale));
     if ((*codes)->count == 0)
         return ULP_OK;
     const struct ulp_named_operand operands[] = {
@@ -123,11 +120,10 @@ static enum ulp_status quantize(struct ulp_call *call, const struct ulp_cache *c
     };
     if (!floats)
         return ulp_call_formula(call, &ulp_cache_quantize, call->arithmetic, &rows, 4, operands, 2,
-                                outputs, error);
+                                outputs);
     struct ulp_arithmetic arithmetic = *call->arithmetic;
-    ULP_TRY(ulp_call_storage(call, cache->codes, &arithmetic.storage, error));
-    return ulp_call_formula(call, &ulp_cache_lower, &arithmetic, &rows, 2, operands, 1, outputs,
-                            error);
+    ULP_TRY(ulp_call_storage(call, cache->codes, &arithmetic.storage));
+    return ulp_call_formula(call, &ulp_cache_lower, &arithmetic, &rows, 2, operands, 1, outputs);
 }
 
 /* Nibbles less 8: the rows of `size` codes begin at a byte. */
@@ -157,13 +153,12 @@ static void pack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t si
 /* What codes, heads first, stand for. */
 static enum ulp_status dequantize(struct ulp_call *call, const struct ulp_cache *cache,
                                   enum ulp_type type, const struct ulp_heads *h,
-                                  const struct ulp_tensor *codes, struct ulp_tensor **values,
-                                  struct ulp_error *error)
+                                  const struct ulp_tensor *codes, struct ulp_tensor **values)
 {
     struct ulp_operand scale;
     const struct ulp_rows rows = rows_of(h);
-    ULP_TRY(make(call, type, h, h->length, values, error));
-    ULP_TRY(lay_scale(call, cache, h, &scale, error));
+    ULP_TRY(make(call, type, h, h->length, values));
+    ULP_TRY(lay_scale(call, cache, h, &scale));
     if ((*values)->count == 0)
         return ULP_OK;
     struct ulp_operand line = {.tensor = codes, .row_stride = h->size, .position_stride = 1};
@@ -171,52 +166,50 @@ static enum ulp_status dequantize(struct ulp_call *call, const struct ulp_cache 
     line.tensor = *values;
     const struct ulp_named_operand result = {"value", line};
     return ulp_call_formula(call, &ulp_cache_dequantize, call->arithmetic, &rows, 2, operands, 1,
-                            &result, error);
+                            &result);
 }
 
 /* The past's codes, one an element, and what they stand for. */
 static enum ulp_status read_past(struct ulp_call *call, const struct ulp_cache *cache,
                                  enum ulp_type type, struct ulp_heads h,
-                                 const struct ulp_tensor **codes, struct ulp_tensor **values,
-                                 struct ulp_error *error)
+                                 const struct ulp_tensor **codes, struct ulp_tensor **values)
 {
     struct ulp_tensor *unpacked;
     h.length = cache->past->dims[2];
     *codes = cache->past;
     if (cache->codes == ULP_TYPE_FLOAT8E4M3FN)
-        ULP_TRY(ulp_call_as(call, codes, cache->codes, error));
+        ULP_TRY(ulp_call_as(call, codes, cache->codes));
     if (cache->codes == ULP_TYPE_UINT8) {
-        ULP_TRY(make(call, ULP_TYPE_INT8, &h, h.length, &unpacked, error));
+        ULP_TRY(make(call, ULP_TYPE_INT8, &h, h.length, &unpacked));
         unpack(cache->past, unpacked, h.size);
         *codes = unpacked;
     }
-    return dequantize(call, cache, type, &h, *codes, values, error);
+    return dequantize(call, cache, type, &h, *codes, values);
 }
 
 static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache *cache,
-                                  const struct ulp_tensor **now, const struct ulp_heads *h,
-                                  struct ulp_error *error)
+                                  const struct ulp_tensor **now, const struct ulp_heads *h)
 {
     const struct ulp_heads packed = ulp_heads_first(h->batch, h->heads, h->length, h->size);
     const struct ulp_tensor *past_codes = NULL;
     const enum ulp_type type = (*now)->type;
     struct ulp_tensor *codes, *values, *past_values = NULL, *all = cache->present, none;
-    ULP_TRY(quantize(call, cache, *now, h, &codes, &values, error));
+    ULP_TRY(quantize(call, cache, *now, h, &codes, &values));
     if (cache->codes == ULP_TYPE_FLOAT8E4M3FN)
-        ULP_TRY(dequantize(call, cache, type, h, codes, &values, error));
+        ULP_TRY(dequantize(call, cache, type, h, codes, &values));
     if (cache->past)
-        ULP_TRY(read_past(call, cache, type, *h, &past_codes, &past_values, error));
+        ULP_TRY(read_past(call, cache, type, *h, &past_codes, &past_values));
     struct ulp_cache floats = *cache;
     floats.past = past_values;
     floats.present = NULL;
     *now = values;
-    ULP_TRY(join_floats(call, &floats, now, &packed, error));
+    ULP_TRY(join_floats(call, &floats, now, &packed));
     if (!cache->present)
         return ULP_OK;
     if (cache->codes == ULP_TYPE_UINT8)
-        ULP_TRY(make(call, codes->type, h, cache->length, &all, error));
+        ULP_TRY(make(call, codes->type, h, cache->length, &all));
     /* bytes of 0 */
-    ULP_TRY(ulp_call_scalar(call, &none, codes->type, all != cache->present ? -8 : 0, error));
+    ULP_TRY(ulp_call_scalar(call, &none, codes->type, all != cache->present ? -8 : 0));
     join_positions(cache, past_codes, codes, &packed, all, none.data);
     if (all != cache->present)
         pack(all, cache->present, h->size);
@@ -224,11 +217,9 @@ static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache 
 }
 
 enum ulp_status ulp_cache_join(struct ulp_call *call, const struct ulp_cache *cache,
-                               const struct ulp_tensor **now, struct ulp_heads *h,
-                               struct ulp_error *error)
+                               const struct ulp_tensor **now, struct ulp_heads *h)
 {
-    ULP_TRY(cache->scale ? join_codes(call, cache, now, h, error)
-                         : join_floats(call, cache, now, h, error));
+    ULP_TRY(cache->scale ? join_codes(call, cache, now, h) : join_floats(call, cache, now, h));
     *h = ulp_heads_first(h->batch, h->heads, cache->length, h->size);
     return ULP_OK;
 }

@@ -26,5 +26,4 @@ int64_t ulp_cache_size(enum ulp_type codes, int64_t size);
 /* The past and behind it the new positions *now, as the buffer and present get them: *now and *h
  * become the buffer's values, heads first. */
 enum ulp_status ulp_cache_join(struct ulp_call *call, const struct ulp_cache *cache,
-                               const struct ulp_tensor **now, struct ulp_heads *h,
-                               struct ulp_error *error);
+                               const struct ulp_tensor **now, struct ulp_heads *h);

@@ -19,47 +19,46 @@ static bool is_turned(const struct ulp_call *call, size_t input)
 /* in with its last axis as axis 1 (or, `back`, the reverse) into the described *out; shape_only: no
  * elements. */
 static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, bool back,
-                            bool shape_only, struct ulp_tensor *out, struct ulp_error *error)
+                            bool shape_only, struct ulp_tensor *out)
 {
     const int rank = in->rank;
     int perm[ULP_RANK_MAX];
     if (rank < 3)
-        return ulp_fail(error, ULP_ERROR_INPUT, "an input of rank %d: expected at least 3", rank);
+        return ULP_REFUSE(call, "an input of rank %d: expected at least 3", rank);
     for (int d = 0; d < rank; d++)
         perm[d] = d == 0 ? 0 : back ? (d == rank - 1 ? 1 : d + 1) : d == 1 ? rank - 1 : d - 1;
     if (back && !shape_only)
-        return ulp_move_permuted(call, out, in, rank, in->dims, perm, error);
-    return ulp_move_transposed(call, out, in, perm, shape_only, error);
+        return ulp_move_permuted(call, out, in, rank, in->dims, perm);
+    return ulp_move_transposed(call, out, in, perm, shape_only);
 }
 
 /* Input and weights, channels first. */
 static enum ulp_status read_factors(struct ulp_call *call, bool shape_only,
-                                    struct ulp_tensor factors[2], struct ulp_error *error)
+                                    struct ulp_tensor factors[2])
 {
     const bool quantized = call->bound->op->parameter == QUANTIZED;
     for (int i = 0; i < 2; i++) {
         const size_t input = i == 0 ? 0 : quantized ? 3 : 1;
         factors[i] = ulp_tensor_view(call->in[input]);
         if (is_turned(call, input))
-            ULP_TRY(turn(call, call->in[input], false, shape_only, &factors[i], error));
+            ULP_TRY(turn(call, call->in[input], false, shape_only, &factors[i]));
     }
     return ULP_OK;
 }
 
-static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_conv(struct ulp_call *call)
 {
     const enum ulp_type type = call->in[call->bound->op->parameter == QUANTIZED ? 7 : 0]->type;
     struct ulp_tensor factors[2], turned;
-    ULP_TRY(read_factors(call, true, factors, error));
-    ULP_TRY(ulp_conv_infer(call, &factors[0], &factors[1], type, error));
+    ULP_TRY(read_factors(call, true, factors));
+    ULP_TRY(ulp_conv_infer(call, &factors[0], &factors[1], type));
     if (!is_turned(call, 0))
         return ULP_OK;
-    ULP_TRY(turn(call, &call->out[0], true, true, &turned, error));
-    return ulp_call_describe(call, 0, type, turned.rank, turned.dims, error);
+    ULP_TRY(turn(call, &call->out[0], true, true, &turned));
+    return ulp_call_describe(call, 0, type, turned.rank, turned.dims);
 }
 
-static enum ulp_status run_channels_first(struct ulp_call *call, const struct ulp_tensor factors[2],
-                                          struct ulp_error *error)
+static enum ulp_status run_channels_first(struct ulp_call *call, const struct ulp_tensor factors[2])
 {
     const enum conv kind = (enum conv)call->bound->op->parameter;
     struct ulp_sums sums;
@@ -67,44 +66,43 @@ static enum ulp_status run_channels_first(struct ulp_call *call, const struct ul
         return ulp_integer_sums(call, (const struct ulp_tensor *[]){&factors[0], &factors[1]},
                                 (const struct ulp_tensor *[]){ulp_call_in(call, 2),
                                                               ulp_call_in(call, 5)},
-                                ULP_PRODUCT_CONV, "-b--c-bbc", error);
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, kind == FUSED || ulp_call_in(call, 2), &sums,
-                           error));
+                                ULP_PRODUCT_CONV, "-b--c-bbc");
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, kind == FUSED || ulp_call_in(call, 2), &sums));
     if (kind == FUSED)
-        ULP_TRY(ulp_sums_begin_with(call, 3, 1, &sums, error));
-    ULP_TRY(ulp_conv_sums(call, &factors[0], &factors[1], &sums, error));
-    return ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c", error);
+        ULP_TRY(ulp_sums_begin_with(call, 3, 1, &sums));
+    ULP_TRY(ulp_conv_sums(call, &factors[0], &factors[1], &sums));
+    return ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c");
 }
 
-static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_conv(struct ulp_call *call)
 {
     struct ulp_tensor factors[2], out;
-    ULP_TRY(read_factors(call, false, factors, error));
+    ULP_TRY(read_factors(call, false, factors));
     if (!is_turned(call, 0))
-        return run_channels_first(call, factors, error);
-    ULP_TRY(turn(call, &call->out[0], false, true, &out, error));
-    ULP_TRY(ulp_call_temporary(call, &out, error));
+        return run_channels_first(call, factors);
+    ULP_TRY(turn(call, &call->out[0], false, true, &out));
+    ULP_TRY(ulp_call_temporary(call, &out));
     struct ulp_call inner = *call;
     inner.out = &out;
-    ULP_TRY(run_channels_first(&inner, factors, error));
-    return turn(call, &out, true, false, &call->out[0], error);
+    ULP_TRY(run_channels_first(&inner, factors));
+    return turn(call, &out, true, false, &call->out[0]);
 }
 
 /* The row without `when` is for nodes without an activation; the others need their parameters. */
-static enum ulp_status check_activation(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_activation(struct ulp_call *call)
 {
     const struct ulp_operator *op = call->bound->op;
     const struct ulp_attribute_value *name = ulp_call_attribute(call, "activation"),
                                      *given = ulp_call_attribute(call, "activation_params");
     const size_t needed = !op->derived ? 0 : strchr(op->derived, ' ') ? 2 : 1;
     if (!op->when && name->present && *name->s)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "activation %.40s is not supported: Clip, HardSigmoid, LeakyRelu, Relu, "
                         "Sigmoid and Tanh are",
                         name->s);
     if (given->count < needed)
-        return ulp_fail(error, ULP_ERROR_INPUT, "activation_params has %zu entries: expected %zu",
-                        given->count, needed);
+        return ULP_REFUSE(call, "activation_params has %zu entries: expected %zu", given->count,
+                          needed);
     return ULP_OK;
 }
 

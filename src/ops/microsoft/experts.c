@@ -51,22 +51,22 @@ static const struct ulp_formula mixed = {"before x bias weight", "y",
 
 /* ---- what is there ---- */
 
-static enum ulp_status check_experts(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_experts(struct ulp_call *call)
 {
     static const char *const zeros[] = {"use_sparse_mixer",       "swiglu_limit_after_activation",
                                         "fc1_expert_weight_bits", "fc2_expert_weight_bits",
                                         "fc3_expert_weight_bits", NULL};
     if (ulp_call_attribute(call, "quant_type")->present && !ulp_call_is(call, "quant_type", "int"))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "quant_type is not int: integer weights alone are supported");
     if (ulp_call_input(call, "fc3_experts_weights"))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "fc3_experts_weights: gate and linear part in FC1 (swiglu_fusion) alone "
                         "are supported");
     if (ulp_call_int(call, "weights_prepacked") > 0)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "weights_prepacked=1: how a GPU's kernels lay weights is not known");
-    return ulp_microsoft_refuse(call, GLOBAL_SCALES, zeros, error);
+    return ulp_microsoft_refuse(call, GLOBAL_SCALES, zeros);
 }
 
 static const struct activation *find_activation(const struct ulp_call *call)
@@ -117,8 +117,7 @@ static struct layer read_layer(const struct ulp_call *call, const struct experts
     return layer;
 }
 
-static enum ulp_status read_experts(const struct ulp_call *call, struct experts *e,
-                                    struct ulp_error *error)
+static enum ulp_status read_experts(const struct ulp_call *call, struct experts *e)
 {
     const struct ulp_tensor *x = call->in[X], *router = call->in[ROUTER],
                             *fc1 = ulp_call_input(call, "fc1_experts_weights"),
@@ -131,19 +130,19 @@ static enum ulp_status read_experts(const struct ulp_call *call, struct experts 
                                       : ulp_call_int(call, "expert_weight_bits"),
                           .block = block->present ? block->i : 0};
     if (!find_activation(call) || (is_gated(call) && fusion != 1 && fusion != 2))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "activation_type and swiglu_fusion: relu, gelu, silu, identity, and swiglu "
                         "with swiglu_fusion of 1 or 2 are supported");
     if ((e->bits && e->bits != 2 && e->bits != 4 && e->bits != 8) || e->block < 0 ||
         (e->block && (e->block < 16 || e->block & (e->block - 1))))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "weights of %lld bits in blocks of %lld: expected 2, 4 or 8 bits and "
                         "blocks of a power of two, at least 16",
                         (long long)e->bits, (long long)e->block);
     if (x->rank < 2 || x->rank > 3 || router->rank != 2 || fc1->rank != 3)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "expected an input of rows x features (or batch x positions x features), "
-                        "router values of rows x experts and weights of experts x outputs x bytes");
+        return ULP_REFUSE(
+            call, "expected an input of rows x features (or batch x positions x features), "
+                  "router values of rows x experts and weights of experts x outputs x bytes");
     e->hidden = x->dims[x->rank - 1];
     e->rows = ulp_product(x->dims, x->rank - 1);
     e->count = router->dims[1];
@@ -155,23 +154,23 @@ static enum ulp_status read_experts(const struct ulp_call *call, struct experts 
         (e->block && (e->hidden % e->block || e->inter % e->block)) ||
         (weights &&
          (weights->rank != 2 || weights->dims[0] != e->rows || weights->dims[1] != e->count)))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "weights, scales, zero points, biases or router values do not fit %lld "
-                        "rows of %lld features, %lld experts and %lld features inside",
-                        (long long)e->rows, (long long)e->hidden, (long long)e->count,
-                        (long long)e->inter);
+        return ULP_REFUSE(call,
+                          "weights, scales, zero points, biases or router values do not fit %lld "
+                          "rows of %lld features, %lld experts and %lld features inside",
+                          (long long)e->rows, (long long)e->hidden, (long long)e->count,
+                          (long long)e->inter);
     if (e->chosen < 1 || e->chosen > e->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld of %lld experts", (long long)e->chosen,
-                        (long long)e->count);
+        return ULP_REFUSE(call, "k is %lld of %lld experts", (long long)e->chosen,
+                          (long long)e->count);
     return ULP_OK;
 }
 
-static enum ulp_status infer_experts(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_experts(struct ulp_call *call)
 {
     struct experts e;
     const struct ulp_tensor *x = call->in[X];
-    ULP_TRY(read_experts(call, &e, error));
-    return ulp_call_describe(call, 0, x->type, x->rank, x->dims, error);
+    ULP_TRY(read_experts(call, &e));
+    return ulp_call_describe(call, 0, x->type, x->rank, x->dims);
 }
 
 /* ---- who goes where ---- */
@@ -191,23 +190,20 @@ static int order_experts(const void *a, const void *b, void *context)
 
 /* The softmax of all router values of each row. */
 static enum ulp_status weigh_all(struct ulp_call *call, const struct experts *e,
-                                 const struct ulp_arithmetic *inner, struct ulp_tensor *out,
-                                 struct ulp_error *error)
+                                 const struct ulp_arithmetic *inner, struct ulp_tensor *out)
 {
     const struct ulp_rows rows = {.row_count = (size_t)e->rows, .row_length = (size_t)e->count};
     const struct ulp_operand whole = {.row_stride = e->count, .position_stride = 1};
     struct ulp_named_operand operand = {"x", whole}, result = {"y", whole};
-    ULP_TRY(ulp_call_temporary_in(call, out, &inner->storage, 2, (int64_t[]){e->rows, e->count},
-                                  error));
+    ULP_TRY(ulp_call_temporary_in(call, out, &inner->storage, 2, (int64_t[]){e->rows, e->count}));
     operand.operand.tensor = call->in[ROUTER];
     result.operand.tensor = out;
-    return ulp_call_formula(call, &soft, inner, &rows, 1, &operand, 1, &result, error);
+    return ulp_call_formula(call, &soft, inner, &rows, 1, &operand, 1, &result);
 }
 
 /* The experts of each row, [row][chosen], and what their results are multiplied by. */
 static enum ulp_status choose_experts(struct ulp_call *call, const struct experts *e,
-                                      int64_t **experts, struct ulp_tensor *weights,
-                                      struct ulp_error *error)
+                                      int64_t **experts, struct ulp_tensor *weights)
 {
     const struct ulp_tensor *router = call->in[ROUTER],
                             *from = ulp_call_input(call, "router_weights");
@@ -218,13 +214,13 @@ static enum ulp_status choose_experts(struct ulp_call *call, const struct expert
                all = !e->bits && !normalises;
     struct ulp_tensor *values, full;
     struct best best = {.router = call->followed ? call->followed[ROUTER] : router};
-    ULP_TRY(ulp_call_numbers_of(call, &best.router, error));
-    ULP_CALL_TAKE(int64_t, order, call, (size_t)e->count, error);
-    ULP_TRY(ulp_call_take(call, (size_t)(e->rows * e->chosen), sizeof **experts, experts, error));
-    ULP_TRY(ulp_call_make(call, router->type, 2, dims, &values, error));
-    ULP_TRY(ulp_call_temporary_in(call, weights, &inner.storage, 2, dims, error));
+    ULP_TRY(ulp_call_numbers_of(call, &best.router));
+    ULP_CALL_TAKE(int64_t, order, call, (size_t)e->count);
+    ULP_TRY(ulp_call_take(call, (size_t)(e->rows * e->chosen), sizeof **experts, experts));
+    ULP_TRY(ulp_call_make(call, router->type, 2, dims, &values));
+    ULP_TRY(ulp_call_temporary_in(call, weights, &inner.storage, 2, dims));
     if (all) {
-        ULP_TRY(weigh_all(call, e, &inner, &full, error));
+        ULP_TRY(weigh_all(call, e, &inner, &full));
         values = weights;
         from = &full;
     }
@@ -247,29 +243,28 @@ static enum ulp_status choose_experts(struct ulp_call *call, const struct expert
     operand.operand.tensor = values;
     result.operand.tensor = weights;
     const struct ulp_formula *formula = !from ? &soft : normalises ? &normal : &same;
-    return ulp_call_formula(call, formula, &inner, &rows, 1, &operand, 1, &result, error);
+    return ulp_call_formula(call, formula, &inner, &rows, 1, &operand, 1, &result);
 }
 
 /* ---- an expert ---- */
 
 /* The weights of expert x, [n][k], rounded once if they are integers. */
 static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
-                              const struct layer *layer, int64_t x, struct ulp_tensor **out,
-                              struct ulp_error *error)
+                              const struct layer *layer, int64_t x, struct ulp_tensor **out)
 {
     const int64_t dims[] = {layer->n, layer->k}, blocks = layer->blocks;
     const int64_t places = e->block ? layer->n * blocks : layer->n;
     struct ulp_tensor *values, *zeros = NULL, scales;
     if (!e->bits) {
-        ULP_TRY(ulp_call_take(call, 1, sizeof **out, out, error));
+        ULP_TRY(ulp_call_take(call, 1, sizeof **out, out));
         **out = ulp_tensor_view_from(layer->weights, (size_t)(x * layer->n * layer->k));
         return ULP_OK;
     }
-    ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 2, dims, &values, error));
+    ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 2, dims, &values));
     if (layer->zeros)
-        ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 1, &places, &zeros, error));
-    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, out, error));
-    ULP_CALL_TAKE(int64_t, block_of, call, (size_t)layer->k, error);
+        ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 1, &places, &zeros));
+    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, out));
+    ULP_CALL_TAKE(int64_t, block_of, call, (size_t)layer->k);
     for (int64_t k = 0; k < layer->k; k++)
         block_of[k] = e->block ? k / e->block : 0;
     ulp_unpack_bits(layer->weights, x * layer->n, layer->n, layer->k, packed_bytes(e, layer->k),
@@ -291,8 +286,7 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
     if (!zeros)
         operands[2].operand = (struct ulp_operand){.constant = ulp_bits_middle[e->bits]};
     result.operand.tensor = *out;
-    return ulp_call_formula(call, &unpacked, call->arithmetic, &rows, 3, operands, 1, &result,
-                            error);
+    return ulp_call_formula(call, &unpacked, call->arithmetic, &rows, 3, operands, 1, &result);
 }
 
 /* Does ONNX Runtime's CPU provider multiply bytes here? Of blocks of 8 bits always, of 4 where
@@ -309,13 +303,13 @@ static bool multiplies_bytes(const struct ulp_call *call, const struct experts *
 static enum ulp_status multiply_lines(struct ulp_call *call, const struct ulp_tensor *x,
                                       const int64_t *lines, int64_t count,
                                       const struct layer *layer, const struct ulp_tensor *weights,
-                                      struct ulp_tensor *out, struct ulp_error *error)
+                                      struct ulp_tensor *out)
 {
     const int64_t dims[] = {count, layer->n};
     struct ulp_call inner = *call;
     struct ulp_tensor *result;
     struct ulp_sums sums;
-    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, &result, error));
+    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, &result));
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = (size_t)count,
@@ -328,9 +322,9 @@ static enum ulp_status multiply_lines(struct ulp_call *call, const struct ulp_te
         .a_k = 1, .b_line = layer->k, .b_k = 1, .row = layer->n, .column = 1};
     inner.out = result;
     inner.output_count = 1;
-    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
-    ULP_TRY(ulp_sums_begin(&inner, result->type, true, &sums, error));
-    ULP_TRY(ulp_sums_add(&inner, &sums, &problem, error));
+    ULP_TRY(ulp_product_lay(call, &problem, steps));
+    ULP_TRY(ulp_sums_begin(&inner, result->type, true, &sums));
+    ULP_TRY(ulp_sums_add(&inner, &sums, &problem));
     *out = *sums.out;
     return ULP_OK;
 }
@@ -347,8 +341,7 @@ static struct ulp_operand along(const struct ulp_tensor *tensor, struct ulp_tens
 
 static enum ulp_status activate(struct ulp_call *call, const struct experts *e,
                                 const struct layer *layer, int64_t x, int64_t count,
-                                const struct ulp_tensor *sums, struct ulp_tensor **out,
-                                struct ulp_error *error)
+                                const struct ulp_tensor *sums, struct ulp_tensor **out)
 {
     const struct activation *activation = find_activation(call);
     const struct ulp_attribute_value *limit = ulp_call_attribute(call, "swiglu_limit");
@@ -358,7 +351,7 @@ static enum ulp_status activate(struct ulp_call *call, const struct experts *e,
                   up = interleaved ? 1 : e->inter;
     struct ulp_tensor parts[2], biases[2];
     char alpha[40], beta[40], limit_text[40];
-    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, out, error));
+    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, out));
     snprintf(alpha, sizeof alpha, "%a", (double)ulp_call_attribute(call, "activation_alpha")->f);
     snprintf(beta, sizeof beta, "%a", (double)ulp_call_attribute(call, "activation_beta")->f);
     snprintf(limit_text, sizeof limit_text, "%a", limits ? (double)limit->f : 0.0);
@@ -379,34 +372,33 @@ static enum ulp_status activate(struct ulp_call *call, const struct experts *e,
                          !gated   ? 2
                          : limits ? 7
                                   : 6,
-                         operands, 1, &result, error);
+                         operands, 1, &result);
 }
 
 /* What the expert makes of its rows, added to theirs of *acc. route: [row][chosen] of each */
 static enum ulp_status add_expert(struct ulp_call *call, const struct experts *e, int64_t x,
                                   const int64_t *route, int64_t count,
-                                  const struct ulp_tensor *weights, struct ulp_tensor *acc,
-                                  struct ulp_error *error)
+                                  const struct ulp_tensor *weights, struct ulp_tensor *acc)
 {
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const struct layer layers[] = {read_layer(call, e, 0), read_layer(call, e, 1)};
     struct ulp_tensor *w, *active, sums, bias;
     int64_t *lines, *next;
-    ULP_TRY(ulp_move_table(call, &lines, (size_t)count, 0, 0, error));
-    ULP_TRY(ulp_move_table(call, &next, (size_t)count, 0, e->inter, error));
+    ULP_TRY(ulp_move_table(call, &lines, (size_t)count, 0, 0));
+    ULP_TRY(ulp_move_table(call, &next, (size_t)count, 0, e->inter));
     for (int64_t i = 0; i < count; i++)
         lines[i] = route[i] / e->chosen * e->hidden;
     const struct ulp_tensor *in = call->in[X], *inner_lines;
     if (multiplies_bytes(call, e))
-        ULP_TRY(ulp_bits_code_lines(call, (size_t)e->hidden, (size_t)e->block, &in, error));
-    ULP_TRY(unpack(call, e, &layers[0], x, &w, error));
-    ULP_TRY(multiply_lines(call, in, lines, count, &layers[0], w, &sums, error));
-    ULP_TRY(activate(call, e, &layers[0], x, count, &sums, &active, error));
-    ULP_TRY(unpack(call, e, &layers[1], x, &w, error));
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)e->hidden, (size_t)e->block, &in));
+    ULP_TRY(unpack(call, e, &layers[0], x, &w));
+    ULP_TRY(multiply_lines(call, in, lines, count, &layers[0], w, &sums));
+    ULP_TRY(activate(call, e, &layers[0], x, count, &sums, &active));
+    ULP_TRY(unpack(call, e, &layers[1], x, &w));
     inner_lines = active;
     if (multiplies_bytes(call, e))
-        ULP_TRY(ulp_bits_code_lines(call, (size_t)e->inter, (size_t)e->block, &inner_lines, error));
-    ULP_TRY(multiply_lines(call, inner_lines, next, count, &layers[1], w, &sums, error));
+        ULP_TRY(ulp_bits_code_lines(call, (size_t)e->inter, (size_t)e->block, &inner_lines));
+    ULP_TRY(multiply_lines(call, inner_lines, next, count, &layers[1], w, &sums));
     const struct ulp_rows rows = {.row_count = (size_t)count, .row_length = (size_t)e->hidden};
     const struct ulp_operand kept = {.tensor = acc, .row_offset = lines, .position_stride = 1};
     const struct ulp_named_operand operands[] = {
@@ -416,40 +408,40 @@ static enum ulp_status add_expert(struct ulp_call *call, const struct experts *e
         {"weight", {.tensor = weights, .row_offset = route}},
     };
     const struct ulp_named_operand result = {"y", kept};
-    return ulp_call_formula(call, &mixed, &inner, &rows, 4, operands, 1, &result, error);
+    return ulp_call_formula(call, &mixed, &inner, &rows, 4, operands, 1, &result);
 }
 
-static enum ulp_status run_experts(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_experts(struct ulp_call *call)
 {
     struct experts e;
     struct ulp_tensor weights, acc;
     int64_t *experts, *route;
-    ULP_TRY(read_experts(call, &e, error));
+    ULP_TRY(read_experts(call, &e));
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const int64_t dims[] = {e.rows, e.hidden};
     if (e.bits && (!ulp_bits_are_known(ulp_call_input(call, "fc1_experts_weights")) ||
                    !ulp_bits_are_known(ulp_call_input(call, "fc2_experts_weights"))))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its packed integers are not known");
-    ULP_TRY(choose_experts(call, &e, &experts, &weights, error));
-    ULP_TRY(ulp_call_take(call, (size_t)(e.rows * e.chosen), sizeof *route, &route, error));
-    ULP_TRY(ulp_call_temporary_in(call, &acc, &inner.storage, 2, dims, error));
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "its packed integers are not known");
+    ULP_TRY(choose_experts(call, &e, &experts, &weights));
+    ULP_TRY(ulp_call_take(call, (size_t)(e.rows * e.chosen), sizeof *route, &route));
+    ULP_TRY(ulp_call_temporary_in(call, &acc, &inner.storage, 2, dims));
     const struct ulp_rows rows = {.row_count = (size_t)e.rows, .row_length = (size_t)e.hidden};
     const struct ulp_operand whole = {.row_stride = e.hidden, .position_stride = 1};
     struct ulp_named_operand operand = {"x", {.constant = "0"}}, result = {"y", whole};
     result.operand.tensor = &acc;
-    ULP_TRY(ulp_call_formula(call, &same, &inner, &rows, 1, &operand, 1, &result, error));
+    ULP_TRY(ulp_call_formula(call, &same, &inner, &rows, 1, &operand, 1, &result));
     for (int64_t x = 0; x < e.count; x++) {
         int64_t count = 0;
         for (int64_t r = 0; r < e.rows * e.chosen; r++)
             if (experts[r] == x)
                 route[count++] = r;
         if (count)
-            ULP_TRY(add_expert(call, &e, x, route, count, &weights, &acc, error));
+            ULP_TRY(add_expert(call, &e, x, route, count, &weights, &acc));
     }
     operand.operand = whole;
     operand.operand.tensor = &acc;
     result.operand.tensor = &call->out[0];
-    return ulp_call_formula(call, &same, call->arithmetic, &rows, 1, &operand, 1, &result, error);
+    return ulp_call_formula(call, &same, call->arithmetic, &rows, 1, &operand, 1, &result);
 }
 
 /* clang-format off */

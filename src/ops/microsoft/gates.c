@@ -21,8 +21,7 @@ static void lay_rows(const struct ulp_call *call, const struct ulp_layout *layou
 
 /* Rows of as many elements as a branch or a head has; scale goes on with the next row where it has
  * more than a row's. */
-static enum ulp_status rows_branch(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_branch(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0], *scale = ulp_call_input(call, "scale");
     const bool branches = call->bound->op->parameter;
@@ -33,10 +32,10 @@ static enum ulp_status rows_branch(struct ulp_call *call, const struct ulp_layou
                            : parts > 0 ? last / parts
                                        : last;
     if (length < 1 || last % length || given % length || (parts > 0 && last % parts))
-        return ulp_fail(error, ULP_ERROR_INPUT, "scale has %lld elements for rows of %lld",
-                        (long long)given, (long long)last);
+        return ULP_REFUSE(call, "scale has %lld elements for rows of %lld", (long long)given,
+                          (long long)last);
     const int64_t count = (int64_t)in->count / length;
-    ULP_CALL_TAKE(int64_t, places, call, (size_t)count + 1, error);
+    ULP_CALL_TAKE(int64_t, places, call, (size_t)count + 1);
     for (int64_t r = 0; r < count; r++)
         places[r] = r % (given / length) * length;
     lay_rows(call, layout, count, length);
@@ -47,14 +46,13 @@ static enum ulp_status rows_branch(struct ulp_call *call, const struct ulp_layou
 }
 
 /* One row; the number that multiplies is scale or, without it, alpha. */
-static enum ulp_status rows_scaled(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_scaled(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *scale = ulp_call_input(call, "scale");
     char *alpha;
     if (scale && scale->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "scale has %zu elements: expected 1", scale->count);
-    ULP_TRY(ulp_call_take(call, 40, 1, &alpha, error));
+        return ULP_REFUSE(call, "scale has %zu elements: expected 1", scale->count);
+    ULP_TRY(ulp_call_take(call, 40, 1, &alpha));
     snprintf(alpha, 40, "%a", (double)ulp_call_attribute(call, "alpha")->f);
     lay_rows(call, layout, 1, (int64_t)call->in[0]->count);
     layout->operands[ulp_call_input_index(call, "scale")] =
@@ -62,12 +60,12 @@ static enum ulp_status rows_scaled(struct ulp_call *call, const struct ulp_layou
     return ULP_OK;
 }
 
-static enum ulp_status check_gated_add(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_gated_add(struct ulp_call *call)
 {
     const struct ulp_node *node = call->bound->node;
     return node->input_count < 4 || node->inputs[3] < 0
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "gate_weight is not supported");
+               : ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "gate_weight is not supported");
 }
 
 /* clang-format off */

@@ -30,42 +30,39 @@ static bool is_given(const struct ulp_call *call, size_t i)
     return i < call->bound->node->input_count && call->bound->node->inputs[i] >= 0;
 }
 
-static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_grouped(struct ulp_call *call)
 {
     static const char *const kinds[] = {"k_quant_type", "v_quant_type"};
     for (int i = 0; i < 2; i++) {
         const char *kind = ulp_call_attribute(call, kinds[i])->s;
         if (!ulp_is_word(kind, "NONE PER_TENSOR PER_CHANNEL"))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "%s is %s: expected NONE, PER_TENSOR or PER_CHANNEL", kinds[i], kind);
+            return ULP_REFUSE(call, "%s is %s: expected NONE, PER_TENSOR or PER_CHANNEL", kinds[i],
+                              kind);
     }
     if (has_codes(call) == ulp_call_is(call, "v_quant_type", "NONE"))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "only one of k_quant_type and v_quant_type is NONE: expected both or none, "
                         "as the caches have one type");
     const int64_t bits = ulp_call_int(call, "kv_cache_bit_width");
     if (has_codes(call) && bits != 4 && bits != 8)
-        return ulp_fail(error, ULP_ERROR_INPUT, "kv_cache_bit_width is %lld: expected 4 or 8",
-                        (long long)bits);
+        return ULP_REFUSE(call, "kv_cache_bit_width is %lld: expected 4 or 8", (long long)bits);
     if (!ulp_call_int(call, "causal") && ulp_call_int(call, "local_window_size") >= 0)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "local_window_size is %lld: expected -1 with causal=0",
-                        (long long)ulp_call_int(call, "local_window_size"));
+        return ULP_REFUSE(call, "local_window_size is %lld: expected -1 with causal=0",
+                          (long long)ulp_call_int(call, "local_window_size"));
     if (is_given(call, 14) != is_given(call, 15))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "only one of q_norm_weight and k_norm_weight is given: expected both");
+        return ULP_REFUSE(call,
+                          "only one of q_norm_weight and k_norm_weight is given: expected both");
     if (!has_codes(call) && (is_given(call, 12) || is_given(call, 13)))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "k_scale and v_scale with k_quant_type=NONE are not supported");
     if (is_given(call, QUERY_SEQLENS) &&
         (!is_given(call, 3) || !is_given(call, 4) || !ulp_call_int(call, "causal")))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "query_seqlens needs past_key, past_value and causal=1");
+        return ULP_REFUSE(call, "query_seqlens needs past_key, past_value and causal=1");
     if (ulp_call_int(call, "sliding_window_cache") &&
         (!is_given(call, 3) || ulp_call_int(call, "local_window_size") < 1))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "sliding_window_cache needs past_key, past_value and local_window_size");
-    return ulp_microsoft_refuse(call, QUERY_SEQLENS + 1, (const char *const[]){NULL}, error);
+        return ULP_REFUSE(call,
+                          "sliding_window_cache needs past_key, past_value and local_window_size");
+    return ulp_microsoft_refuse(call, QUERY_SEQLENS + 1, (const char *const[]){NULL});
 }
 
 /* The type of the caches' codes: what the past has, if 8 bits may be two. */
@@ -81,8 +78,7 @@ static enum ulp_type find_codes(const struct ulp_call *call)
 
 /* Do the caches have codes of that type, and is there a scale for the tensor or for each feature of
  * each head? */
-static enum ulp_status check_codes(const struct ulp_call *call, const struct grouped *g,
-                                   struct ulp_error *error)
+static enum ulp_status check_codes(const struct ulp_call *call, const struct grouped *g)
 {
     static const char *const kinds[] = {"k_quant_type", "v_quant_type"},
                              *const names[] = {"key", "value"}, letters[] = {'k', 'v'};
@@ -92,57 +88,55 @@ static enum ulp_status check_codes(const struct ulp_call *call, const struct gro
         const struct ulp_heads *h = i ? &g->a.v : &g->a.k;
         const int64_t count = ulp_call_is(call, kinds[i], "PER_CHANNEL") ? h->heads * h->size : 1;
         if (past && past->type != g->codes)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+            return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                             "past_%s is %s: expected %s for a cache of %lld bits", names[i],
                             ulp_type_name(past->type), ulp_type_name(g->codes),
                             (long long)ulp_call_int(call, "kv_cache_bit_width"));
         if (!scale || scale->count != (size_t)count)
-            return ulp_fail(error, ULP_ERROR_INPUT, "%c_scale has %zu elements: %s=%s needs %lld",
-                            letters[i], scale ? scale->count : 0, kinds[i],
-                            ulp_call_attribute(call, kinds[i])->s, (long long)count);
+            return ULP_REFUSE(call, "%c_scale has %zu elements: %s=%s needs %lld", letters[i],
+                              scale ? scale->count : 0, kinds[i],
+                              ulp_call_attribute(call, kinds[i])->s, (long long)count);
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_grouped_heads(const struct ulp_call *call, struct ulp_attention *a,
-                                  struct ulp_error *error)
+enum ulp_status ulp_grouped_heads(const struct ulp_call *call, struct ulp_attention *a)
 {
     int64_t heads, groups;
-    ULP_TRY(ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads, error));
-    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &groups, error));
+    ULP_TRY(ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads));
+    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &groups));
     const struct ulp_tensor *q = a->query;
     const int64_t parts = a->key ? heads : heads + 2 * groups;
     if (q->rank != 3 || !a->key != !a->value || q->dims[2] % parts != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "query, key, value, %lld heads and %lld kv heads do not fit each other",
-                        (long long)heads, (long long)groups);
+        return ULP_REFUSE(call,
+                          "query, key, value, %lld heads and %lld kv heads do not fit each other",
+                          (long long)heads, (long long)groups);
     const int64_t size = q->dims[2] / parts;
     a->q = ulp_heads_packed(q->dims[0], heads, q->dims[1], size);
     if (a->key) {
-        ULP_TRY(ulp_heads_read(a->key, groups, &a->k, error));
-        ULP_TRY(ulp_heads_read(a->value, groups, &a->v, error));
+        ULP_TRY(ulp_heads_read(a->key, groups, &a->k, call->error));
+        ULP_TRY(ulp_heads_read(a->value, groups, &a->v, call->error));
     } else {
         a->q.step = q->dims[2];
         a->q.batch_step = q->dims[1] * q->dims[2];
         a->k = a->v = a->q;
         a->k.heads = a->v.heads = groups;
-        ULP_TRY(ulp_microsoft_view(call, q, heads * size, &a->key, error));
-        ULP_TRY(ulp_microsoft_view(call, q, (heads + groups) * size, &a->value, error));
+        ULP_TRY(ulp_microsoft_view(call, q, heads * size, &a->key));
+        ULP_TRY(ulp_microsoft_view(call, q, (heads + groups) * size, &a->value));
     }
     a->y = ulp_heads_packed(a->q.batch, heads, a->q.length, a->v.size);
     return ULP_OK;
 }
 
 /* The caches, and how long the buffer is that they are in. */
-static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g,
-                                 struct ulp_error *error)
+static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g)
 {
     const struct ulp_tensor *key = ulp_call_in(call, 3), *value = ulp_call_in(call, 4),
                             *total = call->in[6];
     const struct ulp_heads *q = &g->a.q, *k = &g->a.k, *v = &g->a.v;
     if (!key != !value ||
         (key && (key->rank != 4 || value->rank != 4 || key->dims[2] != value->dims[2])))
-        return ulp_fail(error, ULP_ERROR_INPUT, "past_key and past_value do not fit each other");
+        return ULP_REFUSE(call, "past_key and past_value do not fit each other");
     const int64_t past = key ? key->dims[2] : 0, rows = k->batch * k->heads * past;
     const struct ulp_tensor *valid = ulp_call_in(call, QUERY_SEQLENS);
     if (k->length != q->length || (valid && valid->count != (size_t)q->batch) ||
@@ -150,27 +144,25 @@ static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g,
         (key && (key->count != (size_t)(rows * ulp_cache_size(g->codes, k->size)) ||
                  value->count !=
                      (size_t)(v->batch * v->heads * past * ulp_cache_size(g->codes, v->size)))))
-        return ulp_fail(error, ULP_ERROR_INPUT, "key, past and seqlens_k do not fit query");
-    ULP_TRY(g->codes ? check_codes(call, g, error) : ULP_OK);
+        return ULP_REFUSE(call, "key, past and seqlens_k do not fit query");
+    ULP_TRY(g->codes ? check_codes(call, g) : ULP_OK);
     if (!total->data)
         return ULP_OK;
     g->total = g->buffer = ulp_tensor_get_int(total, 0);
     if (g->buffer < q->length || g->buffer > INT32_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "total_sequence_length is %lld for %lld new positions",
-                        (long long)g->buffer, (long long)q->length);
+        return ULP_REFUSE(call, "total_sequence_length is %lld for %lld new positions",
+                          (long long)g->buffer, (long long)q->length);
     if (ulp_call_int(call, "sliding_window_cache"))
         g->capacity = past;
     else if (g->buffer < past)
         g->buffer = past;
     return !g->capacity || g->capacity > g->a.left
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "a cache of %lld positions for a window of %lld",
-                          (long long)past, (long long)g->a.left + 1);
+               : ULP_REFUSE(call, "a cache of %lld positions for a window of %lld", (long long)past,
+                            (long long)g->a.left + 1);
 }
 
-static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped *g,
-                                    struct ulp_error *error)
+static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped *g)
 {
     const int64_t window = ulp_call_int(call, "local_window_size");
     *g = (struct grouped){.a = {.query = call->in[0],
@@ -188,29 +180,29 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                           .buffer = -1,
                           .codes = find_codes(call)};
     if (window == 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "local_window_size is 0");
-    ULP_TRY(ulp_grouped_heads(call, &g->a, error));
-    ULP_TRY(read_past(call, g, error));
-    return ulp_attention_check(&g->a, error);
+        return ULP_REFUSE(call, "local_window_size is 0");
+    ULP_TRY(ulp_grouped_heads(call, &g->a));
+    ULP_TRY(read_past(call, g));
+    return ulp_attention_check(&g->a, call->error);
 }
 
-static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_grouped(struct ulp_call *call)
 {
     struct grouped g;
-    ULP_TRY(read_grouped(call, &g, error));
+    ULP_TRY(read_grouped(call, &g));
     const struct ulp_attention *a = &g.a;
     const enum ulp_type type = call->in[0]->type, cached = g.codes ? g.codes : type;
     const int64_t y[] = {a->q.batch, a->q.length, a->q.heads * a->v.size};
     const int64_t places = g.capacity ? g.capacity : g.buffer;
     const int64_t key[] = {a->k.batch, a->k.heads, places, ulp_cache_size(g.codes, a->k.size)};
     const int64_t value[] = {a->v.batch, a->v.heads, places, ulp_cache_size(g.codes, a->v.size)};
-    ULP_TRY(ulp_call_describe(call, 0, type, 3, y, error));
+    ULP_TRY(ulp_call_describe(call, 0, type, 3, y));
     if (g.buffer < 0)
         return ULP_OK;
     const int64_t scores[] = {a->q.batch, a->q.heads, a->q.length, g.total};
-    ULP_TRY(ulp_call_describe(call, 1, cached, 4, key, error));
-    ULP_TRY(ulp_call_describe(call, 2, cached, 4, value, error));
-    return ulp_call_describe(call, SCORES, type, 4, scores, error);
+    ULP_TRY(ulp_call_describe(call, 1, cached, 4, key));
+    ULP_TRY(ulp_call_describe(call, 2, cached, 4, value));
+    return ulp_call_describe(call, SCORES, type, 4, scores);
 }
 
 static const struct ulp_formula normal = {"x scale epsilon", "y",
@@ -219,7 +211,7 @@ static const struct ulp_formula normal = {"x scale epsilon", "y",
 /* *in, whose features of a head get a root mean square of 1, times q_norm_weight or k_norm_weight:
  * *in and *h become those of the result. */
 static enum ulp_status normalize(struct ulp_call *call, bool key, const struct ulp_tensor **in,
-                                 struct ulp_heads *h, struct ulp_error *error)
+                                 struct ulp_heads *h)
 {
     const struct ulp_attribute_value *own =
         ulp_call_attribute(call, key ? "k_norm_epsilon" : "q_norm_epsilon");
@@ -234,12 +226,12 @@ static enum ulp_status normalize(struct ulp_call *call, bool key, const struct u
     int64_t *places;
     char number[32];
     if (weight->rank != 1 || weight->dims[0] != h->size || !(epsilon > 0 && isfinite(epsilon)))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "%c_norm_weight has %zu elements, its epsilon is %g: expected %lld, a "
-                        "head's features, and a positive number",
-                        key ? 'k' : 'q', weight->count, epsilon, (long long)h->size);
-    ULP_TRY(ulp_call_make(call, (*in)->type, 4, dims, &out, error));
-    ULP_TRY(ulp_heads_rows(call, h, &places, error));
+        return ULP_REFUSE(call,
+                          "%c_norm_weight has %zu elements, its epsilon is %g: expected %lld, a "
+                          "head's features, and a positive number",
+                          key ? 'k' : 'q', weight->count, epsilon, (long long)h->size);
+    ULP_TRY(ulp_call_make(call, (*in)->type, 4, dims, &out));
+    ULP_TRY(ulp_heads_rows(call, h, &places));
     snprintf(number, sizeof number, "%a", epsilon);
     const struct ulp_named_operand operands[] = {
         {"x", {.tensor = *in, .row_offset = places, .position_stride = 1}},
@@ -248,22 +240,20 @@ static enum ulp_status normalize(struct ulp_call *call, bool key, const struct u
     };
     const struct ulp_named_operand y = {
         "y", {.tensor = out, .row_stride = h->size, .position_stride = 1}};
-    ULP_TRY(ulp_call_formula(call, &normal, call->arithmetic, &rows, 3, operands, 1, &y, error));
+    ULP_TRY(ulp_call_formula(call, &normal, call->arithmetic, &rows, 3, operands, 1, &y));
     *in = out;
     *h = to;
     return ULP_OK;
 }
 
 enum ulp_status ulp_grouped_rotate(struct ulp_call *call, struct ulp_attention *a, size_t cosine,
-                                   const struct ulp_tensor *given, bool prompt,
-                                   struct ulp_error *error)
+                                   const struct ulp_tensor *given, bool prompt)
 {
     const struct ulp_tensor *cosines = ulp_call_in(call, cosine),
                             *sines = ulp_call_in(call, cosine + 1);
     const bool counted = !given || prompt;
     if (!cosines || !sines || cosines->rank != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "do_rotary=1 needs cos_cache and sin_cache of rank 2");
+        return ULP_REFUSE(call, "do_rotary=1 needs cos_cache and sin_cache of rank 2");
     const struct ulp_rotation rotation = {.cosines = cosines,
                                           .sines = sines,
                                           .ids = counted ? NULL : given,
@@ -274,13 +264,13 @@ enum ulp_status ulp_grouped_rotate(struct ulp_call *call, struct ulp_attention *
                                           .starts = a->starts,
                                           .turned = 2 * cosines->dims[1],
                                           .interleaved = ulp_call_int(call, "rotary_interleaved")};
-    ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q, error));
-    return ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
+    ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q));
+    return ulp_rotate_heads(call, &rotation, &a->key, &a->k);
 }
 
 /* Of each batch the number of its keys, and the place of its first new one. */
 static enum ulp_status read_lengths(struct ulp_call *call, const struct grouped *g, bool prompt,
-                                    int64_t *lengths, int64_t *starts, struct ulp_error *error)
+                                    int64_t *lengths, int64_t *starts)
 {
     const struct ulp_tensor *valid = ulp_call_in(call, QUERY_SEQLENS);
     const int64_t length = g->a.q.length;
@@ -290,10 +280,10 @@ static enum ulp_status read_lengths(struct ulp_call *call, const struct grouped 
         starts[b] = prompt ? 0 : lengths[b] - count;
         if (count < 0 || count > length || starts[b] < 0 || lengths[b] < 1 ||
             lengths[b] > g->buffer)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "seqlens_k[%lld] is %lld: expected less than the total of %lld and "
-                            "no less than the new positions",
-                            (long long)b, (long long)lengths[b] - 1, (long long)g->buffer);
+            return ULP_REFUSE(call,
+                              "seqlens_k[%lld] is %lld: expected less than the total of %lld and "
+                              "no less than the new positions",
+                              (long long)b, (long long)lengths[b] - 1, (long long)g->buffer);
     }
     return ULP_OK;
 }
@@ -309,13 +299,12 @@ static int64_t count_resident(const struct grouped *g, int64_t t)
  * all positions; what else `out` has is 0. */
 static enum ulp_status move_resident(struct ulp_call *call, const struct grouped *g,
                                      const struct ulp_tensor *from, bool spread,
-                                     const int64_t *ends, struct ulp_tensor *out,
-                                     struct ulp_error *error)
+                                     const int64_t *ends, struct ulp_tensor *out)
 {
     const size_t size = (size_t)out->dims[3];
     const int64_t heads = out->dims[1];
     struct ulp_tensor zero;
-    ULP_TRY(ulp_call_scalar(call, &zero, out->type, 0, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, out->type, 0));
     ulp_move_fill(out, 0, out->count, zero.data);
     for (int64_t row = 0; size && row < out->dims[0] * heads; row++) {
         const int64_t end = ends[row / heads], count = count_resident(g, end),
@@ -328,18 +317,16 @@ static enum ulp_status move_resident(struct ulp_call *call, const struct grouped
 
 /* A tensor as an output is, with all positions. */
 static enum ulp_status make_whole(struct ulp_call *call, const struct grouped *g,
-                                  const struct ulp_tensor *like, struct ulp_tensor **out,
-                                  struct ulp_error *error)
+                                  const struct ulp_tensor *like, struct ulp_tensor **out)
 {
     const int64_t dims[] = {like->dims[0], like->dims[1], g->buffer, like->dims[3]};
-    return ulp_call_make(call, like->type, 4, dims, out, error);
+    return ulp_call_make(call, like->type, 4, dims, out);
 }
 
 /* Past and new positions joined in present_key or present_value. A cache that drops positions is
  * spread over a buffer of all first, as the window hides those that it has dropped. */
 static enum ulp_status join_cache(struct ulp_call *call, struct grouped *g, size_t i,
-                                  const int64_t *starts, const int64_t *lengths,
-                                  struct ulp_error *error)
+                                  const int64_t *starts, const int64_t *lengths)
 {
     struct ulp_tensor *present = ulp_call_wants(call, 1 + i) ? &call->out[1 + i] : NULL,
                       *past = NULL, *whole = present;
@@ -349,18 +336,16 @@ static enum ulp_status join_cache(struct ulp_call *call, struct grouped *g, size
                               .length = g->buffer,
                               .starts = starts};
     if (g->capacity) {
-        ULP_TRY(make_whole(call, g, cache.past, &past, error));
-        ULP_TRY(ulp_call_as(call, &cache.past, cache.past->type, error));
-        ULP_TRY(move_resident(call, g, cache.past, true, starts, past, error));
+        ULP_TRY(make_whole(call, g, cache.past, &past));
+        ULP_TRY(ulp_call_as(call, &cache.past, cache.past->type));
+        ULP_TRY(move_resident(call, g, cache.past, true, starts, past));
         cache.past = past;
         if (present)
-            ULP_TRY(make_whole(call, g, present, &whole, error));
+            ULP_TRY(make_whole(call, g, present, &whole));
     }
     cache.present = whole;
-    ULP_TRY(
-        ulp_cache_join(call, &cache, i ? &g->a.value : &g->a.key, i ? &g->a.v : &g->a.k, error));
-    return g->capacity && present ? move_resident(call, g, whole, false, lengths, present, error)
-                                  : ULP_OK;
+    ULP_TRY(ulp_cache_join(call, &cache, i ? &g->a.value : &g->a.key, i ? &g->a.v : &g->a.k));
+    return g->capacity && present ? move_resident(call, g, whole, false, lengths, present) : ULP_OK;
 }
 
 /* Scores of every place of the buffer, cut to the output's. */
@@ -371,40 +356,39 @@ static void cut_scores(const struct ulp_tensor *scores, struct ulp_tensor *out)
         ulp_move_run(out, row * total, scores, row * buffer, total);
 }
 
-static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_grouped(struct ulp_call *call)
 {
     static const char *const shown[] = {NULL, "seen", "p"};
     const int64_t mode = ulp_call_int(call, "qk_output");
     struct grouped g;
     struct ulp_tensor *scores = NULL;
-    ULP_TRY(read_grouped(call, &g, error));
+    ULP_TRY(read_grouped(call, &g));
     struct ulp_attention *a = &g.a;
-    ULP_CALL_TAKE(int64_t, lengths, call, (size_t)a->q.batch, error);
-    ULP_CALL_TAKE(int64_t, starts, call, (size_t)a->q.batch, error);
+    ULP_CALL_TAKE(int64_t, lengths, call, (size_t)a->q.batch);
+    ULP_CALL_TAKE(int64_t, starts, call, (size_t)a->q.batch);
     const bool prompt = !ulp_call_in(call, QUERY_SEQLENS) && g.total == a->q.length;
-    ULP_TRY(read_lengths(call, &g, prompt, lengths, starts, error));
+    ULP_TRY(read_lengths(call, &g, prompt, lengths, starts));
     a->lengths = lengths;
     a->starts = starts;
     if (ulp_call_in(call, 14)) {
-        ULP_TRY(normalize(call, false, &a->query, &a->q, error));
-        ULP_TRY(normalize(call, true, &a->key, &a->k, error));
+        ULP_TRY(normalize(call, false, &a->query, &a->q));
+        ULP_TRY(normalize(call, true, &a->key, &a->k));
     }
     if (ulp_call_int(call, "do_rotary"))
-        ULP_TRY(ulp_grouped_rotate(call, a, 7, ulp_call_in(call, 9), prompt, error));
+        ULP_TRY(ulp_grouped_rotate(call, a, 7, ulp_call_in(call, 9), prompt));
     for (size_t i = 0; i < 2; i++)
-        ULP_TRY(join_cache(call, &g, i, starts, lengths, error));
+        ULP_TRY(join_cache(call, &g, i, starts, lengths));
     a->coded = g.codes != ULP_TYPE_UNDEFINED;
     a->out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     if (ulp_call_wants(call, SCORES)) {
         const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, g.buffer};
         if (mode != 1 && mode != 2)
-            return ulp_fail(error, ULP_ERROR_INPUT, "qk_output is %lld: expected 1 or 2",
-                            (long long)mode);
-        ULP_TRY(ulp_call_make(call, call->out[SCORES].type, 4, dims, &scores, error));
+            return ULP_REFUSE(call, "qk_output is %lld: expected 1 or 2", (long long)mode);
+        ULP_TRY(ulp_call_make(call, call->out[SCORES].type, 4, dims, &scores));
         a->shown = scores;
         a->show = shown[mode];
     }
-    ULP_TRY(ulp_attend(call, a, error));
+    ULP_TRY(ulp_attend(call, a));
     if (scores)
         cut_scores(scores, &call->out[SCORES]);
     return ULP_OK;

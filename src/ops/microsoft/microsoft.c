@@ -9,60 +9,56 @@
 
 /* ---- normalisations along the axes from `axis` on, the last one without that attribute ---- */
 
-static enum ulp_status find_axis(const struct ulp_call *call, int *axis, struct ulp_error *error)
+static enum ulp_status find_axis(const struct ulp_call *call, int *axis)
 {
     const struct ulp_attribute_value *given = ulp_call_attribute(call, "axis");
-    return ulp_call_axis(given->present ? given->i : -1, call->in[0]->rank, axis, error);
+    return ulp_call_axis(given->present ? given->i : -1, call->in[0]->rank, axis, call->error);
 }
 
 /* Outputs 0 and 3 (a sum) are as input 0; the others have one element for each row. */
-static enum ulp_status infer_norm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_norm(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    ULP_TRY(find_axis(call, &axis, error));
+    ULP_TRY(find_axis(call, &axis));
     for (int d = 0; d < in->rank; d++)
         dims[d] = d < axis ? in->dims[d] : 1;
     for (size_t i = 0; i < call->output_count; i++)
-        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims,
-                                  error));
+        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims));
     return ULP_OK;
 }
 
-static enum ulp_status rows_norm(struct ulp_call *call, const struct ulp_layout *layout,
-                                 struct ulp_error *error)
+static enum ulp_status rows_norm(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     int axis;
-    ULP_TRY(find_axis(call, &axis, error));
+    ULP_TRY(find_axis(call, &axis));
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= axis;
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 /* ---- EmbedLayerNormalization: a row is a position, its elements the features of three tables'
  * rows ---- */
 
-static enum ulp_status infer_embed(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_embed(struct ulp_call *call)
 {
     const struct ulp_tensor *ids = call->in[0], *words = ulp_call_input(call, "word_embedding");
     if (ids->rank != 2 || words->rank != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input_ids of rank %d, word_embedding of rank %d: expected 2 and 2",
-                        ids->rank, words->rank);
+        return ULP_REFUSE(call, "input_ids of rank %d, word_embedding of rank %d: expected 2 and 2",
+                          ids->rank, words->rank);
     const int64_t dims[] = {ids->dims[0], ids->dims[1], words->dims[1]};
-    ULP_TRY(ulp_call_describe(call, 0, words->type, 3, dims, error));
-    ULP_TRY(ulp_call_describe(call, 1, ULP_TYPE_INT32, 1, dims, error));
-    return ulp_call_describe(call, 2, words->type, 3, dims, error);
+    ULP_TRY(ulp_call_describe(call, 0, words->type, 3, dims));
+    ULP_TRY(ulp_call_describe(call, 1, ULP_TYPE_INT32, 1, dims));
+    return ulp_call_describe(call, 2, words->type, 3, dims);
 }
 
 /* The rows of a table that ids (NULL: the position) ask for. ids may have one row for every
  * batch. */
 static enum ulp_status lay_table(const struct ulp_call *call, const char *table,
-                                 const struct ulp_tensor *ids, struct ulp_operand *operands,
-                                 struct ulp_error *error)
+                                 const struct ulp_tensor *ids, struct ulp_operand *operands)
 {
     struct ulp_operand *operand = &operands[ulp_call_input_index(call, table)];
     const int64_t length = call->in[0]->dims[1], count = (int64_t)call->in[0]->count,
@@ -70,16 +66,14 @@ static enum ulp_status lay_table(const struct ulp_call *call, const char *table,
     const int64_t rows = size ? (int64_t)operand->tensor->count / size : 0;
     if (operand->tensor->rank != 2 || operand->tensor->dims[1] != size ||
         (ids && (int64_t)ids->count != count && (int64_t)ids->count != length))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "%s or its ids do not fit %lld positions of %lld features", table,
-                        (long long)count, (long long)size);
-    ULP_CALL_TAKE(int64_t, row, call, (size_t)count, error);
+        return ULP_REFUSE(call, "%s or its ids do not fit %lld positions of %lld features", table,
+                          (long long)count, (long long)size);
+    ULP_CALL_TAKE(int64_t, row, call, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t id =
             ids ? ulp_tensor_get_int(ids, (size_t)(i % (int64_t)ids->count)) : i % length;
         if (id < 0 || id >= rows)
-            return ulp_fail(error, ULP_ERROR_INPUT, "%s: row %lld of %lld", table, (long long)id,
-                            (long long)rows);
+            return ULP_REFUSE(call, "%s: row %lld of %lld", table, (long long)id, (long long)rows);
         row[i] = id * size;
     }
     *operand =
@@ -99,27 +93,26 @@ static void count_mask(const struct ulp_call *call, const struct ulp_tensor *mas
     }
 }
 
-static enum ulp_status rows_embed(struct ulp_call *call, const struct ulp_layout *layout,
-                                  struct ulp_error *error)
+static enum ulp_status rows_embed(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *ids = call->in[0],
                             *segments = ulp_call_input(call, "segment_embedding");
     const int64_t size = call->out[0].dims[2];
     *layout->rows = (struct ulp_rows){.row_count = ids->count, .row_length = (size_t)size};
-    ULP_TRY(lay_table(call, "word_embedding", ids, layout->operands, error));
+    ULP_TRY(lay_table(call, "word_embedding", ids, layout->operands));
     ULP_TRY(lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"),
-                      layout->operands, error));
+                      layout->operands));
     if (segments && !ulp_call_input(call, "segment_ids"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "segment_embedding is there without segment_ids");
+        return ULP_REFUSE(call, "segment_embedding is there without segment_ids");
     if (segments)
         ULP_TRY(lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"),
-                          layout->operands, error));
+                          layout->operands));
     for (size_t i = 0; i < call->bound->input_slot_count; i++) {
         const char *name = call->bound->inputs[i].name;
         if (strcmp(name, "gamma") == 0 || strcmp(name, "beta") == 0) {
             if (layout->operands[i].tensor->count != (size_t)size)
-                return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu elements: expected %lld", name,
-                                layout->operands[i].tensor->count, (long long)size);
+                return ULP_REFUSE(call, "%s has %zu elements: expected %lld", name,
+                                  layout->operands[i].tensor->count, (long long)size);
             layout->operands[i].position_stride = 1;
         } else if (!strstr(name, "_embedding")) {
             /* ids and mask are no numbers of the formula */
@@ -142,8 +135,7 @@ static enum ulp_status rows_embed(struct ulp_call *call, const struct ulp_layout
  * (`last`), as the attributes of these names ask: its shape, and unless `shape_only` its
  * elements. */
 static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, const char *last,
-                            const char *batch, bool shape_only, struct ulp_tensor *out,
-                            struct ulp_error *error)
+                            const char *batch, bool shape_only, struct ulp_tensor *out)
 {
     *out = ulp_tensor_view(in);
     const int rank = in->rank;
@@ -155,32 +147,32 @@ static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, 
         const int place = exchange && d >= rank - 2 ? 2 * rank - 3 - d : d;
         perm[d] = !move || place == rank - 1 ? place : place == rank - 2 ? 0 : place + 1;
     }
-    return ulp_move_transposed(call, out, in, perm, shape_only, error);
+    return ulp_move_transposed(call, out, in, perm, shape_only);
 }
 
 static enum ulp_status turn_both(struct ulp_call *call, bool shape_only, struct ulp_tensor *a,
-                                 struct ulp_tensor *b, struct ulp_error *error)
+                                 struct ulp_tensor *b)
 {
-    ULP_TRY(turn(call, call->in[0], "transA", "transBatchA", shape_only, a, error));
-    return turn(call, call->in[1], "transB", "transBatchB", shape_only, b, error);
+    ULP_TRY(turn(call, call->in[0], "transA", "transBatchA", shape_only, a));
+    return turn(call, call->in[1], "transB", "transBatchB", shape_only, b);
 }
 
-static enum ulp_status infer_fused_matmul(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_fused_matmul(struct ulp_call *call)
 {
     struct ulp_tensor a, b;
-    ULP_TRY(turn_both(call, true, &a, &b, error));
-    return ulp_matmul_infer(call, &a, &b, call->in[0]->type, error);
+    ULP_TRY(turn_both(call, true, &a, &b));
+    return ulp_matmul_infer(call, &a, &b, call->in[0]->type);
 }
 
-static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_fused_matmul(struct ulp_call *call)
 {
     struct ulp_tensor a, b;
     struct ulp_sums sums;
-    ULP_TRY(turn_both(call, false, &a, &b, error));
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1,
-                           &sums, error));
-    ULP_TRY(ulp_matmul_sums(call, &a, &b, &sums, error));
-    return ulp_sums_end(call, &sums, "--", error);
+    ULP_TRY(turn_both(call, false, &a, &b));
+    ULP_TRY(
+        ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1, &sums));
+    ULP_TRY(ulp_matmul_sums(call, &a, &b, &sums));
+    return ulp_sums_end(call, &sums, "--");
 }
 
 #define MS .domain = "com.microsoft", .since = 1

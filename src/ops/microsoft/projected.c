@@ -14,14 +14,13 @@ struct projected {
     const struct ulp_tensor *mask, *past_both;
 };
 
-static enum ulp_status check_projected(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_projected(struct ulp_call *call)
 {
     return ulp_microsoft_refuse(call, call->bound->op->parameter ? 9 : 6,
-                                (const char *const[]){"past_present_share_buffer", NULL}, error);
+                                (const char *const[]){"past_present_share_buffer", NULL});
 }
 
-static enum ulp_status read_projected(const struct ulp_call *call, struct projected *p,
-                                      struct ulp_error *error)
+static enum ulp_status read_projected(const struct ulp_call *call, struct projected *p)
 {
     const struct ulp_tensor *in = call->in[0], *weights = call->in[1];
     const struct ulp_attribute_value *sizes = ulp_call_attribute(call, "qkv_hidden_sizes");
@@ -29,9 +28,9 @@ static enum ulp_status read_projected(const struct ulp_call *call, struct projec
                             .mask = ulp_call_input(call, "mask_index"),
                             .past_both = ulp_call_input(call, "past")};
     if (in->rank != 3 || weights->rank != 2 || weights->dims[0] != in->dims[2])
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input and weights: expected batch x positions x features and features "
-                        "x those of query, key and value");
+        return ULP_REFUSE(call,
+                          "input and weights: expected batch x positions x features and features "
+                          "x those of query, key and value");
     const bool given = sizes && sizes->present && sizes->count == 3;
     p->batch = in->dims[0];
     p->length = in->dims[1];
@@ -48,29 +47,29 @@ static enum ulp_status read_projected(const struct ulp_call *call, struct projec
         !past || (past->rank == 5 && past->dims[0] == 2 && past->dims[1] == p->batch &&
                   past->dims[2] == p->heads && past->dims[4] == size);
     if (!fits || !fits_past || ((past || call->output_count > 1) && p->query != p->value))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "weights for %lld features, %lld heads and past do not fit each other",
-                        (long long)weights->dims[1], (long long)p->heads);
+        return ULP_REFUSE(call,
+                          "weights for %lld features, %lld heads and past do not fit each other",
+                          (long long)weights->dims[1], (long long)p->heads);
     return ULP_OK;
 }
 
-static enum ulp_status infer_projected(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_projected(struct ulp_call *call)
 {
     struct projected p;
     const bool quantized = call->bound->op->parameter;
-    ULP_TRY(read_projected(call, &p, error));
+    ULP_TRY(read_projected(call, &p));
     const enum ulp_type type = call->in[quantized ? 2 : 0]->type;
     const int64_t y[] = {p.batch, p.length, p.value};
     const int64_t present[] = {2, p.batch, p.heads, p.past + p.length, p.value / p.heads};
-    ULP_TRY(ulp_call_describe(call, 0, type, 3, y, error));
-    return ulp_call_describe(call, 1, type, 5, present, error);
+    ULP_TRY(ulp_call_describe(call, 0, type, 3, y));
+    return ulp_call_describe(call, 1, type, 5, present);
 }
 
 /* One of the two halves of past or present, heads first. */
 static enum ulp_status view_half(const struct ulp_call *call, const struct ulp_tensor *both,
-                                 int64_t half, struct ulp_tensor **out, struct ulp_error *error)
+                                 int64_t half, struct ulp_tensor **out)
 {
-    ULP_TRY(ulp_call_take(call, 1, sizeof **out, out, error));
+    ULP_TRY(ulp_call_take(call, 1, sizeof **out, out));
     **out = ulp_tensor_view(both);
     (*out)->rank = 4;
     memcpy((*out)->dims, both->dims + 1, 4 * sizeof *both->dims);
@@ -80,8 +79,7 @@ static enum ulp_status view_half(const struct ulp_call *call, const struct ulp_t
     return ULP_OK;
 }
 
-static enum ulp_status project(struct ulp_call *call, struct ulp_tensor *all,
-                               struct ulp_error *error)
+static enum ulp_status project(struct ulp_call *call, struct ulp_tensor *all)
 {
     struct ulp_call inner = *call;
     struct ulp_sums sums;
@@ -91,10 +89,10 @@ static enum ulp_status project(struct ulp_call *call, struct ulp_tensor *all,
         return ulp_integer_sums(&inner, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
                                 (const struct ulp_tensor *[]){ulp_call_in(call, 6),
                                                               ulp_call_in(call, 7)},
-                                ULP_PRODUCT_MATMUL, "--bbb----", error);
-    ULP_TRY(ulp_sums_begin(&inner, all->type, ulp_call_in(call, 2), &sums, error));
-    ULP_TRY(ulp_matmul_sums(&inner, call->in[0], call->in[1], &sums, error));
-    return ulp_sums_end(&inner, &sums, "--b---", error);
+                                ULP_PRODUCT_MATMUL, "--bbb----");
+    ULP_TRY(ulp_sums_begin(&inner, all->type, ulp_call_in(call, 2), &sums));
+    ULP_TRY(ulp_matmul_sums(&inner, call->in[0], call->in[1], &sums));
+    return ulp_sums_end(&inner, &sums, "--b---");
 }
 
 /* ---- do_rotary: what ONNX Runtime's CUDA kernel computes ---- */
@@ -105,9 +103,9 @@ static const struct ulp_formula angles = {
 
 /* 0, 1, ... plus first. */
 static enum ulp_status count_from(struct ulp_call *call, int64_t first, int64_t count,
-                                  struct ulp_tensor *out, struct ulp_error *error)
+                                  struct ulp_tensor *out)
 {
-    ULP_TRY(ulp_call_make_here(call, out, ULP_TYPE_INT64, 1, &count, error));
+    ULP_TRY(ulp_call_make_here(call, out, ULP_TYPE_INT64, 1, &count));
     for (int64_t i = 0; i < count; i++)
         ((int64_t *)out->data)[i] = first + i;
     return ULP_OK;
@@ -115,17 +113,18 @@ static enum ulp_status count_from(struct ulp_call *call, int64_t first, int64_t 
 
 /* Cosines and sines of the places of the new positions, in FP32 at least. */
 static enum ulp_status make_angles(struct ulp_call *call, const struct projected *p, int64_t turned,
-                                   struct ulp_tensor caches[2], struct ulp_error *error)
+                                   struct ulp_tensor caches[2])
 {
     struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const int64_t half = turned / 2, dims[] = {p->length, half};
     struct ulp_tensor places, pairs;
     char size[24];
-    ULP_TRY(inner.storage.precision < 24 ? ulp_arithmetic_find("fp32", &inner, error) : ULP_OK);
-    ULP_TRY(count_from(call, p->past, p->length, &places, error));
-    ULP_TRY(count_from(call, 0, half, &pairs, error));
+    ULP_TRY(inner.storage.precision < 24 ? ulp_arithmetic_find("fp32", &inner, call->error)
+                                         : ULP_OK);
+    ULP_TRY(count_from(call, p->past, p->length, &places));
+    ULP_TRY(count_from(call, 0, half, &pairs));
     for (int i = 0; i < 2; i++)
-        ULP_TRY(ulp_call_temporary_in(call, &caches[i], &inner.storage, 2, dims, error));
+        ULP_TRY(ulp_call_temporary_in(call, &caches[i], &inner.storage, 2, dims));
     snprintf(size, sizeof size, "%lld", (long long)turned);
     const struct ulp_rows rows = {.row_count = (size_t)p->length, .row_length = (size_t)half};
     const struct ulp_named_operand operands[] = {
@@ -137,40 +136,40 @@ static enum ulp_status make_angles(struct ulp_call *call, const struct projected
     struct ulp_named_operand outputs[] = {{"cosine", whole}, {"sine", whole}};
     for (int i = 0; i < 2; i++)
         outputs[i].operand.tensor = &caches[i];
-    return ulp_call_formula(call, &angles, &inner, &rows, 3, operands, 2, outputs, error);
+    return ulp_call_formula(call, &angles, &inner, &rows, 3, operands, 2, outputs);
 }
 
 /* Query and key turned by their places behind the past, whose keys have been turned; a pair is two
  * features half of rotary_embedding_dim apart. */
 static enum ulp_status rotate(struct ulp_call *call, const struct projected *p,
-                              struct ulp_attention *a, struct ulp_error *error)
+                              struct ulp_attention *a)
 {
     const int64_t given =
         call->bound->op->parameter ? 0 : ulp_call_int(call, "rotary_embedding_dim");
     const int64_t turned = given ? given : a->q.size;
     struct ulp_tensor caches[2];
     if (turned < 2 || turned % 2 != 0 || turned > a->q.size)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "do_rotary turns %lld features of a head: expected an even number of the "
-                        "%lld it has",
-                        (long long)turned, (long long)a->q.size);
-    ULP_TRY(make_angles(call, p, turned, caches, error));
+        return ULP_REFUSE(call,
+                          "do_rotary turns %lld features of a head: expected an even number of the "
+                          "%lld it has",
+                          (long long)turned, (long long)a->q.size);
+    ULP_TRY(make_angles(call, p, turned, caches));
     const struct ulp_rotation rotation = {.cosines = &caches[0],
                                           .sines = &caches[1],
                                           .counted = true,
                                           .turned = turned};
-    ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q, error));
-    return ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
+    ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q));
+    return ulp_rotate_heads(call, &rotation, &a->key, &a->k);
 }
 
-static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_projected(struct ulp_call *call)
 {
     struct projected p;
     struct ulp_tensor all, *halves[4] = {NULL};
-    ULP_TRY(read_projected(call, &p, error));
+    ULP_TRY(read_projected(call, &p));
     const int64_t width = 2 * p.query + p.value, dims[] = {p.batch, p.length, width};
-    ULP_TRY(ulp_call_make_here(call, &all, call->out[0].type, 3, dims, error));
-    ULP_TRY(project(call, &all, error));
+    ULP_TRY(ulp_call_make_here(call, &all, call->out[0].type, 3, dims));
+    ULP_TRY(project(call, &all));
     const int64_t size = p.query / p.heads, v_size = p.value / p.heads;
     struct ulp_attention a = {
         .query = &all,
@@ -186,20 +185,20 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
         .out = &call->out[0],
         .y = ulp_heads_packed(p.batch, p.heads, p.length, v_size),
     };
-    ULP_TRY(ulp_microsoft_view(call, &all, p.query, &a.key, error));
-    ULP_TRY(ulp_microsoft_view(call, &all, 2 * p.query, &a.value, error));
+    ULP_TRY(ulp_microsoft_view(call, &all, p.query, &a.key));
+    ULP_TRY(ulp_microsoft_view(call, &all, 2 * p.query, &a.value));
     if (ulp_call_int(call, "do_rotary"))
-        ULP_TRY(rotate(call, &p, &a, error));
+        ULP_TRY(rotate(call, &p, &a));
     for (int64_t i = 0; i < 2 && p.past_both; i++)
-        ULP_TRY(view_half(call, p.past_both, i, &halves[i], error));
+        ULP_TRY(view_half(call, p.past_both, i, &halves[i]));
     for (int64_t i = 0; i < 2 && ulp_call_wants(call, 1); i++)
-        ULP_TRY(view_half(call, &call->out[1], i, &halves[2 + i], error));
+        ULP_TRY(view_half(call, &call->out[1], i, &halves[2 + i]));
     a.past_key = halves[0];
     a.past_value = halves[1];
     a.present_key = halves[2];
     a.present_value = halves[3];
-    ULP_TRY(ulp_microsoft_hide(call, p.mask, &a, error));
-    return ulp_attend(call, &a, error);
+    ULP_TRY(ulp_microsoft_hide(call, p.mask, &a));
+    return ulp_attend(call, &a);
 }
 
 #define MS .domain = "com.microsoft", .since = 1

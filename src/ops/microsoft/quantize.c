@@ -13,38 +13,36 @@
 
 /* Every input whose name ends in _scale or _zero_point has one element; low and high are those of
  * output 0. */
-static enum ulp_status lay_parameters(struct ulp_call *call, struct ulp_operand *operands,
-                                      struct ulp_error *error)
+static enum ulp_status lay_parameters(struct ulp_call *call, struct ulp_operand *operands)
 {
     const struct ulp_bound *bound = call->bound;
-    ULP_TRY(ulp_call_set_range(call, operands, call->out[0].type, error));
+    ULP_TRY(ulp_call_set_range(call, operands, call->out[0].type));
     for (size_t i = 0; i < bound->input_slot_count; i++) {
         const char *name = bound->inputs[i].name;
         if (!operands[i].tensor || (!strstr(name, "_scale") && !strstr(name, "_zero_point")))
             continue;
         if (operands[i].tensor->count != 1)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+            return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                             "%s has %zu elements: only one for the whole tensor is supported", name,
                             operands[i].tensor->count);
-        ULP_TRY(ulp_call_along(call, &operands[i], call->out[0].rank, 0, error));
+        ULP_TRY(ulp_call_along(call, &operands[i], call->out[0].rank, 0));
     }
     return ULP_OK;
 }
 
-static enum ulp_status rows_each(struct ulp_call *call, const struct ulp_layout *layout,
-                                 struct ulp_error *error)
+static enum ulp_status rows_each(struct ulp_call *call, const struct ulp_layout *layout)
 {
-    ULP_TRY(lay_parameters(call, layout->operands, error));
-    return ulp_layout_elementwise(layout, error);
+    ULP_TRY(lay_parameters(call, layout->operands));
+    return ulp_layout_elementwise(layout, call->error);
 }
 
-static enum ulp_status infer_two(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_two(struct ulp_call *call)
 {
     int rank;
     int64_t dims[ULP_RANK_MAX];
     ULP_TRY(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){call->in[0], call->in[3]}, &rank,
-                                dims, error));
-    return ulp_call_describe(call, 0, call->in[0]->type, rank, dims, error);
+                                dims, call->error));
+    return ulp_call_describe(call, 0, call->in[0]->type, rank, dims);
 }
 
 /* ---- pooling ---- */
@@ -52,7 +50,7 @@ static enum ulp_status infer_two(struct ulp_call *call, struct ulp_error *error)
 /* The input with channels as axis 1, where windows want them: its shape, and unless `shape_only`
  * its elements. */
 static enum ulp_status read_channels_first(struct ulp_call *call, bool shape_only,
-                                           struct ulp_tensor *out, struct ulp_error *error)
+                                           struct ulp_tensor *out)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
@@ -61,103 +59,99 @@ static enum ulp_status read_channels_first(struct ulp_call *call, bool shape_onl
     if (!ulp_call_int(call, "channels_last"))
         return ULP_OK;
     if (in->rank < 3)
-        return ulp_fail(error, ULP_ERROR_INPUT, "an input of rank %d: expected at least 3",
-                        in->rank);
+        return ULP_REFUSE(call, "an input of rank %d: expected at least 3", in->rank);
     for (int d = 0; d < in->rank; d++) {
         perm[d] = d == 0 ? 0 : d == 1 ? in->rank - 1 : d - 1;
         dims[d] = in->dims[perm[d]];
     }
-    ULP_TRY(ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error));
+    ULP_TRY(ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims,
+                                call->error));
     if (shape_only)
         return ULP_OK;
-    ULP_TRY(ulp_call_temporary(call, out, error));
-    return ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error);
+    ULP_TRY(ulp_call_temporary(call, out));
+    return ulp_move_permuted(call, out, in, in->rank, in->dims, perm);
 }
 
-static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_pool(struct ulp_call *call)
 {
     /* the axes of windows come from here on */
     const int last = ulp_call_int(call, "channels_last") ? 1 : 2;
     struct ulp_tensor in;
     struct ulp_windows w;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(read_channels_first(call, true, &in, error));
-    ULP_TRY(ulp_windows_read(call, &in, NULL, &w, error));
+    ULP_TRY(read_channels_first(call, true, &in));
+    ULP_TRY(ulp_windows_read(call, &in, NULL, &w));
     dims[0] = in.dims[0];
     dims[last == 1 ? in.rank - 1 : 1] = in.dims[1];
     memcpy(dims + last, w.out, (size_t)w.rank * sizeof *dims);
-    return ulp_call_describe(call, 0, in.type, in.rank, dims, error);
+    return ulp_call_describe(call, 0, in.type, in.rank, dims);
 }
 
 /* Rows are (image, channel, place); with channels last they lie in the output at (image, place,
  * channel). */
 static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor *in,
-                                  size_t row_count, struct ulp_operand *output,
-                                  struct ulp_error *error)
+                                  size_t row_count, struct ulp_operand *output)
 {
     const int64_t channels = in->dims[1], places = (int64_t)row_count / (in->dims[0] * channels);
-    ULP_CALL_TAKE(int64_t, row, call, row_count, error);
+    ULP_CALL_TAKE(int64_t, row, call, row_count);
     for (int64_t r = 0; r < (int64_t)row_count; r++)
         row[r] = (r / (channels * places) * places + r % places) * channels + r / places % channels;
     output->row_offset = row;
     return ULP_OK;
 }
 
-static enum ulp_status rows_pool(struct ulp_call *call, const struct ulp_layout *layout,
-                                 struct ulp_error *error)
+static enum ulp_status rows_pool(struct ulp_call *call, const struct ulp_layout *layout)
 {
     struct ulp_windows w;
     char *area;
-    ULP_CALL_TAKE(struct ulp_tensor, in, call, 1, error);
-    ULP_TRY(read_channels_first(call, false, in, error));
-    ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
+    ULP_CALL_TAKE(struct ulp_tensor, in, call, 1);
+    ULP_TRY(read_channels_first(call, false, in));
+    ULP_TRY(ulp_windows_read(call, in, NULL, &w));
     if (!in->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
-    ULP_TRY(ulp_call_take(call, 24, 1, &area, error));
-    ULP_TRY(lay_parameters(call, layout->operands, error));
+        return ULP_REFUSE(call, "the input is empty");
+    ULP_TRY(ulp_call_take(call, 24, 1, &area));
+    ULP_TRY(lay_parameters(call, layout->operands));
     const struct ulp_window_shape shape = ulp_windows_shape(in, &w);
     snprintf(area, 24, "%lld", (long long)ulp_product(w.kernel, w.rank));
     layout->operands[call->bound->input_slot_count + call->bound->attribute_count] =
         (struct ulp_operand){.constant = area};
     layout->operands[0].tensor = in;
-    ULP_TRY(ulp_layout_window(layout, &shape, error));
+    ULP_TRY(ulp_layout_window(layout, &shape, call->error));
     return ulp_call_int(call, "channels_last")
-               ? place_rows(call, in, layout->rows->row_count, &layout->outputs[0], error)
+               ? place_rows(call, in, layout->rows->row_count, &layout->outputs[0])
                : ULP_OK;
 }
 
-static enum ulp_status infer_global(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_global(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     if (!ulp_call_int(call, "channels_last"))
-        return ulp_infer_global(call, error);
+        return ulp_infer_global(call);
     for (int d = 0; d < in->rank; d++)
         dims[d] = d == 0 || d == in->rank - 1 ? in->dims[d] : 1;
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
 static enum ulp_status rows_reduced(struct ulp_call *call, const struct ulp_layout *layout,
-                                    const bool *reduced, struct ulp_error *error)
+                                    const bool *reduced)
 {
-    ULP_TRY(lay_parameters(call, layout->operands, error));
-    return ulp_layout_reduce(layout, call->in[0]->rank, call->in[0]->dims, reduced, error);
+    ULP_TRY(lay_parameters(call, layout->operands));
+    return ulp_layout_reduce(layout, call->in[0]->rank, call->in[0]->dims, reduced, call->error);
 }
 
-static enum ulp_status rows_global(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_global(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const int last = ulp_call_int(call, "channels_last") ? call->in[0]->rank - 1 : 1;
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < call->in[0]->rank; d++)
         reduced[d] = d != 0 && d != last;
-    return rows_reduced(call, layout, reduced, error);
+    return rows_reduced(call, layout, reduced);
 }
 
 /* The attribute opset is that of the Softmax it stands for: before 13 everything from the axis on
  * is one row. */
-static enum ulp_status rows_softmax(struct ulp_call *call, const struct ulp_layout *layout,
-                                    struct ulp_error *error)
+static enum ulp_status rows_softmax(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const bool flat = ulp_call_int(call, "opset") < 13;
     const struct ulp_attribute_value *given = ulp_call_attribute(call, "axis");
@@ -166,28 +160,28 @@ static enum ulp_status rows_softmax(struct ulp_call *call, const struct ulp_layo
     ULP_TRY(ulp_call_axis(given->present ? given->i
                           : flat         ? 1
                                          : -1,
-                          call->in[0]->rank, &axis, error));
+                          call->in[0]->rank, &axis, call->error));
     for (int d = 0; d < call->in[0]->rank; d++)
         reduced[d] = flat ? d >= axis : d == axis;
-    return rows_reduced(call, layout, reduced, error);
+    return rows_reduced(call, layout, reduced);
 }
 
 /* ---- QLinearConcat: y_scale, y_zero_point, then tensor, scale and zero point of each part ---- */
 
-static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_concat(struct ulp_call *call)
 {
     const struct ulp_tensor *first = call->input_count > 2 ? call->in[2] : NULL;
     int64_t dims[ULP_RANK_MAX];
     int axis;
     if (!first || call->input_count % 3 != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "%zu inputs: expected y_scale, y_zero_point, then three for each tensor",
-                        call->input_count);
-    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), first->rank, &axis, error));
+        return ULP_REFUSE(call,
+                          "%zu inputs: expected y_scale, y_zero_point, then three for each tensor",
+                          call->input_count);
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), first->rank, &axis, call->error));
     memcpy(dims, first->dims, sizeof dims);
     for (size_t i = 0; i < call->input_count; i++)
         if ((i < 2 || i % 3 != 2) && call->in[i]->count != 1)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+            return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                             "input %zu, a scale or zero point, has %zu elements: expected one", i,
                             call->in[i]->count);
     for (size_t i = 5; i < call->input_count; i += 3) {
@@ -195,23 +189,22 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
         for (int d = 0; fits && d < first->rank; d++)
             fits = d == axis || call->in[i]->dims[d] == first->dims[d];
         if (!fits)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "input %zu does not fit the first tensor's shape", i);
+            return ULP_REFUSE(call, "input %zu does not fit the first tensor's shape", i);
         dims[axis] += call->in[i]->dims[axis];
     }
-    return ulp_call_describe(call, 0, call->in[1]->type, first->rank, dims, error);
+    return ulp_call_describe(call, 0, call->in[1]->type, first->rank, dims);
 }
 
 static const struct ulp_formula requantized = {
     "x x_scale x_zero_point y_scale y_zero_point low high", "y",
     "q = round((x - x_zero_point) * x_scale / y_scale) + y_zero_point; min(max(q, low), high)"};
 
-static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_concat(struct ulp_call *call)
 {
     struct ulp_tensor *out = &call->out[0];
     int axis;
     size_t done = 0;
-    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error));
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, call->error));
     if (out->count == 0)
         return ULP_OK;
     const struct ulp_split whole = ulp_split_at(out, axis);
@@ -238,61 +231,59 @@ static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error
                                                   .position_stride = 1}};
         if (in->count)
             ULP_TRY(ulp_call_formula(call, &requantized, call->arithmetic, &rows,
-                                     sizeof operands / sizeof *operands, operands, 1, &result,
-                                     error));
+                                     sizeof operands / sizeof *operands, operands, 1, &result));
     }
     return ULP_OK;
 }
 
 /* ---- products of integers with a float result ---- */
 
-static enum ulp_status infer_to_float(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_to_float(struct ulp_call *call)
 {
-    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[2]->type, error);
+    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[2]->type);
 }
-static enum ulp_status run_to_float(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_to_float(struct ulp_call *call)
 {
     return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
                             (const struct ulp_tensor *[]){ulp_call_in(call, 4),
                                                           ulp_call_in(call, 5)},
-                            ULP_PRODUCT_MATMUL, "--rb--b", error);
+                            ULP_PRODUCT_MATMUL, "--rb--b");
 }
 
 /* ---- DynamicQuantizeMatMul: DynamicQuantizeLinear of a, then the same ---- */
 
-static enum ulp_status infer_dynamic_matmul(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_dynamic_matmul(struct ulp_call *call)
 {
-    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type);
 }
 
-static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_dynamic_matmul(struct ulp_call *call)
 {
     const struct ulp_tensor *a = call->in[0], **in;
     struct ulp_tensor values, scale, zero;
-    ULP_TRY(ulp_quantize_dynamic(call, a, &values, &scale, &zero, error));
-    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *in, &in, error));
+    ULP_TRY(ulp_quantize_dynamic(call, a, &values, &scale, &zero));
+    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *in, &in));
     memcpy(in, call->in, call->input_count * sizeof *in);
     in[0] = &scale; /* what the epilogue calls a */
     struct ulp_call product = *call;
     product.in = in;
     return ulp_integer_sums(&product, (const struct ulp_tensor *[]){&values, call->in[1]},
                             (const struct ulp_tensor *[]){&zero, ulp_call_in(call, 3)},
-                            ULP_PRODUCT_MATMUL, "b-b-b", error);
+                            ULP_PRODUCT_MATMUL, "b-b-b");
 }
 
 /* ---- QGemm: quantised again where y_scale and y_zero_point are given ---- */
 
-static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_gemm(struct ulp_call *call)
 {
     const struct ulp_tensor *zero = ulp_call_in(call, 8);
-    return ulp_gemm_infer(call, call->in[0], call->in[3], zero ? zero->type : call->in[1]->type,
-                          error);
+    return ulp_gemm_infer(call, call->in[0], call->in[3], zero ? zero->type : call->in[1]->type);
 }
-static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_gemm(struct ulp_call *call)
 {
     return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[0], call->in[3]},
                             (const struct ulp_tensor *[]){call->in[2], call->in[5]},
-                            ULP_PRODUCT_GEMM, "-b--b-bbb", error);
+                            ULP_PRODUCT_GEMM, "-b--b-bbb");
 }
 
 #define Q .domain = "com.microsoft", .since = 1, .quantizes = true

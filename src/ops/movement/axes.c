@@ -7,7 +7,7 @@
 /* Along each axis of input 0 element i is that of index(start + i * step), where there is one, else
  * the fill. step NULL: 1. */
 static enum ulp_status move_along(struct ulp_call *call, const int64_t *start, const int64_t *step,
-                                  ulp_pad_fn *index, const void *fill, struct ulp_error *error)
+                                  ulp_pad_fn *index, const void *fill)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor *out = &call->out[0];
@@ -15,14 +15,14 @@ static enum ulp_status move_along(struct ulp_call *call, const int64_t *start, c
     ulp_strides(in, strides);
     for (int d = 0; d < in->rank; d++) {
         const size_t count = (size_t)out->dims[d];
-        ULP_TRY(ulp_call_take(call, count, sizeof **tables, &tables[d], error));
+        ULP_TRY(ulp_call_take(call, count, sizeof **tables, &tables[d]));
         for (size_t i = 0; i < count; i++) {
             const int64_t at = start[d] + (int64_t)i * (step ? step[d] : 1),
                           from = index(at, in->dims[d]);
             tables[d][i] = from == ULP_NOWHERE ? from : from * strides[d];
         }
     }
-    return ulp_move_axes(out, in, (const int64_t *const *)tables, fill, call->pool, error);
+    return ulp_move_axes(out, in, (const int64_t *const *)tables, fill, call->pool, call->error);
 }
 
 /* ---- Slice ---- */
@@ -48,70 +48,70 @@ static void slice_axis(struct slice *slice, int axis, int64_t size, int64_t star
     slice->count[axis] = (int64_t)(distance / stride + (distance % stride != 0));
 }
 
-static enum ulp_status read_slice(const struct ulp_call *call, struct slice *slice,
-                                  struct ulp_error *error)
+static enum ulp_status read_slice(const struct ulp_call *call, struct slice *slice)
 {
     const struct ulp_tensor *in = call->in[0];
     static const char *const names[] = {"starts", "ends", "axes", "steps"};
     struct ulp_list lists[4];
     *slice = (struct slice){.known = true};
     for (int i = 0; i < 4; i++) {
-        ULP_TRY(ulp_call_list(call, names[i], &lists[i], error));
+        ULP_TRY(ulp_call_list(call, names[i], &lists[i]));
         slice->known = slice->known && lists[i].known;
         if (lists[i].given && lists[i].count != lists[0].count)
-            return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries, starts has %zu", names[i],
-                            lists[i].count, lists[0].count);
+            return ULP_REFUSE(call, "%s has %zu entries, starts has %zu", names[i], lists[i].count,
+                              lists[0].count);
     }
     for (int d = 0; d < in->rank; d++)
         slice_axis(slice, d, in->dims[d], 0, in->dims[d], 1);
     for (size_t i = 0; slice->known && i < lists[0].count; i++) {
         int axis;
         ULP_TRY(ulp_call_axis(lists[2].given ? lists[2].values[i] : (int64_t)i, in->rank, &axis,
-                              error));
+                              call->error));
         int64_t step = lists[3].given ? lists[3].values[i] : 1;
         if (step == 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "steps[%zu] is 0", i);
+            return ULP_REFUSE(call, "steps[%zu] is 0", i);
         slice_axis(slice, axis, in->dims[axis], lists[0].values[i], lists[1].values[i], step);
     }
     return ULP_OK;
 }
 
-static enum ulp_status infer_slice(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_slice(struct ulp_call *call)
 {
     struct slice slice;
-    ULP_TRY(read_slice(call, &slice, error));
+    ULP_TRY(read_slice(call, &slice));
     if (!slice.known)
         return ULP_OK;
-    return ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, slice.count, error);
+    return ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, slice.count);
 }
 
-static enum ulp_status run_slice(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_slice(struct ulp_call *call)
 {
     struct slice slice;
-    ULP_TRY(read_slice(call, &slice, error));
-    return move_along(call, slice.start, slice.step, ulp_pad_constant, NULL, error);
+    ULP_TRY(read_slice(call, &slice));
+    return move_along(call, slice.start, slice.step, ulp_pad_constant, NULL);
 }
 
 /* ---- Expand, Tile ---- */
 
-static enum ulp_status infer_expand(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_expand(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list shape;
     struct ulp_tensor wanted = {0};
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
+    ULP_TRY(ulp_call_list(call, "shape", &shape));
     if (!shape.known)
         return ULP_OK;
-    ULP_TRY(ulp_check_rank(shape.count, error));
+    ULP_TRY(ulp_check_rank(shape.count, call->error));
     ULP_TRY(ulp_tensor_describe(&wanted, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, (int)shape.count,
-                                shape.values, error));
-    ULP_TRY(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims, error));
-    return ulp_call_describe(call, 0, in->type, rank, dims, error);
+                                shape.values, call->error));
+    ULP_TRY(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims,
+                                call->error));
+    return ulp_call_describe(call, 0, in->type, rank, dims);
 }
 
-static enum ulp_status run_expand(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_expand(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX] = {NULL};
@@ -119,32 +119,31 @@ static enum ulp_status run_expand(struct ulp_call *call, struct ulp_error *error
     for (int d = 0; d < in->rank; d++)
         if (in->dims[d] != 1)
             ULP_TRY(ulp_move_table(call, &tables[out->rank - in->rank + d], (size_t)in->dims[d], 0,
-                                   strides[d], error));
+                                   strides[d]));
     return ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, NULL, call->pool,
-                         error);
+                         call->error);
 }
 
-static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_tile(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list repeats;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_list(call, "repeats", &repeats, error));
+    ULP_TRY(ulp_call_list(call, "repeats", &repeats));
     if (!repeats.known)
         return ULP_OK;
     if (repeats.count != (size_t)in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "repeats has %zu entries for a tensor of rank %d",
-                        repeats.count, in->rank);
+        return ULP_REFUSE(call, "repeats has %zu entries for a tensor of rank %d", repeats.count,
+                          in->rank);
     for (int d = 0; d < in->rank; d++)
         if (__builtin_mul_overflow(in->dims[d], repeats.values[d], &dims[d]))
-            return ulp_fail(error, ULP_ERROR_INPUT, "repeats[%d] is %lld", d,
-                            (long long)repeats.values[d]);
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+            return ULP_REFUSE(call, "repeats[%d] is %lld", d, (long long)repeats.values[d]);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
-static enum ulp_status run_tile(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_tile(struct ulp_call *call)
 {
-    return move_along(call, (int64_t[ULP_RANK_MAX]){0}, NULL, ulp_pad_wrap, NULL, error);
+    return move_along(call, (int64_t[ULP_RANK_MAX]){0}, NULL, ulp_pad_wrap, NULL);
 }
 
 /* ---- Pad, CenterCropPad ---- */
@@ -154,46 +153,43 @@ struct pads {
     int64_t begin[ULP_RANK_MAX], end[ULP_RANK_MAX]; /* negative: cut */
 };
 
-static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads,
-                                 struct ulp_error *error)
+static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads)
 {
     int rank = call->in[0]->rank;
     struct ulp_list amounts, axes;
     *pads = (struct pads){.known = true};
-    ULP_TRY(ulp_call_list(call, "pads", &amounts, error));
-    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    ULP_TRY(ulp_call_list(call, "pads", &amounts));
+    ULP_TRY(ulp_call_list(call, "axes", &axes));
     pads->known = amounts.known && axes.known;
     size_t count = axes.given ? axes.count : (size_t)rank;
     if (amounts.count != 2 * count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "pads has %zu entries: expected %zu", amounts.count,
-                        2 * count);
+        return ULP_REFUSE(call, "pads has %zu entries: expected %zu", amounts.count, 2 * count);
     for (size_t i = 0; pads->known && i < count; i++) {
         int axis;
-        ULP_TRY(ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis, error));
+        ULP_TRY(ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis, call->error));
         pads->begin[axis] = amounts.values[i];
         pads->end[axis] = amounts.values[count + i];
         if (pads->begin[axis] < -ULP_COUNT_MAX || pads->begin[axis] > ULP_COUNT_MAX ||
             pads->end[axis] < -ULP_COUNT_MAX || pads->end[axis] > ULP_COUNT_MAX)
-            return ulp_fail(error, ULP_ERROR_INPUT, "pads of axis %d are out of range", axis);
+            return ULP_REFUSE(call, "pads of axis %d are out of range", axis);
     }
     return ULP_OK;
 }
 
-static enum ulp_status infer_pad(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_pad(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct pads pads;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(read_pads(call, &pads, error));
+    ULP_TRY(read_pads(call, &pads));
     if (!pads.known)
         return ULP_OK;
     for (int d = 0; d < in->rank; d++) {
         dims[d] = in->dims[d] + pads.begin[d] + pads.end[d];
         if (in->dims[d] == 0 && dims[d] > 0 && !ulp_call_is(call, "mode", "constant"))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "axis %d is empty and can only be padded with a constant", d);
+            return ULP_REFUSE(call, "axis %d is empty and can only be padded with a constant", d);
     }
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
 static const struct pad_mode {
@@ -204,16 +200,16 @@ static const struct pad_mode {
                  {"reflect", ulp_pad_reflect},
                  {"wrap", ulp_pad_wrap}};
 
-static enum ulp_status check_pad(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_pad(struct ulp_call *call)
 {
     for (size_t i = 0; i < sizeof pad_modes / sizeof *pad_modes; i++)
         if (ulp_call_is(call, "mode", pad_modes[i].name))
             return ULP_OK;
-    return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected constant, edge, reflect or wrap",
-                    ulp_call_attribute(call, "mode")->s);
+    return ULP_REFUSE(call, "mode %s: expected constant, edge, reflect or wrap",
+                      ulp_call_attribute(call, "mode")->s);
 }
 
-static enum ulp_status run_pad(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_pad(struct ulp_call *call)
 {
     const struct pad_mode *mode = pad_modes;
     const struct ulp_tensor *value = ulp_call_input(call, "constant_value");
@@ -223,47 +219,47 @@ static enum ulp_status run_pad(struct ulp_call *call, struct ulp_error *error)
     while (!ulp_call_is(call, "mode", mode->name))
         mode++;
     if (value && value->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "constant_value has %zu elements: expected 1",
-                        value->count);
-    ULP_TRY(read_pads(call, &pads, error));
+        return ULP_REFUSE(call, "constant_value has %zu elements: expected 1", value->count);
+    ULP_TRY(read_pads(call, &pads));
     if (!value)
         ULP_TRY(ulp_call_scalar(call, &constant, call->in[0]->type,
-                                ulp_call_attribute(call, "value")->f, error));
+                                ulp_call_attribute(call, "value")->f));
     for (int d = 0; d < call->in[0]->rank; d++)
         start[d] = -pads.begin[d];
-    return move_along(call, start, NULL, mode->index, value ? value->data : constant.data, error);
+    return move_along(call, start, NULL, mode->index, value ? value->data : constant.data);
 }
 
-static enum ulp_status infer_center(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_center(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list shape, axes;
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
-    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    ULP_TRY(ulp_call_list(call, "shape", &shape));
+    ULP_TRY(ulp_call_list(call, "axes", &axes));
     if (!shape.known)
         return ULP_OK;
     if (shape.count != (axes.given ? axes.count : (size_t)in->rank))
-        return ulp_fail(error, ULP_ERROR_INPUT, "shape has %zu entries", shape.count);
+        return ULP_REFUSE(call, "shape has %zu entries", shape.count);
     memcpy(dims, in->dims, sizeof dims);
     for (size_t i = 0; i < shape.count; i++) {
         int axis;
-        ULP_TRY(ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis, error));
+        ULP_TRY(
+            ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis, call->error));
         dims[axis] = shape.values[i];
     }
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims);
 }
 
-static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_center(struct ulp_call *call)
 {
     struct ulp_tensor zero;
     int64_t start[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_scalar(call, &zero, call->in[0]->type, 0, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, call->in[0]->type, 0));
     for (int d = 0; d < call->in[0]->rank; d++) {
         int64_t from = call->in[0]->dims[d], to = call->out[0].dims[d];
         start[d] = to > from ? -((to - from) / 2) : (from - to) / 2;
     }
-    return move_along(call, start, NULL, ulp_pad_constant, zero.data, error);
+    return move_along(call, start, NULL, ulp_pad_constant, zero.data);
 }
 
 #define PAD                                                                        \

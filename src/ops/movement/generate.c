@@ -9,22 +9,19 @@
 
 /* The type an attribute names, `fallback` when it is absent or 0. */
 static enum ulp_status read_type(const struct ulp_call *call, const char *name,
-                                 enum ulp_type fallback, enum ulp_type *out,
-                                 struct ulp_error *error)
+                                 enum ulp_type fallback, enum ulp_type *out)
 {
     int64_t type = ulp_call_int(call, name);
     *out = type ? (enum ulp_type)type : fallback;
     return type >= 0 && type < ULP_TYPE_COUNT
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "%s %lld is not an element type", name,
-                          (long long)type);
+               : ULP_REFUSE(call, "%s %lld is not an element type", name, (long long)type);
 }
 
 /* ---- Constant, ConstantOfShape ---- */
 
 /* The attribute that is given, as a tensor over the model's memory. */
-static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_tensor *out,
-                                     struct ulp_error *error)
+static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_tensor *out)
 {
     const struct ulp_attribute_value *value = ulp_call_attribute(call, "value"),
                                      *sparse = ulp_call_attribute(call, "sparse_value");
@@ -38,11 +35,12 @@ static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_ten
         return ULP_OK;
     }
     if (!one_float->present && !one_int->present && !list->present)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the node has no value, or one of strings");
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
+                        "the node has no value, or one of strings");
     bool is_float = one_float->present || floats->present,
          is_list = !one_float->present && !one_int->present;
     ULP_TRY(ulp_tensor_describe(out, is_float ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, ULP_ELEMENT_COUNT,
-                                0, is_list, (int64_t[]){(int64_t)list->count}, error));
+                                0, is_list, (int64_t[]){(int64_t)list->count}, call->error));
     const void *data = one_float->present ? (const void *)&one_float->f
                        : one_int->present ? (const void *)&one_int->i
                        : is_float         ? (const void *)floats->floats
@@ -51,63 +49,62 @@ static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_ten
     return ULP_OK;
 }
 
-static enum ulp_status infer_constant(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_constant(struct ulp_call *call)
 {
     struct ulp_tensor value;
-    ULP_TRY(read_constant(call, &value, error));
-    return ulp_call_describe(call, 0, value.type, value.rank, value.dims, error);
+    ULP_TRY(read_constant(call, &value));
+    return ulp_call_describe(call, 0, value.type, value.rank, value.dims);
 }
 
-static enum ulp_status run_constant(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_constant(struct ulp_call *call)
 {
     struct ulp_tensor value;
-    ULP_TRY(read_constant(call, &value, error));
-    return ulp_call_lower(call, &call->out[0], &value, error);
+    ULP_TRY(read_constant(call, &value));
+    return ulp_call_lower(call, &call->out[0], &value);
 }
 
-static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_constant_of_shape(struct ulp_call *call)
 {
     const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
     struct ulp_list shape;
-    ULP_TRY(ulp_call_list(call, "input", &shape, error));
+    ULP_TRY(ulp_call_list(call, "input", &shape));
     if (!shape.known)
         return ULP_OK;
-    ULP_TRY(ulp_check_rank(shape.count, error));
+    ULP_TRY(ulp_check_rank(shape.count, call->error));
     if (value->tensor && value->tensor->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "value has %zu elements: expected 1",
-                        value->tensor->count);
+        return ULP_REFUSE(call, "value has %zu elements: expected 1", value->tensor->count);
     return ulp_call_describe(call, 0, value->tensor ? value->tensor->type : ULP_TYPE_FLOAT,
-                             (int)shape.count, shape.values, error);
+                             (int)shape.count, shape.values);
 }
 
-static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_constant_of_shape(struct ulp_call *call)
 {
     const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
     struct ulp_tensor element;
-    ULP_TRY(ulp_call_scalar(call, &element, call->out[0].type, 0, error));
+    ULP_TRY(ulp_call_scalar(call, &element, call->out[0].type, 0));
     if (value->tensor)
-        ULP_TRY(ulp_call_lower(call, &element, value->tensor, error));
+        ULP_TRY(ulp_call_lower(call, &element, value->tensor));
     ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
     return ULP_OK;
 }
 
 /* ---- EyeLike, OneHot ---- */
 
-static enum ulp_status infer_like(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_like(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     enum ulp_type type;
-    ULP_TRY(read_type(call, "dtype", in->type, &type, error));
-    return ulp_call_describe(call, 0, type, in->rank, in->dims, error);
+    ULP_TRY(read_type(call, "dtype", in->type, &type));
+    return ulp_call_describe(call, 0, type, in->rank, in->dims);
 }
 
-static enum ulp_status run_eye(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_eye(struct ulp_call *call)
 {
     struct ulp_tensor *out = &call->out[0], zero, one;
     if (out->rank != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 2", out->rank);
-    ULP_TRY(ulp_call_scalar(call, &zero, out->type, 0, error));
-    ULP_TRY(ulp_call_scalar(call, &one, out->type, 1, error));
+        return ULP_REFUSE(call, "the input has rank %d: expected 2", out->rank);
+    ULP_TRY(ulp_call_scalar(call, &zero, out->type, 0));
+    ULP_TRY(ulp_call_scalar(call, &one, out->type, 1));
     int64_t columns = out->dims[1], k = ulp_clamp(ulp_call_int(call, "k"), -out->dims[0], columns);
     ulp_move_fill(out, 0, out->count, zero.data);
     for (int64_t row = 0; row < out->dims[0]; row++)
@@ -116,31 +113,30 @@ static enum ulp_status run_eye(struct ulp_call *call, struct ulp_error *error)
     return ULP_OK;
 }
 
-static enum ulp_status infer_one_hot(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_one_hot(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *values = call->in[2];
     int64_t dims[ULP_RANK_MAX + 1], depth;
     int axis;
     bool known;
-    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), in->rank + 1, &axis, error));
-    ULP_TRY(ulp_call_number(call, "depth", 0, &known, &depth, error));
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), in->rank + 1, &axis, call->error));
+    ULP_TRY(ulp_call_number(call, "depth", 0, &known, &depth));
     if (!known)
         return ULP_OK;
     if (values->count != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "values has %zu elements: expected 2",
-                        values->count);
+        return ULP_REFUSE(call, "values has %zu elements: expected 2", values->count);
     memcpy(dims, in->dims, (size_t)axis * sizeof *dims);
     dims[axis] = depth;
     memcpy(dims + axis + 1, in->dims + axis, (size_t)(in->rank - axis) * sizeof *dims);
-    return ulp_call_describe(call, 0, values->type, in->rank + 1, dims, error);
+    return ulp_call_describe(call, 0, values->type, in->rank + 1, dims);
 }
 
-static enum ulp_status run_one_hot(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_one_hot(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *values = call->in[2];
     struct ulp_tensor *out = &call->out[0];
     int axis;
-    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error));
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, call->error));
     const struct ulp_split split = ulp_split_at(out, axis);
     ulp_move_fill(out, 0, out->count, ulp_element_at(values, 0));
     for (size_t i = 0; i < in->count; i++) {
@@ -158,54 +154,50 @@ static enum ulp_status run_one_hot(struct ulp_call *call, struct ulp_error *erro
 /* ---- Range and windows: formulas of the position i ---- */
 
 /* Derived operand `index`: 0, 1, 2, ... along the output. */
-static enum ulp_status set_positions(struct ulp_call *call, struct ulp_operand *operand,
-                                     struct ulp_error *error)
+static enum ulp_status set_positions(struct ulp_call *call, struct ulp_operand *operand)
 {
-    ULP_CALL_TAKE(struct ulp_tensor, positions, call, 1, error);
-    ULP_TRY(ulp_call_make_here(call, positions, ULP_TYPE_INT64, 1, call->out[0].dims, error));
+    ULP_CALL_TAKE(struct ulp_tensor, positions, call, 1);
+    ULP_TRY(ulp_call_make_here(call, positions, ULP_TYPE_INT64, 1, call->out[0].dims));
     for (size_t i = 0; i < positions->count; i++)
         ulp_tensor_set_int(positions, i, (int64_t)i);
     operand->tensor = positions;
     return ULP_OK;
 }
 
-static enum ulp_status infer_range(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_range(struct ulp_call *call)
 {
     double value[3], count;
     for (int i = 0; i < 3; i++) {
         if (call->in[i]->count != 1)
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected 1", i,
-                            call->in[i]->count);
+            return ULP_REFUSE(call, "input %d has %zu elements: expected 1", i, call->in[i]->count);
         if (!call->in[i]->data)
             return ULP_OK;
         value[i] = ulp_tensor_read(call->in[i], 0);
         if (isnan(value[i]))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "its input %d is NaN: a limit or step of a range is a number", i);
+            return ULP_REFUSE(call, "its input %d is NaN: a limit or step of a range is a number",
+                              i);
     }
     count = ceil((value[1] - value[0]) / value[2]);
     if (!(fabs(count) < 0x1p40))
-        return ulp_fail(error, ULP_ERROR_INPUT, "from %g to %g by %g is no range", value[0],
-                        value[1], value[2]);
+        return ULP_REFUSE(call, "from %g to %g by %g is no range", value[0], value[1], value[2]);
     return ulp_call_describe(call, 0, call->in[0]->type, 1,
-                             (int64_t[]){count > 0 ? (int64_t)count : 0}, error);
+                             (int64_t[]){count > 0 ? (int64_t)count : 0});
 }
 
-static enum ulp_status rows_range(struct ulp_call *call, const struct ulp_layout *layout,
-                                  struct ulp_error *error)
+static enum ulp_status rows_range(struct ulp_call *call, const struct ulp_layout *layout)
 {
-    ULP_TRY(set_positions(call, &layout->operands[call->bound->tape->operand_count - 1], error));
-    return ulp_layout_elementwise(layout, error);
+    ULP_TRY(set_positions(call, &layout->operands[call->bound->tape->operand_count - 1]));
+    return ulp_layout_elementwise(layout, call->error);
 }
 
-static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_window(struct ulp_call *call)
 {
     enum ulp_type type;
     int64_t size;
     bool known;
-    ULP_TRY(read_type(call, "output_datatype", ULP_TYPE_FLOAT, &type, error));
-    ULP_TRY(ulp_call_number(call, "size", 0, &known, &size, error));
-    return known ? ulp_call_describe(call, 0, type, 1, (int64_t[]){size}, error) : ULP_OK;
+    ULP_TRY(read_type(call, "output_datatype", ULP_TYPE_FLOAT, &type));
+    ULP_TRY(ulp_call_number(call, "size", 0, &known, &size));
+    return known ? ulp_call_describe(call, 0, type, 1, (int64_t[]){size}) : ULP_OK;
 }
 
 /* ---- random numbers: formulas of uniform ones, which are a function of (seed, element) in every
@@ -221,15 +213,14 @@ static uint64_t read_key(const struct ulp_call *call)
 
 /* Derived operand n: multiples of 2^-24 in [0, 1) for n = 0 and in (0, 1] for n = 1, so that FP32
  * holds them exactly. */
-static enum ulp_status rows_random(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_random(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_bound *bound = call->bound;
-    ULP_CALL_TAKE(struct ulp_tensor, uniform, call, bound->derived_count, error);
+    ULP_CALL_TAKE(struct ulp_tensor, uniform, call, bound->derived_count);
     for (size_t n = 0; n < bound->derived_count; n++) {
         ULP_TRY(ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
-                                    call->out[0].rank, call->out[0].dims, error));
-        ULP_TRY(ulp_call_temporary(call, &uniform[n], error));
+                                    call->out[0].rank, call->out[0].dims, call->error));
+        ULP_TRY(ulp_call_temporary(call, &uniform[n]));
         for (size_t i = 0; i < uniform[n].count; i++)
             ((float *)uniform[n].data)[i] =
                 (float)((ulp_random_bits(read_key(call), 2 * i + n) >> 40) + n) * 0x1p-24f;
@@ -237,42 +228,41 @@ static enum ulp_status rows_random(struct ulp_call *call, const struct ulp_layou
     }
     for (size_t i = 0; i < bound->input_slot_count && bound->inputs[i].kind == '*'; i++)
         layout->operands[i] = (struct ulp_operand){0}; /* only its shape counts */
-    return ulp_layout_elementwise(layout, error);
+    return ulp_layout_elementwise(layout, call->error);
 }
 
 /* ---- Multinomial: classes drawn by unnormalised log-probabilities, whose sums are FP64 in every
  * lane ---- */
 
-static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_multinomial(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     enum ulp_type type;
-    ULP_TRY(read_type(call, "dtype", ULP_TYPE_INT32, &type, error));
+    ULP_TRY(read_type(call, "dtype", ULP_TYPE_INT32, &type));
     if (in->rank != 2 || in->dims[1] < 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch x classes",
-                        in->rank);
+        return ULP_REFUSE(call, "the input has rank %d: expected batch x classes", in->rank);
     return ulp_call_describe(call, 0, type, 2,
-                             (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")}, error);
+                             (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")});
 }
 
 static const struct ulp_formula shares_of_classes = {"x", "y",
                                                      "e = exp(x - row_max(x)); e / row_sum(e)"};
 
-static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_multinomial(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     const size_t classes = (size_t)in->dims[1], samples = (size_t)call->out[0].dims[1];
     struct ulp_arithmetic exact;
     struct ulp_tensor shares;
-    ULP_TRY(ulp_arithmetic_find("fp64", &exact, error));
-    ULP_TRY(ulp_call_temporary_in(call, &shares, &exact.storage, 2, in->dims, error));
+    ULP_TRY(ulp_arithmetic_find("fp64", &exact, call->error));
+    ULP_TRY(ulp_call_temporary_in(call, &shares, &exact.storage, 2, in->dims));
     const struct ulp_rows rows = {.row_count = (size_t)in->dims[0], .row_length = classes};
     const struct ulp_named_operand x = {
         "x", {.tensor = in, .row_stride = (int64_t)classes, .position_stride = 1}};
     const struct ulp_named_operand y = {
         "y", {.tensor = &shares, .row_stride = (int64_t)classes, .position_stride = 1}};
     if (in->count)
-        ULP_TRY(ulp_call_formula(call, &shares_of_classes, &exact, &rows, 1, &x, 1, &y, error));
+        ULP_TRY(ulp_call_formula(call, &shares_of_classes, &exact, &rows, 1, &x, 1, &y));
     for (size_t i = 0; i < call->out[0].count; i++) {
         const double *share = (const double *)shares.data + i / samples * classes;
         double left = ulp_random_uniform(read_key(call), i);
@@ -284,14 +274,14 @@ static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *
     return ULP_OK;
 }
 
-static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_random(struct ulp_call *call)
 {
     struct ulp_list shape;
     enum ulp_type type;
-    ULP_TRY(read_type(call, "dtype", ULP_TYPE_FLOAT, &type, error));
-    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
-    ULP_TRY(ulp_check_rank(shape.count, error));
-    return ulp_call_describe(call, 0, type, (int)shape.count, shape.values, error);
+    ULP_TRY(read_type(call, "dtype", ULP_TYPE_FLOAT, &type));
+    ULP_TRY(ulp_call_list(call, "shape", &shape));
+    ULP_TRY(ulp_check_rank(shape.count, call->error));
+    return ulp_call_describe(call, 0, type, (int)shape.count, shape.values);
 }
 
 #define CONSTANT                                                                     \

@@ -24,26 +24,26 @@ static size_t find_extreme(const struct ulp_tensor *in, size_t base, size_t step
     return best;
 }
 
-static enum ulp_status infer_arg(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_arg(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis, rank = 0;
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(ulp_call_first_axis(call, &axis));
     for (int d = 0; d < in->rank; d++)
         if (d != axis || ulp_call_int(call, "keepdims") == 1)
             dims[rank++] = d == axis ? 1 : in->dims[d];
-    return ulp_call_describe(call, 0, ULP_TYPE_INT64, rank, dims, error);
+    return ulp_call_describe(call, 0, ULP_TYPE_INT64, rank, dims);
 }
 
-static enum ulp_status run_arg(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_arg(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(ulp_call_first_axis(call, &axis));
     const struct ulp_split split = ulp_split_at(in, axis);
     if (split.size == 0 && call->out[0].count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is empty", axis);
+        return ULP_REFUSE(call, "axis %d is empty", axis);
     bool last = ulp_call_int(call, "select_last_index");
     for (size_t i = 0; i < call->out[0].count; i++) {
         size_t base = i / split.inner * split.size * split.inner + i % split.inner;
@@ -55,14 +55,14 @@ static enum ulp_status run_arg(struct ulp_call *call, struct ulp_error *error)
 }
 
 /* parameter 1: the tensor is a matrix cut at axis, as before opset 13 */
-static enum ulp_status run_hardmax(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_hardmax(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor zero, one;
     int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
-    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
-    ULP_TRY(ulp_call_scalar(call, &one, in->type, 1, error));
+    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0));
+    ULP_TRY(ulp_call_scalar(call, &one, in->type, 1));
     if (in->count == 0)
         return ULP_OK;
     struct ulp_split split = ulp_split_at(in, axis);
@@ -79,31 +79,30 @@ static enum ulp_status run_hardmax(struct ulp_call *call, struct ulp_error *erro
 
 /* ---- TopK ---- */
 
-static enum ulp_status read_k(const struct ulp_call *call, int64_t size, int64_t *k, bool *known,
-                              struct ulp_error *error)
+static enum ulp_status read_k(const struct ulp_call *call, int64_t size, int64_t *k, bool *known)
 {
     *k = 0;
-    ULP_TRY(ulp_call_number(call, "k", ulp_call_int(call, "k"), known, k, error));
+    ULP_TRY(ulp_call_number(call, "k", ulp_call_int(call, "k"), known, k));
     if (*k < 0 || *k > size)
-        return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld for an axis of %lld elements",
-                        (long long)*k, (long long)size);
+        return ULP_REFUSE(call, "k is %lld for an axis of %lld elements", (long long)*k,
+                          (long long)size);
     return ULP_OK;
 }
 
-static enum ulp_status infer_top_k(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_top_k(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX], k;
     bool known;
     int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
-    ULP_TRY(read_k(call, in->dims[axis], &k, &known, error));
+    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_TRY(read_k(call, in->dims[axis], &k, &known));
     if (!known)
         return ULP_OK;
     memcpy(dims, in->dims, sizeof dims);
     dims[axis] = k;
-    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, dims, error));
-    return ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error);
+    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, dims));
+    return ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims);
 }
 
 struct line {
@@ -153,16 +152,16 @@ static void find_best(size_t *order, size_t k, size_t size, struct line *line)
     qsort_r(order, k, sizeof *order, order_line, line);
 }
 
-static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_top_k(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     const struct ulp_attribute_value *largest = ulp_call_attribute(call, "largest");
     int64_t k;
     bool known;
     int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis, error));
-    ULP_TRY(read_k(call, in->dims[axis], &k, &known, error));
-    ULP_CALL_TAKE(size_t, order, call, (size_t)k, error);
+    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_TRY(read_k(call, in->dims[axis], &k, &known));
+    ULP_CALL_TAKE(size_t, order, call, (size_t)k);
     const struct ulp_split split = ulp_split_at(in, axis);
     for (size_t l = 0; l < split.outer * split.inner; l++) {
         size_t outer = l / split.inner, inner = l % split.inner;
@@ -182,7 +181,7 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
 
 /* ---- NonZero, Compress ---- */
 
-static enum ulp_status infer_non_zero(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_non_zero(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t count = 0;
@@ -190,15 +189,14 @@ static enum ulp_status infer_non_zero(struct ulp_call *call, struct ulp_error *e
         return ULP_OK;
     for (size_t i = 0; i < in->count; i++)
         count += !ulp_is_zero(in, i);
-    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){in->rank, count}, error);
+    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){in->rank, count});
 }
 
-static enum ulp_status run_non_zero(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_non_zero(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor *out = &call->out[0];
     size_t found = 0, count = (size_t)out->dims[1];
-    (void)error;
     for (size_t i = 0; i < in->count; i++) {
         if (ulp_is_zero(in, i))
             continue;
@@ -215,14 +213,14 @@ static enum ulp_status run_non_zero(struct ulp_call *call, struct ulp_error *err
 
 /* Without an axis the tensor is one line. */
 static enum ulp_status compress_split(const struct ulp_call *call, struct ulp_split *split,
-                                      int *axis, struct ulp_error *error)
+                                      int *axis)
 {
     const struct ulp_tensor *in = call->in[0];
     *axis = -1;
     *split = (struct ulp_split){1, in->count, 1};
     if (!ulp_call_attribute(call, "axis")->present)
         return ULP_OK;
-    ULP_TRY(ulp_call_first_axis(call, axis, error));
+    ULP_TRY(ulp_call_first_axis(call, axis));
     *split = ulp_split_at(in, *axis);
     return ULP_OK;
 }
@@ -235,33 +233,33 @@ static size_t count_true(const struct ulp_tensor *condition, size_t size)
     return count;
 }
 
-static enum ulp_status infer_compress(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_compress(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *condition = call->in[1];
     struct ulp_split split;
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    ULP_TRY(compress_split(call, &split, &axis, error));
+    ULP_TRY(compress_split(call, &split, &axis));
     if ((!condition->data && condition->count))
         return ULP_OK;
     memcpy(dims, in->dims, sizeof dims);
     dims[axis < 0 ? 0 : axis] = (int64_t)count_true(condition, split.size);
-    return ulp_call_describe(call, 0, in->type, axis < 0 ? 1 : in->rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, axis < 0 ? 1 : in->rank, dims);
 }
 
-static enum ulp_status run_compress(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_compress(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0], *condition = call->in[1];
     struct ulp_split split;
     int axis;
-    ULP_TRY(compress_split(call, &split, &axis, error));
+    ULP_TRY(compress_split(call, &split, &axis));
     size_t kept = count_true(condition, split.size), b = 0;
-    ULP_CALL_TAKE(int64_t, from, call, split.outer * kept, error);
+    ULP_CALL_TAKE(int64_t, from, call, split.outer * kept);
     for (size_t o = 0; o < split.outer; o++)
         for (size_t i = 0; i < condition->count && i < split.size; i++)
             if (ulp_tensor_get_int(condition, i))
                 from[b++] = (int64_t)((o * split.size + i) * split.inner);
-    return ulp_move_blocks(&call->out[0], in, from, split.inner, NULL, call->pool, error);
+    return ulp_move_blocks(&call->out[0], in, from, split.inner, NULL, call->pool, call->error);
 }
 
 /* ---- Unique: slices along an axis (or elements), first occurrences ---- */
@@ -307,19 +305,18 @@ static int order_numbers(const void *a, const void *b, void *context)
     return (i > j) - (i < j);
 }
 
-static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u,
-                                   struct ulp_error *error)
+static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u)
 {
-    ULP_TRY(compress_split(call, &u->slices.split, &u->axis, error));
+    ULP_TRY(compress_split(call, &u->slices.split, &u->axis));
     size_t size = u->slices.split.size;
     u->slices.tensor = call->in[0];
     u->count = 0;
-    ULP_CALL_TAKE(size_t, order, call, size, error);
-    ULP_CALL_TAKE(size_t, rank, call, size, error);
-    ULP_CALL_TAKE(size_t, place, call, size, error);
-    ULP_TRY(ulp_call_take(call, size, sizeof *u->first, &u->first, error));
-    ULP_TRY(ulp_call_take(call, size, sizeof *u->value, &u->value, error));
-    ULP_TRY(ulp_call_take(call, size, sizeof *u->counts, &u->counts, error));
+    ULP_CALL_TAKE(size_t, order, call, size);
+    ULP_CALL_TAKE(size_t, rank, call, size);
+    ULP_CALL_TAKE(size_t, place, call, size);
+    ULP_TRY(ulp_call_take(call, size, sizeof *u->first, &u->first));
+    ULP_TRY(ulp_call_take(call, size, sizeof *u->value, &u->value));
+    ULP_TRY(ulp_call_take(call, size, sizeof *u->counts, &u->counts));
     for (size_t i = 0; i < size; i++)
         order[i] = i;
     qsort_r(order, size, sizeof *order, order_stable, &u->slices);
@@ -334,7 +331,7 @@ static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u
         return ULP_OK;
     /* in order of appearance: renumber the values by their first slices */
     size_t *first = order, *counts;
-    ULP_TRY(ulp_call_take(call, u->count, sizeof *counts, &counts, error));
+    ULP_TRY(ulp_call_take(call, u->count, sizeof *counts, &counts));
     for (size_t i = 0; i < u->count; i++)
         rank[i] = i;
     qsort_r(rank, u->count, sizeof *rank, order_numbers, u->first);
@@ -350,38 +347,38 @@ static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u
     return ULP_OK;
 }
 
-static enum ulp_status infer_unique(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_unique(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct unique u;
     int64_t dims[ULP_RANK_MAX];
     if (!in->data && in->count)
         return ULP_OK;
-    ULP_TRY(find_unique(call, &u, error));
+    ULP_TRY(find_unique(call, &u));
     const int64_t counts[] = {0, (int64_t)u.count, (int64_t)u.slices.split.size, (int64_t)u.count};
     memcpy(dims, in->dims, sizeof dims);
     dims[u.axis < 0 ? 0 : u.axis] = (int64_t)u.count;
-    ULP_TRY(ulp_call_describe(call, 0, in->type, u.axis < 0 ? 1 : in->rank, dims, error));
+    ULP_TRY(ulp_call_describe(call, 0, in->type, u.axis < 0 ? 1 : in->rank, dims));
     for (size_t i = 1; i < 4; i++)
-        ULP_TRY(ulp_call_describe(call, i, ULP_TYPE_INT64, 1, &counts[i], error));
+        ULP_TRY(ulp_call_describe(call, i, ULP_TYPE_INT64, 1, &counts[i]));
     return ULP_OK;
 }
 
-static enum ulp_status run_unique(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_unique(struct ulp_call *call)
 {
     struct unique u;
-    ULP_TRY(find_unique(call, &u, error));
+    ULP_TRY(find_unique(call, &u));
     const struct ulp_split s = u.slices.split;
-    ULP_CALL_TAKE(int64_t, from, call, s.outer * u.count, error);
+    ULP_CALL_TAKE(int64_t, from, call, s.outer * u.count);
     for (size_t i = 0; i < s.outer * u.count; i++)
         from[i] = (int64_t)((i / u.count * s.size + u.first[i % u.count]) * s.inner);
     const size_t *const lists[] = {NULL, u.first, u.value, u.counts};
     for (size_t i = 1; i < 4; i++)
         for (size_t j = 0; ulp_call_wants(call, i) && j < call->out[i].count; j++)
             ulp_tensor_set_int(&call->out[i], j, (int64_t)lists[i][j]);
-    return ulp_call_wants(call, 0)
-               ? ulp_move_blocks(&call->out[0], call->in[0], from, s.inner, NULL, call->pool, error)
-               : ULP_OK;
+    return ulp_call_wants(call, 0) ? ulp_move_blocks(&call->out[0], call->in[0], from, s.inner,
+                                                     NULL, call->pool, call->error)
+                                   : ULP_OK;
 }
 
 #define ARG                                                                       \

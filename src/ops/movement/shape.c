@@ -4,23 +4,23 @@
 #include "base/error.h"
 #include "ops/ops_move.h"
 
-static enum ulp_status run_copy(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_copy(struct ulp_call *call)
 {
     return ulp_move_runs(&call->out[0], 0, 0, call->in[0], 0, 0, 1, call->in[0]->count, call->pool,
-                         error);
+                         call->error);
 }
 
 /* ---- Reshape ---- */
 
-static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_reshape(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list shape;
-    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
+    ULP_TRY(ulp_call_list(call, "shape", &shape));
     if (!shape.known)
         return ULP_OK;
     if (shape.count > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "shape has %zu dimensions: at most %d are supported", shape.count,
                         ULP_RANK_MAX);
     int64_t dims[ULP_RANK_MAX], known = 1;
@@ -30,41 +30,39 @@ static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *er
         dims[d] = shape.values[d];
         if (dims[d] == 0 && !zero_is_zero) {
             if (d >= in->rank)
-                return ulp_fail(error, ULP_ERROR_INPUT, "shape[%d] is 0, but the data has rank %d",
-                                d, in->rank);
+                return ULP_REFUSE(call, "shape[%d] is 0, but the data has rank %d", d, in->rank);
             dims[d] = in->dims[d];
         }
         if (dims[d] == -1 && rest < 0)
             rest = d;
         else if (dims[d] < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "shape[%d] is %lld", d, (long long)dims[d]);
+            return ULP_REFUSE(call, "shape[%d] is %lld", d, (long long)dims[d]);
         else if (__builtin_mul_overflow(known, dims[d], &known))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "shape asks for more elements than fit in memory");
+            return ULP_REFUSE(call, "shape asks for more elements than fit in memory");
     }
     if (rest >= 0 && (known == 0 || in->count % (size_t)known != 0))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not divide into shape's %lld%s",
-                        in->count, (long long)known,
-                        zero_is_zero && !known ? " (allowzero=1 makes a 0 in it a size)" : "");
+        return ULP_REFUSE(call, "%zu elements do not divide into shape's %lld%s", in->count,
+                          (long long)known,
+                          zero_is_zero && !known ? " (allowzero=1 makes a 0 in it a size)" : "");
     if (rest >= 0)
         dims[rest] = (int64_t)in->count / known;
     else if ((size_t)known != in->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not fit shape's %lld%s", in->count,
-                        (long long)known,
-                        zero_is_zero && !known ? " (allowzero=1 makes a 0 in it a size)" : "");
-    return ulp_call_describe(call, 0, in->type, (int)shape.count, dims, error);
+        return ULP_REFUSE(call, "%zu elements do not fit shape's %lld%s", in->count,
+                          (long long)known,
+                          zero_is_zero && !known ? " (allowzero=1 makes a 0 in it a size)" : "");
+    return ulp_call_describe(call, 0, in->type, (int)shape.count, dims);
 }
 
-static enum ulp_status infer_flatten(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_flatten(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t axis = ulp_call_int(call, "axis"), dims[2] = {1, 1};
     if (axis < -in->rank || axis > in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d",
-                        (long long)axis, in->rank);
+        return ULP_REFUSE(call, "axis %lld is outside a tensor of rank %d", (long long)axis,
+                          in->rank);
     for (int d = 0; d < in->rank; d++)
         dims[d >= (axis < 0 ? axis + in->rank : axis)] *= in->dims[d];
-    return ulp_call_describe(call, 0, in->type, 2, dims, error);
+    return ulp_call_describe(call, 0, in->type, 2, dims);
 }
 
 /* ---- Squeeze, Unsqueeze ---- */
@@ -84,43 +82,42 @@ static enum ulp_status read_marks(const struct ulp_list *axes, int rank, bool *m
     return ULP_OK;
 }
 
-static enum ulp_status infer_squeeze(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_squeeze(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list axes;
     bool marks[ULP_RANK_MAX];
     int64_t dims[ULP_RANK_MAX];
     int rank = 0;
-    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    ULP_TRY(ulp_call_list(call, "axes", &axes));
     if (!axes.known)
         return ULP_OK;
-    ULP_TRY(read_marks(&axes, in->rank, marks, error));
+    ULP_TRY(read_marks(&axes, in->rank, marks, call->error));
     for (int d = 0; d < in->rank; d++) {
         if (axes.given && marks[d] && in->dims[d] != 1)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "axis %d has %lld elements and cannot be squeezed", d,
-                            (long long)in->dims[d]);
+            return ULP_REFUSE(call, "axis %d has %lld elements and cannot be squeezed", d,
+                              (long long)in->dims[d]);
         if (axes.given ? !marks[d] : in->dims[d] != 1)
             dims[rank++] = in->dims[d];
     }
-    return ulp_call_describe(call, 0, in->type, rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, rank, dims);
 }
 
-static enum ulp_status infer_unsqueeze(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_unsqueeze(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list axes;
     bool marks[ULP_RANK_MAX];
     int64_t dims[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    ULP_TRY(ulp_call_list(call, "axes", &axes));
     if (!axes.known)
         return ULP_OK;
-    ULP_TRY(ulp_check_rank(axes.count + (size_t)in->rank, error));
+    ULP_TRY(ulp_check_rank(axes.count + (size_t)in->rank, call->error));
     int rank = in->rank + (int)axes.count;
-    ULP_TRY(read_marks(&axes, rank, marks, error));
+    ULP_TRY(read_marks(&axes, rank, marks, call->error));
     for (int d = 0, from = 0; d < rank; d++)
         dims[d] = marks[d] ? 1 : in->dims[from++];
-    return ulp_call_describe(call, 0, in->type, rank, dims, error);
+    return ulp_call_describe(call, 0, in->type, rank, dims);
 }
 
 /* ---- Shape, Size: only shapes are looked at, so they run without data ---- */
@@ -141,53 +138,51 @@ static void read_range(const struct ulp_call *call, int64_t *first, int64_t *las
     *last = *last < *first ? *first : *last;
 }
 
-static enum ulp_status infer_shape(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_shape(struct ulp_call *call)
 {
     int64_t first, last;
     read_range(call, &first, &last);
-    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 1, (int64_t[]){last - first}, error);
+    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 1, (int64_t[]){last - first});
 }
 
-static enum ulp_status run_shape(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_shape(struct ulp_call *call)
 {
     int64_t first, last;
-    (void)error;
     read_range(call, &first, &last);
     for (int64_t d = first; d < last; d++)
         ulp_tensor_set_int(&call->out[0], (size_t)(d - first), call->in[0]->dims[d]);
     return ULP_OK;
 }
 
-static enum ulp_status infer_size(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_size(struct ulp_call *call)
 {
-    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 0, NULL, error);
+    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 0, NULL);
 }
 
-static enum ulp_status run_size(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_size(struct ulp_call *call)
 {
-    (void)error;
     ulp_tensor_set_int(&call->out[0], 0, (int64_t)call->in[0]->count);
     return ULP_OK;
 }
 
 /* ---- Dropout, as it is at inference ---- */
 
-static enum ulp_status infer_dropout(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_dropout(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
-    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, in->dims, error));
-    return ulp_call_describe(call, 1, ULP_TYPE_BOOL, in->rank, in->dims, error);
+    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, in->dims));
+    return ulp_call_describe(call, 1, ULP_TYPE_BOOL, in->rank, in->dims);
 }
 
-static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_dropout(struct ulp_call *call)
 {
     const struct ulp_tensor *ratio = ulp_call_input(call, "ratio");
     int64_t training = 0;
     bool known;
-    ULP_TRY(ulp_call_number(call, "training_mode", 0, &known, &training, error));
+    ULP_TRY(ulp_call_number(call, "training_mode", 0, &known, &training));
     if (training && !(ratio && ratio->count == 1 && ulp_tensor_read(ratio, 0) == 0))
         return ulp_fail(
-            error, ULP_ERROR_UNSUPPORTED,
+            call->error, ULP_ERROR_UNSUPPORTED,
             "training_mode true is not supported: Dropout is only computed at inference");
     ulp_move_all(&call->out[0], call->in[0]);
     if (ulp_call_wants(call, 1))

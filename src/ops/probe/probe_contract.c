@@ -9,12 +9,11 @@
 
 /* *in, floats of any element, as magnitudes in FP64; the largest of them. */
 static enum ulp_status take_magnitudes(const struct ulp_call *call, const struct ulp_tensor *in,
-                                       struct ulp_tensor *out, double *largest,
-                                       struct ulp_error *error)
+                                       struct ulp_tensor *out, double *largest)
 {
-    ULP_TRY(
-        ulp_tensor_describe(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, in->rank, in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, call->budget, error));
+    ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, in->rank, in->dims,
+                                call->error));
+    ULP_TRY(ulp_tensor_allocate(out, call->budget, call->error));
     double *data = out->data;
     *largest = 0;
     for (size_t i = 0; i < in->count; i++) {
@@ -125,17 +124,17 @@ static void look_at_bounds(struct ulp_hidden *hidden, const struct ulp_probe *pr
 /* |A||B| itself, rounded up by what its FP64 sums may lose: k roundings of 2^-53 each. */
 static enum ulp_status find_bounds(const struct ulp_call *call, const struct ulp_contraction *p,
                                    const struct ulp_tensor *a, const struct ulp_tensor *b,
-                                   struct ulp_tensor *bounds, struct ulp_error *error)
+                                   struct ulp_tensor *bounds)
 {
     struct ulp_contraction magnitudes = *p;
     ULP_TRY(ulp_tensor_describe(bounds, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, p->out->rank,
-                                p->out->dims, error));
-    ULP_TRY(ulp_tensor_allocate(bounds, call->budget, error));
+                                p->out->dims, call->error));
+    ULP_TRY(ulp_tensor_allocate(bounds, call->budget, call->error));
     magnitudes.a.tensor = a;
     magnitudes.b.tensor = b;
     magnitudes.out = bounds;
     magnitudes.store = false;
-    ULP_TRY(ulp_contract(call->arithmetic, &magnitudes, call->pool, error));
+    ULP_TRY(ulp_contract(call->arithmetic, &magnitudes, call->pool, call->error));
     double *data = bounds->data;
     for (size_t i = 0; i < bounds->count; i++)
         data[i] *= 1 + (double)p->k * 0x1p-52;
@@ -161,12 +160,12 @@ enum ulp_status ulp_probe_contract(const struct ulp_call *call,
     }
     hidden.count = problem->batch_count * problem->m * problem->n;
     look_at_additions(&hidden, probe, problem);
-    ULP_TRY(take_magnitudes(call, problem->a.tensor, &a, &most_a, error));
-    ULP_TRY(take_magnitudes(call, problem->b.tensor, &b, &most_b, error));
+    ULP_TRY(take_magnitudes(call, problem->a.tensor, &a, &most_a));
+    ULP_TRY(take_magnitudes(call, problem->b.tensor, &b, &most_b));
     if (most_a * most_b * (double)problem->k <= probe->format.max_finite / 8) {
         hidden.largest = hidden.bound = most_a * most_b * (double)problem->k; /* safe, and cheap */
     } else {
-        ULP_TRY(find_bounds(call, problem, &a, &b, &bounds, error));
+        ULP_TRY(find_bounds(call, problem, &a, &b, &bounds));
         look_at_bounds(&hidden, probe, problem, &bounds);
     }
     return probe->tell(probe->context, probe->node, &hidden, false, error);

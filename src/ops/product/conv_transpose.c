@@ -10,28 +10,26 @@
 #include "ops/spatial/window.h"
 
 static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct ulp_conv_groups *g,
-                                           struct ulp_windows *w, struct ulp_error *error)
+                                           struct ulp_windows *w)
 {
     const struct ulp_tensor *x = call->in[0], *weights = call->in[1],
                             *bias = ulp_call_input(call, "bias");
     int64_t extra[ULP_RANK_MAX];
     struct ulp_list shape;
-    ULP_TRY(ulp_windows_read_kernel(call, x, weights, w, error));
-    ULP_TRY(ulp_call_numbers(call, "output_padding", (size_t)w->rank, 0, extra, error));
-    ULP_TRY(ulp_call_list(call, "output_shape", &shape, error));
+    ULP_TRY(ulp_windows_read_kernel(call, x, weights, w));
+    ULP_TRY(ulp_call_numbers(call, "output_padding", (size_t)w->rank, 0, extra));
+    ULP_TRY(ulp_call_list(call, "output_shape", &shape));
     int64_t group = ulp_call_int(call, "group");
     if (group < 1 || group > x->dims[1] || x->dims[1] != weights->dims[0] ||
         x->dims[1] % group != 0 || (bias && bias->count != (size_t)(group * weights->dims[1])) ||
         (shape.count && shape.count != (size_t)w->rank))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "weights, groups, bias or output_shape do not fit the input");
+        return ULP_REFUSE(call, "weights, groups, bias or output_shape do not fit the input");
     bool upper = ulp_call_is(call, "auto_pad", "SAME_UPPER"),
          lower = ulp_call_is(call, "auto_pad", "SAME_LOWER");
     bool valid = ulp_call_is(call, "auto_pad", "VALID");
     for (int d = 0; d < w->rank; d++) {
         if (extra[d] < 0 || extra[d] > 1 << 20)
-            return ulp_fail(error, ULP_ERROR_INPUT, "output_padding[%d] is %lld", d,
-                            (long long)extra[d]);
+            return ULP_REFUSE(call, "output_padding[%d] is %lld", d, (long long)extra[d]);
         int64_t whole =
             w->strides[d] * (w->in[d] - 1) + extra[d] + (w->kernel[d] - 1) * w->dilations[d] + 1;
         if (valid)
@@ -40,8 +38,8 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct u
                     : upper || lower ? w->in[d] * w->strides[d]
                                      : whole - w->pads[d] - w->pads_end[d];
         if (w->out[d] < 0 || w->out[d] > 2 * ULP_COUNT_MAX)
-            return ulp_fail(error, ULP_ERROR_INPUT, "spatial axis %d would have %lld elements", d,
-                            (long long)w->out[d]);
+            return ULP_REFUSE(call, "spatial axis %d would have %lld elements", d,
+                              (long long)w->out[d]);
         if (shape.count || upper || lower) {
             int64_t total = whole > w->out[d] ? whole - w->out[d] : 0;
             w->pads[d] = upper ? total / 2 : total - total / 2;
@@ -51,12 +49,12 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct u
     return ULP_OK;
 }
 
-static enum ulp_status infer_conv_transpose(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_conv_transpose(struct ulp_call *call)
 {
     struct ulp_conv_groups g = {0};
     struct ulp_windows w;
-    ULP_TRY(read_conv_transpose(call, &g, &w, error));
-    return ulp_conv_describe(call, call->in[0]->type, &g, w.out, w.rank, error);
+    ULP_TRY(read_conv_transpose(call, &g, &w));
+    return ulp_conv_describe(call, call->in[0]->type, &g, w.out, w.rank);
 }
 
 /* What a remainder r along an axis has. */
@@ -78,14 +76,14 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
 }
 
 static enum ulp_status list_phases(const struct ulp_call *call, const struct ulp_windows *w,
-                                   struct phases *out, struct ulp_error *error)
+                                   struct phases *out)
 {
     for (int d = 0; d < w->rank; d++) {
         const int64_t stride = w->strides[d], dilation = w->dilations[d],
                       step = stride / greatest_divisor(stride, dilation);
         out->counts[d] = stride < w->out[d] ? stride : w->out[d];
         out->tap_step[d] = step;
-        ULP_TRY(ulp_move_table(call, &out->first_tap[d], (size_t)stride, -1, 0, error));
+        ULP_TRY(ulp_move_table(call, &out->first_tap[d], (size_t)stride, -1, 0));
         for (int64_t k = 0; k < step && k < w->kernel[d]; k++)
             out->first_tap[d][k * dilation % stride] = k;
     }
@@ -125,11 +123,11 @@ static void make_phase(const struct ulp_windows *w, const struct phases *phases,
 static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_windows *w,
                                   const struct phases *phases, const struct phase *p,
                                   const int64_t *lead, const int64_t *x_strides, int64_t **kernel,
-                                  int64_t **input, struct ulp_error *error)
+                                  int64_t **input)
 {
     int64_t count = ulp_product(p->taps, w->rank);
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **kernel, kernel, error));
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **input, input, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **kernel, kernel));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **input, input));
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, stride = 1;
         for (int d = w->rank - 1; d >= 0; d--) {
@@ -147,8 +145,7 @@ static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_
 static enum ulp_status run_phase(struct ulp_call *call, const struct ulp_conv_groups *g,
                                  const struct ulp_windows *w, const struct phases *phases,
                                  int64_t number, const struct ulp_padded *x, const int64_t *lead,
-                                 int64_t *const batch[3], struct ulp_sums *sums,
-                                 struct ulp_error *error)
+                                 int64_t *const batch[3], struct ulp_sums *sums)
 {
     static const int64_t ones[ULP_RANK_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     struct phase p;
@@ -161,14 +158,13 @@ static enum ulp_status run_phase(struct ulp_call *call, const struct ulp_conv_gr
     ulp_strides(&out, o_strides);
     if (outputs == 0)
         return ULP_OK;
-    ULP_TRY(tap_tables(call, w, phases, &p, lead, x->strides, &kernel, &input, error));
-    ULP_TRY(ulp_move_table(call, &w_line, (size_t)g->out, 0, positions, error));
-    ULP_TRY(ulp_conv_channel_table(call, g->in, g->out * positions, taps, kernel, &w_k, error));
-    ULP_TRY(ulp_conv_channel_table(call, g->in, x->channel, taps, input, &x_k, error));
-    ULP_TRY(ulp_box_table(call, w->rank, p.outputs, p.quotient, ones, x->strides, &x_line, error));
-    ULP_TRY(ulp_move_table(call, &row, (size_t)g->out, 0, pixels, error));
-    ULP_TRY(
-        ulp_box_table(call, w->rank, p.outputs, p.first, w->strides, o_strides, &column, error));
+    ULP_TRY(tap_tables(call, w, phases, &p, lead, x->strides, &kernel, &input));
+    ULP_TRY(ulp_move_table(call, &w_line, (size_t)g->out, 0, positions));
+    ULP_TRY(ulp_conv_channel_table(call, g->in, g->out * positions, taps, kernel, &w_k));
+    ULP_TRY(ulp_conv_channel_table(call, g->in, x->channel, taps, input, &x_k));
+    ULP_TRY(ulp_box_table(call, w->rank, p.outputs, p.quotient, ones, x->strides, &x_line));
+    ULP_TRY(ulp_move_table(call, &row, (size_t)g->out, 0, pixels));
+    ULP_TRY(ulp_box_table(call, w->rank, p.outputs, p.first, w->strides, o_strides, &column));
     struct ulp_contraction problem = {
         .batch_count = (size_t)(g->batch * g->count),
         .m = (size_t)g->out,
@@ -189,10 +185,10 @@ static enum ulp_status run_phase(struct ulp_call *call, const struct ulp_conv_gr
         .out_row_offset = row,
         .out_column_offset = column,
     };
-    return ulp_sums_add(call, sums, &problem, error);
+    return ulp_sums_add(call, sums, &problem);
 }
 
-static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_conv_transpose(struct ulp_call *call)
 {
     struct ulp_conv_groups g = {0};
     struct ulp_windows w;
@@ -204,7 +200,7 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
     int64_t lead[ULP_RANK_MAX], size[ULP_RANK_MAX], *batch[3];
     beside.arithmetic = ulp_conv_searched(call, &own);
     call = &beside;
-    ULP_TRY(read_conv_transpose(call, &g, &w, error));
+    ULP_TRY(read_conv_transpose(call, &g, &w));
     if (call->out[0].count == 0)
         return ULP_OK;
     for (int d = 0; d < w.rank; d++) {
@@ -213,14 +209,13 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
         size[d] = lead[d] + (last + 1 > w.in[d] ? last + 1 : w.in[d]);
     }
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank);
-    ULP_TRY(ulp_pad_input(call, call->in[0], w.rank, lead, size, &x, error));
-    ULP_TRY(
-        ulp_conv_group_tables(call, &g, g.in * g.out * positions, x.channel, pixels, batch, error));
-    ULP_TRY(list_phases(call, &w, &phases, error));
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error));
+    ULP_TRY(ulp_pad_input(call, call->in[0], w.rank, lead, size, &x));
+    ULP_TRY(ulp_conv_group_tables(call, &g, g.in * g.out * positions, x.channel, pixels, batch));
+    ULP_TRY(list_phases(call, &w, &phases));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums));
     for (int64_t i = 0; i < ulp_product(phases.counts, w.rank); i++)
-        ULP_TRY(run_phase(call, &g, &w, &phases, i, &x, lead, batch, &sums, error));
-    return ulp_sums_end(call, &sums, "--c", error);
+        ULP_TRY(run_phase(call, &g, &w, &phases, i, &x, lead, batch, &sums));
+    return ulp_sums_end(call, &sums, "--c");
 }
 
 /* clang-format off */

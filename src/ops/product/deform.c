@@ -16,12 +16,11 @@ struct deform {
     int64_t batch, channels, groups, offset_groups, taps, pixels;
 };
 
-static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d,
-                                   struct ulp_error *error)
+static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d)
 {
     const struct ulp_tensor *x = call->in[0], *weights = call->in[1], *offset = call->in[2],
                             *bias = ulp_call_in(call, 3), *mask = ulp_call_in(call, 4);
-    ULP_TRY(ulp_windows_read(call, x, weights, &d->w, error));
+    ULP_TRY(ulp_windows_read(call, x, weights, &d->w));
     d->batch = x->dims[0];
     d->channels = x->dims[1];
     d->groups = ulp_call_int(call, "group");
@@ -33,23 +32,23 @@ static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d
         d->offset_groups > d->channels || d->channels % d->groups != 0 ||
         d->channels / d->groups != weights->dims[1] || weights->dims[0] % d->groups != 0 ||
         d->channels % d->offset_groups != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "groups or weights do not fit the input");
+        return ULP_REFUSE(call, "groups or weights do not fit the input");
     const int64_t sets = ulp_dim_mul(d->batch * d->offset_groups, each);
     if (offset->count != (size_t)ulp_dim_mul(sets, d->w.rank) ||
         (mask && mask->count != (size_t)sets) || (bias && bias->count != (size_t)weights->dims[0]))
-        return ulp_fail(error, ULP_ERROR_INPUT, "offsets, mask or bias do not fit the input");
-    return 1 << d->w.rank <= ULP_CORNERS_MAX
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%d spatial axes are too many", d->w.rank);
+        return ULP_REFUSE(call, "offsets, mask or bias do not fit the input");
+    return 1 << d->w.rank <= ULP_CORNERS_MAX ? ULP_OK
+                                             : ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
+                                                        "%d spatial axes are too many", d->w.rank);
 }
 
-static enum ulp_status infer_deform(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_deform(struct ulp_call *call)
 {
     struct deform d;
-    ULP_TRY(read_deform(call, &d, error));
+    ULP_TRY(read_deform(call, &d));
     int64_t dims[ULP_RANK_MAX] = {d.batch, call->in[1]->dims[0]};
     memcpy(dims + 2, d.w.out, (size_t)d.w.rank * sizeof *dims);
-    return ulp_call_describe(call, 0, call->in[0]->type, d.w.rank + 2, dims, error);
+    return ulp_call_describe(call, 0, call->in[0]->type, d.w.rank + 2, dims);
 }
 
 static const struct ulp_formula place_of_tap = {"base offset", "place", "base + offset"};
@@ -57,7 +56,7 @@ static const struct ulp_formula place_of_tap = {"base offset", "place", "base + 
 /* Taps along an axis at every (image, offset group, kernel element, pixel): its place in the grid
  * plus its offset. */
 static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, int axis,
-                                 struct ulp_taps *out, struct ulp_error *error)
+                                 struct ulp_taps *out)
 {
     const int rank = d->w.rank;
     const int64_t sets = d->batch * d->offset_groups * d->taps;
@@ -65,10 +64,10 @@ static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, 
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor base, place;
     int64_t *offset_row, tap_stride = 1, pixel_stride = 1;
-    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
-    ULP_TRY(ulp_positions_make(call, (size_t)(sets * d->pixels), &base, error));
-    ULP_TRY(ulp_coordinates_make(call, &arithmetic, base.count, &place, error));
-    ULP_TRY(ulp_call_take(call, (size_t)sets, sizeof *offset_row, &offset_row, error));
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic));
+    ULP_TRY(ulp_positions_make(call, (size_t)(sets * d->pixels), &base));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, base.count, &place));
+    ULP_TRY(ulp_call_take(call, (size_t)sets, sizeof *offset_row, &offset_row));
     for (int e = axis + 1; e < rank; e++) {
         tap_stride *= d->w.kernel[e];
         pixel_stride *= d->w.out[e];
@@ -88,9 +87,8 @@ static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, 
     };
     const struct ulp_named_operand result = {
         "place", {.tensor = &place, .row_stride = d->pixels, .position_stride = 1}};
-    ULP_TRY(
-        ulp_call_formula(call, &place_of_tap, &arithmetic, &rows, 2, operands, 1, &result, error));
-    return ulp_taps_make(call, &arithmetic, &place, &options, out, error);
+    ULP_TRY(ulp_call_formula(call, &place_of_tap, &arithmetic, &rows, 2, operands, 1, &result));
+    return ulp_taps_make(call, &arithmetic, &place, &options, out);
 }
 
 /* The place in a channel of corner c (a bit an axis) of point i; -1: outside. */
@@ -111,7 +109,7 @@ static int64_t find_corner(const struct deform *d, const struct ulp_taps *taps, 
 static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *d,
                                     const struct ulp_taps *taps, int64_t set,
                                     const struct ulp_tensor *source, struct ulp_tensor *columns,
-                                    const char *formula, struct ulp_error *error)
+                                    const char *formula)
 {
     const int rank = d->w.rank;
     const size_t corners = (size_t)1 << rank, count = (size_t)(d->taps * d->pixels),
@@ -122,12 +120,11 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     const struct ulp_tensor to = ulp_tensor_view_from(columns, (size_t)(set * channels) * count);
     struct ulp_tensor weights[2 * ULP_RANK_MAX], mask = {0};
     char(*names)[24];
-    ULP_TRY(
-        ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands, error));
-    ULP_TRY(ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names, error));
+    ULP_TRY(ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands));
+    ULP_TRY(ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names));
     size_t used = 0;
     for (size_t c = 0; c < corners; c++, used++) {
-        ULP_CALL_TAKE(int64_t, offset, call, count, error);
+        ULP_CALL_TAKE(int64_t, offset, call, count);
         for (size_t i = 0; i < count; i++) {
             int64_t place = find_corner(d, taps, first + i, c);
             offset[i] = place < 0 ? plane - 1 : place;
@@ -153,8 +150,7 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     const struct ulp_rows rows = {.row_count = (size_t)channels, .row_length = count};
     const struct ulp_named_operand result = {
         "y", {.tensor = &to, .row_stride = (int64_t)count, .position_stride = 1}};
-    return ulp_call_text(call, formula, call->arithmetic, &rows, used + 1, operands, 1, &result,
-                         error);
+    return ulp_call_text(call, formula, call->arithmetic, &rows, used + 1, operands, 1, &result);
 }
 
 /* "(w0_0 * w1_0 * x0 + ...) * mask" */
@@ -171,16 +167,16 @@ static void write_corners(struct ulp_text *text, int rank)
 }
 
 static enum ulp_status contract_columns(struct ulp_call *call, const struct deform *d,
-                                        const struct ulp_tensor *columns, struct ulp_error *error)
+                                        const struct ulp_tensor *columns)
 {
     const int64_t out = call->in[1]->dims[0] / d->groups, k = d->channels / d->groups * d->taps,
                   batches = d->batch * d->groups;
     int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_sums sums;
-    ULP_TRY(ulp_move_table(call, &w_batch, (size_t)batches, 0, 0, error));
-    ULP_TRY(ulp_move_table(call, &x_batch, (size_t)batches, 0, k * d->pixels, error));
-    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)batches, 0, out * d->pixels, error));
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 3), &sums, error));
+    ULP_TRY(ulp_move_table(call, &w_batch, (size_t)batches, 0, 0));
+    ULP_TRY(ulp_move_table(call, &x_batch, (size_t)batches, 0, k * d->pixels));
+    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)batches, 0, out * d->pixels));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 3), &sums));
     for (int64_t g = 0; g < batches; g++)
         w_batch[g] = g % d->groups * out * k;
     struct ulp_contraction problem = {
@@ -193,27 +189,26 @@ static enum ulp_status contract_columns(struct ulp_call *call, const struct defo
         .out_batch_offset = o_batch,
     };
     ULP_TRY(ulp_product_lay(call, &problem,
-                            (struct ulp_product_steps){k, 1, 1, d->pixels, d->pixels, 1}, error));
-    ULP_TRY(ulp_sums_add(call, &sums, &problem, error));
-    return ulp_sums_end(call, &sums, "---c-", error);
+                            (struct ulp_product_steps){k, 1, 1, d->pixels, d->pixels, 1}));
+    ULP_TRY(ulp_sums_add(call, &sums, &problem));
+    return ulp_sums_end(call, &sums, "---c-");
 }
 
-static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_deform(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0];
     struct deform d;
     struct ulp_taps taps[ULP_RANK_MAX];
     struct ulp_tensor zero, source, columns;
-    ULP_TRY(read_deform(call, &d, error));
+    ULP_TRY(read_deform(call, &d));
     if (call->out[0].count == 0)
         return ULP_OK;
     const int64_t planes = d.batch * d.channels, plane = ulp_product(d.w.in, d.w.rank);
     for (int axis = 0; axis < d.w.rank; axis++)
-        ULP_TRY(axis_taps(call, &d, axis, &taps[axis], error));
-    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
-    ULP_TRY(ulp_call_make_here(call, &source, x->type, 2, (int64_t[]){planes, plane + 1}, error));
-    ULP_TRY(ulp_call_make_here(call, &columns, x->type, 2, (int64_t[]){planes, d.taps * d.pixels},
-                               error));
+        ULP_TRY(axis_taps(call, &d, axis, &taps[axis]));
+    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0));
+    ULP_TRY(ulp_call_make_here(call, &source, x->type, 2, (int64_t[]){planes, plane + 1}));
+    ULP_TRY(ulp_call_make_here(call, &columns, x->type, 2, (int64_t[]){planes, d.taps * d.pixels}));
     /* every channel with a zero behind it, which stands for the outside */
     for (int64_t i = 0; i < planes; i++) {
         memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),
@@ -223,10 +218,10 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     write_corners(&text, d.w.rank);
     if (text.failed)
-        return ulp_out_of_memory(error);
+        return ulp_out_of_memory(call->error);
     for (int64_t set = 0; set < d.batch * d.offset_groups; set++)
-        ULP_TRY(fill_columns(call, &d, taps, set, &source, &columns, text.data, error));
-    return contract_columns(call, &d, &columns, error);
+        ULP_TRY(fill_columns(call, &d, taps, set, &source, &columns, text.data));
+    return contract_columns(call, &d, &columns);
 }
 
 /* clang-format off */

@@ -97,7 +97,7 @@ static void default_output(struct einsum *e, const int *seen)
 }
 
 static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e,
-                                   struct labelled *operands, struct ulp_error *error)
+                                   struct labelled *operands)
 {
     const char *equation = ulp_call_attribute(call, "equation")->s, *arrow = strstr(equation, "->"),
                *term = equation;
@@ -108,12 +108,12 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
         e->sizes[l] = -1;
     for (size_t i = 0; i < e->count; i++) {
         if (term > end)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "the equation '%s' has fewer terms than there are inputs", equation);
+            return ULP_REFUSE(call, "the equation '%s' has fewer terms than there are inputs",
+                              equation);
         size_t length = strcspn(term, ",");
         length = length < (size_t)(end - term) ? length : (size_t)(end - term);
-        ULP_TRY(read_term(term, length, call->in[i]->rank, 0, labels, &count, error));
-        ULP_TRY(read_operand(call->in[i], labels, &operands[i], e, error));
+        ULP_TRY(read_term(term, length, call->in[i]->rank, 0, labels, &count, call->error));
+        ULP_TRY(read_operand(call->in[i], labels, &operands[i], e, call->error));
         for (int d = 0; d < count; d++) {
             seen[labels[d]]++;
             if (labels[d] >= ELLIPSIS && labels[d] - ELLIPSIS + 1 > ellipsis_rank)
@@ -122,45 +122,45 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
         term += length + 1;
     }
     if (term <= end)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the equation '%s' has more terms than there are inputs", equation);
+        return ULP_REFUSE(call, "the equation '%s' has more terms than there are inputs", equation);
     if (!arrow) {
         default_output(e, seen);
         return ULP_OK;
     }
-    ULP_TRY(read_term(arrow + 2, strlen(arrow + 2), -1, ellipsis_rank, e->order, &e->rank, error));
+    ULP_TRY(read_term(arrow + 2, strlen(arrow + 2), -1, ellipsis_rank, e->order, &e->rank,
+                      call->error));
     bool used[LABELS] = {false};
     for (int d = 0; d < e->rank; d++) {
         if (e->sizes[e->order[d]] < 0 || used[e->order[d]])
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "the output of '%s' has a label that no input has, or one twice",
-                            equation);
+            return ULP_REFUSE(call,
+                              "the output of '%s' has a label that no input has, or one twice",
+                              equation);
         used[e->order[d]] = true;
     }
     return ULP_OK;
 }
 
-static enum ulp_status infer_einsum(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_einsum(struct ulp_call *call)
 {
     struct einsum e;
     int64_t dims[ULP_RANK_MAX];
-    ULP_CALL_TAKE(struct labelled, operands, call, call->input_count, error);
-    ULP_TRY(read_einsum(call, &e, operands, error));
+    ULP_CALL_TAKE(struct labelled, operands, call, call->input_count);
+    ULP_TRY(read_einsum(call, &e, operands));
     for (int d = 0; d < e.rank; d++)
         dims[d] = e.sizes[e.order[d]];
-    return ulp_call_describe(call, 0, call->in[0]->type, e.rank, dims, error);
+    return ulp_call_describe(call, 0, call->in[0]->type, e.rank, dims);
 }
 
 /* Offsets of an operand over all indices of the labels, row-major. */
 static enum ulp_status label_table(const struct ulp_call *call, const struct einsum *e,
                                    const struct labelled *operand, const int *labels, int count,
-                                   int64_t **out, struct ulp_error *error)
+                                   int64_t **out)
 {
     size_t total = 1;
     for (int l = 0; l < count; l++)
         if (!ulp_size_mul(total, (size_t)e->sizes[labels[l]], &total))
-            return ulp_fail(error, ULP_ERROR_MEMORY, "too many elements");
-    ULP_TRY(ulp_call_take(call, total, sizeof **out, out, error));
+            return ulp_fail(call->error, ULP_ERROR_MEMORY, "too many elements");
+    ULP_TRY(ulp_call_take(call, total, sizeof **out, out));
     for (size_t i = 0; i < total; i++) {
         size_t rest = i;
         for (int l = count - 1; l >= 0; l--) {
@@ -183,7 +183,7 @@ static size_t count_indices(const struct einsum *e, const int *labels, int count
 static const struct ulp_formula summed_labels = {"x", "y", "row_sum(x)"};
 
 static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e,
-                               const struct labelled *in, struct ulp_error *error)
+                               const struct labelled *in)
 {
     int summed[LABELS], count = 0;
     int64_t *row, *position = NULL;
@@ -194,23 +194,22 @@ static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e,
         if (in->has[l] && !kept)
             summed[count++] = l;
     }
-    ULP_TRY(label_table(call, e, in, e->order, e->rank, &row, error));
+    ULP_TRY(label_table(call, e, in, e->order, e->rank, &row));
     if (count == 0)
-        return ulp_move_blocks(&call->out[0], in->tensor, row, 1, NULL, call->pool, error);
-    ULP_TRY(label_table(call, e, in, summed, count, &position, error));
+        return ulp_move_blocks(&call->out[0], in->tensor, row, 1, NULL, call->pool, call->error);
+    ULP_TRY(label_table(call, e, in, summed, count, &position));
     const struct ulp_rows rows = {.row_count = call->out[0].count,
                                   .row_length = count_indices(e, summed, count)};
     const struct ulp_named_operand x = {
         "x", {.tensor = in->tensor, .row_offset = row, .position_offset = position}};
     const struct ulp_named_operand y = {"y", {.tensor = &call->out[0], .row_stride = 1}};
-    return ulp_call_formula(call, &summed_labels, call->arithmetic, &rows, 1, &x, 1, &y, error);
+    return ulp_call_formula(call, &summed_labels, call->arithmetic, &rows, 1, &x, 1, &y);
 }
 
 /* out = sum of a * b over the labels that out does not have. */
 static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *e,
                                     const struct labelled *a, const struct labelled *b,
-                                    struct labelled *out, struct ulp_tensor *tensor,
-                                    struct ulp_error *error)
+                                    struct labelled *out, struct ulp_tensor *tensor)
 {
     enum { BATCH, LINE_A, LINE_B, SUM, GROUPS };
     int labels[GROUPS][LABELS], counts[GROUPS] = {0};
@@ -225,9 +224,9 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
         labels[group][counts[group]++] = l;
     }
     for (int g = 0; g < GROUPS; g++) {
-        ULP_TRY(label_table(call, e, a, labels[g], counts[g], &at[g], error));
-        ULP_TRY(label_table(call, e, b, labels[g], counts[g], &bt[g], error));
-        ULP_TRY(label_table(call, e, out, labels[g], counts[g], &ot[g], error));
+        ULP_TRY(label_table(call, e, a, labels[g], counts[g], &at[g]));
+        ULP_TRY(label_table(call, e, b, labels[g], counts[g], &bt[g]));
+        ULP_TRY(label_table(call, e, out, labels[g], counts[g], &ot[g]));
     }
     if (tensor->count == 0)
         return ULP_OK;
@@ -250,14 +249,14 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
         .out_row_offset = ot[LINE_A],
         .out_column_offset = ot[LINE_B],
     };
-    return ulp_call_contract(call, &problem, error);
+    return ulp_call_contract(call, &problem);
 }
 
 /* The product of the first operands keeps every label that a later operand or the output has. */
 static enum ulp_status describe_partial(struct ulp_call *call, const struct einsum *e,
                                         const struct labelled *operands, size_t next,
                                         const struct labelled *left, struct labelled *out,
-                                        struct ulp_tensor *tensor, struct ulp_error *error)
+                                        struct ulp_tensor *tensor)
 {
     int64_t dims[ULP_RANK_MAX], stride = 1;
     int kept[LABELS], rank = 0;
@@ -270,7 +269,7 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
         if ((left->has[l] || operands[next].has[l]) && wanted)
             kept[rank++] = l;
     }
-    ULP_TRY(ulp_check_rank((size_t)rank, error));
+    ULP_TRY(ulp_check_rank((size_t)rank, call->error));
     *out = (struct labelled){.tensor = tensor};
     for (int d = rank - 1; d >= 0; d--) {
         dims[d] = e->sizes[kept[d]];
@@ -278,21 +277,21 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
         out->strides[kept[d]] = stride;
         stride = ulp_dim_mul(stride, dims[d]);
     }
-    return ulp_call_make_here(call, tensor, call->in[0]->type, rank, dims, error);
+    return ulp_call_make_here(call, tensor, call->in[0]->type, rank, dims);
 }
 
-static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_einsum(struct ulp_call *call)
 {
     struct einsum e;
     struct labelled *operands, final = {.tensor = &call->out[0]}, left;
     int64_t strides[ULP_RANK_MAX];
-    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *operands, &operands, error));
-    ULP_CALL_TAKE(struct ulp_tensor, partial, call, call->input_count, error);
-    ULP_TRY(read_einsum(call, &e, operands, error));
+    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *operands, &operands));
+    ULP_CALL_TAKE(struct ulp_tensor, partial, call, call->input_count);
+    ULP_TRY(read_einsum(call, &e, operands));
     if (call->out[0].count == 0)
         return ULP_OK;
     if (e.count == 1)
-        return sum_one(call, &e, &operands[0], error);
+        return sum_one(call, &e, &operands[0]);
     ulp_strides(&call->out[0], strides);
     for (int d = 0; d < e.rank; d++) {
         final.has[e.order[d]] = true;
@@ -303,9 +302,9 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
         const bool last = i + 1 == e.count;
         struct labelled next = final;
         if (!last)
-            ULP_TRY(describe_partial(call, &e, operands, i, &left, &next, &partial[i], error));
-        ULP_TRY(contract_two(call, &e, &left, &operands[i], &next,
-                             last ? &call->out[0] : &partial[i], error));
+            ULP_TRY(describe_partial(call, &e, operands, i, &left, &next, &partial[i]));
+        ULP_TRY(
+            contract_two(call, &e, &left, &operands[i], &next, last ? &call->out[0] : &partial[i]));
         left = next;
     }
     return ULP_OK;

@@ -14,31 +14,29 @@
 
 static enum ulp_status read_conv(const struct ulp_call *call, const struct ulp_tensor *x,
                                  const struct ulp_tensor *w, struct ulp_conv_groups *g,
-                                 struct ulp_windows *windows, struct ulp_error *error)
+                                 struct ulp_windows *windows)
 {
     const struct ulp_tensor *bias = ulp_call_input(call, "bias");
-    ULP_TRY(ulp_windows_read(call, x, w, windows, error));
+    ULP_TRY(ulp_windows_read(call, x, w, windows));
     int64_t group = ulp_call_int(call, "group"), out = w->dims[0];
     char a[200], b[200];
     if (group < 1 || group > x->dims[1] || x->dims[1] % group != 0 ||
         x->dims[1] / group != w->dims[1] || out % group != 0 ||
         (bias && bias->count != (size_t)out))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "weights %s, %lld groups and bias do not fit input %s",
-                        ulp_tensor_describe_text(w, a, sizeof a), (long long)group,
-                        ulp_tensor_describe_text(x, b, sizeof b));
+        return ULP_REFUSE(call, "weights %s, %lld groups and bias do not fit input %s",
+                          ulp_tensor_describe_text(w, a, sizeof a), (long long)group,
+                          ulp_tensor_describe_text(x, b, sizeof b));
     *g = (struct ulp_conv_groups){x->dims[0], group, w->dims[1], out / group};
     return ULP_OK;
 }
 
 enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x,
-                               const struct ulp_tensor *w, enum ulp_type type,
-                               struct ulp_error *error)
+                               const struct ulp_tensor *w, enum ulp_type type)
 {
     struct ulp_conv_groups g = {0};
     struct ulp_windows windows;
-    ULP_TRY(read_conv(call, x, w, &g, &windows, error));
-    return ulp_conv_describe(call, type, &g, windows.out, windows.rank, error);
+    ULP_TRY(read_conv(call, x, w, &g, &windows));
+    return ulp_conv_describe(call, type, &g, windows.out, windows.rank);
 }
 
 /* The order in which a matrix unit meets k, as implicit GEMM over channels-last data does: blocks
@@ -82,7 +80,7 @@ struct taps {
  * of integers are neighbours in channels-last data. */
 static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_tensor *weights,
                                  const struct ulp_conv_groups *g, const struct ulp_windows *w,
-                                 bool pairs, struct taps *taps, struct ulp_error *error)
+                                 bool pairs, struct taps *taps)
 {
     const int64_t positions = ulp_product(w->kernel, w->rank);
     struct ulp_conv_kernel kernel = {.order = ULP_CONV_TILES,
@@ -97,7 +95,7 @@ static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_t
     if (!known && (g->in == 1 || positions == 1))
         return ULP_OK;
     const size_t filled = ulp_conv_kernel_order(&kernel, g->in, positions, NULL);
-    ULP_TRY(ulp_move_table(call, &taps->places, filled, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &taps->places, filled, 0, 0));
     ulp_conv_kernel_order(&kernel, g->in, positions, taps->places);
     taps->count = filled;
     if (known && weights->element == ULP_ELEMENT_F32)
@@ -112,17 +110,16 @@ static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_t
 /* The bias as the first product of every chain, by ones that lie behind the input; w_k and x_k have
  * a place for it, the lines of problem->a are one longer than the weights'. */
 static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct ulp_tensor *bias,
-                                       struct ulp_padded *x, struct ulp_contraction *problem,
-                                       struct ulp_error *error)
+                                       struct ulp_padded *x, struct ulp_contraction *problem)
 {
     const struct ulp_tensor *weights = problem->a.tensor;
     const size_t k = problem->k - 1, count = x->tensor.count;
     uint8_t *padding = NULL;
-    ULP_CALL_TAKE(struct ulp_tensor, longer, call, 1, error);
-    ULP_CALL_TAKE(float, values, call, weights->count + bias->count, error);
-    ULP_CALL_TAKE(float, input, call, 2 * count, error);
+    ULP_CALL_TAKE(struct ulp_tensor, longer, call, 1);
+    ULP_CALL_TAKE(float, values, call, weights->count + bias->count);
+    ULP_CALL_TAKE(float, input, call, 2 * count);
     if (x->padding)
-        ULP_TRY(ulp_call_take(call, 2 * count, 1, &padding, error));
+        ULP_TRY(ulp_call_take(call, 2 * count, 1, &padding));
     for (size_t i = 0; i < bias->count; i++) {
         values[i * (k + 1)] = ((const float *)bias->data)[i];
         memcpy(values + i * (k + 1) + 1, (const float *)weights->data + i * k, k * sizeof *values);
@@ -143,15 +140,15 @@ static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct
     return ULP_OK;
 }
 
-static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_conv(struct ulp_call *call)
 {
-    return ulp_conv_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+    return ulp_conv_infer(call, call->in[0], call->in[1], call->in[0]->type);
 }
 
 /* first: NULL, or the bias that chains begin with. */
 static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *in,
                                 const struct ulp_tensor *weights, const struct ulp_tensor *first,
-                                struct ulp_sums *sums, struct ulp_error *error)
+                                struct ulp_sums *sums)
 {
     static const int64_t zeros[ULP_RANK_MAX];
     struct ulp_conv_groups g = {0};
@@ -160,7 +157,7 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
     struct taps order;
     int64_t size[ULP_RANK_MAX], *batch[3], *w_line, *w_k, *taps, *x_k, *x_line, *row, *column;
     const int64_t *x_order;
-    ULP_TRY(read_conv(call, in, weights, &g, &w, error));
+    ULP_TRY(read_conv(call, in, weights, &g, &w));
     if (call->out[0].count == 0)
         return ULP_OK;
     for (int d = 0; d < w.rank; d++)
@@ -168,22 +165,22 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank),
             k = g.in * positions;
     const int64_t k_whole = k + (first ? 1 : 0);
-    ULP_TRY(ulp_pad_input(call, in, w.rank, w.pads, size, &x, error));
-    ULP_TRY(ulp_conv_group_tables(call, &g, g.out * k_whole, x.channel, pixels, batch, error));
-    ULP_TRY(ulp_move_table(call, &w_line, (size_t)g.out, 0, k_whole, error));
-    ULP_TRY(ulp_move_table(call, &w_k, (size_t)k_whole, 0, 1, error));
-    ULP_TRY(ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps, error));
-    ULP_TRY(ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error));
-    ULP_TRY(find_taps(call, weights, &g, &w, sums->pairs, &order, error));
+    ULP_TRY(ulp_pad_input(call, in, w.rank, w.pads, size, &x));
+    ULP_TRY(ulp_conv_group_tables(call, &g, g.out * k_whole, x.channel, pixels, batch));
+    ULP_TRY(ulp_move_table(call, &w_line, (size_t)g.out, 0, k_whole));
+    ULP_TRY(ulp_move_table(call, &w_k, (size_t)k_whole, 0, 1));
+    ULP_TRY(ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps));
+    ULP_TRY(ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k));
+    ULP_TRY(find_taps(call, weights, &g, &w, sums->pairs, &order));
     x_order = x_k;
     if (order.places)
-        ULP_TRY(ulp_reorder(call, order.places, order.count, &x_order, error));
-    ULP_TRY(ulp_box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line, error));
-    ULP_TRY(ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error));
-    ULP_TRY(ulp_move_table(call, &column, (size_t)pixels, 0, 1, error));
+        ULP_TRY(ulp_reorder(call, order.places, order.count, &x_order));
+    ULP_TRY(ulp_box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line));
+    ULP_TRY(ulp_move_table(call, &row, (size_t)g.out, 0, pixels));
+    ULP_TRY(ulp_move_table(call, &column, (size_t)pixels, 0, 1));
     if (first) {
         int64_t *longer;
-        ULP_TRY(ulp_move_table(call, &longer, (size_t)k_whole, 0, 0, error));
+        ULP_TRY(ulp_move_table(call, &longer, (size_t)k_whole, 0, 0));
         longer[0] = (int64_t)x.tensor.count;
         memcpy(longer + 1, x_order, (size_t)k * sizeof *longer);
         x_order = longer;
@@ -207,26 +204,25 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
         .out_column_offset = column,
     };
     if (order.count > (size_t)k)
-        ULP_TRY(ulp_fill_lines(call, order.places, order.count, (size_t)g.out, &problem.a, error));
+        ULP_TRY(ulp_fill_lines(call, order.places, order.count, (size_t)g.out, &problem.a));
     else if (order.places)
-        ULP_TRY(ulp_reorder(call, order.places, order.count, &problem.a.k_offset, error));
+        ULP_TRY(ulp_reorder(call, order.places, order.count, &problem.a.k_offset));
     if (first)
-        ULP_TRY(begin_with_bias(call, first, &x, &problem, error));
-    return ulp_sums_add(call, sums, &problem, error);
+        ULP_TRY(begin_with_bias(call, first, &x, &problem));
+    return ulp_sums_add(call, sums, &problem);
 }
 
 enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in,
-                              const struct ulp_tensor *weights, struct ulp_sums *sums,
-                              struct ulp_error *error)
+                              const struct ulp_tensor *weights, struct ulp_sums *sums)
 {
-    return add_sums(call, in, weights, NULL, sums, error);
+    return add_sums(call, in, weights, NULL, sums);
 }
 
 static bool find_kernel(const struct ulp_call *call, struct ulp_windows *windows,
                         struct ulp_conv_kernel *kernel)
 {
-    struct ulp_error ignored; /* the sums read the windows again and fail */
-    return ulp_windows_read(call, call->in[0], call->in[1], windows, &ignored) == ULP_OK &&
+    /* where this fails the sums, which read the windows again, fail */
+    return ulp_windows_read(call, call->in[0], call->in[1], windows) == ULP_OK &&
            ulp_conv_kernel_find(call->arithmetic, call->in[1]->dims[1], call->in[1]->dims[0],
                                 windows, kernel);
 }
@@ -278,12 +274,11 @@ static bool is_narrow(const struct ulp_call *call)
     const int64_t channels = weights->dims[1];
     int64_t stride = 1;
     struct ulp_windows w;
-    struct ulp_error ignored; /* the sums read the windows again and fail */
     if (ulp_call_int(call, "group") > 1)
         return true;
     if (strcmp(call->bound->op->name, "ConvTranspose") == 0)
         return ulp_product(weights->dims + 2, weights->rank - 2) > 1;
-    if (ulp_windows_read(call, call->in[0], weights, &w, &ignored) != ULP_OK)
+    if (ulp_windows_read(call, call->in[0], weights, &w) != ULP_OK)
         return false;
     const int64_t sums = ulp_product(w.out, w.rank) * call->in[0]->dims[0],
                   positions = ulp_product(w.kernel, w.rank);
@@ -350,7 +345,7 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
     return true;
 }
 
-static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_conv(struct ulp_call *call)
 {
     struct ulp_sums sums;
     struct ulp_arithmetic own;
@@ -360,9 +355,9 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
         beside.arithmetic = &own;
         call = &beside;
     }
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, !first && ulp_call_in(call, 2), &sums, error));
-    ULP_TRY(add_sums(call, call->in[0], call->in[1], first, &sums, error));
-    return ulp_sums_end(call, &sums, "--c", error);
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, !first && ulp_call_in(call, 2), &sums));
+    ULP_TRY(add_sums(call, call->in[0], call->in[1], first, &sums));
+    return ulp_sums_end(call, &sums, "--c");
 }
 
 /* clang-format off */

@@ -9,20 +9,20 @@
 
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, INTEGER_BIAS, BIAS, Y_SCALE, Y_ZERO };
 
-static enum ulp_status infer_integer(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_integer(struct ulp_call *call)
 {
     const struct ulp_tensor *zero = ulp_call_in(call, Y_ZERO), *x = call->in[X], *w = call->in[W];
     const enum ulp_type type = call->input_count <= Y_SCALE ? ULP_TYPE_FLOAT
                                : zero                       ? zero->type
                                                             : ULP_TYPE_UINT8;
     switch (call->bound->op->parameter) {
-    case ULP_PRODUCT_CONV: return ulp_conv_infer(call, x, w, type, error);
-    case ULP_PRODUCT_GEMM: return ulp_gemm_infer(call, x, w, type, error);
-    default: return ulp_matmul_infer(call, x, w, type, error);
+    case ULP_PRODUCT_CONV: return ulp_conv_infer(call, x, w, type);
+    case ULP_PRODUCT_GEMM: return ulp_gemm_infer(call, x, w, type);
+    default: return ulp_matmul_infer(call, x, w, type);
     }
 }
 
-static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_integer(struct ulp_call *call)
 {
     const enum ulp_product product = (enum ulp_product)call->bound->op->parameter;
     const bool conv = product == ULP_PRODUCT_CONV;
@@ -32,13 +32,13 @@ static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *erro
     ULP_TRY(ulp_integer_product(call, (const struct ulp_tensor *[]){call->in[X], call->in[W]},
                                 (const struct ulp_tensor *[]){ulp_call_in(call, X_ZERO),
                                                               ulp_call_in(call, W_ZERO)},
-                                product, true, &sums, error));
+                                product, true, &sums));
     if (bias) {
         ULP_TRY(ulp_integer_combine(call, &biased, "x + zero", &sums.acc, bias,
-                                    conv ? 1 : sums.acc.rank - 1, error));
+                                    conv ? 1 : sums.acc.rank - 1));
         sums.acc = biased;
     }
-    return ulp_sums_end(call, &sums, conv ? "-b--c--cbb" : "-b--b--bbb", error);
+    return ulp_sums_end(call, &sums, conv ? "-b--c--cbb" : "-b--b--bbb");
 }
 
 #define FACTORS \

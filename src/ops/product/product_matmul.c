@@ -38,32 +38,30 @@ static enum ulp_status read_matmul(const struct ulp_tensor *a, const struct ulp_
 }
 
 enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a,
-                                 const struct ulp_tensor *b, enum ulp_type type,
-                                 struct ulp_error *error)
+                                 const struct ulp_tensor *b, enum ulp_type type)
 {
     struct matmul shape;
-    ULP_TRY(read_matmul(a, b, &shape, error));
+    ULP_TRY(read_matmul(a, b, &shape, call->error));
     int rank = shape.batch_rank;
     if (!shape.a_is_vector)
         shape.batch[rank++] = shape.m;
     if (!shape.b_is_vector)
         shape.batch[rank++] = shape.n;
-    return ulp_call_describe(call, 0, type, rank, shape.batch, error);
+    return ulp_call_describe(call, 0, type, rank, shape.batch);
 }
 
-static enum ulp_status infer_matmul(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_matmul(struct ulp_call *call)
 {
-    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type);
 }
 
 /* Offsets of the factor's matrices over the broadcast batch. */
 static enum ulp_status batch_offsets(const struct ulp_call *call, const struct matmul *shape,
-                                     const struct ulp_tensor *factor, int64_t **out,
-                                     struct ulp_error *error)
+                                     const struct ulp_tensor *factor, int64_t **out)
 {
     int64_t strides[ULP_RANK_MAX], count = ulp_product(shape->batch, shape->batch_rank);
     int shift = shape->batch_rank - (factor->rank - 2);
-    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **out, out, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **out, out));
     ulp_strides(factor, strides);
     for (int64_t i = 0; i < count && factor->rank > 2; i++) {
         int64_t rest = i;
@@ -77,12 +75,11 @@ static enum ulp_status batch_offsets(const struct ulp_call *call, const struct m
 }
 
 enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a,
-                                const struct ulp_tensor *b, struct ulp_sums *sums,
-                                struct ulp_error *error)
+                                const struct ulp_tensor *b, struct ulp_sums *sums)
 {
     struct matmul s;
     int64_t *a_batch, *b_batch, *o_batch;
-    ULP_TRY(read_matmul(a, b, &s, error));
+    ULP_TRY(read_matmul(a, b, &s, call->error));
     if (call->out[0].count == 0)
         return ULP_OK;
     int64_t batches = ulp_product(s.batch, s.batch_rank);
@@ -91,9 +88,9 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
         s.batch_rank = 0;
         batches = 1;
     }
-    ULP_TRY(batch_offsets(call, &s, a, &a_batch, error));
-    ULP_TRY(batch_offsets(call, &s, b, &b_batch, error));
-    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n, error));
+    ULP_TRY(batch_offsets(call, &s, a, &a_batch));
+    ULP_TRY(batch_offsets(call, &s, b, &b_batch));
+    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n));
     struct ulp_contraction problem = {
         .batch_count = (size_t)batches,
         .m = (size_t)s.m,
@@ -105,57 +102,53 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
         .is_matrices = true,
     };
     const struct ulp_product_steps steps = {s.k, 1, 1, s.n, s.n, 1};
-    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
-    return ulp_sums_add(call, sums, &problem, error);
+    ULP_TRY(ulp_product_lay(call, &problem, steps));
+    return ulp_sums_add(call, sums, &problem);
 }
 
-static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_matmul(struct ulp_call *call)
 {
     struct ulp_sums sums;
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, false, &sums, error));
-    return ulp_matmul_sums(call, call->in[0], call->in[1], &sums, error);
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, false, &sums));
+    return ulp_matmul_sums(call, call->in[0], call->in[1], &sums);
 }
 
 /* ---- Gemm ---- */
 
 static enum ulp_status read_gemm(const struct ulp_call *call, const struct ulp_tensor *a,
-                                 const struct ulp_tensor *b, int64_t *m, int64_t *n, int64_t *k,
-                                 struct ulp_error *error)
+                                 const struct ulp_tensor *b, int64_t *m, int64_t *n, int64_t *k)
 {
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
     if (a->rank != 2 || b->rank != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "A and B have ranks %d and %d: expected 2", a->rank,
-                        b->rank);
+        return ULP_REFUSE(call, "A and B have ranks %d and %d: expected 2", a->rank, b->rank);
     *m = a->dims[turn_a];
     *k = a->dims[!turn_a];
     *n = b->dims[!turn_b];
     if (*k != b->dims[turn_b])
-        return ulp_fail(error, ULP_ERROR_INPUT, "A has %lld columns where B has %lld rows",
-                        (long long)*k, (long long)b->dims[turn_b]);
+        return ULP_REFUSE(call, "A has %lld columns where B has %lld rows", (long long)*k,
+                          (long long)b->dims[turn_b]);
     return ULP_OK;
 }
 
 enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a,
-                               const struct ulp_tensor *b, enum ulp_type type,
-                               struct ulp_error *error)
+                               const struct ulp_tensor *b, enum ulp_type type)
 {
     int64_t m = 0, n = 0, k = 0;
-    ULP_TRY(read_gemm(call, a, b, &m, &n, &k, error));
-    return ulp_call_describe(call, 0, type, 2, (int64_t[]){m, n}, error);
+    ULP_TRY(read_gemm(call, a, b, &m, &n, &k));
+    return ulp_call_describe(call, 0, type, 2, (int64_t[]){m, n});
 }
 
-static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_gemm(struct ulp_call *call)
 {
-    return ulp_gemm_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+    return ulp_gemm_infer(call, call->in[0], call->in[1], call->in[0]->type);
 }
 
 enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
-                              const struct ulp_tensor *b, struct ulp_sums *sums,
-                              struct ulp_error *error)
+                              const struct ulp_tensor *b, struct ulp_sums *sums)
 {
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
     int64_t m = 0, n = 0, k = 0;
-    ULP_TRY(read_gemm(call, a, b, &m, &n, &k, error));
+    ULP_TRY(read_gemm(call, a, b, &m, &n, &k));
     if (call->out[0].count == 0)
         return ULP_OK;
     struct ulp_contraction problem = {
@@ -170,8 +163,8 @@ enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
     };
     const struct ulp_product_steps steps = {
         turn_a ? 1 : k, turn_a ? m : 1, turn_b ? k : 1, turn_b ? 1 : n, n, 1};
-    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
-    return ulp_sums_add(call, sums, &problem, error);
+    ULP_TRY(ulp_product_lay(call, &problem, steps));
+    return ulp_sums_add(call, sums, &problem);
 }
 
 /* ONNX Runtime's CUDA provider adds C to the stored sum where beta is 1. */
@@ -182,7 +175,7 @@ static bool adds_stored(const struct ulp_call *call)
            ulp_call_attribute(call, "alpha")->f == 1 && ulp_call_attribute(call, "beta")->f == 1;
 }
 
-static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_gemm(struct ulp_call *call)
 {
     struct ulp_sums sums;
     struct ulp_arithmetic rounded = *call->arithmetic;
@@ -193,11 +186,11 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
         call = &own;
     }
     bool plain = !ulp_call_in(call, 2) && ulp_call_attribute(call, "alpha")->f == 1;
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, !plain, &sums));
     if (ulp_call_attribute(call, "alpha")->f == 1)
-        ULP_TRY(ulp_sums_begin_with(call, 2, ulp_call_attribute(call, "beta")->f, &sums, error));
-    ULP_TRY(ulp_gemm_sums(call, call->in[0], call->in[1], &sums, error));
-    return ulp_sums_end(call, &sums, "--b", error);
+        ULP_TRY(ulp_sums_begin_with(call, 2, ulp_call_attribute(call, "beta")->f, &sums));
+    ULP_TRY(ulp_gemm_sums(call, call->in[0], call->in[1], &sums));
+    return ulp_sums_end(call, &sums, "--b");
 }
 
 #define GEMM                                                                                 \
@@ -205,13 +198,13 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     .infer = infer_gemm, .run = run_gemm, .work = ULP_WORK_CONTRACTION, .weights = "b",      \
     .epilogue = "alpha * acc + beta * c"
 
-static enum ulp_status run_biased(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_biased(struct ulp_call *call)
 {
     struct ulp_sums sums;
-    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, true, &sums, error));
-    ULP_TRY(ulp_sums_begin_with(call, 2, 1, &sums, error));
-    ULP_TRY(ulp_matmul_sums(call, call->in[0], call->in[1], &sums, error));
-    return ulp_sums_end(call, &sums, "--b", error);
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, true, &sums));
+    ULP_TRY(ulp_sums_begin_with(call, 2, 1, &sums));
+    ULP_TRY(ulp_matmul_sums(call, call->in[0], call->in[1], &sums));
+    return ulp_sums_end(call, &sums, "--b");
 }
 
 /* clang-format off */

@@ -10,108 +10,104 @@
 #include "ops/product/quantize_rows.h"
 
 /* input: an index; absent ones pass. */
-static enum ulp_status check_type(const struct ulp_call *call, size_t input, enum ulp_type type,
-                                  struct ulp_error *error)
+static enum ulp_status check_type(const struct ulp_call *call, size_t input, enum ulp_type type)
 {
     const struct ulp_tensor *in = ulp_call_in(call, input);
     return !in || in->type == type
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s has type %s; only %s is supported",
-                          call->bound->inputs[input].name, ulp_type_name(in->type),
-                          ulp_type_name(type));
+               : ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
+                          "%s has type %s; only %s is supported", call->bound->inputs[input].name,
+                          ulp_type_name(in->type), ulp_type_name(type));
 }
 
 /* To the row's type, which a zero point has, too. */
-static enum ulp_status infer_to(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_to(struct ulp_call *call)
 {
     const enum ulp_type type = (enum ulp_type)call->bound->op->parameter;
     const struct ulp_tensor *x = call->in[0];
-    ULP_TRY(check_type(call, 2, type, error));
-    return ulp_call_describe(call, 0, type, x->rank, x->dims, error);
+    ULP_TRY(check_type(call, 2, type));
+    return ulp_call_describe(call, 0, type, x->rank, x->dims);
 }
 
-static enum ulp_status infer_from(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_from(struct ulp_call *call)
 {
     const enum ulp_type type = (enum ulp_type)call->bound->op->parameter;
-    ULP_TRY(check_type(call, 0, type, error));
-    ULP_TRY(check_type(call, 2, type, error));
-    return ulp_dequantize_infer(call, error);
+    ULP_TRY(check_type(call, 0, type));
+    ULP_TRY(check_type(call, 2, type));
+    return ulp_dequantize_infer(call);
 }
 
-static enum ulp_status infer_mxfp8_from(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_mxfp8_from(struct ulp_call *call)
 {
     const struct ulp_tensor *x = call->in[0];
     enum ulp_type type;
-    ULP_TRY(check_type(call, 0, ULP_TYPE_FLOAT8E4M3FN, error));
-    ULP_TRY(check_type(call, 1, ULP_TYPE_UINT8, error));
-    ULP_TRY(check_type(call, 2, ULP_TYPE_FLOAT8E4M3FN, error));
-    ULP_TRY(ulp_quantize_type(call, ULP_TYPE_FLOAT, &type, error));
+    ULP_TRY(check_type(call, 0, ULP_TYPE_FLOAT8E4M3FN));
+    ULP_TRY(check_type(call, 1, ULP_TYPE_UINT8));
+    ULP_TRY(check_type(call, 2, ULP_TYPE_FLOAT8E4M3FN));
+    ULP_TRY(ulp_quantize_type(call, ULP_TYPE_FLOAT, &type));
     if (!ulp_type_is_float(type))
-        return ulp_fail(error, ULP_ERROR_INPUT, "output_dtype is %s; it must be a type of floats",
-                        ulp_type_name(type));
-    return ulp_call_describe(call, 0, type, x->rank, x->dims, error);
+        return ULP_REFUSE(call, "output_dtype is %s; it must be a type of floats",
+                          ulp_type_name(type));
+    return ulp_call_describe(call, 0, type, x->rank, x->dims);
 }
 
 /* An attribute that names a type of which there is one. */
 static enum ulp_status check_named(const struct ulp_call *call, const char *name,
-                                   enum ulp_type only, struct ulp_error *error)
+                                   enum ulp_type only)
 {
     const int64_t given = ulp_call_int(call, name);
-    return given == only
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s is %lld; only %d (%s) is supported",
-                          name, (long long)given, (int)only, ulp_type_name(only));
+    return given == only ? ULP_OK
+                         : ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
+                                    "%s is %lld; only %d (%s) is supported", name, (long long)given,
+                                    (int)only, ulp_type_name(only));
 }
 
 /* Blocks lie along the last axis, which they fill. */
 static enum ulp_status infer_blocks(struct ulp_call *call, enum ulp_type elements,
-                                    enum ulp_type scales, struct ulp_error *error)
+                                    enum ulp_type scales)
 {
     const struct ulp_tensor *x = call->in[0];
     const int64_t block = ulp_call_int(call, "block_size");
     int64_t dims[ULP_RANK_MAX];
     int axis = 0;
     if (!ulp_type_is_float(x->type))
-        return ulp_fail(error, ULP_ERROR_INPUT, "x has type %s; it must be one of floats",
-                        ulp_type_name(x->type));
+        return ULP_REFUSE(call, "x has type %s; it must be one of floats", ulp_type_name(x->type));
     if (x->rank == 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "blocks need an axis, and x is a scalar");
-    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), x->rank, &axis, error));
+        return ULP_REFUSE(call, "blocks need an axis, and x is a scalar");
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), x->rank, &axis, call->error));
     const int last = x->rank - 1;
     if (axis != last || block < 1 || x->dims[last] % block != 0)
         return ulp_fail(
-            error, ULP_ERROR_UNSUPPORTED,
+            call->error, ULP_ERROR_UNSUPPORTED,
             "blocks of %lld along axis %d of %d: they must fill the last axis, which has "
             "%lld elements",
             (long long)block, axis, x->rank, (long long)x->dims[last]);
     for (int d = 0; d < x->rank; d++)
         dims[d] = d == last ? x->dims[d] / block : x->dims[d];
-    ULP_TRY(ulp_call_describe(call, 0, elements, x->rank, x->dims, error));
-    return ulp_call_describe(call, 1, scales, x->rank, dims, error);
+    ULP_TRY(ulp_call_describe(call, 0, elements, x->rank, x->dims));
+    return ulp_call_describe(call, 1, scales, x->rank, dims);
 }
 
-static enum ulp_status infer_mxfp8(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_mxfp8(struct ulp_call *call)
 {
-    ULP_TRY(check_named(call, "output_dtype", ULP_TYPE_FLOAT8E4M3FN, error));
-    return infer_blocks(call, ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_UINT8, error);
+    ULP_TRY(check_named(call, "output_dtype", ULP_TYPE_FLOAT8E4M3FN));
+    return infer_blocks(call, ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_UINT8);
 }
 
-static enum ulp_status infer_fp4(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_fp4(struct ulp_call *call)
 {
-    ULP_TRY(check_named(call, "scale_type", ULP_TYPE_FLOAT8E4M3FN, error));
+    ULP_TRY(check_named(call, "scale_type", ULP_TYPE_FLOAT8E4M3FN));
     if (call->in[1]->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "scale has %zu elements; the tensor has one",
-                        call->in[1]->count);
-    return infer_blocks(call, ULP_TYPE_FLOAT4E2M1, ULP_TYPE_FLOAT8E4M3FN, error);
+        return ULP_REFUSE(call, "scale has %zu elements; the tensor has one", call->in[1]->count);
+    return infer_blocks(call, ULP_TYPE_FLOAT4E2M1, ULP_TYPE_FLOAT8E4M3FN);
 }
 
-static enum ulp_status rows_blocks(struct ulp_call *call, const struct ulp_layout *layout,
-                                   struct ulp_error *error)
+static enum ulp_status rows_blocks(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const int64_t block = ulp_call_int(call, "block_size");
-    ULP_CALL_TAKE(struct ulp_format, scales, call, 1, error);
+    ULP_CALL_TAKE(struct ulp_format, scales, call, 1);
     if (ulp_type_is_float(call->out[1].type)) {
-        ULP_TRY(ulp_call_storage(call, call->out[1].type, scales, error));
+        ULP_TRY(ulp_call_storage(call, call->out[1].type, scales));
         layout->outputs[1].storage = scales;
     }
     *layout->rows = (struct ulp_rows){.row_count = call->in[0]->count / (size_t)block,

@@ -5,17 +5,16 @@
 
 /* Operands 1 and 2 are scale and zero point: one for the tensor, for each index of the axis, or for
  * each block along it. */
-enum ulp_status ulp_quantize_rows(struct ulp_call *call, const struct ulp_layout *layout,
-                                  struct ulp_error *error);
+enum ulp_status ulp_quantize_rows(struct ulp_call *call, const struct ulp_layout *layout);
 /* block_size, where the row has it: 0, there are no blocks, or more. */
-enum ulp_status ulp_quantize_check(struct ulp_call *call, struct ulp_error *error);
+enum ulp_status ulp_quantize_check(struct ulp_call *call);
 /* The type that output_dtype names; 0 or absent: `fallback`. */
 enum ulp_status ulp_quantize_type(const struct ulp_call *call, enum ulp_type fallback,
-                                  enum ulp_type *out, struct ulp_error *error);
+                                  enum ulp_type *out);
 /* The result has the zero point's type, or the one that output_dtype names. */
-enum ulp_status ulp_quantize_infer(struct ulp_call *call, struct ulp_error *error);
+enum ulp_status ulp_quantize_infer(struct ulp_call *call);
 /* The result has the type of the scale, unless output_dtype names one. */
-enum ulp_status ulp_dequantize_infer(struct ulp_call *call, struct ulp_error *error);
+enum ulp_status ulp_dequantize_infer(struct ulp_call *call);
 
 /* The axis of a product's second factor, of that rank, along which it has its output channels
  * (transposed: Gemm's transB); -1: it has none. */

@@ -5,18 +5,18 @@
 #include "ops/ops_move.h"
 #include "ops/product/recurrent.h"
 
-static enum ulp_status infer_recurrent(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_recurrent(struct ulp_call *call)
 {
     struct ulp_recurrent s;
-    ULP_TRY(ulp_recurrent_read(call, &s, error));
+    ULP_TRY(ulp_recurrent_read(call, &s));
     const int64_t steps = (int64_t)s.steps, batch = (int64_t)s.batch,
                   directions = (int64_t)s.directions, hidden = (int64_t)s.hidden;
     const int64_t y[2][4] = {{steps, directions, batch, hidden},
                              {batch, steps, directions, hidden}};
     const int64_t state[2][3] = {{directions, batch, hidden}, {batch, directions, hidden}};
-    ULP_TRY(ulp_call_describe(call, 0, s.x->type, 4, y[s.batch_first], error));
+    ULP_TRY(ulp_call_describe(call, 0, s.x->type, 4, y[s.batch_first]));
     for (size_t i = 1; i < 3; i++)
-        ULP_TRY(ulp_call_describe(call, i, s.x->type, 3, state[s.batch_first], error));
+        ULP_TRY(ulp_call_describe(call, i, s.x->type, 3, state[s.batch_first]));
     return ULP_OK;
 }
 
@@ -35,8 +35,7 @@ static size_t output_row(const struct ulp_recurrent *s, size_t t, size_t d, size
  * b; store: rounded to storage. */
 static enum ulp_status multiply_rows(struct ulp_call *call, struct ulp_tensor *out,
                                      const struct ulp_tensor *a, const int64_t *a_line, size_t rows,
-                                     const struct ulp_tensor *b, size_t lines, size_t k, bool store,
-                                     struct ulp_error *error)
+                                     const struct ulp_tensor *b, size_t lines, size_t k, bool store)
 {
     struct ulp_contraction problem = {
         .batch_count = 1,
@@ -51,8 +50,8 @@ static enum ulp_status multiply_rows(struct ulp_call *call, struct ulp_tensor *o
     };
     const struct ulp_product_steps steps = {
         .a_k = 1, .b_line = (int64_t)k, .b_k = 1, .row = (int64_t)lines, .column = 1};
-    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
-    return ulp_call_contract(call, &problem, error);
+    ULP_TRY(ulp_product_lay(call, &problem, steps));
+    return ulp_call_contract(call, &problem);
 }
 
 struct cell_operands {
@@ -114,8 +113,7 @@ static void lay_cell(struct cell_operands *o, const struct ulp_call *call,
 
 static enum ulp_status run_cell(struct ulp_call *call, const struct ulp_recurrent *s,
                                 const char *formula, const struct cell_operands *operands,
-                                struct ulp_tensor *result, struct ulp_tensor *second,
-                                struct ulp_error *error)
+                                struct ulp_tensor *result, struct ulp_tensor *second)
 {
     const struct ulp_rows rows = {.row_count = s->batch, .row_length = s->hidden};
     const struct ulp_named_operand outputs[2] = {
@@ -129,7 +127,7 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct ulp_recurren
     struct ulp_arithmetic arithmetic = *call->arithmetic;
     arithmetic.tanh_rounded = s->kernel->tanh_rounded;
     return ulp_call_text(call, formula, &arithmetic, &rows, operands->count, operands->items,
-                         second ? 2 : 1, outputs, error);
+                         second ? 2 : 1, outputs);
 }
 
 /* ---- the steps ---- */
@@ -142,8 +140,7 @@ static size_t item_length(const struct ulp_recurrent *s, size_t b)
 
 /* The numbers of one state in the other's format. */
 static enum ulp_status pass_state(struct ulp_call *call, const struct ulp_recurrent *s,
-                                  struct ulp_tensor *to, const struct ulp_tensor *from,
-                                  struct ulp_error *error)
+                                  struct ulp_tensor *to, const struct ulp_tensor *from)
 {
     const struct ulp_rows rows = {.row_count = s->batch, .row_length = s->hidden};
     const struct ulp_operand whole = {.row_stride = (int64_t)s->hidden, .position_stride = 1};
@@ -151,7 +148,7 @@ static enum ulp_status pass_state(struct ulp_call *call, const struct ulp_recurr
     in.operand.tensor = from;
     out.operand.tensor = to;
     out.operand.storage = to == &s->stored ? NULL : &call->arithmetic->compute;
-    return ulp_call_text(call, "y = x; y", call->arithmetic, &rows, 1, &in, 1, &out, error);
+    return ulp_call_text(call, "y = x; y", call->arithmetic, &rows, 1, &in, 1, &out);
 }
 
 static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tensor *from,
@@ -161,8 +158,7 @@ static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tens
 }
 
 /* Steps that no item has do not count for the range of x. */
-static enum ulp_status begin_coded(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
-                                   struct ulp_error *error)
+static enum ulp_status begin_coded(struct ulp_call *call, struct ulp_recurrent *s, size_t d)
 {
     size_t rows = 0;
     for (size_t b = 0; b < s->batch; b++)
@@ -173,17 +169,16 @@ static enum ulp_status begin_coded(struct ulp_call *call, struct ulp_recurrent *
     x.count = rows * s->input;
     x.dims[0] = (int64_t)x.count;
     ULP_TRY(ulp_coded_weights_read(call, &s->coded_w, s->w, ulp_call_input(call, "w_scale"),
-                                   ulp_call_input(call, "w_zero_point"), d, error));
+                                   ulp_call_input(call, "w_zero_point"), d));
     ULP_TRY(ulp_coded_weights_read(call, &s->coded_r, s->r, ulp_call_input(call, "r_scale"),
-                                   ulp_call_input(call, "r_zero_point"), d, error));
+                                   ulp_call_input(call, "r_zero_point"), d));
     if (rows == 0)
         return ULP_OK;
-    return ulp_coded_multiply(call, &s->sums_x, &x, rows, &s->coded_w, error);
+    return ulp_coded_multiply(call, &s->sums_x, &x, rows, &s->coded_w);
 }
 
 /* To the stored sums over the input, both biases but the second of the last gate. */
-static enum ulp_status add_biases(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
-                                  struct ulp_error *error)
+static enum ulp_status add_biases(struct ulp_call *call, struct ulp_recurrent *s, size_t d)
 {
     const size_t lines = s->gates * s->hidden;
     const struct ulp_rows rows = {.row_count = s->steps * s->batch, .row_length = s->hidden};
@@ -199,18 +194,17 @@ static enum ulp_status add_biases(struct ulp_call *call, struct ulp_recurrent *s
                                                      {"r", {.tensor = &r, .position_stride = 1}}};
         const struct ulp_named_operand out = {"y", sums};
         ULP_TRY(ulp_call_text(call, g + 1 < s->gates ? "y = x + (v + r); y" : "y = x + v; y",
-                              call->arithmetic, &rows, 3, operands, 1, &out, error));
+                              call->arithmetic, &rows, 3, operands, 1, &out));
     }
     return ULP_OK;
 }
 
-static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
-                                       struct ulp_error *error)
+static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurrent *s, size_t d)
 {
     struct ulp_tensor zero;
     const size_t lines = s->gates * s->hidden;
-    ULP_TRY(ulp_call_scalar(call, &zero, s->x->type, 0, error));
-    ULP_CALL_TAKE(int64_t, line, call, s->steps * s->batch, error);
+    ULP_TRY(ulp_call_scalar(call, &zero, s->x->type, 0));
+    ULP_CALL_TAKE(int64_t, line, call, s->steps * s->batch);
     for (size_t t = 0; t < s->steps; t++)
         for (size_t b = 0; b < s->batch; b++)
             line[t * s->batch + b] =
@@ -226,20 +220,20 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
             else
                 ulp_move_fill(to, b * s->hidden, s->hidden, zero.data);
         if (!stored[i])
-            ULP_TRY(pass_state(call, s, states[i], to, error));
+            ULP_TRY(pass_state(call, s, states[i], to));
     }
     if (s->coded)
-        return begin_coded(call, s, d, error);
+        return begin_coded(call, s, d);
     const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
     ULP_TRY(multiply_rows(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input,
-                          s->kernel->input_stored, error));
-    return s->kernel->biased && s->b ? add_biases(call, s, d, error) : ULP_OK;
+                          s->kernel->input_stored));
+    return s->kernel->biased && s->b ? add_biases(call, s, d) : ULP_OK;
 }
 
 /* Step t of every item that has one: item b reads and writes place time[b]. */
 static enum ulp_status run_step(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
                                 const char *const formulas[2], const int64_t *x_row,
-                                const int64_t *h_line, struct ulp_error *error)
+                                const int64_t *h_line)
 {
     const size_t lines = s->gates * s->hidden,
                  state_lines = ulp_cell_resets_before(call) ? 2 * s->hidden : lines;
@@ -250,43 +244,43 @@ static enum ulp_status run_step(struct ulp_call *call, struct ulp_recurrent *s, 
         wide.arithmetic = &chains;
         call = &wide;
     }
-    ULP_CALL_TAKE(struct cell_operands, operands, call, 1, error);
-    ULP_TRY(s->coded ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r, error)
+    ULP_CALL_TAKE(struct cell_operands, operands, call, 1);
+    ULP_TRY(s->coded ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r)
                      : multiply_rows(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines,
-                                     s->hidden, s->kernel->sums_stored, error));
+                                     s->hidden, s->kernel->sums_stored));
     lay_cell(operands, call, s, d, x_row);
     if (ulp_cell_resets_before(call)) {
         const struct ulp_tensor r_last = ulp_tensor_view_from(&r, 2 * s->hidden * s->hidden);
-        ULP_TRY(run_cell(call, s, formulas[0], operands, &s->reset, NULL, error));
+        ULP_TRY(run_cell(call, s, formulas[0], operands, &s->reset, NULL));
         ULP_TRY(multiply_rows(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden,
-                              s->hidden, false, error));
+                              s->hidden, false));
     }
     struct ulp_tensor *second = s->gates == ULP_LSTM_GATES ? &s->new_c : NULL;
-    return run_cell(call, s, formulas[1], operands, &s->new_h, second, error);
+    return run_cell(call, s, formulas[1], operands, &s->new_h, second);
 }
 
 /* A step's tables are needed no longer than the step: long sequences must not gather them. */
 static enum ulp_status run_step_alone(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
                                       const char *const formulas[2], const int64_t *x_row,
-                                      const int64_t *h_line, struct ulp_error *error)
+                                      const int64_t *h_line)
 {
     struct ulp_arena *outer = call->scratch;
-    enum ulp_status status = ulp_arena_create(&call->scratch, call->budget, error);
-    ULP_THEN(status, run_step(call, s, d, formulas, x_row, h_line, error));
+    enum ulp_status status = ulp_arena_create(&call->scratch, call->budget, call->error);
+    ULP_THEN(status, run_step(call, s, d, formulas, x_row, h_line));
     ulp_arena_free(call->scratch);
     call->scratch = outer;
     return status;
 }
 
 static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
-                                     const char *const formulas[2], struct ulp_error *error)
+                                     const char *const formulas[2])
 {
     const bool reverse = d == 1 || ulp_call_is(call, "direction", "reverse");
     int64_t *x_row, *h_line;
-    ULP_TRY(begin_direction(call, s, d, error));
-    ULP_TRY(ulp_call_take(call, s->batch, sizeof *x_row, &x_row, error));
-    ULP_TRY(ulp_move_table(call, &h_line, s->batch, 0, (int64_t)s->hidden, error));
-    ULP_CALL_TAKE(size_t, place, call, s->batch, error);
+    ULP_TRY(begin_direction(call, s, d));
+    ULP_TRY(ulp_call_take(call, s->batch, sizeof *x_row, &x_row));
+    ULP_TRY(ulp_move_table(call, &h_line, s->batch, 0, (int64_t)s->hidden));
+    ULP_CALL_TAKE(size_t, place, call, s->batch);
     for (size_t t = 0; t < s->steps; t++) {
         for (size_t b = 0; b < s->batch; b++) {
             const size_t length = item_length(s, b);
@@ -295,9 +289,9 @@ static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent
             x_row[b] = (int64_t)((place[b] < s->steps ? place[b] : 0) * s->batch + b) *
                        (int64_t)(s->gates * s->hidden);
         }
-        ULP_TRY(run_step_alone(call, s, d, formulas, x_row, h_line, error));
+        ULP_TRY(run_step_alone(call, s, d, formulas, x_row, h_line));
         if (!s->kernel->h_stored)
-            ULP_TRY(pass_state(call, s, &s->stored, &s->new_h, error));
+            ULP_TRY(pass_state(call, s, &s->stored, &s->new_h));
         for (size_t b = 0; b < s->batch; b++) {
             if (place[b] == s->steps)
                 continue;
@@ -315,7 +309,7 @@ static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent
         if (!ulp_call_wants(call, i + 1))
             continue;
         if (!stored[i])
-            ULP_TRY(pass_state(call, s, &s->stored, last[i], error));
+            ULP_TRY(pass_state(call, s, &s->stored, last[i]));
         for (size_t b = 0; b < s->batch; b++)
             copy_row(&call->out[i + 1], state_row(s, d, b), stored[i] ? last[i] : &s->stored, b,
                      s->hidden);
@@ -323,24 +317,23 @@ static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent
     return ULP_OK;
 }
 
-static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_recurrent(struct ulp_call *call)
 {
     struct ulp_recurrent s;
     struct ulp_tensor zero;
-    ULP_TRY(ulp_recurrent_read(call, &s, error));
+    ULP_TRY(ulp_recurrent_read(call, &s));
     if (s.batch == 0 || s.hidden == 0)
         return ULP_OK;
-    ULP_TRY(ulp_recurrent_make_buffers(call, &s, error));
-    ULP_TRY(ulp_call_scalar(call, &zero, s.x->type, 0, error));
+    ULP_TRY(ulp_recurrent_make_buffers(call, &s));
+    ULP_TRY(ulp_call_scalar(call, &zero, s.x->type, 0));
     if (ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
         ulp_move_fill(&call->out[0], 0, call->out[0].count, zero.data);
     for (size_t d = 0; d < s.directions; d++) {
         struct ulp_text formulas[2] = {{0}};
         enum ulp_status status =
-            ulp_cell_write(call, &s.activations[d * s.cell->activation_count], formulas, error);
-        ULP_THEN(status,
-                 run_direction(call, &s, d,
-                               (const char *const[]){formulas[0].data, formulas[1].data}, error));
+            ulp_cell_write(call, &s.activations[d * s.cell->activation_count], formulas);
+        ULP_THEN(status, run_direction(call, &s, d,
+                                       (const char *const[]){formulas[0].data, formulas[1].data}));
         ulp_text_free(&formulas[0]);
         ulp_text_free(&formulas[1]);
         ULP_TRY(status);

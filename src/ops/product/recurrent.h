@@ -21,8 +21,6 @@ struct ulp_recurrent {
 };
 
 /* The node's inputs and attributes, their shapes checked. */
-enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recurrent *s,
-                                   struct ulp_error *error);
+enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recurrent *s);
 /* All that is kept while it runs, in the formats that the kernel says. */
-enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_recurrent *s,
-                                           struct ulp_error *error);
+enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_recurrent *s);

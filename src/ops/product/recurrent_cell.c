@@ -67,22 +67,22 @@ static void take_parameter(char *out, size_t size, const char *fallback,
 }
 
 enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directions, bool stepped,
-                                     struct ulp_chosen_activation *out, struct ulp_error *error)
+                                     struct ulp_chosen_activation *out)
 {
     const struct ulp_cell *cell = ulp_cell_of(call);
     const struct ulp_attribute_value *names = ulp_call_attribute(call, "activations");
     const size_t each = cell->activation_count;
     size_t next_alpha = 0, next_beta = 0;
     if (names->count && names->count != each && names->count != directions * each)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu activations: expected %zu", names->count,
-                        directions * each);
+        return ULP_REFUSE(call, "%zu activations: expected %zu", names->count, directions * each);
     for (size_t i = 0; i < directions * each; i++) {
         const char *name =
             names->count ? names->strings[i % names->count] : cell->defaults[i % each];
         out[i].activation = find_activation(name);
         out[i].stepped = stepped;
         if (!out[i].activation)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "activation %s is not supported", name);
+            return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "activation %s is not supported",
+                            name);
         take_parameter(out[i].alpha, sizeof out[i].alpha, out[i].activation->alpha,
                        ulp_call_attribute(call, "activation_alpha"), &next_alpha);
         take_parameter(out[i].beta, sizeof out[i].beta, out[i].activation->beta,
@@ -222,9 +222,9 @@ const struct ulp_cell *ulp_cell_of(const struct ulp_call *call)
 
 enum ulp_status ulp_cell_write(const struct ulp_call *call,
                                const struct ulp_chosen_activation *chosen,
-                               struct ulp_text formulas[2], struct ulp_error *error)
+                               struct ulp_text formulas[2])
 {
     write_reset(&formulas[0], call, chosen);
     ulp_cell_of(call)->write(&formulas[1], call, chosen);
-    return formulas[0].failed || formulas[1].failed ? ulp_out_of_memory(error) : ULP_OK;
+    return formulas[0].failed || formulas[1].failed ? ulp_out_of_memory(call->error) : ULP_OK;
 }

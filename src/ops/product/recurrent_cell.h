@@ -34,13 +34,13 @@ bool ulp_cell_resets_before(const struct ulp_call *call);
 /* The activations of all directions, one direction's after the other; parameters are consumed in
  * order by the functions that have them. */
 enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directions, bool stepped,
-                                     struct ulp_chosen_activation *out, struct ulp_error *error);
+                                     struct ulp_chosen_activation *out);
 
 /* Add the formulas of a direction with these activations: of GRU's reset state, and of the new
  * state (LSTM: its "n" is the new c). The texts are the caller's to free, also after a failure. */
 enum ulp_status ulp_cell_write(const struct ulp_call *call,
                                const struct ulp_chosen_activation *chosen,
-                               struct ulp_text formulas[2], struct ulp_error *error);
+                               struct ulp_text formulas[2]);
 /* Only what cuDNN has: no peepholes, clipping or other functions; GRU's reset gate multiplies the
  * sums. Of the call it reads bound, input_count and in. */
 bool ulp_cell_is_cudnns(const struct ulp_call *call);

@@ -9,8 +9,7 @@ static bool has_shape(const struct ulp_tensor *tensor, int64_t first, int64_t se
     return tensor->dims[0] == first && tensor->dims[1] == second && tensor->dims[2] == third;
 }
 
-enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recurrent *s,
-                                   struct ulp_error *error)
+enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recurrent *s)
 {
     *s = (struct ulp_recurrent){.gates = (size_t)call->bound->op->parameter,
                                 .cell = ulp_cell_of(call),
@@ -21,14 +20,13 @@ enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recur
     s->initial_h = ulp_call_input(call, "initial_h");
     s->initial_c = ulp_call_input(call, "initial_c"), s->p = ulp_call_input(call, "p");
     if (s->x->rank != 3 || s->w->rank != 3 || s->r->rank != 3)
-        return ulp_fail(error, ULP_ERROR_INPUT, "x, w and r have ranks %d, %d, %d: expected 3",
-                        s->x->rank, s->w->rank, s->r->rank);
+        return ULP_REFUSE(call, "x, w and r have ranks %d, %d, %d: expected 3", s->x->rank,
+                          s->w->rank, s->r->rank);
     bool both = ulp_call_is(call, "direction", "bidirectional");
     if (!both && !ulp_call_is(call, "direction", "forward") &&
         !ulp_call_is(call, "direction", "reverse"))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "direction %s: expected forward, reverse or bidirectional",
-                        ulp_call_attribute(call, "direction")->s);
+        return ULP_REFUSE(call, "direction %s: expected forward, reverse or bidirectional",
+                          ulp_call_attribute(call, "direction")->s);
     s->directions = both ? 2 : 1;
     s->steps = (size_t)s->x->dims[s->batch_first];
     s->batch = (size_t)s->x->dims[!s->batch_first];
@@ -53,29 +51,29 @@ enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recur
                 (!s->p || s->p->count == 3 * s->directions * s->hidden) &&
                 (!hidden->present || hidden->i == (int64_t)s->hidden);
     if (!fits)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the inputs' shapes do not fit x, %zu directions and hidden size %zu",
-                        s->directions, s->hidden);
-    return ulp_cell_activations(call, s->directions, s->kernel->stepped, s->activations, error);
+        return ULP_REFUSE(call,
+                          "the inputs' shapes do not fit x, %zu directions and hidden size %zu",
+                          s->directions, s->hidden);
+    return ulp_cell_activations(call, s->directions, s->kernel->stepped, s->activations);
 }
 
 enum place { PLACE_STORED, PLACE_SUMS, PLACE_WIDE };
 
 static enum ulp_status make_buffer(struct ulp_call *call, const struct ulp_recurrent *s,
                                    struct ulp_tensor *out, int64_t rows, int64_t columns,
-                                   enum place place, struct ulp_error *error)
+                                   enum place place)
 {
     const int64_t dims[2] = {rows, columns};
     const struct ulp_arithmetic *a = call->arithmetic;
     if (place == PLACE_WIDE)
-        ULP_TRY(ulp_call_temporary_in(call, out, &a->compute, 2, dims, error));
+        ULP_TRY(ulp_call_temporary_in(call, out, &a->compute, 2, dims));
     else if (place == PLACE_SUMS)
         ULP_TRY(ulp_tensor_describe(out, s->x->type, ulp_accumulator_element(a),
-                                    a->accumulator.precision, 2, dims, error));
+                                    a->accumulator.precision, 2, dims, call->error));
     else
-        ULP_TRY(ulp_call_describe_tensor(call, out, s->x->type, 2, dims, error));
+        ULP_TRY(ulp_call_describe_tensor(call, out, s->x->type, 2, dims));
     if (place != PLACE_WIDE)
-        ULP_TRY(ulp_call_temporary(call, out, error));
+        ULP_TRY(ulp_call_temporary(call, out));
     /* A trace takes all operands of a cell, those that its formula leaves out, too: what no one
      * has written could look like names. */
     if (call->trace)
@@ -83,8 +81,7 @@ static enum ulp_status make_buffer(struct ulp_call *call, const struct ulp_recur
     return ULP_OK;
 }
 
-enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_recurrent *s,
-                                           struct ulp_error *error)
+enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_recurrent *s)
 {
     const int64_t lines = (int64_t)(s->gates * s->hidden), batch = (int64_t)s->batch,
                   hidden = (int64_t)s->hidden;
@@ -108,6 +105,6 @@ enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_rec
     };
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         ULP_TRY(make_buffer(call, s, buffers[i].tensor, buffers[i].rows, buffers[i].columns,
-                            buffers[i].place, error));
+                            buffers[i].place));
     return ULP_OK;
 }

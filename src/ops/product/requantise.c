@@ -130,27 +130,26 @@ static double read_first(const struct ulp_operand *operand)
 
 /* The kernels' own roundings on the way: TFLite Micro multiplies the scales of FullyConnected and
  * BatchMatMul in FP32, all do of Mul; others are multiplied in FP64. */
-static enum ulp_status find_scales(struct ulp_call *call, struct requantising *r,
-                                   struct ulp_error *error)
+static enum ulp_status find_scales(struct ulp_call *call, struct requantising *r)
 {
     const struct ulp_tensor *a = r->scale[0]->tensor, *b = r->scale[1]->tensor;
     const double y = read_first(r->scale[2]);
     const struct ulp_attribute_value *alpha = ulp_call_attribute(call, "alpha");
     if (r->scale[2]->tensor->count != 1)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "requant= with %zu scales of one result: expected one",
                         r->scale[2]->tensor->count);
     if (r->kind == ADD) {
         const double s = read_first(r->scale[0]), t = read_first(r->scale[1]),
                      twice = 2 * (s > t ? s : t);
-        ULP_TRY(ulp_call_take(call, 3, sizeof *r->fixed, &r->fixed, error));
+        ULP_TRY(ulp_call_take(call, 3, sizeof *r->fixed, &r->fixed));
         r->fixed[0] = ulp_fixed_scale_of(s / twice);
         r->fixed[1] = ulp_fixed_scale_of(t / twice);
         r->fixed[2] = ulp_fixed_scale_of(twice / (0x1p20 * y));
         return ULP_OK;
     }
-    ULP_TRY(ulp_call_take(call, a->count * b->count, sizeof *r->fixed, &r->fixed, error));
-    ULP_TRY(ulp_call_take(call, a->count * b->count, sizeof *r->exact, &r->exact, error));
+    ULP_TRY(ulp_call_take(call, a->count * b->count, sizeof *r->fixed, &r->fixed));
+    ULP_TRY(ulp_call_take(call, a->count * b->count, sizeof *r->exact, &r->exact));
     const bool single = r->requant == ULP_REQUANT_DOUBLE && a->count == 1 && b->count == 1 &&
                         strcmp(call->bound->node->op_type, "Conv") != 0 &&
                         strcmp(call->bound->node->op_type, "QLinearConv") != 0;
@@ -223,7 +222,7 @@ ULP_WORK(requantise_rows)
 
 enum ulp_status ulp_requantise_rows(struct ulp_call *call, const struct ulp_rows *rows,
                                     const struct ulp_operand *operands,
-                                    const struct ulp_operand *output, struct ulp_error *error)
+                                    const struct ulp_operand *output)
 {
     struct requantising r = {.kind = find_kind(call->bound->op),
                              .requant = call->arithmetic->schedule.requant,
@@ -231,9 +230,9 @@ enum ulp_status ulp_requantise_rows(struct ulp_call *call, const struct ulp_rows
                              .out = output};
     ulp_integer_range(call->out[0].type, &r.low, &r.high);
     find_operands(call, operands, &r);
-    ULP_TRY(find_scales(call, &r, error));
+    ULP_TRY(find_scales(call, &r));
     if (ulp_call_int(call, "rectified") && r.low < (double)read_code(r.zero, 0, 0))
         r.low = (double)read_code(r.zero, 0, 0);
     return ulp_parallel_for(call->pool, rows->row_count, ulp_grain(8.0 * (double)rows->row_length),
-                            requantise_rows, &r, error);
+                            requantise_rows, &r, call->error);
 }

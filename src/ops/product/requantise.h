@@ -23,4 +23,4 @@ int32_t ulp_requantise_wide(int64_t sum, struct ulp_fixed_scale scale, enum ulp_
 bool ulp_requantises(const struct ulp_call *call);
 enum ulp_status ulp_requantise_rows(struct ulp_call *call, const struct ulp_rows *rows,
                                     const struct ulp_operand *operands,
-                                    const struct ulp_operand *output, struct ulp_error *error);
+                                    const struct ulp_operand *output);

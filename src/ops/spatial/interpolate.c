@@ -10,24 +10,21 @@
 #define POSITION_MAX ((int64_t)1 << 40)
 #define TAPS_MAX 4096
 
-enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out,
-                                          struct ulp_error *error)
+enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out)
 {
     *out = ulp_call_unrounded(call);
-    return out->compute.precision >= 24 ? ULP_OK : ulp_arithmetic_find("fp32", out, error);
+    return out->compute.precision >= 24 ? ULP_OK : ulp_arithmetic_find("fp32", out, call->error);
 }
 
 enum ulp_status ulp_coordinates_make(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
-                                     size_t count, struct ulp_tensor *out, struct ulp_error *error)
+                                     size_t count, struct ulp_tensor *out)
 {
-    return ulp_call_temporary_in(call, out, &arithmetic->storage, 1, (int64_t[]){(int64_t)count},
-                                 error);
+    return ulp_call_temporary_in(call, out, &arithmetic->storage, 1, (int64_t[]){(int64_t)count});
 }
 
-enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct ulp_tensor *out,
-                                   struct ulp_error *error)
+enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct ulp_tensor *out)
 {
-    ULP_TRY(ulp_call_make_here(call, out, ULP_TYPE_INT64, 1, (int64_t[]){(int64_t)count}, error));
+    ULP_TRY(ulp_call_make_here(call, out, ULP_TYPE_INT64, 1, (int64_t[]){(int64_t)count}));
     for (size_t i = 0; i < count; i++)
         ((int64_t *)out->data)[i] = (int64_t)i;
     return ULP_OK;
@@ -51,12 +48,11 @@ static const char *const kernels[] = {
 
 enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
                               const struct ulp_tensor *coordinates,
-                              const struct ulp_tap_options *options, struct ulp_taps *out,
-                              struct ulp_error *error)
+                              const struct ulp_tap_options *options, struct ulp_taps *out)
 {
     double reach = (options->kernel == ULP_KERNEL_CUBIC ? 2 : 1) / options->stretch;
     if (!(reach < TAPS_MAX / 2))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED,
                         "a reduction by %g needs more than %d elements a weight",
                         1 / options->stretch, TAPS_MAX);
     int64_t before = (int64_t)ceil(reach) - 1;
@@ -66,11 +62,11 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
     *out =
         (struct ulp_taps){.coordinate_count = coordinates->count, .count = 2 * (size_t)before + 2};
     const int64_t dims[2] = {(int64_t)out->coordinate_count, (int64_t)out->count};
-    ULP_TRY(ulp_positions_make(call, out->coordinate_count * out->count, &position, error));
-    ULP_TRY(ulp_call_temporary_in(call, &out->weights, &arithmetic->storage, 2, dims, error));
+    ULP_TRY(ulp_positions_make(call, out->coordinate_count * out->count, &position));
+    ULP_TRY(ulp_call_temporary_in(call, &out->weights, &arithmetic->storage, 2, dims));
     const struct ulp_tensor *places = coordinates;
-    ULP_TRY(ulp_call_take(call, position.count, sizeof *inside, &inside, error));
-    ULP_TRY(ulp_call_numbers_of(call, &places, error));
+    ULP_TRY(ulp_call_take(call, position.count, sizeof *inside, &inside));
+    ULP_TRY(ulp_call_numbers_of(call, &places));
     out->position = position.data;
     for (size_t p = 0, i = 0; p < out->coordinate_count; p++) {
         int64_t at = ulp_coordinate_floor(places, p) - before;
@@ -106,5 +102,5 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
                                        .row_stride = (int64_t)rows.row_length,
                                        .position_stride = 1};
     return ulp_call_text(call, text, arithmetic, &rows, sizeof operands / sizeof *operands,
-                         operands, 1, (struct ulp_named_operand[]){{"w", result}}, error);
+                         operands, 1, (struct ulp_named_operand[]){{"w", result}});
 }

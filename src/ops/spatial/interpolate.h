@@ -8,8 +8,7 @@
 #include "ops/ops_move.h"
 
 /* The arithmetic of coordinates; values are kept in its storage format. */
-enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out,
-                                          struct ulp_error *error);
+enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out);
 
 /* Of elements around a point: each is a term of a formula. */
 #define ULP_CORNERS_MAX 4096
@@ -40,13 +39,11 @@ struct ulp_tap_options {
 /* coordinates: one axis, any number of them. */
 enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
                               const struct ulp_tensor *coordinates,
-                              const struct ulp_tap_options *options, struct ulp_taps *out,
-                              struct ulp_error *error);
+                              const struct ulp_tap_options *options, struct ulp_taps *out);
 /* A tensor of coordinates (temporary) for ulp_call_formula's output, and 0, 1, ... as integers. */
 enum ulp_status ulp_coordinates_make(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
-                                     size_t count, struct ulp_tensor *out, struct ulp_error *error);
-enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct ulp_tensor *out,
-                                   struct ulp_error *error);
+                                     size_t count, struct ulp_tensor *out);
+enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct ulp_tensor *out);
 
 /* floor(coordinate p) within +-2^40; NaN gives -2^40. */
 int64_t ulp_coordinate_floor(const struct ulp_tensor *coordinates, size_t p);

@@ -19,28 +19,26 @@ int64_t ulp_product(const int64_t *numbers, int count)
 
 enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struct ulp_tensor *in,
                                         const struct ulp_tensor *weights,
-                                        struct ulp_windows *windows, struct ulp_error *error)
+                                        struct ulp_windows *windows)
 {
     int rank = windows->rank = in->rank - 2;
     int64_t pads[2 * ULP_RANK_MAX];
     if (rank < 1)
-        return ulp_fail(
-            error, ULP_ERROR_INPUT,
-            "the input has rank %d: expected batch, channels and at least one axis more", in->rank);
+        return ULP_REFUSE(
+            call, "the input has rank %d: expected batch, channels and at least one axis more",
+            in->rank);
     if (weights && weights->rank != in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the weights have rank %d, the input %d",
-                        weights->rank, in->rank);
+        return ULP_REFUSE(call, "the weights have rank %d, the input %d", weights->rank, in->rank);
     memcpy(windows->in, in->dims + 2, (size_t)rank * sizeof *windows->in);
-    ULP_TRY(ulp_call_numbers(call, "kernel_shape", (size_t)rank, 1, windows->kernel, error));
-    ULP_TRY(ulp_call_numbers(call, "strides", (size_t)rank, 1, windows->strides, error));
-    ULP_TRY(ulp_call_numbers(call, "dilations", (size_t)rank, 1, windows->dilations, error));
-    ULP_TRY(ulp_call_numbers(call, "pads", 2 * (size_t)rank, 0, pads, error));
+    ULP_TRY(ulp_call_numbers(call, "kernel_shape", (size_t)rank, 1, windows->kernel));
+    ULP_TRY(ulp_call_numbers(call, "strides", (size_t)rank, 1, windows->strides));
+    ULP_TRY(ulp_call_numbers(call, "dilations", (size_t)rank, 1, windows->dilations));
+    ULP_TRY(ulp_call_numbers(call, "pads", 2 * (size_t)rank, 0, pads));
     for (int d = 0; d < rank; d++) {
         if (weights && ulp_call_attribute(call, "kernel_shape")->count &&
             windows->kernel[d] != weights->dims[2 + d])
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "kernel_shape[%d] is %lld, the weights have %lld", d,
-                            (long long)windows->kernel[d], (long long)weights->dims[2 + d]);
+            return ULP_REFUSE(call, "kernel_shape[%d] is %lld, the weights have %lld", d,
+                              (long long)windows->kernel[d], (long long)weights->dims[2 + d]);
         if (weights)
             windows->kernel[d] = weights->dims[2 + d];
         windows->pads[d] = pads[d];
@@ -49,13 +47,13 @@ enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struc
                                    pads[d], pads[rank + d]};
         for (int i = 0; i < 5; i++)
             if (numbers[i] < (i < 3) || numbers[i] > NUMBER_MAX)
-                return ulp_fail(
-                    error, ULP_ERROR_INPUT,
-                    "kernel, stride, dilation or pads of spatial axis %d are out of range", d);
+                return ULP_REFUSE(
+                    call, "kernel, stride, dilation or pads of spatial axis %d are out of range",
+                    d);
     }
     return ulp_product(windows->kernel, rank) <= KERNEL_MAX
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a kernel of more than %d elements",
+               : ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "a kernel of more than %d elements",
                           KERNEL_MAX);
 }
 
@@ -70,10 +68,9 @@ static void pad_same(struct ulp_windows *w, int d, bool upper)
 }
 
 enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in,
-                                 const struct ulp_tensor *weights, struct ulp_windows *windows,
-                                 struct ulp_error *error)
+                                 const struct ulp_tensor *weights, struct ulp_windows *windows)
 {
-    ULP_TRY(ulp_windows_read_kernel(call, in, weights, windows, error));
+    ULP_TRY(ulp_windows_read_kernel(call, in, weights, windows));
     bool upper = ulp_call_is(call, "auto_pad", "SAME_UPPER"),
          lower = ulp_call_is(call, "auto_pad", "SAME_LOWER");
     bool none = ulp_call_is(call, "auto_pad", "VALID"), ceil_mode = ulp_call_int(call, "ceil_mode");
@@ -87,8 +84,9 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
                        (windows->kernel[d] - 1) * windows->dilations[d] - 1;
         /* Of a pool a quotient is cut towards 0, as ONNX Runtime's: one window. */
         if (room < 0 && (weights || room <= -stride))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "the window is larger than the padded input along spatial axis %d", d);
+            return ULP_REFUSE(call,
+                              "the window is larger than the padded input along spatial axis %d",
+                              d);
         windows->out[d] = room / stride + 1 + (ceil_mode && room > 0 && room % stride != 0);
         /* a window that would start in the padding behind the input does not exist */
         if (ceil_mode && (windows->out[d] - 1) * stride >= windows->in[d] + windows->pads[d])

@@ -15,12 +15,11 @@ struct ulp_windows {
  * weights (may be NULL) gives the kernel's shape by its spatial dimensions. out[] is the output's
  * spatial shape. */
 enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in,
-                                 const struct ulp_tensor *weights, struct ulp_windows *windows,
-                                 struct ulp_error *error);
+                                 const struct ulp_tensor *weights, struct ulp_windows *windows);
 /* The same without auto_pad and out[], for operators that define the two in another way. */
 enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struct ulp_tensor *in,
                                         const struct ulp_tensor *weights,
-                                        struct ulp_windows *windows, struct ulp_error *error);
+                                        struct ulp_windows *windows);
 /* The windows over every image and channel of `in`, as rows of a tape. */
 struct ulp_window_shape ulp_windows_shape(const struct ulp_tensor *in,
                                           const struct ulp_windows *windows);
