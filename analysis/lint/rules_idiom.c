@@ -40,7 +40,7 @@ void ulp_lint_weights_coded(struct ulp_lint *lint)
     struct ulp_program *program = lint->failed ? NULL : lint->planned->program;
     for (size_t n = 0; program && n < program->node_count; n++) {
         const struct ulp_step *step = program->nodes[n].step;
-        if (!ulp_step_coded_block(program, program->nodes[n].block, step))
+        if (!ulp_step_coded_block(program->nodes[n].block, step))
             continue;
         first = count++ ? first : ulp_lint_place_of(lint, step);
     }

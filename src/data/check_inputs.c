@@ -298,7 +298,7 @@ static enum ulp_status convert_exactly(const struct ulp_value_info *info, struct
     ULP_TRY(ulp_tensor_allocate(&out, budget, error));
     if (row->format)
         ULP_TRY(ulp_format_find(row->format, &format, error));
-    else if (row->element != ULP_ELEMENT_BOOL)
+    else
         ulp_integer_range(info->type, &low, &high);
     ULP_TRY(ulp_tensor_convert(&out, tensor, row->format ? &format : NULL, ULP_ROUND_NEAREST_EVEN,
                                0, NULL, error));

@@ -66,7 +66,7 @@ struct ulp_token ulp_token_read(const char *s, const char **problem)
             token.length = 1;
             *problem = "malformed number";
         }
-    } else if (strchr("=;?:+-*/<>!(),|&", *s)) {
+    } else if (strchr("=;?:+-*/<>!(),|&$", *s)) {
         for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
             if (!strncmp(s, doubles[i], 2))
                 token.length = 2;

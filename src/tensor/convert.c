@@ -148,30 +148,12 @@ static void convert_to_bool(const struct conversion *c, size_t first, size_t las
     }
 }
 
-/* The ends of each integer element's range. */
 void ulp_integer_range(enum ulp_type type, double *low, double *high)
 {
-    static const struct {
-        double low, high;
-    } ranges[ULP_ELEMENT_COUNT + 1] = {
-        [ULP_ELEMENT_I8] = {-128, 127},
-        [ULP_ELEMENT_U8] = {0, 255},
-        [ULP_ELEMENT_I16] = {-32768, 32767},
-        [ULP_ELEMENT_U16] = {0, 65535},
-        [ULP_ELEMENT_I32] = {-0x1p31, 0x1p31 - 1},
-        [ULP_ELEMENT_U32] = {0, 0x1p32 - 1},
-        [ULP_ELEMENT_I64] = {-0x1p63, 0x1p63},
-        [ULP_ELEMENT_U64] = {0, 0x1p64},
-    };
-    *low = ranges[ulp_type_rows[type].element].low;
-    *high = ranges[ulp_type_rows[type].element].high;
-    switch (type) {
-    case ULP_TYPE_INT4: *low = -8, *high = 7; break;
-    case ULP_TYPE_UINT4: *low = 0, *high = 15; break;
-    case ULP_TYPE_INT2: *low = -2, *high = 1; break;
-    case ULP_TYPE_UINT2: *low = 0, *high = 3; break;
-    default: break;
-    }
+    const struct ulp_integer_kind kind = ulp_integer_kind(type, ulp_type_rows[type].element);
+    const double end = ldexp(1, kind.bits - kind.is_signed);
+    *low = kind.is_signed ? -end : 0;
+    *high = end - 1;
 }
 
 /* Elements that wrap as their type does are moved by loops of their own. */

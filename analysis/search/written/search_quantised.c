@@ -296,7 +296,7 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
     for (size_t n = 0; n < program->node_count; n++)
         q->out->declared_coded +=
             declared.half_as_float &&
-            ulp_step_coded_block(program, program->nodes[n].block, program->nodes[n].step) > 0;
+            ulp_step_coded_block(program->nodes[n].block, program->nodes[n].step) > 0;
     return ULP_OK;
 }
 

@@ -73,32 +73,27 @@ double ulp_strip_round_text(const struct ulp_strip_rule *rule, const char *text)
     return ulp_strip_round_mpfr(rule, x, 0);
 }
 
-/* Bits and sign of an integer tensor's type; INT4 and INT2 lie in wider elements. */
-struct integer_kind {
-    int bits;
-    bool is_signed;
-};
-static struct integer_kind kind_of(const struct ulp_tensor *tensor)
+struct ulp_integer_kind ulp_integer_kind(enum ulp_type type, enum ulp_element element)
 {
-    static const struct integer_kind elements[ULP_ELEMENT_COUNT] = {
+    static const struct ulp_integer_kind elements[ULP_ELEMENT_COUNT + 1] = {
         [ULP_ELEMENT_I8] = {8, true},    [ULP_ELEMENT_U8] = {8, false},
         [ULP_ELEMENT_I16] = {16, true},  [ULP_ELEMENT_U16] = {16, false},
         [ULP_ELEMENT_I32] = {32, true},  [ULP_ELEMENT_U32] = {32, false},
         [ULP_ELEMENT_I64] = {64, true},  [ULP_ELEMENT_U64] = {64, false},
         [ULP_ELEMENT_BOOL] = {1, false},
     };
-    switch (tensor->type) {
-    case ULP_TYPE_INT4: return (struct integer_kind){4, true};
-    case ULP_TYPE_UINT4: return (struct integer_kind){4, false};
-    case ULP_TYPE_INT2: return (struct integer_kind){2, true};
-    case ULP_TYPE_UINT2: return (struct integer_kind){2, false};
-    default: return elements[tensor->element];
+    switch (type) {
+    case ULP_TYPE_INT4: return (struct ulp_integer_kind){4, true};
+    case ULP_TYPE_UINT4: return (struct ulp_integer_kind){4, false};
+    case ULP_TYPE_INT2: return (struct ulp_integer_kind){2, true};
+    case ULP_TYPE_UINT2: return (struct ulp_integer_kind){2, false};
+    default: return elements[element];
     }
 }
 
 int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x)
 {
-    const struct integer_kind kind = kind_of(tensor);
+    const struct ulp_integer_kind kind = ulp_integer_kind(tensor->type, tensor->element);
     if (isnan(x))
         return 0;
     const double end = ldexp(1, kind.bits - kind.is_signed); /* one beyond the largest */
@@ -114,7 +109,7 @@ int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x)
 
 int64_t ulp_strip_truncate_pair(const struct ulp_tensor *tensor, double high, double low)
 {
-    const struct integer_kind kind = kind_of(tensor);
+    const struct ulp_integer_kind kind = ulp_integer_kind(tensor->type, tensor->element);
     if (!(fabs(high) >= 0x1p52 && fabs(high) < 0x1p65) || kind.bits < 64) {
         /* the integer part is the high one's, but just below an integer */
         const double whole = trunc(high);
@@ -130,7 +125,7 @@ int64_t ulp_strip_truncate_pair(const struct ulp_tensor *tensor, double high, do
 }
 
 /* The low bits of value, sign-extended for signed types. */
-static int64_t wrap(struct integer_kind kind, int64_t value)
+static int64_t wrap(struct ulp_integer_kind kind, int64_t value)
 {
     if (kind.bits == 64)
         return value;
@@ -141,7 +136,7 @@ static int64_t wrap(struct integer_kind kind, int64_t value)
 
 static int64_t get_packed(const struct ulp_tensor *tensor, size_t at)
 {
-    const struct integer_kind kind = kind_of(tensor);
+    const struct ulp_integer_kind kind = ulp_integer_kind(tensor->type, tensor->element);
     const size_t bit = at * (size_t)kind.bits;
     return wrap(kind, ((const uint8_t *)tensor->data)[bit / 8] >> bit % 8);
 }
@@ -163,7 +158,7 @@ int64_t ulp_strip_get_int(const struct ulp_tensor *tensor, size_t at)
 
 void ulp_strip_set_int(struct ulp_tensor *tensor, size_t at, int64_t value)
 {
-    const int64_t wrapped = wrap(kind_of(tensor), value);
+    const int64_t wrapped = wrap(ulp_integer_kind(tensor->type, tensor->element), value);
     switch (tensor->element) {
     case ULP_ELEMENT_I8: ((int8_t *)tensor->data)[at] = (int8_t)wrapped; break;
     case ULP_ELEMENT_U8: ((uint8_t *)tensor->data)[at] = (uint8_t)wrapped; break;
@@ -202,7 +197,8 @@ void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *
                         int64_t stride, const int64_t *x, size_t n)
 {
     /* the element wraps as the type does */
-    const bool whole = (size_t)kind_of(tensor).bits == 8 * tensor->element_bytes;
+    const bool whole =
+        (size_t)ulp_integer_kind(tensor->type, tensor->element).bits == 8 * tensor->element_bytes;
     switch (whole ? tensor->element : ULP_ELEMENT_COUNT) {
     case ULP_ELEMENT_I8: EACH(int8_t, data[at] = (int8_t)x[i])
     case ULP_ELEMENT_U8: EACH(uint8_t, data[at] = (uint8_t)x[i])
@@ -214,7 +210,7 @@ void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *
 void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int64_t *offset,
                              int64_t stride, const double *x, size_t n)
 {
-    const struct integer_kind kind = kind_of(tensor);
+    const struct ulp_integer_kind kind = ulp_integer_kind(tensor->type, tensor->element);
     int64_t y[ULP_STRIP];
     if (kind.bits <= 8) { /* what quantization makes */
         const double high = (double)((1 << (kind.bits - kind.is_signed)) - 1),

@@ -48,6 +48,12 @@ static inline bool ulp_strip_fits(uint64_t magnitude, int bits)
     return magnitude == 0 || 64 - __builtin_clzll(magnitude) - __builtin_ctzll(magnitude) <= bits;
 }
 
+/* Bits and sign of integers of the type in such elements; INT4 and INT2 lie in wider ones. */
+struct ulp_integer_kind {
+    int bits; /* 0: no integers */
+    bool is_signed;
+};
+struct ulp_integer_kind ulp_integer_kind(enum ulp_type type, enum ulp_element element);
 /* x toward zero into the range of the tensor's integer type: beyond it the nearest end, NaN 0 (as
  * CUDA's cvt.rzi). */
 int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x);

@@ -31,8 +31,6 @@ enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *w, struct ulp_
 {
     if (out->shape.type == ULP_TYPE_UNDEFINED)
         return ULP_OK;
-    if (out->shape.type == ULP_TYPE_BOOL)
-        return ulp_bounds_set_hull(w, out, 0, 1, 0, error);
     double least, most;
     ulp_integer_range(out->shape.type, &least, &most);
     if (!ulp_type_is_float(out->shape.type))

@@ -1,9 +1,9 @@
 /* Formulas of idioms, parsed into parts: products and sums are flat, whatever their grouping. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "formula/token.h"
 #include "run/idiom/idiom.h"
 
 static const char *const hole_names[ULP_IDIOM_HOLE_COUNT] = {
@@ -11,14 +11,13 @@ static const char *const hole_names[ULP_IDIOM_HOLE_COUNT] = {
     [ULP_IDIOM_Q] = "q",       [ULP_IDIOM_K] = "k",         [ULP_IDIOM_V] = "v",
     [ULP_IDIOM_MASK] = "mask", [ULP_IDIOM_LOW] = "low"};
 
-#define NAME_MAX_LENGTH 11
 #define DEFINITIONS_MAX 4
 
 struct parser {
-    const char *text, *at;
+    struct ulp_token token; /* the next one, not yet taken */
     struct ulp_idiom_formula *out;
     struct {
-        char name[NAME_MAX_LENGTH + 1];
+        struct ulp_token name;
         int part;
     } definitions[DEFINITIONS_MAX];
     int definition_count, depth;
@@ -33,19 +32,21 @@ static int fail(struct parser *p)
     return 0;
 }
 
-static void skip_spaces(struct parser *p)
+static struct ulp_token take(struct parser *p)
 {
-    while (*p->at == ' ')
-        p->at++;
+    const struct ulp_token taken = p->token;
+    const char *problem = NULL;
+    p->token = ulp_token_read(taken.start + taken.length, &problem);
+    p->failed |= problem != NULL;
+    return taken;
 }
 
-static bool take_character(struct parser *p, char c)
+static bool take_symbol(struct parser *p, const char *symbol)
 {
-    skip_spaces(p);
-    if (*p->at != c)
-        return false;
-    p->at++;
-    return true;
+    const bool is = ulp_token_is(&p->token, symbol);
+    if (is)
+        take(p);
+    return is;
 }
 
 static int add_part(struct parser *p, struct ulp_idiom_part part)
@@ -57,40 +58,31 @@ static int add_part(struct parser *p, struct ulp_idiom_part part)
     return p->out->count++;
 }
 
-static bool take_name(struct parser *p, char *name)
-{
-    size_t length = 0;
-    skip_spaces(p);
-    while (islower((unsigned char)*p->at) && length < NAME_MAX_LENGTH)
-        name[length++] = *p->at++;
-    name[length] = 0;
-    return length > 0;
-}
-
-static int parse_call(struct parser *p, const char *name)
+static int parse_call(struct parser *p, const struct ulp_token *name)
 {
     struct ulp_idiom_part call = {.kind = ULP_IDIOM_CALL};
-    memcpy(call.name, name, strlen(name) + 1);
+    if (name->length >= sizeof call.name)
+        return fail(p);
+    memcpy(call.name, name->start, name->length);
     do {
         if (call.count == ULP_IDIOM_ARGUMENTS)
             return fail(p);
         call.arguments[call.count++] = parse_sum(p);
-    } while (!p->failed && take_character(p, ','));
-    return take_character(p, ')') ? add_part(p, call) : fail(p);
+    } while (!p->failed && take_symbol(p, ","));
+    return take_symbol(p, ")") ? add_part(p, call) : fail(p);
 }
 
 static int parse_name(struct parser *p)
 {
-    char name[NAME_MAX_LENGTH + 1];
-    if (!take_name(p, name))
-        return fail(p);
-    if (take_character(p, '('))
-        return parse_call(p, name);
+    const struct ulp_token name = take(p);
+    if (take_symbol(p, "("))
+        return parse_call(p, &name);
     for (int d = 0; d < p->definition_count; d++)
-        if (strcmp(p->definitions[d].name, name) == 0)
+        if (name.length == p->definitions[d].name.length &&
+            strncmp(p->definitions[d].name.start, name.start, name.length) == 0)
             return p->definitions[d].part;
     for (int h = 0; h < ULP_IDIOM_HOLE_COUNT; h++)
-        if (strcmp(hole_names[h], name) == 0)
+        if (ulp_token_is(&name, hole_names[h]))
             return add_part(p, (struct ulp_idiom_part){.kind = ULP_IDIOM_HOLE,
                                                        .hole = (enum ulp_idiom_hole)h});
     return fail(p);
@@ -131,19 +123,15 @@ static int end_group(struct parser *p, const struct ulp_idiom_part *group, doubl
 
 static void parse_factor(struct parser *p, struct ulp_idiom_part *product, bool flipped)
 {
-    if (take_character(p, '$')) {
-        char name[NAME_MAX_LENGTH + 1];
-        if (!take_name(p, name))
-            fail(p);
+    if (take_symbol(p, "$")) {
+        take(p);
         product->any = true;
-    } else if (isdigit((unsigned char)*p->at)) {
-        char *end;
-        const double number = strtod(p->at, &end);
-        p->at = end;
+    } else if (p->token.kind == ULP_TOKEN_NUMBER) {
+        const double number = strtod(take(p).start, NULL);
         product->constant = combine(ULP_IDIOM_PRODUCT, product->constant, number, flipped);
-    } else if (take_character(p, '(')) {
+    } else if (take_symbol(p, "(")) {
         const int inner = parse_sum(p);
-        if (!take_character(p, ')'))
+        if (!take_symbol(p, ")"))
             fail(p);
         add_argument(p, product, inner, flipped);
     } else {
@@ -156,10 +144,10 @@ static void parse_factor(struct parser *p, struct ulp_idiom_part *product, bool 
 static void parse_product(struct parser *p, struct ulp_idiom_part *sum, bool flipped)
 {
     struct ulp_idiom_part product = {.kind = ULP_IDIOM_PRODUCT, .constant = 1};
-    if (take_character(p, '-'))
+    if (take_symbol(p, "-"))
         product.constant = -1;
     parse_factor(p, &product, false);
-    for (bool times; !p->failed && ((times = take_character(p, '*')) || take_character(p, '/'));)
+    for (bool times; !p->failed && ((times = take_symbol(p, "*")) || take_symbol(p, "/"));)
         parse_factor(p, &product, !times);
     if (product.count == 0) {
         sum->any |= product.any;
@@ -176,42 +164,31 @@ static int parse_sum(struct parser *p)
     if (++p->depth > 12)
         return fail(p);
     parse_product(p, &sum, false);
-    for (bool plus; !p->failed && ((plus = take_character(p, '+')) || take_character(p, '-'));)
+    for (bool plus; !p->failed && ((plus = take_symbol(p, "+")) || take_symbol(p, "-"));)
         parse_product(p, &sum, !plus);
     p->depth--;
     return p->failed ? 0 : end_group(p, &sum, 0);
 }
 
-/* "name = " at the start of a definition. */
-static bool starts_definition(const struct parser *p)
-{
-    const char *at = p->at + strspn(p->at, " ");
-    const size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz");
-    at += length;
-    at += strspn(at, " ");
-    return length > 0 && *at == '=';
-}
-
 enum ulp_status ulp_idiom_parse(const char *text, struct ulp_idiom_formula *out,
                                 struct ulp_error *error)
 {
-    struct parser p = {.text = text, .at = text, .out = out};
+    struct parser p = {.token.start = text, .out = out};
     out->count = 0;
-    while (!p.failed && starts_definition(&p)) {
-        const int d = p.definition_count++;
-        if (d == DEFINITIONS_MAX || !take_name(&p, p.definitions[d].name) ||
-            !take_character(&p, '='))
-            return ulp_fail(error, ULP_ERROR_USAGE, "idiom '%s': a definition is wrong", text);
-        p.definition_count = d; /* not known inside itself */
-        p.definitions[d].part = parse_sum(&p);
-        p.definition_count = d + 1;
-        if (!take_character(&p, ';'))
+    take(&p);
+    while (!p.failed && strchr(p.token.start, '=')) {
+        if (p.definition_count == DEFINITIONS_MAX)
+            return ulp_fail(error, ULP_ERROR_USAGE, "idiom '%s': too many definitions", text);
+        const struct ulp_token name = take(&p);
+        const int part = take_symbol(&p, "=") ? parse_sum(&p) : fail(&p);
+        p.definitions[p.definition_count].name = name;
+        p.definitions[p.definition_count++].part = part;
+        if (!take_symbol(&p, ";"))
             fail(&p);
     }
     out->root = p.failed ? 0 : parse_sum(&p);
-    skip_spaces(&p);
-    if (p.failed || *p.at)
+    if (p.failed || p.token.kind != ULP_TOKEN_END)
         return ulp_fail(error, ULP_ERROR_USAGE, "idiom '%s' is not understood at column %d", text,
-                        (int)(p.at - text) + 1);
+                        (int)(p.token.start - text) + 1);
     return ULP_OK;
 }

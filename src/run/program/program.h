@@ -650,8 +650,7 @@ enum ulp_status ulp_program_ort_forms(struct ulp_program *program, struct ulp_bl
 /* The blocks in which ONNX Runtime's CPU provider quantises the first factor of a MatMul or Gemm
  * with dequantised weights beside floats or 16-bit integers, of which it makes MatMulNBits with
  * accuracy_level 4 (recorded: tests/walk/check_runtime.py); 0: it does not. */
-int64_t ulp_step_coded_block(struct ulp_program *program, const struct ulp_block *block,
-                             const struct ulp_step *step);
+int64_t ulp_step_coded_block(const struct ulp_block *block, const struct ulp_step *step);
 /* written_attention.c: an attention that the block writes out becomes one step, when lanes have
  * written-attention=kernel. Producers are known; they are set anew. */
 enum ulp_status ulp_program_join_attention(struct ulp_program *program, struct ulp_block *block,
