@@ -35,7 +35,7 @@ def make():
         said = f"`{figure}`" + ("" if of == "one" else f" / `{of}`")
         bounds = [f"from {fine} on", f"below {broken}"] if figure in smallest else [f"up to {fine}", f"above {broken}"]
         bounds = [bound.replace("below -INFINITY", "never") for bound in bounds]
-        rules.append([f"`{word[task]}`", said, *bounds, re.sub(r"%(.)", lambda m: {"v": "N", "f": "N", "o": "M", "r": "M", "m": "D", "c": "N", "g": "column C", "s": "S"}[m[1]], sentence).replace("|", "")])
+        rules.append([f"`{word[task]}`", said, *bounds, re.sub(r"%(.)", lambda m: {"v": "N", "f": "N", "o": "M", "r": "M", "m": "D", "c": "N", "g": "column C", "s": "S", "k": "", "p": ""}[m[1]], sentence).replace("|", "")])
     return {"tasks": table(["task", "the output is"], [[f"`{said}`", what] for _, said, what in rows["TASK"]]),
             "known": table(["task", "the name has", "or the last operator is", "axes", "length of the last", "elements"], known),
             "figures": table(["figure", "is"], [[f"`{name}`", what] for name, _, what in rows["FIGURE"]]),

@@ -182,7 +182,7 @@ static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
 {
     for (size_t l = 0; auditor->listed && l < lane_count; l++) {
         ulp_taint_clear(&auditor->taints[l]);
-        ulp_listed_clear(&auditor->listed[l]);
+        ulp_listed_clear(&auditor->listed[l], auditor);
     }
     ulp_arena_free(auditor->arena);
     auditor->arena = NULL;
@@ -218,7 +218,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     auditor->diverged = false;
     for (size_t l = 0; l < audit->lane_count; l++) {
         ulp_taint_clear(&auditor->taints[l]);
-        ulp_listed_clear(&auditor->listed[l]);
+        ulp_listed_clear(&auditor->listed[l], auditor);
     }
     ulp_birth_forget(&auditor->births);
     ulp_lost_start(&auditor->lost);

@@ -8,7 +8,6 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/listed.h"
 #include "analysis/measure/judge.h"
-#include "analysis/measure/metrics.h"
 #include "analysis/measure/judged.h"
 #include "analysis/measure/objects.h"
 #include "base/error.h"
@@ -89,8 +88,8 @@ struct ulp_purpose ulp_audit_purpose(const struct ulp_program *program, size_t o
     while (step && !(integer && step->quantizes) && hands_on(step) &&
            ulp_block_producer(block, step->inputs[0]))
         step = ulp_block_producer(block, step->inputs[0]);
-    struct ulp_objects columns;
-    if ((!asked || asked == ULP_TASK_DETECT) && ulp_objects_find(truth, &columns))
+    if ((!asked || asked == ULP_TASK_DETECT) &&
+        ulp_objects_columns(truth, &(struct ulp_objects){0}))
         return (struct ulp_purpose){ULP_TASK_OBJECTS, ULP_BASIS_COLUMNS};
     if (asked && (!integer || asked == ULP_TASK_SIGNAL))
         return (struct ulp_purpose){asked, ULP_BASIS_ASKED};
@@ -134,30 +133,21 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
                                          ? ulp_truth_find(auditor->truth, event->output_names[o],
                                                           event->execution, own)
                                          : own;
-    struct ulp_audit_output *output = &auditor->audit.lanes[lane].nodes[event->index].outputs[o];
     const ptrdiff_t index = find_graph_output(auditor->program, event, o);
-    struct ulp_judged judged;
-    if (index < 0 || !value || !truth || value->rank != truth->rank ||
-        memcmp(value->dims, truth->dims, (size_t)value->rank * sizeof *value->dims) != 0)
+    struct ulp_judged judged = {0};
+    if (index < 0 || !value || !truth || value->rank != truth->rank)
         return ULP_OK;
     struct ulp_purpose purpose =
         ulp_audit_purpose(auditor->program, (size_t)index, auditor->task, truth);
     struct ulp_budget *budget = ulp_model_budget(auditor->program->model);
-    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor ordered = {0};
     if (amounts && purpose.task == ULP_TASK_INTEGER)
         purpose.task = ULP_TASK_SIGNAL;
-    ULP_TRY(ulp_listed_order(&auditor->listed[lane], value, budget, &ordered, error));
-    ULP_TRY(ulp_judged_measure(ordered.data ? &ordered : value, truth, purpose, budget, &judged,
-                               error));
-    judged.listed = ordered.data != NULL;
-    if (ulp_type_is_float(truth->type)) { /* which counts where some sample's are listed */
-        struct ulp_metrics metrics;
-        ULP_TRY(ulp_metrics_measure_on(ordered.data ? &ordered : value, truth,
-                                       &auditor->audit.lanes[lane].arithmetic.storage,
-                                       auditor->pool, &metrics, error));
-        judged.sqnr_db = metrics.sqnr_db;
-    }
-    ulp_judged_add(&output->judged, &judged);
+    if (ulp_tensor_same_shape(value, truth))
+        ULP_TRY(ulp_judged_measure(value, truth, purpose, budget, &judged, error));
+    if (auditor->listed && ulp_objects_may_list(auditor->program, (size_t)index))
+        return ulp_listed_keep(auditor, lane, (size_t)index, event->index, o, value, truth, &judged,
+                               error);
+    ulp_judged_add(&auditor->audit.lanes[lane].nodes[event->index].outputs[o].judged, &judged);
     return ULP_OK;
 }
 
@@ -174,7 +164,8 @@ static enum ulp_grade grade_kind(const struct ulp_audit_output *output, struct u
                      entire->nonfinite == 1 ? " is" : "s are");
         return ULP_GRADE_BROKEN;
     }
-    if (output->divergence && output->divergence->reshaped) {
+    if (output->divergence && output->divergence->reshaped &&
+        output->judged.task != ULP_TASK_OBJECTS) {
         ulp_text_add(text, "its shape is another");
         return ULP_GRADE_BROKEN;
     }
@@ -197,9 +188,7 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
     struct ulp_judged *judged = &output->judged;
     struct ulp_text text = {0};
     judged->sqnr_db =
-        ulp_judged_decibels(judged, judged->listed
-                                        ? judged->sqnr_db
-                                        : ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db);
+        ulp_judged_decibels(judged, ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db);
     if (isnan(judged->sqnr_db)) /* of a sample in which there is nothing to compare */
         judged->sqnr_db = ulp_judged_decibels(judged, output->entire.sqnr_db);
     const struct ulp_birth *birth =
@@ -210,8 +199,6 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
         judged->grade = grade_kind(output, &text);
     if (!text.length && judged->task != ULP_TASK_UNKNOWN) {
         judged->grade = ulp_judged_grade(judged, &text);
-        if (judged->listed)
-            ulp_text_add(&text, ", rows of one index compared");
     } else if (!text.length) {
         judged->grade = ULP_GRADE_NOT;
         ulp_text_add(&text, "%s", ulp_judge_reason(ULP_CROSSED_NOTHING));

@@ -1,24 +1,23 @@
-/* Rows of outputs that a TopK or a NonMaxSuppression has listed, in the reference's order: what is
- * compared is what was chosen, not where it stands. */
+/* Outputs of a sample that may be one of a list's (measure/objects.h): they are judged when all of
+ * them are there. */
 #pragma once
 
-#include "run/program/program.h"
+#include <ulpscope/audit.h>
+
+struct ulp_auditor;
+struct ulp_listed_output;
+struct ulp_tensor;
 
 /* Of a lane, in the current sample. */
 struct ulp_listed {
-    size_t batches, count;
-    size_t *place; /* [batch][row of the reference]: the lane's row; NULL: nothing is listed */
+    struct ulp_listed_output *outputs; /* of the graph's; NULL: none is kept yet */
 };
 
-/* Of the lane (index into the audit's): the event's node may list otherwise than the reference, by
- * inputs that have not diverged. Equal indices are the same row, those that only one has are left
- * in their order. */
-enum ulp_status ulp_listed_look(struct ulp_listed *listed, const struct ulp_program *program,
-                                const struct ulp_event *event, size_t lane,
+/* Copies of the graph's output `index`, which is output o of the node; judged: by itself. */
+enum ulp_status ulp_listed_keep(struct ulp_auditor *auditor, size_t lane, size_t index, size_t node,
+                                size_t o, const struct ulp_tensor *value,
+                                const struct ulp_tensor *truth, const struct ulp_judged *judged,
                                 struct ulp_error *error);
-/* *out: a copy of the value whose rows are in the reference's order; type UNDEFINED: it has no such
- * rows. Free with ulp_tensor_free. */
-enum ulp_status ulp_listed_order(const struct ulp_listed *listed, const struct ulp_tensor *value,
-                                 struct ulp_budget *budget, struct ulp_tensor *out,
-                                 struct ulp_error *error);
-void ulp_listed_clear(struct ulp_listed *listed);
+/* The sample is over: what was kept is judged, and forgotten. */
+enum ulp_status ulp_listed_settle(struct ulp_auditor *auditor, struct ulp_error *error);
+void ulp_listed_clear(struct ulp_listed *listed, const struct ulp_auditor *auditor);

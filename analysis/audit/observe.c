@@ -7,7 +7,6 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/divergence/divergence.h"
 #include "analysis/audit/audit_overflow.h"
-#include "analysis/audit/listed.h"
 #include "analysis/audit/place.h"
 #include "analysis/audit/divergence/qdq.h"
 #include "analysis/audit/divergence/turned.h"
@@ -365,8 +364,6 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         return ULP_OK; /* inside a branch or iteration the lane does not take */
     const struct ulp_taint from = gather_taints(lane, taints, event, l, node);
     struct ulp_audit_overflow_look look = {.from = from.overflow};
-    if (!from.diverged && ulp_is_word(event->op, "TopK NonMaxSuppression"))
-        ULP_TRY(ulp_listed_look(&auditor->listed[l], auditor->program, event, l, error));
     enum ulp_status status =
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false, fits = true, own = false, others = false;

@@ -4,6 +4,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/audit_shares.h"
 #include "analysis/audit/audit_overflow.h"
+#include "analysis/audit/listed.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/metrics.h"
@@ -143,6 +144,7 @@ static void reach_outputs(struct ulp_auditor *auditor, size_t lane)
 
 enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp_error *error)
 {
+    ULP_TRY(ulp_listed_settle(auditor, error));
     for (size_t l = 0; l < auditor->audit.lane_count; l++)
         reach_outputs(auditor, l);
     for (size_t l = 0; l < auditor->audit.lane_count; l++)

@@ -8,6 +8,7 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
+#include "analysis/measure/objects.h"
 #include "analysis/schedule/schedule.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -204,32 +205,80 @@ static enum ulp_status describe_tensor(struct ulp_comparing *comparing, size_t n
     return ULP_OK;
 }
 
+/* Of the graph's, which a node computes; -1: it is none. */
+static ptrdiff_t find_output(const struct ulp_comparing *comparing, const char *name)
+{
+    const struct ulp_block *block = comparing->program->main;
+    for (size_t o = 0; o < block->output_count; o++)
+        if (ulp_block_computes(block, block->outputs[o]) &&
+            strcmp(block->slots[block->outputs[o]].name, name) == 0)
+            return (ptrdiff_t)o;
+    return -1;
+}
+
+static enum ulp_status grade_recorded(struct ulp_comparing *comparing,
+                                      struct ulp_compared_value *value, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    struct ulp_judged *judged = &value->judged;
+    judged->sqnr_db = value->truth.sqnr_db = ulp_judged_decibels(judged, judged->sqnr_db);
+    judged->grade = ulp_judged_grade(judged, &text);
+    judged->text = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
+    return ulp_taken(judged->text, error);
+}
+
 /* What an output of the graph is for, and how well the recording does it. */
 static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const char *name,
                                       const struct ulp_tensor *recorded,
                                       const struct ulp_tensor *reference,
                                       struct ulp_compared_value *value, struct ulp_error *error)
 {
-    const struct ulp_block *block = comparing->program->main;
     struct ulp_judged *judged = &value->judged;
-    struct ulp_text text = {0};
-    size_t o = 0;
-    while (o < block->output_count && (!ulp_block_computes(block, block->outputs[o]) ||
-                                       strcmp(block->slots[block->outputs[o]].name, name) != 0))
-        o++;
-    if (o == block->output_count || !ulp_tensor_same_shape(recorded, reference) ||
-        !value->truth.count || value->truth.nonfinite)
+    const ptrdiff_t o = find_output(comparing, name);
+    if (o < 0 || !ulp_tensor_same_shape(recorded, reference) || !value->truth.count ||
+        value->truth.nonfinite)
         return ULP_OK;
     const struct ulp_purpose purpose =
-        ulp_audit_purpose(comparing->program, o, comparing->options->task, reference);
+        ulp_audit_purpose(comparing->program, (size_t)o, comparing->options->task, reference);
     value->truth.diverged &= purpose.task != ULP_TASK_SIGNAL;
     ULP_TRY(ulp_judged_measure(recorded, reference, purpose, ulp_comparing_budget(comparing),
                                judged, error));
-    judged->sqnr_db = value->truth.sqnr_db = ulp_judged_decibels(judged, value->truth.sqnr_db);
-    judged->grade = ulp_judged_grade(judged, &text);
-    judged->text = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
-    ulp_text_free(&text);
-    return ulp_taken(judged->text, error);
+    judged->sqnr_db = value->truth.sqnr_db;
+    return grade_recorded(comparing, value, error);
+}
+
+/* The file's outputs that are one list's, as that. */
+static enum ulp_status judge_lists(struct ulp_comparing *comparing, size_t file,
+                                   struct ulp_error *error)
+{
+    const size_t count = comparing->program->main->output_count;
+    struct ulp_tensor *wrapped = ulp_arena_take(comparing->arena, count, sizeof *wrapped);
+    const struct ulp_tensor **tensors =
+        ulp_arena_take(comparing->arena, 2 * count, sizeof(struct ulp_tensor *));
+    struct ulp_judged *judged = ulp_arena_take(comparing->arena, count, sizeof *judged);
+    ULP_TRY(ulp_taken(wrapped && tensors && judged, error));
+    for (size_t t = 0; t < comparing->out->tensor_count; t++) {
+        const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+        const ptrdiff_t o = find_output(comparing, tensor->name);
+        if (o < 0 || !tensor->values[file].recorded || tensor->values[file].truth.nonfinite)
+            continue;
+        ULP_TRY(ulp_tensor_wrap(&wrapped[o], ULP_TYPE_DOUBLE, tensor->rank, tensor->dims,
+                                comparing->work[t].reference, error));
+        wrapped[o].type = tensor->type;
+        tensors[o] = ulp_recorded(&comparing->work[t], file);
+        tensors[count + (size_t)o] = &wrapped[o];
+    }
+    ULP_TRY(ulp_objects_judge_all(comparing->program, comparing->options->task, tensors,
+                                  tensors + count, ulp_comparing_budget(comparing), judged, error));
+    for (size_t t = 0; t < comparing->out->tensor_count; t++) {
+        const ptrdiff_t o = find_output(comparing, comparing->out->tensors[t].name);
+        struct ulp_compared_value *value = &comparing->out->tensors[t].values[file];
+        if (o < 0 || judged[o].task == ULP_TASK_UNKNOWN)
+            continue;
+        value->judged = judged[o];
+        ULP_TRY(grade_recorded(comparing, value, error));
+    }
+    return ULP_OK;
 }
 
 /* Recorded - reference, and recorded - what each arithmetic gives; given[a] may be NULL. */
@@ -496,6 +545,9 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     const struct ulp_observer looking = {.context = &collecting, .node_done = collect_node};
     const struct ulp_run_options run = ulp_comparing_runs(comparing);
     ulp_comparing_begins(comparing);
-    return ulp_program_look(comparing->program, comparing->inputs, &run, &looking,
-                            options->progress, NULL, error);
+    ULP_TRY(ulp_program_look(comparing->program, comparing->inputs, &run, &looking,
+                             options->progress, NULL, error));
+    for (size_t f = 0; f < comparing->recording_count; f++)
+        ULP_TRY(judge_lists(comparing, f, error));
+    return ULP_OK;
 }

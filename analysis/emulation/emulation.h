@@ -183,6 +183,12 @@ void ulp_emulation_forget_decided(struct ulp_emulation *emulation);
  * another shape, is broken whatever its figures are. */
 enum ulp_grade ulp_emulation_grade(const struct ulp_emulation *emulation,
                                    const struct ulp_judgement *worst);
+/* *judged, to be freed (ulp_free): of outputs that are one list's what is said of the list, else
+ * UNKNOWN. */
+enum ulp_status ulp_emulation_lists(const struct ulp_emulation *emulation,
+                                    const struct ulp_tensor_set *outputs,
+                                    const struct ulp_tensor_set *truth,
+                                    struct ulp_judged **judged, struct ulp_error *error);
 /* What the output is for, as asked or as it looks. */
 struct ulp_purpose ulp_emulation_purpose(const struct ulp_emulation *emulation, size_t output,
                                          const struct ulp_tensor *truth);

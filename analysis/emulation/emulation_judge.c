@@ -3,6 +3,7 @@
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
+#include "analysis/measure/objects.h"
 #include "analysis/emulation/emulation.h"
 
 #include <math.h>
@@ -244,16 +245,38 @@ struct ulp_purpose ulp_emulation_purpose(const struct ulp_emulation *emulation, 
     return ulp_audit_purpose(emulation->program, output, emulation->given.task, truth);
 }
 
-/* What the output is for, and how well it does it. */
+enum ulp_status ulp_emulation_lists(const struct ulp_emulation *emulation,
+                                    const struct ulp_tensor_set *outputs,
+                                    const struct ulp_tensor_set *truth, struct ulp_judged **judged,
+                                    struct ulp_error *error)
+{
+    const size_t count = emulation->program->main->output_count;
+    struct ulp_budget *const budget = ulp_model_budget(emulation->given.model);
+    ULP_SCOPED(ulp_free_of) const struct ulp_tensor **tensors = NULL;
+    ULP_TRY(ulp_allocate_zero(&tensors, 2 * count + 1, sizeof(struct ulp_tensor *), budget,
+                              "lists of objects", error));
+    ULP_TRY(
+        ulp_allocate_zero(judged, count + 1, sizeof **judged, budget, "lists of objects", error));
+    for (size_t o = 0; o < count; o++) {
+        tensors[o] = ulp_tensor_set_find(outputs, name_of(emulation, o));
+        tensors[count + o] = tensors[o] ? ulp_tensor_set_find(truth, name_of(emulation, o)) : NULL;
+    }
+    return ulp_objects_judge_all(emulation->program, emulation->given.task, tensors,
+                                 tensors + count, budget, *judged, error);
+}
+
+/* What the output is for, and how well it does it; listed: UNKNOWN, or what is known of it. */
 static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t o,
                                   const struct ulp_tensor *value, const struct ulp_tensor *exact,
-                                  const struct ulp_metrics *metrics, struct ulp_error *error)
+                                  const struct ulp_metrics *metrics,
+                                  const struct ulp_judged *listed, struct ulp_error *error)
 {
-    struct ulp_judged *sum = &emulation->judged[o], one;
-    if (!ulp_tensor_same_shape(value, exact))
+    struct ulp_judged *sum = &emulation->judged[o], one = *listed;
+    if (one.task == ULP_TASK_UNKNOWN && !ulp_tensor_same_shape(value, exact))
         return ULP_OK;
-    ULP_TRY(ulp_judged_measure(value, exact, ulp_emulation_purpose(emulation, o, exact),
-                               ulp_model_budget(emulation->given.model), &one, error));
+    if (one.task == ULP_TASK_UNKNOWN)
+        ULP_TRY(ulp_judged_measure(value, exact, ulp_emulation_purpose(emulation, o, exact),
+                                   ulp_model_budget(emulation->given.model), &one, error));
     const bool first = sum->task == ULP_TASK_UNKNOWN;
     const double before = sum->sqnr_db, own = ulp_judged_decibels(&one, metrics->sqnr_db);
     ulp_judged_add(sum, &one);
@@ -333,6 +356,9 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                   .metric = ulp_judge_name(ULP_CROSSED_NO_OUTPUT)};
     bool any = false;
     const char *left = NULL; /* an output of which nothing is asked */
+    ULP_SCOPED(ulp_free_of) struct ulp_judged *listed = NULL;
+    if (emulation->judged)
+        ULP_TRY(ulp_emulation_lists(emulation, outputs, truth, &listed, error));
     for (size_t o = 0; o < truth->count; o++) {
         const struct ulp_tensor *exact = &truth->items[o].tensor;
         const bool is_float = ulp_element_is_float(exact->element);
@@ -350,7 +376,7 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         metrics.diverged &= !(steps && ulp_tensor_same_shape(&value, exact));
         const bool leaves = is_left(emulation, o, &metrics);
         if (emulation->judged && !leaves)
-            ULP_TRY(judge_task(emulation, o, &value, exact, &metrics, error));
+            ULP_TRY(judge_task(emulation, o, &value, exact, &metrics, &listed[o], error));
         emulation->left[o] = leaves;
         if (leaves) {
             left = name_of(emulation, o);

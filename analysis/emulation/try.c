@@ -6,6 +6,7 @@
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "base/error.h"
+#include "base/memory/alloc.h"
 #include "base/machine/clock.h"
 #include "number/function/math.h"
 
@@ -180,20 +181,22 @@ enum ulp_status ulp_emulation_decide(struct ulp_emulation *emulation, size_t out
     *out = (struct ulp_judged){0};
     for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
         struct ulp_tensor_set outputs[2];
-        struct ulp_judged one;
+        struct ulp_judged *listed = NULL;
         status = run_sample(emulation, &emulation->programs, &emulation->given.samples[s], false,
                             NULL, outputs, error);
         if (status != ULP_OK)
             return status;
         const struct ulp_tensor *exact = &outputs[0].items[output].tensor,
                                 *value = &outputs[1].items[output].tensor;
-        if (ulp_tensor_same_shape(value, exact)) {
+        status = ulp_emulation_lists(emulation, &outputs[1], &outputs[0], &listed, error);
+        if (status == ULP_OK && !listed[output].task && ulp_tensor_same_shape(value, exact))
             status =
                 ulp_judged_measure(value, exact, ulp_emulation_purpose(emulation, output, exact),
-                                   ulp_model_budget(emulation->given.model), &one, error);
-            if (status == ULP_OK)
-                ulp_judged_add(out, &one);
-        }
+                                   ulp_model_budget(emulation->given.model), &listed[output],
+                                   error);
+        if (status == ULP_OK)
+            ulp_judged_add(out, &listed[output]);
+        ulp_free(listed);
         ulp_tensor_set_free(&outputs[0]);
         ulp_tensor_set_free(&outputs[1]);
     }

@@ -224,8 +224,9 @@ static bool is_count(int figure)
 {
     return figure == ULP_JUDGED_top1_flips || figure == ULP_JUDGED_top1_clear ||
            figure == ULP_JUDGED_top5_changes || figure == ULP_JUDGED_mask_flips ||
-           figure == ULP_JUDGED_differing || figure == ULP_JUDGED_constant_rows ||
-           figure == ULP_JUDGED_constant_columns || figure == ULP_JUDGED_constant_channels;
+           figure == ULP_JUDGED_differing || figure == ULP_JUDGED_objects_off ||
+           figure == ULP_JUDGED_constant_rows || figure == ULP_JUDGED_constant_columns ||
+           figure == ULP_JUDGED_constant_channels;
 }
 
 void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
@@ -238,7 +239,6 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
         return;
     }
     sum->varies |= sum->task != more->task;
-    sum->listed |= more->listed;
     sum->sqnr_db = worst_of(sum->sqnr_db, more->sqnr_db, ULP_WORST_SMALLEST);
     if (more->task < sum->task)
         sum->task = more->task, sum->basis = more->basis;
@@ -257,6 +257,11 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
         const double a = *figure_of(sum, f), b = ulp_judged_get(more, f);
         *figure_of(sum, f) = is_count(f) ? sum_of(a, b) : worst_of(a, b, ulp_judged_rows[f].worst);
     }
+    sum->lost += more->lost;
+    sum->moved += more->moved;
+    sum->renamed += more->renamed;
+    sum->ended += more->ended;
+    sum->turned += more->turned;
     sum->kl = kl;
     sum->rows = rows;
     sum->columns = sum_of(sum->columns, more->columns);
@@ -377,6 +382,33 @@ static void say_group(struct ulp_text *text, bool faint, bool share,
                      faint ? judged->faint_at : judged->group_at);
 }
 
+/* " (score of 0.25 or more, of 300 rows)"; " (3 lost, 1 moved, 8 in another row)" */
+static void say_objects(struct ulp_text *text, bool rows, const struct ulp_judged *judged)
+{
+    const struct {
+        double count;
+        const char *words;
+    } parts[] = {{judged->lost, "lost"},
+                 {judged->moved, "moved"},
+                 {judged->renamed, "named otherwise"},
+                 {judged->ended, "other at the list's end"},
+                 {judged->turned, "in another row"}};
+    if (rows) {
+        if (judged->rows < judged->elements)
+            ulp_text_add(text, " (score of 0.25 or more, of %.0f rows)", judged->elements);
+        return;
+    }
+    const char *before = " (";
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+        if (!(parts[p].count > 0))
+            continue;
+        ulp_text_add(text, "%s%.0f %s", before, parts[p].count, parts[p].words);
+        before = ", ";
+    }
+    if (strcmp(before, " (") != 0)
+        ulp_text_add(text, ")");
+}
+
 static void say(struct ulp_text *text, const struct rule *rule, const struct ulp_judged *judged)
 {
     if (rule->figure == AT(sqnr_db)) {
@@ -392,6 +424,8 @@ static void say(struct ulp_text *text, const struct rule *rule, const struct ulp
             ulp_text_add(text, "%.6f", member(judged, rule->figure));
         else if (*c == 'g' || *c == 's')
             say_group(text, rule->figure == AT(faint_db), *c == 's', judged);
+        else if (*c == 'k' || *c == 'p')
+            say_objects(text, *c == 'k', judged);
         else if (rule->figure == AT(group_db) || rule->figure == AT(faint_db))
             ulp_text_add(text, "%.1f", member(judged, rule->figure));
         else

@@ -396,10 +396,8 @@ enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct 
     if (integers && !steps)
         purpose.task = ULP_TASK_INTEGER;
     prepare_figures(out, purpose, &j);
-    struct ulp_objects columns;
-    if (purpose.task == ULP_TASK_OBJECTS && ulp_objects_find(base, &columns)) {
-        ulp_objects_judge(value, base, &columns, out);
-        return ULP_OK;
-    }
+    if (purpose.task == ULP_TASK_OBJECTS)
+        return ulp_objects_judge(&(struct ulp_object_part){NULL, value, base, base->rank - 2}, 1,
+                                 budget, out, error);
     return base->count && !steps ? measure_rows(&j, purpose.task, budget, error) : ULP_OK;
 }

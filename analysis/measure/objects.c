@@ -1,161 +1,427 @@
-/* Recognising a detector's objects by their values, and comparing them box by box. */
+/* Lists of objects: their outputs side by side, and the objects of two sides matched. */
 #include "analysis/measure/objects.h"
 
+#include <string.h>
+
+#include "analysis/measure/difference.h"
+#include "analysis/measure/judged_groups.h"
+#include "base/error.h"
+#include "base/memory/alloc.h"
 #include "number/function/math.h"
 
-enum { WIDTH_MAX = 7, ROWS_MAX = 4096 }; /* each object is compared with all rows */
+enum { WEIGHTS_MAX = 64 }; /* longer rows of numbers have one weight */
 
-/* ---- boxes ---- */
+/* What a part of a row is: a box; any numbers; a class, which may be another's; integers that say
+ * which object it is; a score. */
+enum kind { BOX, NUMBERS, CLASS, IDENTITY, SCORE };
 
-struct box {
-    double left, top, right, bottom;
-};
-
-static struct box read_box(const double *row, bool corners)
-{
-    return corners ? (struct box){row[0], row[1], row[2], row[3]}
-                   : (struct box){row[0] - row[2] / 2, row[1] - row[3] / 2, row[0] + row[2] / 2,
-                                  row[1] + row[3] / 2};
-}
-
-static double area_of(struct box box)
-{
-    return ulp_math_max(box.right - box.left, 0) * ulp_math_max(box.bottom - box.top, 0);
-}
-
-double ulp_box_iou(const double *base, const double *value, bool corners)
-{
-    const struct box b = read_box(base, corners), v = read_box(value, corners);
-    const struct box both = {ulp_math_max(b.left, v.left), ulp_math_max(b.top, v.top),
-                             ulp_math_min(b.right, v.right), ulp_math_min(b.bottom, v.bottom)};
-    const double shared = area_of(both), all = area_of(b) + area_of(v) - shared;
-    return !(area_of(b) > 0) ? (double)NAN : all > 0 ? shared / all : 0;
-}
-
-/* ---- columns ---- */
-
-static void read_row(const struct ulp_tensor *tensor, size_t row, size_t width, double *out)
-{
-    for (size_t c = 0; c < width; c++)
-        out[c] = ulp_tensor_read(tensor, row * width + c);
-}
-
-/* What holds of a column in all rows. */
 struct column {
-    bool integers,
-        falls; /* none negative; from 0 to 1, and in an image none above the one before */
+    enum kind kind;
+    size_t first, width; /* in a row */
+    bool corners;
+    double weights[WEIGHTS_MAX];
 };
 
-static void look_at_columns(const struct ulp_tensor *base, size_t width, size_t rows_each,
-                            struct column *out)
+struct side {
+    double *rows;    /* [batch][row][width] */
+    size_t *partner; /* of each row, in its batch; SIZE_MAX: none */
+    size_t count;    /* rows of a batch */
+};
+
+struct list {
+    struct side base, value;
+    struct column *columns;
+    size_t column_count, width, batches;
+    ptrdiff_t score; /* its place in a row; -1: there is none */
+    bool likely;     /* scores are from 0 to 1, and objects those of ULP_OBJECT and more */
+    bool numbers;    /* rows have boxes or other numbers, by which they are told apart */
+};
+
+static size_t width_of(const struct ulp_object_part *part)
 {
-    double row[WIDTH_MAX], before[WIDTH_MAX] = {0};
-    for (size_t c = 0; c < width; c++)
-        out[c] = (struct column){true, true};
-    for (size_t r = 0; r < base->count / width; r++) {
-        read_row(base, r, width, row);
-        for (size_t c = 0; c < width; c++) {
-            out[c].integers &= row[c] >= 0 && row[c] == floor(row[c]);
-            out[c].falls &=
-                row[c] >= 0 && row[c] <= 1 && (r % rows_each == 0 || row[c] <= before[c]);
-            before[c] = row[c];
-        }
-    }
+    size_t width = 1;
+    for (int d = part->axis + 1; d < part->base->rank; d++)
+        width *= (size_t)part->base->dims[d];
+    return width;
 }
 
-/* Are four columns from `first` on two corners in every object? Where there is none, in all rows,
- * of which some are of another class: any six columns might be numbers without objects. */
-static bool are_corners(const struct ulp_tensor *base, size_t width, size_t first, size_t score)
+static double *row_of(const struct list *list, const struct side *side, size_t batch, size_t row)
 {
-    double row[WIDTH_MAX], classes[WIDTH_MAX];
-    bool objects = true, rows = true, any = false, classed = false;
-    read_row(base, 0, width, classes);
-    for (size_t r = 0; r < base->count / width && objects; r++) {
-        read_row(base, r, width, row);
-        const bool corners = row[first + 2] > row[first] && row[first + 3] > row[first + 1],
-                   object = row[score] >= ULP_OBJECT;
-        any |= object;
-        objects &= corners || !object;
-        rows &= corners;
-        for (size_t c = 0; c < width; c++)
-            classed |= (c < first || c >= first + 4) && c != score && row[c] != classes[c];
-    }
-    return any ? objects : rows && classed;
+    return side->rows + (batch * side->count + row) * list->width;
 }
 
-bool ulp_objects_find(const struct ulp_tensor *base, struct ulp_objects *out)
+/* All rows of the reference: do scores fall; are they from 0 to 1; are these corners, or lengths
+ * behind a centre? */
+struct look {
+    bool falls, shares, corners, sizes;
+};
+
+static struct look look_at(const struct list *list, size_t first, size_t width)
 {
-    struct column columns[WIDTH_MAX];
-    const size_t width = base->rank > 1 ? (size_t)base->dims[base->rank - 1] : 0,
-                 rows_each = base->rank > 1 ? (size_t)base->dims[base->rank - 2] : 0;
-    if (!ulp_type_is_float(base->type) || base->rank > 3 || width < 6 || width > WIDTH_MAX ||
-        rows_each < 2 || !base->count || base->count / width > ROWS_MAX)
-        return false;
-    look_at_columns(base, width, rows_each, columns);
-    for (size_t box = 0; box + 4 <= width; box++)
-        for (size_t score = 0; score < width; score++) {
-            bool fits = (score < box || score >= box + 4) && columns[score].falls &&
-                        !columns[score].integers;
-            for (size_t c = 0; c < width && fits; c++)
-                fits = (c >= box && c < box + 4) || c == score || columns[c].integers;
-            if (fits && are_corners(base, width, box, score)) {
-                *out = (struct ulp_objects){(int)box, (int)score};
-                return true;
+    struct look look = {true, true, false, false};
+    size_t corners = 0, sizes = 0;
+    const size_t rows = list->batches * list->base.count;
+    for (size_t r = 0; r < rows; r++) {
+        const double *row = list->base.rows + r * list->width + first;
+        look.falls &= r % list->base.count == 0 || row[0] <= row[-(ptrdiff_t)list->width];
+        look.shares &= row[0] >= 0 && row[0] <= 1;
+        corners += width == 4 && row[2] >= row[0] && row[3] >= row[1];
+        sizes += width == 4 && row[2] >= 0 && row[3] >= 0;
+    }
+    look.corners = corners * 20 >= rows * 19;
+    look.sizes = sizes * 20 >= rows * 19;
+    return look;
+}
+
+static bool is_called(const char *name, const char *word)
+{
+    return name && strstr(name, word);
+}
+
+/* Numbers count by their spread over the reference's rows. */
+static void weigh(const struct list *list, struct column *column)
+{
+    const size_t rows = list->batches * list->base.count;
+    const bool one = column->width > WEIGHTS_MAX;
+    for (size_t c = 0; c < (one ? 1 : column->width); c++) {
+        double mean = 0, squares = 0, count = 0;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = one ? 0 : c; k < (one ? column->width : c + 1); k++) {
+                const double x = list->base.rows[r * list->width + column->first + k],
+                             off = x - mean;
+                if (!isfinite(x))
+                    continue;
+                mean += off / ++count;
+                squares += off * (x - mean);
             }
-        }
-    return false;
-}
-
-/* ---- objects ---- */
-
-/* Of the image's rows the one of the same integers whose box shares most with the object's, and
- * what it shares; 0: none. */
-static double find_nearest(const struct ulp_tensor *tensor, size_t first, size_t rows, size_t width,
-                           const struct ulp_objects *columns, const double *object, double *score)
-{
-    double row[WIDTH_MAX], most = 0;
-    for (size_t r = first; r < first + rows; r++) {
-        bool same = true;
-        read_row(tensor, r, width, row);
-        for (int c = 0; c < (int)width; c++)
-            same &= (c >= columns->box && c < columns->box + 4) || c == columns->score ||
-                    row[c] == object[c];
-        const double iou = same ? ulp_box_iou(object + columns->box, row + columns->box, true) : 0;
-        if (iou > most) {
-            most = iou;
-            *score = row[columns->score];
-        }
+        column->weights[c] = squares > 0 ? count / squares : 1;
     }
-    return most;
 }
 
-/* The objects of one side in the other; their number. */
-static double judge_side(const struct ulp_tensor *from, const struct ulp_tensor *to,
-                         const struct ulp_objects *columns, struct ulp_judged *out)
+static void add_column(struct list *list, enum kind kind, size_t first, size_t width, bool corners)
 {
-    double row[WIDTH_MAX], count = 0;
-    const size_t width = (size_t)from->dims[from->rank - 1],
-                 rows = (size_t)from->dims[from->rank - 2];
-    for (size_t r = 0; r < from->count / width; r++) {
-        double score = NAN;
-        read_row(from, r, width, row);
-        if (!(row[columns->score] >= ULP_OBJECT))
+    struct column *column = &list->columns[list->column_count++];
+    *column = (struct column){.kind = kind, .first = first, .width = width, .corners = corners};
+    list->numbers |= kind == BOX || kind == NUMBERS;
+    if (kind == SCORE)
+        list->score = (ptrdiff_t)first;
+    if (kind == NUMBERS)
+        weigh(list, column);
+}
+
+/* What an output's part of a row is. */
+static void add_part(struct list *list, const struct ulp_object_part *part, size_t first)
+{
+    struct ulp_objects columns;
+    const size_t width = width_of(part);
+    const struct look look = look_at(list, first, width);
+    if (ulp_objects_columns(part->base, &columns)) {
+        for (size_t c = 0; c < width; c++)
+            if ((int)c == columns.box)
+                add_column(list, BOX, first + c, 4, true);
+            else if ((int)c == columns.score)
+                add_column(list, SCORE, first + c, 1, false);
+            else if ((int)c < columns.box || (int)c >= columns.box + 4)
+                add_column(list, CLASS, first + c, 1, false);
+    } else if (!ulp_type_is_float(part->base->type)) {
+        add_column(list, width == 1 ? CLASS : IDENTITY, first, width, false);
+    } else if (width == 1 && list->score < 0 &&
+               (look.shares || look.falls || is_called(part->name, "score") ||
+                is_called(part->name, "conf"))) {
+        add_column(list, SCORE, first, 1, false);
+        list->likely = look.shares;
+    } else {
+        add_column(list, width == 4 && (look.corners || look.sizes) ? BOX : NUMBERS, first, width,
+                   look.corners);
+    }
+}
+
+/* Rows of scores for classes beside boxes, and no other score: the largest, and which it is. */
+static void add_choice(struct list *list)
+{
+    struct column *scores = NULL;
+    bool other = list->score >= 0, boxes = false;
+    for (size_t c = 0; c < list->column_count; c++) {
+        struct column *column = &list->columns[c];
+        boxes |= column->kind == BOX;
+        other |= column->kind == CLASS || column->kind == IDENTITY ||
+                 (column->kind == NUMBERS && (scores || column->width < 2));
+        scores = column->kind == NUMBERS ? column : scores;
+    }
+    if (!boxes || other || !scores)
+        return;
+    struct side *const sides[] = {&list->base, &list->value};
+    list->likely = true;
+    for (int s = 0; s < 2; s++)
+        for (size_t r = 0; r < list->batches * sides[s]->count; r++) {
+            double *row = sides[s]->rows + r * list->width;
+            const size_t most = ulp_first_choice(row + scores->first, scores->width);
+            row[list->width - 2] = row[scores->first + most];
+            row[list->width - 1] = (double)most;
+            list->likely &= s || (row[list->width - 2] >= 0 && row[list->width - 2] <= 1);
+        }
+    *scores = (struct column){.kind = CLASS, .first = list->width - 1, .width = 1};
+    add_column(list, SCORE, list->width - 2, 1, false);
+}
+
+/* Of one side all parts side by side. */
+static enum ulp_status read_side(struct list *list, const struct ulp_object_part *parts,
+                                 size_t count, bool base, struct ulp_budget *budget,
+                                 struct ulp_error *error)
+{
+    struct side *side = base ? &list->base : &list->value;
+    const size_t rows = list->batches * side->count;
+    ULP_TRY(ulp_allocate(&side->rows, rows * list->width + 1, sizeof *side->rows, budget, "objects",
+                         error));
+    ULP_TRY(
+        ulp_allocate(&side->partner, rows + 1, sizeof *side->partner, budget, "objects", error));
+    for (size_t r = 0; r < rows; r++)
+        side->partner[r] = SIZE_MAX;
+    for (size_t p = 0, first = 0; p < count; p++) {
+        const size_t width = width_of(&parts[p]);
+        for (size_t r = 0; r < rows; r++)
+            ulp_side_read(side->rows + r * list->width + first,
+                          base ? parts[p].base : parts[p].value, r * width, width);
+        first += width;
+    }
+    return ULP_OK;
+}
+
+/* False: the sides' rows are not of one kind. */
+static bool measure_list(struct list *list, const struct ulp_object_part *parts, size_t count)
+{
+    bool same = true;
+    const struct ulp_object_part *one = &parts[0];
+    *list = (struct list){.batches = one->axis ? (size_t)one->base->dims[0] : 1, .score = -1};
+    for (int d = 1; d < one->axis; d++)
+        list->batches *= (size_t)one->base->dims[d];
+    list->base.count = (size_t)one->base->dims[one->axis];
+    list->value.count = (size_t)one->value->dims[one->axis];
+    for (size_t p = 0; p < count && same; p++) {
+        const struct ulp_tensor *value = parts[p].value, *base = parts[p].base;
+        list->width += width_of(&parts[p]);
+        same = value->rank == base->rank && parts[p].axis == one->axis &&
+               (size_t)value->dims[one->axis] == list->value.count;
+        for (int d = 0; d < base->rank && same; d++)
+            same = d == one->axis || value->dims[d] == base->dims[d];
+    }
+    list->width += 2; /* add_choice */
+    return same && list->value.count <= ULP_OBJECTS_MAX;
+}
+
+/* ---- matching ---- */
+
+/* How much two rows are the same object, by their numbers: 1 wholly, 0 not at all. */
+static double compare_numbers(const struct list *list, const double *base, const double *value)
+{
+    double least = 1;
+    for (size_t c = 0; c < list->column_count; c++) {
+        const struct column *column = &list->columns[c];
+        double sum = 0, same = 1;
+        if (column->kind == BOX) {
+            same = ulp_box_iou(base + column->first, value + column->first, column->corners);
+            if (isnan(same)) /* padding */
+                same = memcmp(base + column->first, value + column->first, 4 * sizeof *base) == 0;
+        } else if (column->kind == NUMBERS) {
+            for (size_t k = 0; k < column->width; k++) {
+                const double off = value[column->first + k] - base[column->first + k];
+                sum += column->weights[column->width > WEIGHTS_MAX ? 0 : k] * off * off;
+            }
+            same = 1 - sqrt(sum / (double)column->width);
+        }
+        least = same < least ? same : !(same >= least) ? 0 : least; /* NaN: not at all */
+    }
+    return ulp_math_max(least, 0);
+}
+
+static bool has_same(const struct list *list, const double *base, const double *value,
+                     bool any_class)
+{
+    bool same = true;
+    for (size_t c = 0; c < list->column_count && same; c++) {
+        const struct column *column = &list->columns[c];
+        if (column->kind == IDENTITY || (column->kind == CLASS && !any_class))
+            same = memcmp(base + column->first, value + column->first,
+                          column->width * sizeof *base) == 0;
+    }
+    return same;
+}
+
+/* Partners for rows of the reference that have none yet, each with the row that is most the same,
+ * the nearest in place of such. */
+static void match(struct list *list, size_t batch, double least, bool any_class)
+{
+    const size_t first = batch * list->base.count, other = batch * list->value.count;
+    for (size_t r = 0; r < list->base.count; r++) {
+        double most = least;
+        size_t best = SIZE_MAX;
+        for (size_t i = 0; i < list->value.count && list->base.partner[first + r] == SIZE_MAX;
+             i++) {
+            const size_t v = (r + i) % list->value.count;
+            const double *b = row_of(list, &list->base, batch, r),
+                         *x = row_of(list, &list->value, batch, v);
+            if (list->value.partner[other + v] != SIZE_MAX || !has_same(list, b, x, any_class))
+                continue;
+            const double same = compare_numbers(list, b, x);
+            if (same > most || (same == most && best == SIZE_MAX)) {
+                most = same;
+                best = v;
+            }
+            if (most == 1)
+                break;
+        }
+        if (best == SIZE_MAX)
             continue;
-        const double iou = find_nearest(to, r / rows * rows, rows, width, columns, row, &score);
-        const double shift = fabs(row[columns->score] - score); /* NaN: there is no such object */
-        count++;
-        out->iou = isnan(out->iou) ? iou : ulp_math_min(out->iou, iou);
-        if (iou > 0)
-            out->score_shift =
-                isnan(out->score_shift) ? shift : ulp_math_max(out->score_shift, shift);
+        list->base.partner[first + r] = best;
+        list->value.partner[other + best] = r;
     }
+}
+
+static bool is_object(const struct list *list, const double *row)
+{
+    return !list->likely || row[list->score] >= ULP_OBJECT;
+}
+
+/* Scores of one side's list up to here are its end, where what is left out is as good; -infinity:
+ * it has none. */
+static double find_end(const struct list *list, const struct side *side, size_t batch)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (size_t r = 0; r < side->count && list->score >= 0; r++) {
+        const double score = row_of(list, side, batch, r)[list->score];
+        least = ulp_math_min(least, score);
+        most = ulp_math_max(most, score);
+    }
+    return most >= least ? least + 0.01 * (most - least) : (double)-INFINITY;
+}
+
+/* Objects of one side that have no partner; of these those at the list's end. */
+static double count_alone(struct list *list, size_t batch, const struct side *side, double *ended)
+{
+    const double end = find_end(list, side, batch);
+    double alone = 0;
+    for (size_t r = 0; r < side->count; r++) {
+        const double *row = row_of(list, side, batch, r);
+        const bool missed =
+            side->partner[batch * side->count + r] == SIZE_MAX && is_object(list, row);
+        alone += missed;
+        *ended += missed && list->score >= 0 && row[list->score] <= end;
+    }
+    return alone;
+}
+
+static bool has_boxes(const struct list *list)
+{
+    bool boxes = false;
+    for (size_t c = 0; c < list->column_count; c++)
+        boxes |= list->columns[c].kind == BOX;
+    return boxes;
+}
+
+/* What has become of objects that are there on both sides. */
+static void judge_pair(const struct list *list, size_t batch, size_t r, struct ulp_judged *out)
+{
+    const size_t p = list->base.partner[batch * list->base.count + r];
+    const double *b = row_of(list, &list->base, batch, r),
+                 *v = row_of(list, &list->value, batch, p);
+    const bool boxes = has_boxes(list), named = has_same(list, b, v, false);
+    const double same = list->numbers ? compare_numbers(list, b, v) : 1;
+    if (!is_object(list, b) && !is_object(list, v))
+        return;
+    out->turned += p != r;
+    out->renamed += !named;
+    out->moved += named && same < (boxes ? 0.5 : 0.9);
+    if (boxes)
+        out->iou = isnan(out->iou) ? same : ulp_math_min(out->iou, same);
+    if (list->likely) {
+        const double shift = fabs(v[list->score] - b[list->score]);
+        out->score_shift = isnan(out->score_shift) ? shift : ulp_math_max(out->score_shift, shift);
+    }
+}
+
+static double count_objects(const struct list *list, const struct side *side, size_t batch)
+{
+    double count = 0;
+    for (size_t r = 0; r < side->count; r++)
+        count += is_object(list, row_of(list, side, batch, r));
     return count;
 }
 
-void ulp_objects_judge(const struct ulp_tensor *value, const struct ulp_tensor *base,
-                       const struct ulp_objects *columns, struct ulp_judged *out)
+static void judge_batch(struct list *list, size_t batch, struct ulp_judged *out)
 {
-    const double lost = judge_side(base, value, columns, out),
-                 found = judge_side(value, base, columns, out);
-    out->rows = ulp_math_max(lost, found);
+    match(list, batch, 0.9, false);
+    if (list->numbers) {
+        match(list, batch, 0.5, false);
+        match(list, batch, 0.5, true);
+        match(list, batch, 0.1, false);
+    }
+    for (size_t r = 0; r < list->base.count; r++)
+        if (list->base.partner[batch * list->base.count + r] != SIZE_MAX)
+            judge_pair(list, batch, r, out);
+    double ended[2] = {0, 0};
+    const double lost = count_alone(list, batch, &list->base, &ended[0]),
+                 found = count_alone(list, batch, &list->value, &ended[1]),
+                 missed = ulp_math_max(lost - ended[0], found - ended[1]);
+    out->lost += missed;
+    out->ended += ulp_math_max(lost, found) - missed;
+    out->rows += ulp_math_max(count_objects(list, &list->base, batch),
+                              count_objects(list, &list->value, batch));
+    if (missed > 0 && has_boxes(list))
+        out->iou = 0;
+}
+
+/* Without a score that makes an object, all rows are; but of columns that only look like a list's
+ * nothing is said then. */
+static void settle_objects(struct list *list, bool columns)
+{
+    double objects = 0;
+    for (size_t b = 0; b < list->batches; b++)
+        objects += count_objects(list, &list->base, b) + count_objects(list, &list->value, b);
+    list->likely &= objects > 0 || columns;
+}
+
+static void prepare(const struct list *list, bool columns, struct ulp_judged *out)
+{
+    *out = (struct ulp_judged){.task = ULP_TASK_OBJECTS,
+                               .basis = columns ? ULP_BASIS_COLUMNS : ULP_BASIS_LIST,
+                               .sqnr_db = NAN,
+                               .elements = (double)(list->batches * list->base.count)};
+    for (int f = 0; f < ULP_JUDGED_COUNT; f++)
+        *(double *)(void *)((char *)out + ulp_judged_rows[f].offset) = NAN;
+    ulp_groups_prepare(out);
+}
+
+static void free_list(struct list *list)
+{
+    ulp_free(list->base.rows);
+    ulp_free(list->base.partner);
+    ulp_free(list->value.rows);
+    ulp_free(list->value.partner);
+    ulp_free(list->columns);
+}
+
+enum ulp_status ulp_objects_judge(const struct ulp_object_part *parts, size_t count,
+                                  struct ulp_budget *budget, struct ulp_judged *out,
+                                  struct ulp_error *error)
+{
+    ULP_SCOPED(free_list) struct list list;
+    const bool same = measure_list(&list, parts, count);
+    prepare(&list, count == 1 && ulp_objects_columns(parts[0].base, &(struct ulp_objects){0}), out);
+    if (!same) {
+        out->task = ULP_TASK_UNKNOWN;
+        return ULP_OK;
+    }
+    ULP_TRY(
+        ulp_allocate(&list.columns, list.width, sizeof *list.columns, budget, "objects", error));
+    ULP_TRY(read_side(&list, parts, count, true, budget, error));
+    ULP_TRY(read_side(&list, parts, count, false, budget, error));
+    for (size_t p = 0, first = 0; p < count; first += width_of(&parts[p]), p++)
+        add_part(&list, &parts[p], first);
+    list.likely |= out->basis == ULP_BASIS_COLUMNS;
+    add_choice(&list);
+    settle_objects(&list, out->basis == ULP_BASIS_COLUMNS);
+    for (size_t b = 0; b < list.batches; b++)
+        judge_batch(&list, b, out);
+    out->objects_off = out->rows > 0 ? out->lost + out->moved + out->renamed : NAN;
+    return ULP_OK;
 }

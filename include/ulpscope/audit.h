@@ -104,6 +104,7 @@ enum ulp_basis {
     ULP_BASIS_NON_MAX_SUPPRESSION,
     ULP_BASIS_VOCABULARY, /* as many scores as tokens that the model knows */
     ULP_BASIS_COLUMNS,
+    ULP_BASIS_LIST, /* its rows are those of other outputs, too */
     ULP_BASIS_COUNT
 };
 /* "by name", "by Softmax"; "" of ULP_BASIS_NONE. Static storage. */
@@ -122,17 +123,16 @@ struct ulp_judged {
     enum ulp_task task;   /* UNKNOWN: of a value that is no output of the graph */
     enum ulp_basis basis; /* why */
     bool varies;          /* samples are of several tasks: it is judged as each, and as a signal */
-    /* in some sample its rows, which a TopK or NonMaxSuppression lists beside boxes, stood in other
-     * places than the reference's: those of one index are compared */
-    bool listed;
     enum ulp_grade grade; /* by the rules, of the figures below and of sqnr_db [whole] */
     char *text;           /* why [whole] */
     /* of the worst sample; of an output that has diverged with the reference's decisions [whole] */
     double sqnr_db;
     double rows, columns, channels, elements; /* that figures are of */
     double top1_flips, top1_clear, top1_margin, top5_changes, logprob, kl, iou, row_cosine,
-        mask_flips, score_shift, differing, constant_rows, constant_columns, constant_channels,
+        mask_flips, score_shift, differing, objects_off, constant_rows, constant_columns, constant_channels,
         group_db, faint_db;
+    /* of objects_off; those at the end of the list, which are not; those in another row */
+    double lost, moved, renamed, ended, turned;
     /* which column (0, along the last axis), channel (1, of axis 1) or eighth (2, of a long last
      * axis) that is, from 0, and its rms as part of the output's */
     double group_kind, group_at, group_carries, faint_kind, faint_at, faint_carries;

@@ -117,14 +117,45 @@ np.savez("faint.npz", x=rows[:, 2:])
 for change in shuffle, swap, move, score, other, more:
     record(f"{change.__name__}.npz", change)
 END
-    objects="objects by its columns: of objects (2) the worst keeps an IoU of"
-    for line in "shuffle|fine (y, $objects 1)" "swap|fine (y, $objects 1)" "move|broken (y, $objects 0.333)" "other|broken (y, $objects 0)" \
+    objects="of 2 objects (score of 0.25 or more, of 40 rows) are lost, moved or named otherwise"
+    by="y, objects by its columns:"
+    for line in "shuffle|fine ($by 0 $objects)" "swap|fine ($by 0 $objects (2 in another row))" "move|broken ($by 1 $objects (1 moved))" "other|broken ($by 1 $objects (1 named otherwise))" \
         "score|borderline (y, objects by its columns: an object's score is off by 0.0312)" "more|broken (y, objects by its columns: an object's score is off by 0.5)"; do
         "$program" compare objects.onnx -i objects.npz "${line%%|*}.npz" --task detect -q >out
         tr -s '\n ' ' ' <out | grep -qF "outputs: ${line#*|}" || fail "objects, ${line%%|*}: $(head -3 out)"
     done
-    says 0 "a fix of objects" "of objects (2) the worst keeps an IoU of 0.996" fix objects.onnx -i objects.npz --for torch -q -o objects_fixed.onnx
-    grep -q "IoU of.* dB" out && fail "objects have decibels"
+    says 0 "a fix of objects" "0 $objects" fix objects.onnx -i objects.npz --for torch -q -o objects_fixed.onnx
+    grep -q "objects.* dB" out && fail "objects have decibels"
+    # Three outputs behind a TopK, in its rows; the planted changes are counted by who made them.
+    python <<'END' || fail "no lists"
+random = np.random.default_rng(6)
+low = random.uniform(0, 500, (1, 30, 2))
+given = {"b": np.concatenate([low, low + random.uniform(40, 90, (1, 30, 2))], 2).astype("f4"), "s": random.permutation(np.linspace(0.1, 0.95, 90)).reshape(1, 90).astype("f4")}
+integers = {"k": [20], "three": [3], "last": [-1], "wide": [1, 1, 4]}
+write_model("list.onnx", [node("TopK", "s k", "scores index", "take"), node("Mod", "index three", "labels", "class"), node("Div", "index three", "of", "query"), node("Unsqueeze", "of last", "column", "column"),
+                          node("Expand", "column wide", "four", "four"), node("GatherElements", "b four", "boxes", "boxes", axis=1)],
+            {"b": (1, 30, 4), "s": (1, 90)}, {"labels": (7, None), "boxes": None, "scores": None}, {n: np.array(v, np.int64) for n, v in integers.items()}, opset=17)
+np.savez("list.npz", **given)
+index = np.argsort(-given["s"][0], kind="stable")
+def record(name, change, index=index[:20]):
+    y = {"labels": index % 3, "boxes": given["b"][0, index // 3].copy(), "scores": given["s"][0, index].copy()}
+    change(y)
+    np.savez(name, **{n: v[None] for n, v in y.items()})
+def lose(y):
+    for n in y: y[n][3] = y[n][11]
+def move(y): y["boxes"][[2, 5]] += 30
+def name(y): y["labels"][4] = 7
+record("order.npz", lambda y: None, index[:20][::-1])
+record("end.npz", lambda y: None, np.append(index[:19], index[20]))
+record("lose.npz", lose)
+record("move.npz", move)
+record("name.npz", name)
+END
+    for line in "order|fine|0|(20 in another row)" "end|fine|0|(1 other at the list's end)" "lose|broken|1|(1 lost)" "move|broken|2|(2 moved)" "name|broken|1|(1 named otherwise)"; do
+        IFS='|' read -r name grade count what <<<"$line"
+        "$program" compare list.onnx -i list.npz "$name.npz" -q >out
+        tr -s '\n ' ' ' <out | grep -qF "outputs: $grade (scores, objects by its list: $count of 20 objects are lost, moved or named otherwise $what)" || fail "a list, $name: $(head -3 out)"
+    done
     says 0 "no objects" "not judged: y has no object with a score of 0.25" audit objects.onnx -i faint.npz -a fp16 -q --no-attribute
     # A tile says the figure that the headline says: of several samples that of the worst, which is judged.
     python <<'END' || fail "no deep network"
