@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ONNX Runtime's CUDA provider computes of small FP16 graphs that its optimiser joins, and of sums over the first axis.
+"""What ONNX Runtime's CUDA provider computes of small FP16 graphs that its optimiser joins (their epsilons among them), and of sums over the first axis.
 
     lab/record_ort_joins.py record OUT.npz [--provider cpu]           needs onnx, onnxruntime-gpu and a GPU; --provider cpu tries the script without one
     lab/record_ort_joins.py compare PROGRAM OUT.npz ARITHMETIC [NAME...] [--level off|all]
@@ -164,6 +164,25 @@ def cases():
                     else:
                         g(op, *(g.given(normal(batch, rows, hidden)) for _ in "qkv"), "", g.given(mask), domain="com.microsoft", num_heads=heads)
                     yield f"masked.{'bf16.' * (kind == BF16)}{op}.{title}.{rows}.{heads}.{size}", g
+
+    yield from norms()
+
+def norms():
+    """Normalisations written out of small values, beside which the epsilon counts."""
+    for kind, title in ((HALF, ""), (BF16, "bf16.")):
+        for op in ("layer", "rms"):
+            for epsilon in (1e-5, 1e-6, 1e-4):
+                for cast in (False, True):
+                    g = Graph(kind, opset=17)
+                    x = g("Mul", g.given(normal(24, 64, scale=0.004)), np.float16(1))
+                    y = g("Cast", x, to=kind) if cast else x
+                    if op == "layer":
+                        y = g("Sub", y, g("ReduceMean", y, axes=[-1]))
+                    y = g("Div", y, g("Sqrt", g("Add", g("ReduceMean", g("Pow", y, np.float16(2)), axes=[-1]), np.float16(epsilon))))
+                    y = g("Mul", y, np.abs(normal(64)))
+                    y = g("Add", y, normal(64)) if op == "layer" else y
+                    g("Add", y, x)
+                    yield f"norm.{title}{op}.{epsilon}{'.cast' * cast}", g
 
 
 def attentions():

@@ -23,7 +23,7 @@ for key in [name[:-6] for name in data.files if name.endswith("|model")]:
     for arithmetic in ("ort-cuda:fp16", "fp16"):
         subprocess.run([sys.argv[1], "run", "joined.onnx", "-i", "joined.npz", "-a", arithmetic, "-q", "-o", "made.npz"], check=True)
         equal.append(np.mean(list(np.load("made.npz").values())[0] == data[key + "|o"]))
-    assert equal[0] >= 0.994 and (equal[1] < 0.9 or not key.startswith(("quick", "scale"))), (key, equal)
+    assert equal[0] >= 0.994 and (equal[1] < 0.9 or not key.startswith(("quick", "scale", "norm"))), (key, equal)
 END
 # a recurrence sums in FP16 there: overflow foresees what audit finds, and nothing of them in FP32
 python3 - "$source/examples" <<'END' || fail "a recurrence"

@@ -75,6 +75,9 @@ static inline bool ulp_idiom_scale_fits(const struct ulp_idiom *idiom)
 
 /* Does nobody else read what the idiom computes on its way? */
 bool ulp_idiom_is_closed(const struct ulp_block *block, const struct ulp_idiom *idiom);
+/* Without a Cast that it begins with and that others read, too: a runtime that makes one kernel of
+ * the rest reads its result. */
+void ulp_idiom_leave_cast(const struct ulp_block *block, struct ulp_idiom *idiom);
 
 /* All idioms of the block (not of the bodies of its steps), by root. One kind never overlaps
  * itself: the larger match counts. An attention contains the Softmax that is listed beside it.

@@ -113,6 +113,14 @@ bool ulp_idiom_is_closed(const struct ulp_block *block, const struct ulp_idiom *
     return true;
 }
 
+void ulp_idiom_leave_cast(const struct ulp_block *block, struct ulp_idiom *idiom)
+{
+    const struct ulp_step *first = &block->steps[idiom->steps[0]];
+    if (ulp_step_is(first, "Cast") &&
+        !ulp_block_read_within(block, first->outputs[0], idiom->steps, idiom->step_count))
+        memmove(idiom->steps, idiom->steps + 1, --idiom->step_count * sizeof *idiom->steps);
+}
+
 static bool find_at(struct search *search, int step)
 {
     for (int r = 0; r < ROWS; r++) {

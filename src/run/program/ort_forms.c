@@ -221,6 +221,13 @@ static enum ulp_status find_skipping_node(struct ulp_program *program, struct ul
     return find_skipping(program, block, step, &norm, error);
 }
 
+/* A Cast to FP32, in which sums are anyway, or to what is there. */
+static bool is_idle(const struct ulp_block *block, const struct ulp_step *cast)
+{
+    const enum ulp_type to = block->slots[cast->outputs[0]].shape.type;
+    return to == ULP_TYPE_FLOAT || to == block->slots[cast->inputs[0]].shape.type;
+}
+
 /* Are the idiom's nodes those, in that order, but for those that the optimiser takes out? any: one
  * that may stand anywhere. */
 static bool is_spelled(const struct ulp_block *block, const struct ulp_idiom *idiom,
@@ -233,9 +240,7 @@ static bool is_spelled(const struct ulp_block *block, const struct ulp_idiom *id
         const bool same = strncmp(words, name, length) == 0 && strchr(" ", words[length]);
         if (same)
             words += length + (words[length] == ' ');
-        else if (ulp_step_is(step, "Cast")
-                     ? block->slots[step->outputs[0]].shape.type != ULP_TYPE_FLOAT
-                     : !ulp_is_word(name, any))
+        else if (ulp_step_is(step, "Cast") ? !is_idle(block, step) : !ulp_is_word(name, any))
             return false;
     }
     return !*words;
@@ -280,6 +285,29 @@ static bool is_joined(const struct ulp_block *block, const struct ulp_idiom *idi
     return ulp_step_input(last, 0) == gamma || ulp_step_input(last, 1) == gamma;
 }
 
+/* Of a normalisation without a mean in FP16 or BF16 it takes no epsilon, since it reads that of
+ * FP32 constants alone, but its default (SimplifiedLayerNormFusion; recorded,
+ * lab/record_ort_joins.py). */
+static enum ulp_status add_default_epsilon(struct ulp_program *program, struct ulp_block *block,
+                                           const struct ulp_idiom *idiom, struct ulp_error *error)
+{
+    const float most_often = 1e-5F;
+    const int slots[] = {idiom->holes[ULP_IDIOM_X], idiom->holes[ULP_IDIOM_GAMMA]};
+    const struct ulp_own_operator own = {.op = "SimplifiedLayerNormalization",
+                                         .opset = 1,
+                                         .count = 1,
+                                         .attributes = {float_attribute("epsilon", most_often)}};
+    struct ulp_step *root = &block->steps[idiom->root];
+    if (idiom->kind != ULP_IDIOM_RMS_NORM || slots[0] < 0 || (float)idiom->epsilon == most_often ||
+        !ulp_idiom_is_closed(block, idiom) || !is_joined(block, idiom))
+        return ULP_OK;
+    ULP_TRY(ulp_step_add_form(program, block, root, root, NULL, &own, ULP_FORM_HALVES, slots, 2,
+                              error));
+    for (size_t s = 0; s + 1 < idiom->step_count; s++)
+        root->integer->taken[root->integer->taken_count++] = idiom->steps[s];
+    return ULP_OK;
+}
+
 static enum ulp_status add_idiom(struct ulp_program *program, struct ulp_block *block,
                                  const struct ulp_idiom *idiom, struct ulp_error *error)
 {
@@ -314,33 +342,36 @@ static enum ulp_status add_idiom(struct ulp_program *program, struct ulp_block *
     return ULP_OK;
 }
 
-/* Those of the CPU provider. */
 static enum ulp_status find_idioms(struct ulp_program *program, struct ulp_block *block,
-                                   struct ulp_error *error)
+                                   bool on_cpu, bool on_cuda, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_idiom *idioms = NULL;
     size_t count = 0;
     ULP_TRY(ulp_arena_create(&memory, &program->budget, error));
     ULP_TRY(ulp_idioms_find(block, memory, &idioms, &count, error));
-    for (size_t i = 0; i < count; i++)
-        if (!block->steps[idioms[i].root].integer)
+    for (size_t i = 0; i < count; i++) {
+        const bool has_form = block->steps[idioms[i].root].integer;
+        ulp_idiom_leave_cast(block, &idioms[i]);
+        if (on_cpu && !has_form)
             ULP_TRY(add_idiom(program, block, &idioms[i], error));
+        if (on_cuda && !has_form)
+            ULP_TRY(add_default_epsilon(program, block, &idioms[i], error));
+    }
     return ULP_OK;
 }
 
 enum ulp_status ulp_program_ort_forms(struct ulp_program *program, struct ulp_block *block,
                                       struct ulp_error *error)
 {
-    bool wanted = false, on_cpu = false;
+    bool on_cuda = false, on_cpu = false;
     for (size_t l = 0; l < program->lane_count; l++) {
         on_cpu |= program->lanes[l].half_as_float;
-        wanted |= program->lanes[l].fuse == ULP_FUSE_ORT;
+        on_cuda |= program->lanes[l].fuse == ULP_FUSE_ORT;
     }
-    wanted |= on_cpu;
-    if (on_cpu)
-        ULP_TRY(find_idioms(program, block, error));
-    for (size_t s = 0; wanted && s < block->step_count; s++) {
+    if (on_cpu || on_cuda)
+        ULP_TRY(find_idioms(program, block, on_cpu, on_cuda, error));
+    for (size_t s = 0; (on_cpu || on_cuda) && s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         if (step->folded || step->integer || (step->bound.op->domain && *step->bound.op->domain))
             continue;

@@ -47,8 +47,14 @@ struct ulp_program_slot {
 /* ONNX Runtime's CPU provider; kernels with requant=; others. */
 enum { ULP_INTEGER_ORT = 1, ULP_INTEGER_FIXED = 2, ULP_INTEGER_PLAIN = 4, ULP_INTEGER_LANES = 7 };
 /* What ONNX Runtime's optimiser makes of several steps (ort_forms.c): for CUDA, with fuse=ort; for
- * its CPU provider. */
-enum { ULP_FORM_OPTIMISED = 8, ULP_FORM_CPU = 16, ULP_FORM_FLOATS = 24, ULP_FORM_TAKEN = 44 };
+ * its CPU provider; for CUDA in FP16 or BF16 alone. */
+enum {
+    ULP_FORM_OPTIMISED = 8,
+    ULP_FORM_CPU = 16,
+    ULP_FORM_HALVES = 32,
+    ULP_FORM_FLOATS = 56,
+    ULP_FORM_TAKEN = 44
+};
 
 /* What a step computes in arithmetics with qdq=integer instead: a row of
  * ops/product/product_integer.c. */
@@ -500,15 +506,28 @@ static inline bool ulp_mix_joins_node(const struct ulp_mix *mix, size_t node, si
                                      : ulp_mix_index(mix, node) == ulp_mix_index(mix, with);
 }
 
+/* Is its first result FP16 or BF16 in the lane? */
+static inline bool ulp_step_is_half(const struct ulp_mix *mix, const struct ulp_block *block,
+                                    const struct ulp_step *step)
+{
+    const struct ulp_arithmetic *of = ulp_mix_arithmetic(mix, step->number);
+    const enum ulp_type type = block->slots[step->outputs[0]].shape.type;
+    return of->as_declared
+               ? type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16
+               : strcmp(of->storage.name, "fp16") == 0 || strcmp(of->storage.name, "bf16") == 0;
+}
+
 /* The step's integer form where the lane computes it so, and the product it is of; NULL: not. */
 static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_mix *mix,
                                                               const struct ulp_block *block,
                                                               const struct ulp_step *step)
 {
     const struct ulp_integer_form *form = step->integer;
-    const unsigned optimised = mix->items->fuse == ULP_FUSE_ORT ? ULP_FORM_OPTIMISED
-                               : mix->items->half_as_float      ? ULP_FORM_CPU
-                                                                : 0;
+    const unsigned optimised =
+        mix->items->fuse == ULP_FUSE_ORT
+            ? ULP_FORM_OPTIMISED | (ulp_step_is_half(mix, block, step) ? ULP_FORM_HALVES : 0)
+        : mix->items->half_as_float ? ULP_FORM_CPU
+                                    : 0;
     for (; form && optimised; form = form->next) {
         bool whole = form->lanes & optimised && ulp_mix_joins_node(mix, step->number, step->number);
         for (size_t i = 0; i < form->taken_count && whole; i++)

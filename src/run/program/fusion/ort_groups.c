@@ -164,13 +164,15 @@ enum ulp_status ulp_kernels_of_ort(struct ulp_kernels *kernels, size_t node_coun
     ULP_TRY(ulp_taken(grouping && f.group, error));
     ULP_TAKE(grouping->numbers, kernels->memory, node_count + 1, error);
     ULP_TRY(ulp_idioms_find(f.block, kernels->memory, &idioms, &count, error));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        ulp_idiom_leave_cast(f.block, &idioms[i]);
         if (is_whole(&f, &idioms[i])) {
             add_group(&f, idioms[i].steps, idioms[i].step_count);
             for (size_t s = 0; s < idioms[i].step_count; s++)
                 grouping->numbers[f.block->steps[idioms[i].steps[s]].number] =
                     idioms[i].kind == ULP_IDIOM_GELU_ERF;
         }
+    }
     for (size_t s = 0; s < f.block->step_count; s++) {
         find_norm(&f, (int)s);
         find_softmax(&f, (int)s);
