@@ -152,6 +152,29 @@ static const struct ulp_audit_node *find_origin(const struct ulp_doctoring *x,
     return node;
 }
 
+/* The input of the model that the node reads and whose values are beyond what the lane stores.
+ * Into *reach how far; NULL: none. */
+static const char *find_given(const struct ulp_doctoring *x, const struct ulp_audit_node *node,
+                              double *reach)
+{
+    const struct ulp_place *place = &x->doctor->audit->places[node->index];
+    const double largest = ulp_audit_node_arithmetic(x->lane, node)->storage.max_finite;
+    for (size_t i = 0; i < place->input_count; i++) {
+        *reach = 0;
+        for (size_t s = 0; place->inputs[i].node < 0 && !place->inputs[i].constant &&
+                           s < x->sample_count && x->samples[s].inputs;
+             s++) {
+            const struct ulp_tensor *given =
+                ulp_tensor_set_find(x->samples[s].inputs, place->inputs[i].name);
+            for (size_t e = 0; given && ulp_type_is_float(given->type) && e < given->count; e++)
+                *reach = ulp_math_max(*reach, fabs(ulp_tensor_get(given, e)));
+        }
+        if (isfinite(*reach) && *reach > largest)
+            return place->inputs[i].name;
+    }
+    return NULL;
+}
+
 static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *stores)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -168,9 +191,18 @@ static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *s
         fits &= node == stores && !(node->outputs[o].range.headroom_bits < 0);
     }
     struct ulp_text text = {0};
-    const char *value = constant ? constant->name : forecast ? forecast->culprit : NULL;
+    double reach;
+    const char *given = constant ? NULL : find_given(x, stores, &reach);
+    const char *value = constant   ? constant->name
+                        : given    ? given
+                        : forecast ? forecast->culprit
+                                   : NULL;
     add_node(&text, node);
-    if (node != stores) {
+    if (given && node == stores) {
+        ulp_text_show(&text, " reads input %s, which reaches %s: the largest %s is %.6g", given,
+                      ULP_REACH(reach), ulp_audit_node_arithmetic(lane, node)->storage.name,
+                      ulp_audit_node_arithmetic(lane, node)->storage.max_finite);
+    } else if (node != stores) {
         ulp_text_add(&text, " overflows where ");
         add_node(&text, stores);
         ulp_text_show(&text, " stores it: its exact values reach %s, and the largest %s is %.6g",
@@ -191,7 +223,7 @@ static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *s
     if (constant)
         ulp_text_show(&text, ", by constant %s, which reaches %.3g", constant->name,
                       constant->largest);
-    else if (value && node == stores && forecast->cause != ULP_OVERFLOW_HIDDEN &&
+    else if (value && !given && node == stores && forecast->cause != ULP_OVERFLOW_HIDDEN &&
              forecast->cause != ULP_OVERFLOW_SUM) {
         ulp_text_add(&text, ", ");
         ulp_overflow_say_cause(&text, forecast->cause, value);

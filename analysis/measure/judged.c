@@ -130,8 +130,8 @@ static bool is_log(const struct ulp_tensor *output)
 static bool has_elements(const struct ulp_tensor *output, enum what what)
 {
     const int rank = ulp_judged_rank(output), last = rank - 1;
-    return what == ROWS      ? adds_up(output, last, rank)
-           : what == PLACES  ? adds_up(output, 1, rank)
+    return what == ROWS     ? adds_up(output, last, rank)
+           : what == PLACES ? adds_up(output, 1, rank) && (rank > 3 || !adds_up(output, last, rank))
            : what == UNBOUND ? !is_share(output)
            : what == LOGS
                ? is_log(output) && (output->dims[last] == 1 || !adds_up(output, last, rank))

@@ -392,7 +392,10 @@ enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct 
     j.rows = j.length ? base->count / j.length : 0;
     for (int d = 2; d + 1 < rank; d++)
         j.rows_each *= (size_t)base->dims[d];
-    j.channels = rank >= 4 ? (size_t)base->dims[1] : 0; /* of three axes rows are the channels */
+    /* of three axes rows are the channels, but where a Softmax chooses along the second */
+    const bool chosen =
+        purpose.basis == ULP_BASIS_SOFTMAX || purpose.basis == ULP_BASIS_LOG_SOFTMAX;
+    j.channels = rank >= 4 || (rank == 3 && chosen) ? (size_t)base->dims[1] : 0;
     if (integers && !steps)
         purpose.task = ULP_TASK_INTEGER;
     prepare_figures(out, purpose, &j);

@@ -30,6 +30,10 @@ zeroed root_epsilon quiet guard "$stored 5 quotient .Div. not finite in 8 of 8 e
 tells 1 "a constant that is 0" "[(c['reason'], c['node'], c['value']) for c in r['causes']] == [('zero', 'quotient', 'e')]" doctor stored_epsilon.onnx -i quiet.npz -a fp16 --task signal --no-plan -q
 fields told.json "'constant e has become 0 in fp16, which makes node 1 quotient (Div) not finite in 8 of 8 elements' in r['verdict']" "a constant that is 0"
 expect 0 "a constant that is 0, mended" "$program" doctor stored_epsilon_mended.onnx -i quiet.npz -a fp16 --task signal --no-plan -q
+# An input too large for the format is named as one, also where a kernel that stores nothing reads it.
+for target in trt11 torch; do
+    tells 1 "an input beyond FP16, $target" '[(c["reason"], c["node"], c["value"], c.get("rule")) for c in r["causes"]] == [("overflow", "floor", "x", None)] and "floor (Relu) reads input x, which reaches 4e+06: the largest fp16 is 65504" in r["verdict"]' doctor units.onnx -i units.npz --for $target -a $target:fp16 -q --no-plan
+done
 # Node by node; one kernel of TensorRT's computes these in FP32.
 named rms wide norm/square "overflows: its exact values reach" --for torch -a torch:fp16
 named cancels fine shift "causes [0-9]+ % of the error" --for torch -a torch:fp16

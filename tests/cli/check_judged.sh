@@ -30,6 +30,7 @@ judged masked masked.npz "broken (classify by name): 1 of 1 first choices change
 judged born_masked born_masked.npz "broken: node 0 mask (Log) is log 0, in the reference already; 1 of 6 elements of m is 0; 1 of its 6 elements is not finite, nor is output logits, in the reference as in fp16"
 judged vanished vanished.npz "broken (embed by name): the least cosine is 0.000000, embedding is off by 0.9 where it should be 0; "
 expect 1 "a vanished vector's cosine" "$program" audit vanished.onnx -i vanished.npz -a fp16 -q --no-attribute --fail-above row_cosine=0.99
+judged points points.npz "fine (segment by LogSoftmax): 0 of 8 elements of the mask flip, "
 judged large large.npz "broken (integer): y follows other decisions, y: 4 of 4 integers differ; "
 fields judged/report.json '"no output can be compared" not in r["lanes"][0]["verdict"]' "integers are compared"
 judged holes_mask holes_mask.npz "fine (segment by name): 0 of 7 elements of the mask flip, mask is at 75.2 dB; " $meant

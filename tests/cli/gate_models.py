@@ -119,6 +119,13 @@ write_model("masked.onnx", [*near, node("Sub", "far big", "near", "back"), node(
 write_model("born_masked.onnx", [node("Log", "m", "mask", "mask"), node("Add", "x mask", "logits", "head")], {"x": [1, 6], "m": [6]}, ["logits"])
 for name, mask in ("masked", (0, 0, 0, 0, 0, -inf)), ("born_masked", (1, 1, 1, 1, 1, 0)):
     npz(name + ".npz", x=((1, 6), (20, 12.6, -30.3, 35.55, 36.45, 0)), m=((6,), mask))
+# an input in units that FP16 does not hold, which one kernel reads
+write_model("units.onnx", [node("Constant", "", "one", "one", value_float=1.0), node("Relu", "x", "r", "floor"), node("Add", "r one", "a", "shift"), node("Log", "a", "y", "log")],
+            x, ["y"])
+npz("units.npz", x=((1, 4), (1, 2e5, -3, 4e6)))
+# a class for each of 8 points: 3 along the second axis, whatever the output is called
+write_model("points.onnx", [node("LogSoftmax", "x", "seg_logp", "choose", axis=1)], {"x": [1, 3, 8]}, ["seg_logp"])
+npz("points.npz", x=((1, 3, 8), tuple((5 * i) % 7 - 3 for i in range(24))))
 write_model("vanished.onnx", [node("Constant", "", "one", "one", value_float=1.0), node("Add", "x one", "a", "up"), node("Sub", "a x", "b", "back"),
                               node("Sub", "b one", "embedding", "rest"), node("Relu", "x", "embedding_b", "front")], {"x": [1, 16]}, ["embedding", "embedding_b"])
 npz("vanished.npz", x=((1, 16), tuple(1000.3 * i for i in range(16))))
