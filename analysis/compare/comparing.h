@@ -371,7 +371,8 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
 
-/* ... of any input: in reverse along an axis, with axes or two inputs exchanged. text stays empty
+/* ... of any input: in reverse along an axis, with axes or two inputs exchanged, or of other
+ * numbers (all 0, all 1, samples of 16 bits). text stays empty
  * where that does not explain everything. */
 enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const struct ulp_suspects *suspects, struct ulp_text *text,

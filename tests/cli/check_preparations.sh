@@ -70,6 +70,8 @@ END
 done
 # An input that explains a tensor while what lies behind it would end in an error; integers in reverse, whose rows all match; an input exchanged with one that the tensor does not read.
 PYTHONPATH=$source/examples python3 - <<'END' || fail "inputs"
+import shutil
+
 import numpy as np
 from onnx_writer import node, write_model
 
@@ -92,10 +94,24 @@ for name, given, used in (("bytes", bytes_, bytes_ - mean), ("less", bytes_ - me
     write_model(name + ".onnx", [node("Conv", "x w", "c"), node("Relu", "c", "y")], {"x": bytes_.shape}, ["y"], {"w": mix}, opset=17)
     np.savez(name + ".npz", x=given)
     np.savez(name + "_said.npz", y=np.maximum(np.einsum("oc,nchw->nohw", mix[:, :, 0, 0].astype("f8"), used), 0).astype("f4"))
+light = r.random((1, 1, 16, 16)).astype("f4")
+one = mix[:, :1]
+write_model("light.onnx", [node("Conv", "x w", "c"), node("Relu", "c", "y")], {"x": light.shape}, ["y"], {"w": one}, opset=17)
+np.savez("light.npz", x=light)
+np.savez("light_said.npz", y=np.maximum(np.einsum("oc,nchw->nohw", one[:, :, 0, 0].astype("f8"), 1 - light.astype("f8")), 0).astype("f4"))
+# numbers of inputs that are no pictures: a mask of ones, one with 0 and 1 exchanged, a state that was not handed on, samples of 16 bits
+sound, state, mask = r.standard_normal((1, 40)).astype("f4") / 4, r.standard_normal((1, 40)).astype("f4"), np.int64([[1] * 29 + [0] * 11])
+write_model("sound.onnx", [node("Cast", "mask", "m", to=1), node("Tanh", "x", "t"), node("Add", "t state", "s"), node("Mul", "s m", "y")],
+            {"x": sound.shape, "state": state.shape, "mask": mask.shape}, ["y"], {}, opset=17, types={"mask": 7})
+tanh = lambda v: np.tanh(v.astype("f8"))
+for name, y in (("ones", tanh(sound) + state), ("other", (tanh(sound) + state) * (1 - mask)), ("fresh", tanh(sound) * mask), ("samples", (tanh(sound * 32768) + state) * mask)):
+    np.savez(name + ".npz", x=sound, state=state, mask=mask)
+    np.savez(name + "_said.npz", y=y.astype("f4"))
+    shutil.copy("sound.onnx", name + ".onnx")
 np.savez("two.npz", x=x, z=z)
 np.savez("two_said.npz", b=z > 0.2, y=np.where(z > np.float32(0.2), z, x))
 END
-for row in "index 255 times as large" "classes in reverse along axis 1" "two it was exchanged with 'z'" \
+for row in "light light and dark exchanged (1 less each value)" "ones all 1" "other 0 and 1 exchanged" "fresh all 0 (left out" "samples 32768 times as large" "index 255 times as large" "classes in reverse along axis 1" "two it was exchanged with 'z'" \
     "bytes mean subtracted where the model takes values from 0 to 255 (Caffe's 104, 117, 123)" "less mean not subtracted (Caffe's 104, 117, 123)"; do
     expect 1 "$row" "$program" compare "${row%% *}.onnx" -i "${row%% *}.npz" "${row%% *}_said.npz" -q --json said.json
     fields said.json "r['files'][0]['cause']['kind'] == 'preprocessing' and \"${row#* }\" in r['files'][0]['cause']['text']" "$row"

@@ -360,19 +360,22 @@ static void describe_scale(const struct ulp_picture *p, const struct ulp_input_c
 {
     static const double zero[3];
     static const struct {
-        double factor;
+        double factor, offset;
         const char *words;
-    } scales[] = {{255, "255 times as large (not divided by 255)"},
-                  {1 / 255.0, "255 times as small (divided by 255 once more)"},
-                  {256, "256 times as large"},
-                  {1 / 256.0, "256 times as small"},
-                  {-1, "of the opposite sign"}};
+    } scales[] = {{255, 0, "255 times as large (not divided by 255)"},
+                  {1 / 255.0, 0, "255 times as small (divided by 255 once more)"},
+                  {256, 0, "256 times as large"},
+                  {1 / 256.0, 0, "256 times as small"},
+                  {-1, 1, "light and dark exchanged (1 less each value)"},
+                  {-1, 255, "light and dark exchanged (255 less each value)"},
+                  {-1, 0, "of the opposite sign"}};
     const double one[3] = {1, 1, 1};
     if (matches(p, change, one, zero, UNCHANGED))
         return;
     for (size_t s = 0; s < sizeof scales / sizeof *scales; s++) {
-        const double factor[3] = {scales[s].factor, scales[s].factor, scales[s].factor};
-        if (matches(p, change, factor, zero, NAMED)) {
+        const double factor[3] = {scales[s].factor, scales[s].factor, scales[s].factor},
+                     offset[3] = {scales[s].offset, scales[s].offset, scales[s].offset};
+        if (matches(p, change, factor, offset, NAMED)) {
             add_change_words(out, scales[s].words);
             return;
         }

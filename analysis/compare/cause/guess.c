@@ -53,6 +53,10 @@ static void add_scales(struct changes *changes, double low, double high)
     const bool signed_values = low<-0.01, bytes = high> 4;
     add_change(changes, ulp_change_scaled(255));
     add_change(changes, ulp_change_scaled(1 / 255.0));
+    struct ulp_input_change negative = ulp_change_scaled(-1);
+    for (int c = 0; c < ULP_CHANNELS_MAX; c++)
+        negative.offset[c] = bytes ? 255 : 1;
+    add_change(changes, negative);
     for (size_t n = 0; n < ulp_normalisation_count; n++) {
         const struct ulp_normalisation *one = &ulp_normalisations[n];
         const bool of_bytes = ulp_normalises_bytes(one);
@@ -312,10 +316,24 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
 
 /* ---- any input ---- */
 
-/* The places of an axis in reverse, two axes of as many places exchanged, or two inputs. */
+/* What each element was instead. */
+static const struct other {
+    double factor, offset;
+    bool flags; /* of inputs of 0 and 1 alone; of others: of floats that are no image */
+    const char *words;
+} others[] = {{0, 0, true, "all 0"},
+              {0, 1, true, "all 1"},
+              {-1, 1, true, "0 and 1 exchanged"},
+              {0, 0, false, "all 0 (left out, or a state that was not handed on)"},
+              {32768, 0, false, "32768 times as large (samples of 16 bits not divided)"},
+              {1 / 32768.0, 0, false, "32768 times as small (divided by 32768 once more)"}};
+
+/* The places of an axis in reverse, two axes of as many places exchanged, two inputs, or other
+ * numbers. */
 struct order {
     const char *input, *with; /* with: the other input; NULL: none */
     int a, b;                 /* axes; b < 0: a alone, in reverse */
+    const struct other *other;
 };
 
 static size_t place_in(const struct ulp_tensor *tensor, const struct order *order, size_t i)
@@ -338,6 +356,13 @@ static enum ulp_status order_inputs(const struct guessing *guessing, size_t way,
 {
     const struct ulp_tensor_set *given = guessing->comparing->inputs;
     const struct order *order = &guessing->orders[way];
+    if (order->other) {
+        const struct ulp_picture picture = ulp_picture_of(ulp_tensor_set_find(given, order->input));
+        struct ulp_input_change change = ulp_change_scaled(order->other->factor);
+        for (int c = 0; c < ULP_CHANNELS_MAX; c++)
+            change.offset[c] = order->other->offset;
+        return ulp_change_inputs(given, order->input, &picture, &change, 1, out, error);
+    }
     for (size_t i = 0; i < given->count; i++) {
         const char *name = given->items[i].name;
         const bool is_one = strcmp(name, order->input) == 0,
@@ -367,6 +392,25 @@ static bool is_suspect(const struct ulp_suspects *suspects, const char *input)
     return i < suspects->input_count;
 }
 
+/* The other numbers that an input may have been: into out, as many as there is room for. */
+static size_t list_others(const char *input, const struct ulp_tensor *given, struct order *out,
+                          size_t room)
+{
+    size_t count = 0;
+    bool flags = true, constant = is_constant(given);
+    for (size_t i = 0; i < given->count && flags; i++)
+        flags = ulp_tensor_get(given, i) == 0 || ulp_tensor_get(given, i) == 1;
+    const bool numbers = !flags && ulp_type_is_float(given->type) && !ulp_picture_of(given).image;
+    for (size_t o = 0; o < sizeof others / sizeof *others && count < room && given->count; o++) {
+        const double first = ulp_tensor_get(given, 0);
+        const bool same = constant && others[o].factor * first + others[o].offset == first,
+                   twice = constant && others[o].factor != 0; /* as all 0, or all 1 */
+        if (others[o].flags ? flags && !same && !twice : numbers)
+            out[count++] = (struct order){.input = input, .other = &others[o]};
+    }
+    return count;
+}
+
 static size_t list_orders(const struct ulp_comparing *comparing,
                           const struct ulp_suspects *suspects, struct order *out, size_t room)
 {
@@ -374,16 +418,17 @@ static size_t list_orders(const struct ulp_comparing *comparing,
     for (size_t i = 0; i < suspects->input_count; i++) {
         const struct ulp_tensor *one = ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
         const bool image = one && ulp_picture_of(one).image; /* ulp_guess_input turns it */
+        count += one ? list_others(suspects->inputs[i], one, out + count, room - count) : 0;
         for (int a = 0; one && a < one->rank && !image; a++)
             for (int b = -1; b < a && count < room; b++)
                 if (one->dims[a] > 1 && (b < 0 || one->dims[b] == one->dims[a]))
-                    out[count++] = (struct order){suspects->inputs[i], NULL, a, b};
+                    out[count++] = (struct order){suspects->inputs[i], NULL, a, b, NULL};
         for (size_t j = 0; one && j < comparing->inputs->count && count < room; j++) {
             const struct ulp_named_tensor *other = &comparing->inputs->items[j];
             const bool later = &other->tensor > one || !is_suspect(suspects, other->name);
             if (later && other->tensor.type == one->type &&
                 ulp_tensor_same_shape(one, &other->tensor))
-                out[count++] = (struct order){suspects->inputs[i], other->name, 0, -1};
+                out[count++] = (struct order){suspects->inputs[i], other->name, 0, -1, NULL};
         }
     }
     return count;
@@ -404,7 +449,9 @@ enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, si
     const size_t count = list_orders(comparing, suspects, guessing.orders, CHANGES_MAX);
     ULP_TRY(find_way(&guessing, count, &best, &left, &sure, error));
     const struct order *order = &guessing.orders[best];
-    if (sure && order->with)
+    if (sure && order->other)
+        ulp_text_add(text, "%s", order->other->words);
+    else if (sure && order->with)
         ulp_text_show(text, "it was exchanged with '%s'", order->with);
     else if (sure && order->b < 0)
         ulp_text_add(text, "in reverse along axis %d", order->a);
