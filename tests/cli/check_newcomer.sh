@@ -105,6 +105,7 @@ then
     # an output that is empty, beside one that is not: nothing that is kept makes it comparable
     tells 0 "an empty output" 'r["lanes"][0]["do"] == "give inputs for which output z has something to compare"' audit part.onnx -a fp16
     says 4 "strings" "text.onnx: 3 things this version does not compute:" audit text.onnx
+    says 4 "what to do about them" "cut it off (onnx.utils.extract_model), or export tensors (hummingbird)" audit text.onnx
     tells 0 "strings, for lint" '"\n" not in r["unplanned"] and "LabelEncoder" in r["unplanned"] and "but not every rule could look" in r["verdict"]' lint text.onnx
     expect 0 "weights named on Windows" "$program" run windows.onnx -o windows.npz
     # a symbol is listed though another one contains it

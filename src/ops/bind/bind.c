@@ -67,19 +67,25 @@ const struct ulp_operator *ulp_operator_of(const struct ulp_node *node, int64_t 
     return found;
 }
 
-/* What computes the same where keys and values lie in one piece and rows are padded, of kernels
- * that GPUs alone have; NULL: nothing is known. */
-static const char *find_plain(const char *op_type)
+/* What may be done instead: of kernels that GPUs alone have, what computes the same where keys and
+ * values lie in one piece and rows are padded; "": nothing is known. */
+static const char *find_plain(const char *domain, const char *op_type)
 {
+#define PLAIN(name) \
+    ": export with " name ", which computes it of caches in one piece and padded rows"
     static const char *const kernels[][2] = {
-        {"PackedAttention DecoderMaskedSelfAttention DecoderAttention", "Attention"},
-        {"PackedMultiHeadAttention DecoderMaskedMultiHeadAttention", "MultiHeadAttention"},
-        {"PagedAttention", "GroupQueryAttention"},
-        {"SparsePagedAttention", "SparseAttention"}};
+        {"PackedAttention DecoderMaskedSelfAttention DecoderAttention", PLAIN("Attention")},
+        {"PackedMultiHeadAttention DecoderMaskedMultiHeadAttention", PLAIN("MultiHeadAttention")},
+        {"PagedAttention", PLAIN("GroupQueryAttention")},
+        {"SparsePagedAttention", PLAIN("SparseAttention")}};
+#undef PLAIN
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (ulp_is_word(op_type, kernels[i][0]))
             return kernels[i][1];
-    return NULL;
+    return strcmp(domain, "ai.onnx.ml") == 0
+               ? ": ONNX Runtime computes it on the CPU as it is, TensorRT not at all; cut it off "
+                 "(onnx.utils.extract_model), or export tensors (hummingbird)"
+               : "";
 }
 
 static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
@@ -89,13 +95,10 @@ static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
     if ((b->bound->op = ulp_operator_of(node, opset)))
         return ULP_OK;
     const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
-    const char *plain = newest ? NULL : find_plain(node->op_type);
     if (!newest)
         return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
-                        "operator %s of domain %s, opset %lld, is not supported%s%s%s",
-                        node->op_type, domain, (long long)opset, plain ? ": export with " : "",
-                        plain ? plain : "",
-                        plain ? ", which computes it of caches in one piece and padded rows" : "");
+                        "operator %s of domain %s, opset %lld, is not supported%s", node->op_type,
+                        domain, (long long)opset, find_plain(domain, node->op_type));
     ULP_SCOPED(ulp_text_free) struct ulp_text wanted = {0};
     for (size_t i = 0; (op = ulp_operator_row(i)); i++)
         if (matches(op, node->domain, node->op_type, opset) && op->since == newest->since)
