@@ -5,7 +5,7 @@ set -u
 cd "${top_srcdir:-.}" || exit 99
 plain="ulp_arithmetic_part ulp_arithmetic_preset ulp_arithmetic_runtime ulp_arithmetic_unit ulp_share_cause_name
     ulp_audit_node_arithmetic ulp_audit_worst ulp_budget_create ulp_budget_peak ulp_budget_used ulp_format_row ulp_gpu_info
-    ulp_instruction_sets ulp_judged_processors ulp_kernel_name_pattern ulp_kernel_name_read ulp_lint_refusal ulp_lint_rule ulp_lint_rule_find
+    ulp_instruction_sets ulp_judged_processors ulp_judged_sums ulp_kernel_name_pattern ulp_kernel_name_read ulp_lint_refusal ulp_lint_rule ulp_lint_rule_find
     ulp_rule_holds ulp_rules_describe ulp_target ulp_target_choice ulp_target_describe ulp_target_find ulp_target_floats ulp_target_integers ulp_target_leaves_floats ulp_target_read ulp_target_refuse ulp_target_rule
     ulp_target_tf32 ulp_memory_available ulp_memory_reserve ulp_model_budget ulp_model_has_operator ulp_model_input
     ulp_model_ir_version ulp_model_is_read_from ulp_model_opset ulp_model_output ulp_model_path ulp_model_set_arguments

@@ -54,6 +54,12 @@ static size_t count_terms(const struct ulp_program_node *node)
     if (strcmp(op, "Conv") == 0)
         return factor && factor->rank && factor->dims[0] ? factor->count / (size_t)factor->dims[0]
                                                          : 0;
+    if (strcmp(op, "LayerNormalization") == 0 || strcmp(op, "RMSNormalization") == 0)
+        return factor ? factor->count : 0;
+    if (strcmp(op, "InstanceNormalization") == 0)
+        return read->dims[0] && read->dims[1]
+                   ? read->count / (size_t)(read->dims[0] * read->dims[1])
+                   : 0;
     if (strncmp(op, "Reduce", 6) == 0 || strcmp(op, "GlobalAveragePool") == 0)
         return read->count / out->count;
     return strcmp(op, "CumSum") == 0 && read->rank == 1 ? read->count : 0;

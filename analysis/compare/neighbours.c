@@ -84,8 +84,8 @@ static void add_near(struct neighbours *all, const struct ulp_arithmetic *asked,
     }
     if (quantised)
         add_changed(all, name, ",qdq=", ",qdq=integer");
-    if (quantised && strcmp(asked->storage.name, "fp32") == 0)
-        add_changed(all, "ort-cpu,qdq=integer", NULL, "");
+    if (strcmp(asked->storage.name, "fp32") == 0) /* whose functions are its own */
+        add_changed(all, quantised ? "ort-cpu,qdq=integer" : "ort-cpu", NULL, "");
     if (saturating && !asked->schedule.integers_saturate) { /* on another processor */
         add_changed(all, name, ",integers=", ",integers=saturating16");
         if (quantised)

@@ -56,6 +56,8 @@ static enum ulp_status choose_arithmetic(struct ulp_doctoring *x, struct ulp_ari
         x->by_target = strcmp(own.name, out->name) == 0;
     }
     ULP_TRY(choose_floats(x, out, error));
+    ulp_doctor_choose_sums(x, asked ? asked : name);
+    x->sums_of = x->floats && !x->converts;
     doctor->arithmetic = ulp_arena_copy(doctor->memory, engine      ? engine
                                                         : asked     ? asked
                                                         : x->floats ? out->asked
@@ -93,8 +95,9 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
 {
     const struct ulp_doctor_options *options = x->options;
     const struct ulp_engine_map_lane *engine = options->engine;
-    struct ulp_arithmetic lanes[4] = {options->reference, engine ? engine->arithmetic : *arithmetic,
-                                      x->beside, x->forbidden};
+    struct ulp_arithmetic lanes[4 + ULP_DOCTOR_SUMS] = {options->reference,
+                                                        engine ? engine->arithmetic : *arithmetic,
+                                                        x->beside, x->forbidden};
     if (x->processors)
         ULP_TRY(ulp_arithmetic_find(x->processors->arithmetic, &lanes[2], error));
     const struct ulp_keeps keeps[] = {{0}, engine ? engine->keeps : (struct ulp_keeps){0}};
@@ -119,7 +122,9 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     struct ulp_audit *audit = take(x, sizeof *audit);
     ulp_doctor_begin(x, "audit", 1);
     ULP_TRY(ulp_taken(audit, error));
-    const size_t lane_count = 2 + (x->processors || x->floats) + x->has_tf32;
+    size_t lane_count = 2 + (x->processors || x->floats) + x->has_tf32;
+    for (size_t i = 0; i < x->sum_count; i++)
+        lanes[lane_count++] = x->sums[i].arithmetic;
     ULP_TRY(ulp_audit_run(x->model, lanes, lane_count, &samples, &wanted, audit, error));
     x->doctor->audit = audit;
     x->lane = &audit->lanes[0];
@@ -165,10 +170,16 @@ static enum ulp_status judge(struct ulp_doctoring *x, struct ulp_error *error)
     struct ulp_verdict verdict;
     struct ulp_doctor *doctor = x->doctor;
     ULP_TRY(ulp_audit_judge(doctor->audit, 0, x->options->allow_nonfinite_inputs, &verdict, error));
+    struct ulp_text text = {0};
+    ulp_text_show(&text, "%s", verdict.text);
     doctor->grade = verdict.grade;
-    doctor->reason = ulp_arena_copy(doctor->memory, verdict.text);
     ulp_verdict_free(&verdict);
-    return ulp_taken(doctor->reason, error);
+    const enum ulp_status status = ulp_doctor_weigh_sums(x, 0, doctor->grade, &text, error);
+    x->only_inside = x->adds && doctor->grade == ULP_GRADE_FINE;
+    if (x->only_inside)
+        doctor->grade = ULP_GRADE_BORDERLINE;
+    doctor->reason = ulp_doctor_keep(x, &text);
+    return status == ULP_OK ? ulp_taken(doctor->reason, error) : status;
 }
 
 /* Is that of the other kind of processors worse? */
@@ -251,9 +262,10 @@ static enum ulp_status judge_beside(struct ulp_doctoring *x, struct ulp_error *e
         ulp_text_add(&text, " (with -a %s doctor judges that)", x->beside.asked);
         ulp_headline_free(&(struct ulp_page){.out = &text}, &why);
     }
+    const enum ulp_status status = ulp_doctor_weigh_sums(x, 1, verdict.grade, &text, error);
     ulp_verdict_free(&verdict);
     x->doctor->beside = ulp_doctor_keep(x, &text);
-    return ulp_taken(x->doctor->beside, error);
+    return status == ULP_OK ? ulp_taken(x->doctor->beside, error) : status;
 }
 
 /* Of a graph in FP32 that comes out wrong in TF32: does it help to forbid that? */
@@ -365,7 +377,8 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     if (x->processors)
         ULP_TRY(weigh_processors(x, &arithmetic, error));
     ULP_TRY(judge(x, error));
-    ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
+    ULP_TRY(ulp_doctor_forecast(x, x->only_inside ? &ulp_doctor_rows(x)->arithmetic : &arithmetic,
+                                error));
     ULP_TRY(run_compare(x, &arithmetic, error));
     ULP_TRY(ulp_doctor_plan(x, error));
     ULP_TRY(judge_beside(x, error));

@@ -533,7 +533,7 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
     /* shares are of what is left when no value overflows: another fault, where that is not fine */
     const bool kept = lane->attribution.kept_count > 0;
-    if (!lane->attribution.given || x->doctor->grade == ULP_GRADE_FINE ||
+    if (!lane->attribution.given || x->doctor->grade == ULP_GRADE_FINE || x->only_inside ||
         x->doctor->grade == ULP_GRADE_NOT ||
         (kept && x->doctor->cause_count &&
          !(lane->attribution.kept_output &&

@@ -16,7 +16,7 @@ enum ulp_status ulp_doctor_forecast(struct ulp_doctoring *x,
                                                 .wider = &x->options->reference,
                                                 .thread_count = x->options->thread_count,
                                                 .progress = x->options->progress};
-    bool overflows = false;
+    bool overflows = x->only_inside; /* in its other choice */
     for (size_t n = 0; n < x->lane->node_count; n++)
         overflows |= x->lane->nodes[n].born;
     if (!overflows || x->options->engine)

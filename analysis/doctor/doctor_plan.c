@@ -99,7 +99,8 @@ enum ulp_status ulp_doctor_plan(struct ulp_doctoring *x, struct ulp_error *error
     if (options->no_plan || options->original || options->engine || (x->floats && !x->converts) ||
         doctor->audit->birth_count || ulp_doctor_find_refused(doctor) ||
         ulp_certificate_is_lost(&doctor->audit->certificate) || doctor->grade == ULP_GRADE_FINE ||
-        doctor->grade == ULP_GRADE_NOT || ulp_judged_deaf(x->target, doctor->arithmetic))
+        x->only_inside || doctor->grade == ULP_GRADE_NOT ||
+        ulp_judged_deaf(x->target, doctor->arithmetic))
         return ULP_OK;
     ulp_doctor_begin(x, "plan", 4);
     ULP_TRY(ulp_taken(plan, error));

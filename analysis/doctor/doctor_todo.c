@@ -77,6 +77,8 @@ enum ulp_status ulp_doctor_say_remedy(struct ulp_doctoring *x, struct ulp_error 
     const struct ulp_search *plan = x->doctor->plan;
     const bool edits = tries_edits(x);
     struct ulp_text text = {0};
+    if (x->only_inside) /* its cause says what to do */
+        return ULP_OK;
     if (x->doctor->grade == ULP_GRADE_NOT)
         ulp_report_uncompared(&text, x->lane);
     if (text.length) {
@@ -250,6 +252,10 @@ void ulp_doctor_say_next(struct ulp_doctoring *x)
         const double gate = gate_of(doctor, tolerance);
         if (isfinite(gate)) /* not of --task none, of what has no rms */
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
+    } else if (x->only_inside) {
+        add_command(&text, x, "ulpscope audit", arguments);
+        ulp_text_add(&text, " -a %s,%s", doctor->arithmetic, ulp_doctor_rows(x)->arithmetic.asked);
+        add_judging(&text, x->options);
     } else if (x->forbidding_mends) {
         add_command(&text, x, "ulpscope doctor", arguments);
         ulp_text_add(&text, " --for %s,tf32=off", plain);

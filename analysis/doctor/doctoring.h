@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 
 enum { ULP_SINGLE = 24 }; /* bits of FP32's precision */
+enum { ULP_DOCTOR_SUMS = 2 };
 
 struct ulp_doctoring {
     const struct ulp_model *model;
@@ -37,6 +38,16 @@ struct ulp_doctoring {
     /* nodes that a wider arithmetic is tried in, where FP32 is what is wrong; NULL: there are none
      */
     size_t wide_first, wide_last;
+    /* how is added, where nothing recorded or documented says it: the other choices are the audit's
+     * last lanes, beside its lane `sums_of`; the node that makes the answer depend on how rows
+     * inside operators are, NULL: it does not */
+    struct ulp_doctor_sums {
+        const struct ulp_target_choice *row;
+        struct ulp_arithmetic arithmetic;
+    } sums[ULP_DOCTOR_SUMS];
+    size_t sum_count, sums_of;
+    const struct ulp_audit_node *adds;
+    bool only_inside; /* all is fine where they are added in FP32 */
     const char *wide_in;
     size_t cause_capacity;
     struct ulp_doctor_cause unkept; /* one that there was no memory for */
@@ -62,6 +73,14 @@ void ulp_doctor_begin(const struct ulp_doctoring *x, const char *step, size_t in
 enum ulp_status ulp_doctor_forecast(struct ulp_doctoring *x,
                                     const struct ulp_arithmetic *arithmetic,
                                     struct ulp_error *error);
+
+/* doctor_inside.c: what an arithmetic of that name leaves open; and, of the lane that it is, what
+ * comes of the other choices, behind a verdict of that grade. */
+void ulp_doctor_choose_sums(struct ulp_doctoring *x, const char *arithmetic);
+enum ulp_status ulp_doctor_weigh_sums(struct ulp_doctoring *x, size_t of, enum ulp_grade grade,
+                                      struct ulp_text *out, struct ulp_error *error);
+/* doctor_inside.c: the choice of rows, which there is. */
+const struct ulp_doctor_sums *ulp_doctor_rows(const struct ulp_doctoring *x);
 
 /* doctor_plan.c: doctor->plan, where something is wrong that nodes in FP32 may mend; the sqnr_db
  * that it is to meet; and whether it does: one that keeps nothing changes nothing, one of every

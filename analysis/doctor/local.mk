@@ -1,1 +1,1 @@
-libulpscope_a_SOURCES += %D%/reason.def %D%/doctor.c %D%/doctor_cause.c %D%/doctor_fields.c %D%/doctor_forecast.c %D%/doctor_lint.c %D%/doctor_plan.c %D%/doctor_text.c %D%/doctor_todo.c %D%/doctor_wider.c %D%/doctor_write.c %D%/doctoring.c %D%/doctoring.h
+libulpscope_a_SOURCES += %D%/reason.def %D%/doctor.c %D%/doctor_cause.c %D%/doctor_fields.c %D%/doctor_forecast.c %D%/doctor_inside.c %D%/doctor_lint.c %D%/doctor_plan.c %D%/doctor_text.c %D%/doctor_todo.c %D%/doctor_wider.c %D%/doctor_write.c %D%/doctoring.c %D%/doctoring.h

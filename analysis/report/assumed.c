@@ -1,8 +1,9 @@
 /* Sums inside operators that nobody recorded: what outputs are with another accumulator, where the
  * audit has both and only one of them is fine. */
+#include <stdio.h>
 #include <string.h>
 
-#include <ulpscope/target.h>
+#include <ulpscope/doctor.h>
 
 #include "analysis/audit/auditor.h"
 #include "analysis/report/report.h"
@@ -12,15 +13,29 @@
 /* From this share of the error on it is accumulation that makes the difference. */
 #define SUMS 0.2
 
-static const char part[] = ",acc=";
+static const char part[] = ",acc=", rows[] = ",steps=stored-";
 
-/* Is it the other arithmetic with another accumulator? */
-static bool is_with_other_sums(const char *name, const char *of)
+/* Is it the other arithmetic with another accumulator, or with rows added in storage? */
+static bool is_with(const char *other, const char *name, const char *of)
 {
-    const char *at = strstr(name, part);
+    const char *at = strstr(name, other);
     const size_t before = at ? (size_t)(at - name) : 0;
     return at && strncmp(name, of, before) == 0 &&
            strcmp(of + before, at + 1 + strcspn(at + 1, ",")) == 0;
+}
+
+/* What is assumed of rows where the other arithmetic adds them in storage. */
+static bool find_rows(const char *other, struct ulp_rule *out)
+{
+    const struct ulp_target_choice *row;
+    for (size_t i = 0; (row = ulp_target_choice(i)); i++)
+        if (row->inside && strncmp(other, row->other, strcspn(row->other, ",")) == 0) {
+            *out = (struct ulp_rule){.rule = row->word,
+                                     .known = ULP_KNOWN_INFERRED,
+                                     .by = row->question};
+            return true;
+        }
+    return false;
 }
 
 /* The rule by which the arithmetic adds: of an accumulator, else its base. */
@@ -37,6 +52,48 @@ static bool find_rule(const char *name, struct ulp_rule *out)
         own = sums;
     }
     return found;
+}
+
+static bool adds_rows(const struct ulp_model *model, const char *arithmetic)
+{
+    struct ulp_rule rule;
+    char op[64];
+    bool found = false;
+    for (size_t i = 0; ulp_target_rule(i, &rule) && !found; i++) {
+        snprintf(op, sizeof op, "%.*s", (int)strcspn(rule.rule, ":"), rule.rule);
+        found = strchr(rule.rule, ':') && ulp_rule_holds(&rule, arithmetic) &&
+                ulp_model_has_operator(model, op);
+    }
+    return found;
+}
+
+/* Is it about sums of the model, and answered by nothing that was recorded or documented? */
+static bool is_open(const struct ulp_target_choice *row, const struct ulp_model *model,
+                    const char *arithmetic)
+{
+    struct ulp_rule rule;
+    return row->inside ? adds_rows(model, row->other)
+                       : strstr(row->other, part) && !strstr(arithmetic, part) &&
+                             find_rule(arithmetic, &rule) && rule.known >= ULP_KNOWN_STATED;
+}
+
+const struct ulp_target_choice *ulp_judged_sums(const struct ulp_model *model,
+                                                const char *arithmetic, size_t index,
+                                                char other[ULP_JUDGED_IN_BYTES])
+{
+    const struct ulp_runtime *runtime = ulp_runtime_find(arithmetic);
+    const struct ulp_target_choice *row;
+    const char *gpu = arithmetic + strcspn(arithmetic, "@,"), *parts = gpu + strcspn(gpu, ",");
+    for (size_t i = 0; runtime && (row = ulp_target_choice(i)); i++) {
+        const size_t base = strcspn(row->other, ",");
+        if (strlen(runtime->name) != base || strncmp(runtime->name, row->other, base) != 0 ||
+            !is_open(row, model, arithmetic) || index--)
+            continue;
+        snprintf(other, ULP_JUDGED_IN_BYTES, "%.*s%.*s%s%s", (int)base, row->other,
+                 (int)(parts - gpu), gpu, row->other + base, parts);
+        return row;
+    }
+    return NULL;
 }
 
 static bool is_fine(const struct ulp_audit *audit, size_t lane)
@@ -76,9 +133,10 @@ bool ulp_report_assumed(const struct ulp_audit *audit, size_t index, struct ulp_
     for (size_t l = 0; l < audit->lane_count; l++)
         for (size_t m = 0; m < audit->lane_count; m++) {
             *out = (struct ulp_assumed){.node = -1};
-            if (!is_with_other_sums(audit->lanes[m].name, audit->lanes[l].name) ||
-                is_fine(audit, l) == is_fine(audit, m) ||
-                !find_rule(audit->lanes[l].name, &out->rule) ||
+            const char *name = audit->lanes[l].name, *other = audit->lanes[m].name;
+            if (is_fine(audit, l) == is_fine(audit, m) ||
+                !((is_with(part, other, name) && find_rule(name, &out->rule)) ||
+                  (is_with(rows, other, name) && find_rows(other, &out->rule))) ||
                 out->rule.known < ULP_KNOWN_STATED || index--)
                 continue;
             out->fine = is_fine(audit, l) ? l : m;

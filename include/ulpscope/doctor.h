@@ -22,12 +22,13 @@ enum ulp_doctor_reason {
     ULP_DOCTOR_BIRTH,     /* the reference itself is not finite from a node on */
     ULP_DOCTOR_OVERFLOW,  /* a value too large for its format, which reaches an output */
     ULP_DOCTOR_ZERO,      /* a divisor or the like has become 0 */
+    ULP_DOCTOR_INSIDE,    /* fine only if rows inside operators are added in FP32 */
     ULP_DOCTOR_DECISION,  /* a node decides otherwise: an index, a comparison, a length */
     ULP_DOCTOR_ERROR,     /* the largest share of the outputs' error */
     ULP_DOCTOR_RECORDING, /* a recording is not explained by the arithmetic */
     ULP_DOCTOR_REASONS
 };
-/* "input", "graph", "reference", "overflow", "zero", "decision", "error", "recording". */
+/* "input", "graph", "reference", "overflow", "zero", "inside", "decision", "error", "recording". */
 ULP_API const char *ulp_doctor_reason_name(enum ulp_doctor_reason reason);
 
 struct ulp_doctor_cause {
@@ -156,5 +157,11 @@ ULP_API enum ulp_status ulp_judged_rests(const struct ulp_model *model, const ch
  * sums of bytes that may saturate; NULL: none. */
 ULP_API const struct ulp_target_choice *ulp_judged_processors(const struct ulp_model *model,
                                                               const struct ulp_target *target);
+/* What nothing recorded or documented answers of how that arithmetic adds, products or rows inside
+ * operators, where the model has any: the index-th such choice, and the other arithmetic; NULL:
+ * there are no more. */
+ULP_API const struct ulp_target_choice *ulp_judged_sums(const struct ulp_model *model,
+                                                        const char *arithmetic, size_t index,
+                                                        char other[ULP_JUDGED_IN_BYTES]);
 
 #endif

@@ -219,6 +219,11 @@ enum ulp_steps {
     ULP_STEPS_TENSORRT, /* TensorRT's kernels, where values inside are FP16 or BF16 */
     /* OpenVINO's CPU plugin: nodes that no product follows to an output are FP32 */
     ULP_STEPS_OPENVINO,
+    /* what no runtime's record says: rows inside operators are added in the storage format, in all
+     * that add any, in those but RMS normalisations, or in no normalisation */
+    ULP_STEPS_STORED_ROWS,
+    ULP_STEPS_STORED_MOMENTS,
+    ULP_STEPS_STORED_REDUCTIONS,
 };
 
 /* How a Conv is summed beside a matrix unit. */

@@ -107,6 +107,9 @@ struct ulp_target_choice {
     /* kinds of processors, which differ in sums of bytes alone: no choice but of models whose sums
      * may saturate, which are judged on the worse of both */
     bool processors;
+    /* sums of rows inside operators, kept in FP32 or in the storage format: no record says which.
+     * No choice but of models that have such operators */
+    bool inside;
 };
 ULP_API const struct ulp_target_choice *ulp_target_choice(size_t index);
 

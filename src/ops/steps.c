@@ -27,6 +27,7 @@ enum ulp_steps_rule {
     ELSEWHERE,      /* in another provider's kernel, in FP32 between two Casts */
     ELSEWHERE_FP32, /* the same in a graph of FP32; else as elsewhere */
     APART,        /* every step and row is FP32, sums of products aside, where a kernel's are not */
+    ADDED,        /* rows are added in storage, by halves; other steps are as elsewhere */
     IN_FOURS,     /* rows are added in four partial sums, of images in blocks of channels in turn */
     IN_SIXTEENS,  /* rows are added in sixteen partial sums, the formula may be another */
     ONE_BY_ONE,   /* in increasing index */
@@ -262,6 +263,10 @@ static void apply(enum ulp_steps_rule rule, const struct ulp_call *call, struct 
     if (rule == APART) {
         ulp_format_find("fp32", &out->compute, NULL);
         out->rows = out->compute;
+    }
+    if (rule == ADDED) {
+        out->rows = out->storage;
+        out->reduce = ULP_ORDER_PAIRWISE;
     }
     const struct ulp_arithmetic own = *out;
     if (rule <= DOTS)

@@ -424,6 +424,26 @@ fields said.json 'r["causes"][0]["node"] == "values" and "those that count are s
 expect 1 "converted" "$program" doctor made.onnx -i masked.npz -a fp32 --task signal --reference-model given.onnx -q --json said.json
 fields said.json 'r["causes"][0]["node"] == "other" and len(r["causes"]) == 1' "converted"
 
+# Rows inside an operator: in which format a target adds them nobody recorded; both are computed, and from which size on that matters is said.
+python <<'END' || exit 99
+turn = np.random.default_rng(19)
+for name, side in ("large", 256), ("small", 20):
+    write_model(f"{name}.onnx", [node("InstanceNormalization", "x s b", "n", "norm"), node("Relu", "n", "y")], {"x": (1, 2, side, side)}, ["y"],
+                {"s": np.ones(2, "f4"), "b": np.zeros(2, "f4")}, opset=17)
+    np.savez(f"{name}.npz", x=turn.standard_normal((1, 2, side, side)).astype("f4") * 4)
+# sums of squares leave FP16 where they are 65504
+x = np.load("large.npz")["x"].astype(np.float64)
+print(np.max(np.argmax(np.cumsum((x - x.mean((2, 3), keepdims=True)).reshape(2, -1) ** 2, 1) > 65504, 1)), file=open("least", "w"))
+END
+for target in openvino-gpu ort-dml coreml-gpu; do
+    tells 1 "rows, $target" '[(c["reason"], c["node"]) for c in r["causes"]] == [("inside", "norm")] and r["grade"] == "borderline" and "assumed: rows in FP32 (rows in FP16: broken, " in r["reason"]' doctor large.onnx -i large.npz --for $target -a $target:fp16 --task signal -q
+    fields told.json "abs(int(r['causes'][0]['text'].split(' terms of such')[0].split()[-1]) - $(cat least)) < 0.02 * $(cat least)" "rows, $target: the size"
+    tells 0 "rows, $target, fewer" 'r["grade"] == "fine" and not r["causes"]' doctor small.onnx -i small.npz --for $target -a $target:fp16 --task signal -q
+done
+tells 0 "rows, recorded" 'r["grade"] == "fine"' doctor large.onnx -i large.npz --for torch -a torch:fp16 --task signal -q
+expect 0 "rows, in an audit" "$program" audit large.onnx -i large.npz --for openvino-gpu --task signal -q --json rows.json
+fields rows.json '[(s["rule"], s["fine"], s["wrong"], s["terms"]) for s in r["assumed_sums"]] == [("rows in FP32", "openvino-gpu:fp16", "openvino-gpu:fp16,steps=stored-moments", 65536)]' "rows, in an audit"
+
 expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
 expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
 expect 3 "no file" "$program" doctor none.onnx -i wide.npz

@@ -16,6 +16,7 @@ static const char *const bases[] = {
 #define RULES(...)
 #define CHOICE(...)
 #define PROCESSORS(...)
+#define INSIDE(...)
 #define TF32(...)
 #define INTEGERS(...)
 #define RULES(...)

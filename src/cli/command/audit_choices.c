@@ -37,6 +37,17 @@ static bool is_there(const char *name, const char *gpu)
     return ulp_arithmetic_find(full, &found, &ignored) == ULP_OK;
 }
 
+static bool adds_rows(const struct ulp_model *model, const struct ulp_target_choice *row,
+                      const char *lowered)
+{
+    char other[ULP_JUDGED_IN_BYTES];
+    const struct ulp_target_choice *open;
+    bool found = false;
+    for (size_t i = 0; (open = ulp_judged_sums(model, lowered, i, other)); i++)
+        found |= open == row;
+    return found;
+}
+
 /* `name`: of a target, "@GPU" behind it. */
 static enum ulp_status choose_target(struct audit_choices *out, const char *name,
                                      const struct ulp_model *model, struct ulp_error *error)
@@ -69,6 +80,7 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
         if (strcmp(row->target, target->name) != 0 || !is_there(row->arithmetic, gpu) ||
             !is_there(row->other, gpu) ||
             (row->processors && !ulp_judged_processors(model, target)) ||
+            (row->inside && !adds_rows(model, row, lowered)) ||
             (*part && strstr(row->arithmetic, strstr(lowered, ":bf16") ? ":fp16" : ":bf16")))
             continue;
         struct audit_choice *choice = &out->items[out->count++];

@@ -614,7 +614,7 @@ static void put_rules(struct page *page, const char *name, const char *target)
 {
     struct ulp_rule rule, other;
     for (size_t i = 0; ulp_target_rule(i, &rule); i++) {
-        char names[256] = "";
+        char names[512] = "";
         size_t used = 0;
         bool said = !ulp_rule_holds(&rule, name);
         for (size_t k = 0; k < i && !said && ulp_target_rule(k, &other); k++)

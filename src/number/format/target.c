@@ -14,6 +14,7 @@
 #define RULES(...)
 #define CHOICE(...)
 #define PROCESSORS(...)
+#define INSIDE(...)
 #define TF32(...)
 #define INTEGERS(...)
 
@@ -96,6 +97,7 @@ static const struct ulp_rule rules_of[] = {
     "rows are added in four partial sums, of images in blocks of 16 channels one after the other"
 #define SAYS_IN_SIXTEENS "rows are added in sixteen partial sums"
 #define SAYS_APART "steps and rows in FP32"
+#define SAYS_ADDED "rows are added in the storage format, by halves"
 #define SAYS_ONE_BY_ONE "rows are added one after the other"
 #define SAYS_IN_ORDER SAYS_ONE_BY_ONE
 static const struct {
@@ -114,16 +116,20 @@ static const struct {
 
 static const struct ulp_target_choice choices[] = {
 #undef CHOICE
-#define CHOICE(...) {__VA_ARGS__, false},
+#define CHOICE(...) {__VA_ARGS__, false, false},
 #undef PROCESSORS
-#define PROCESSORS(...) {__VA_ARGS__, true},
+#define PROCESSORS(...) {__VA_ARGS__, true, false},
+#undef INSIDE
+#define INSIDE(...) {__VA_ARGS__, false, true},
 #include "number/format/target.def"
 };
 
 #undef CHOICE
 #undef PROCESSORS
+#undef INSIDE
 #define CHOICE(...)
 #define PROCESSORS(...)
+#define INSIDE(...)
 
 static const struct ulp_target_tf32 tf32[] = {
 #undef TF32
@@ -142,8 +148,9 @@ static const struct ulp_target_integers integers[] = {
 };
 
 /* Of the part steps=, as enum ulp_steps. */
-const char *const ulp_steps_names[] = {"alike", "ort-cuda", "webgpu",   "ort-cpu", "htp",
-                                       "rknn",  "tensorrt", "openvino", NULL};
+const char *const ulp_steps_names[] = {
+    "alike",    "ort-cuda",    "webgpu",         "ort-cpu",           "htp", "rknn", "tensorrt",
+    "openvino", "stored-rows", "stored-moments", "stored-reductions", NULL};
 
 const char *const ulp_floats_names[] = {"fp32",
 #define FLOATS(name, ...) name,
