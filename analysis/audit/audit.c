@@ -215,7 +215,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
         !(audit->sample_names[audit->sample_count] = ulp_arena_copy(audit->memory, name)))
         return ulp_out_of_memory(error);
     auditor->sample = audit->sample_count++;
-    auditor->diverged = false;
+    auditor->diverged = auditor->reordered = auditor->lists = false;
     for (size_t l = 0; l < audit->lane_count; l++) {
         ulp_taint_clear(&auditor->taints[l]);
         ulp_listed_clear(&auditor->listed[l], auditor);

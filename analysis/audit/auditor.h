@@ -47,6 +47,7 @@ struct ulp_auditor {
     struct ulp_pool *pool;
     size_t sample;             /* the current one */
     bool diverged;             /* something has, in it */
+    bool lists, reordered;     /* a TopK lists otherwise; and so does a choice behind it */
     struct ulp_listed *listed; /* per audited lane: what it lists otherwise (listed.h) */
     bool adds;                 /* audits of samples are added (part.h) */
     struct ulp_given given;

@@ -385,6 +385,9 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
                                entire->max_abs >= (ulp_rounds_to_whole(event->op) ? 0.5 : DBL_MIN)))
             status = ulp_divergence_look(&node->outputs[o], auditor->program, event, l, o,
                                          auditor->audit.memory, error);
+        auditor->reordered |= taint.diverged && from.diverged && auditor->lists &&
+                              ulp_is_word(event->op, "TopK ArgMax ArgMin NonMaxSuppression");
+        auditor->lists |= taint.diverged && !from.diverged && strcmp(event->op, "TopK") == 0;
         if (from.relative > 0)
             node->grew =
                 ulp_math_max(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);

@@ -202,6 +202,19 @@ static enum ulp_status share_beside(struct one *one, struct ulp_error *error)
     return ulp_attributor_sweep(one->attributor, error);
 }
 
+/* What a decision behind another decides of stands in another order, perhaps: once more with rows
+ * of one index in one place. */
+static enum ulp_status share_in_order(struct one *one, struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = one->options->thread_count,
+                                        .audit = true,
+                                        .in_order = true};
+    const struct ulp_observer looking = ulp_attributor_observer(one->attributor);
+    ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
+    return ulp_program_look(one->program, one->inputs, &run, &looking, one->options->progress, NULL,
+                            error);
+}
+
 static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
 {
     begin_run(one);
@@ -211,6 +224,8 @@ static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
     if (own)
         ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
     ULP_TRY(walk_lanes(one, error));
+    if (own && one->auditor->reordered)
+        ULP_TRY(share_in_order(one, error));
     if (own)
         ULP_TRY(ulp_attributor_sweep(one->attributor, error));
     else if (one->attributor)

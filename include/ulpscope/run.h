@@ -373,6 +373,9 @@ struct ulp_run_options {
     /* NULL, or with `follow` integers of the main graph by name: decisions that lane 0 takes in
      * place of its own, where they have its type and shape */
     const struct ulp_tensor_set *decided;
+    /* what a TopK takes in lanes 1.. stands in the places that the reference has it in: behind it
+     * rows of one index are compared, and what a lane alone takes fills the places that are left */
+    bool in_order;
 };
 
 /* Time and memory of a run. */

@@ -243,9 +243,16 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     const bool reads_floats = lane != reference && any_float_computed(step, own.at, frame->block);
     if (reads_floats && walk->options->follow)
         ULP_TRY(ulp_follow(step, lane, own.at, results, out->entire, error));
-    return lane != reference && walk->options->audit
-               ? evaluate_views(&views, walk->options, out, error)
-               : ULP_OK;
+    const bool orders = lane != reference && walk->options->in_order && !frame->outer;
+    if (orders)
+        ULP_TRY(ulp_follow_order(step, lane, own.at[0], results, out->entire, error));
+    if (lane == reference || !walk->options->audit)
+        return ULP_OK;
+    ULP_TRY(evaluate_views(&views, walk->options, out, error));
+    struct ulp_tensor *const more[] = {out->single, out->here};
+    for (int v = 0; orders && v < 2; v++)
+        ULP_TRY(ulp_follow_order(step, lane, own.at[0], results, more[v], error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,

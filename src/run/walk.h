@@ -90,6 +90,10 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
                            const struct ulp_tensor *const *inputs,
                            const struct ulp_tensor *reference, struct ulp_tensor *outputs,
                            struct ulp_error *error);
+/* What a TopK takes of `input` in the order in which the reference takes it. */
+enum ulp_status ulp_follow_order(const struct ulp_step *step, const struct ulp_lane *lane,
+                                 const struct ulp_tensor *input, const struct ulp_tensor *reference,
+                                 struct ulp_tensor *outputs, struct ulp_error *error);
 /* The same of the reference itself, in a run whose decisions are given. */
 enum ulp_status ulp_follow_decided(const struct ulp_walk *walk, const struct ulp_step *step,
                                    const struct ulp_lane *lane,

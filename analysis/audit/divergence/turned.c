@@ -45,9 +45,13 @@ struct picking {
     size_t input;
     struct outcome list; /* of indices; truth NULL: the largest are taken */
     size_t size, picks, stride, rows;
-    size_t *taken; /* room for the indices of three rows */
+    size_t *taken;        /* room for the indices of three rows */
+    unsigned char *marks; /* of a row's values: a bit for each of those that take it */
     double squares, *margins;
 };
+
+/* Who takes a value: the reference, the lane, exact arithmetic on what the lane reads. */
+enum { TRUTH = 1, VALUE = 2, HERE = 4 };
 
 static double value_at(const struct ulp_tensor *values, const struct picking *p, size_t row,
                        size_t index)
@@ -56,28 +60,22 @@ static double value_at(const struct ulp_tensor *values, const struct picking *p,
     return ulp_tensor_read(values, base + index * p->stride);
 }
 
-static bool has(const size_t *taken, size_t count, size_t index)
-{
-    bool found = false;
-    for (size_t i = 0; i < count; i++)
-        found |= taken[i] == index;
-    return found;
-}
-
-/* What is taken of a row: by the list of indices, or the largest, of equals the later one. */
+/* What is taken of a row, and marked: by the list of indices, or the largest, of equals the later
+ * one. */
 static bool read_taken(const struct picking *p, const struct ulp_tensor *list,
-                       const struct ulp_tensor *values, size_t row, size_t *out)
+                       const struct ulp_tensor *values, size_t row, unsigned char mark, size_t *out)
 {
     const size_t base = row / p->stride * p->picks * p->stride + row % p->stride;
     for (size_t k = 0; k < p->picks; k++) {
         size_t best = list ? (size_t)ulp_tensor_get_int(list, base + k * p->stride) : p->size;
         for (size_t i = 0; !list && i < p->size; i++)
-            if (!has(out, k, i) &&
+            if (!(p->marks[i] & mark) &&
                 (best == p->size || value_at(values, p, row, i) >= value_at(values, p, row, best)))
                 best = i;
         out[k] = best;
         if (best >= p->size)
             return false;
+        p->marks[best] |= mark;
     }
     return true;
 }
@@ -101,20 +99,29 @@ static enum ulp_status tell_pick(struct picking *p, size_t row, size_t place, si
     return ulp_deciding_tell(p->deciding, &turned, error);
 }
 
-/* The least margin of the row, between what is taken and what is not, and its error. */
-static void measure_row(struct picking *p, size_t row, const size_t *taken)
+/* The least margin of the row, between what is taken and what is not, and its error. Of values
+ * whose differences have one sign these are the lowest and the highest. */
+static void measure_row(struct picking *p, size_t row)
 {
     const struct ulp_tensor *r = p->in.reference;
+    size_t ends[2][2] = {{p->size, p->size}, {p->size, p->size}}; /* [taken][low, high] */
     double least = INFINITY, error = 0;
-    for (size_t k = 0; k < p->picks; k++)
-        for (size_t i = 0; i < p->size; i++) {
-            const double a = value_at(r, p, row, taken[k]), b = value_at(r, p, row, i);
-            if (has(taken, p->picks, i) || !(fabs(a - b) < least))
-                continue;
-            least = fabs(a - b);
-            error =
-                value_at(p->in.lane, p, row, taken[k]) - value_at(p->in.lane, p, row, i) - (a - b);
-        }
+    for (size_t i = 0; i < p->size; i++) {
+        size_t *of = ends[(p->marks[i] & TRUTH) != 0];
+        const double x = value_at(r, p, row, i);
+        of[0] = of[0] == p->size || x < value_at(r, p, row, of[0]) ? i : of[0];
+        of[1] = of[1] == p->size || x > value_at(r, p, row, of[1]) ? i : of[1];
+    }
+    for (int side = 0; side < 2; side++) {
+        const size_t a = ends[1][side], b = ends[0][!side];
+        if (a == p->size || b == p->size)
+            continue;
+        const double margin = value_at(r, p, row, a) - value_at(r, p, row, b);
+        if (!(fabs(margin) < least))
+            continue;
+        least = fabs(margin);
+        error = value_at(p->in.lane, p, row, a) - value_at(p->in.lane, p, row, b) - margin;
+    }
     p->margins[row] = least;
     p->squares += error * error;
 }
@@ -124,22 +131,25 @@ static enum ulp_status look_at_row(struct picking *p, size_t row, bool order,
                                    struct ulp_choices *out, struct ulp_error *error)
 {
     size_t *truth = p->taken, *value = truth + p->picks, *here = value + p->picks, b = 0;
-    if (!read_taken(p, p->list.truth, p->in.reference, row, truth) ||
-        !read_taken(p, p->list.value, p->in.lane, row, value))
+    memset(p->marks, 0, p->size);
+    if (!read_taken(p, p->list.truth, p->in.reference, row, TRUTH, truth) ||
+        !read_taken(p, p->list.value, p->in.lane, row, VALUE, value))
         return ULP_OK;
-    const bool known = p->list.here && read_taken(p, p->list.here, NULL, row, here);
+    const bool known = p->list.here && read_taken(p, p->list.here, NULL, row, HERE, here);
     bool differs = false;
     if (!order)
-        measure_row(p, row, truth);
+        measure_row(p, row);
     for (size_t k = 0; k < p->picks; k++) {
         if (order && truth[k] != value[k])
             ULP_TRY(tell_pick(p, row, k, truth[k], value[k], known && here[k] == truth[k], error));
-        if (order || has(value, p->picks, truth[k]))
+        if (order || (p->marks[truth[k]] & VALUE))
             continue;
-        while (has(truth, p->picks, value[b]))
+        while (b < p->picks && (p->marks[value[b]] & TRUTH))
             b++;
+        if (b == p->picks) /* some are taken twice */
+            break;
         differs = true;
-        ULP_TRY(tell_pick(p, row, k, truth[k], value[b++], known && has(here, p->picks, truth[k]),
+        ULP_TRY(tell_pick(p, row, k, truth[k], value[b++], known && (p->marks[truth[k]] & HERE),
                           error));
     }
     out->differing += differs;
@@ -181,9 +191,6 @@ static bool open_picks(struct picking *p)
     return (experts || p->list.truth) && p->picks && p->picks <= p->size;
 }
 
-/* Margins of rows may take so many comparisons. */
-#define ROWS_MAX (UINT64_C(1) << 27)
-
 static enum ulp_status look_at_picks(const struct ulp_deciding *deciding, struct ulp_choices *out,
                                      struct ulp_error *error)
 {
@@ -191,11 +198,14 @@ static enum ulp_status look_at_picks(const struct ulp_deciding *deciding, struct
     struct ulp_budget *budget = ulp_model_budget(deciding->program->model);
     ULP_SCOPED(ulp_free_of) void *taken = NULL;
     ULP_SCOPED(ulp_free_of) void *margins = NULL;
-    if (!open_picks(&p) || (uint64_t)p.rows * p.size * p.picks * p.picks > ROWS_MAX)
+    ULP_SCOPED(ulp_free_of) void *marks = NULL;
+    if (!open_picks(&p))
         return ULP_OK;
     ULP_TRY(ulp_allocate(&taken, 3 * p.picks, sizeof(size_t), budget, "decisions", error));
     ULP_TRY(ulp_allocate_zero(&margins, p.rows + 1, sizeof(double), budget, "decisions", error));
+    ULP_TRY(ulp_allocate(&marks, p.size, 1, budget, "decisions", error));
     p.taken = taken;
+    p.marks = marks;
     p.margins = margins;
     out->count = p.rows;
     for (size_t row = 0; row < p.rows; row++)
