@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/chain/chains.h"
 #include "kernels/byte_pairs.h"
+#include "kernels/cublas.h"
 #include "base/machine/cpu.h"
 #include "base/vectorise.h"
 #include "kernels/unit/unit.h"
@@ -14,6 +15,18 @@
 #include "kernels/reference.h"
 #include "kernels/scaled_contract.h"
 #include "number/strip.h"
+
+/* vectors=scalar: one row or column; in TF32 also matrices by matrices for which cuBLAS has no
+ * kernel (ONNX Runtime 1.31.1 on an H200: 3,936 of 3,960 shapes so). */
+static bool is_off_unit(const struct ulp_arithmetic *arithmetic,
+                        const struct ulp_contraction *problem)
+{
+    return problem->m == 1 || problem->n == 1 ||
+           (problem->is_matrices && problem->batch_count > 1 &&
+            strcmp(arithmetic->factor.name, "tf32") == 0 &&
+            ulp_cublas_find(true, problem->batch_count, problem->m, problem->n, problem->k, false)
+                .chain);
+}
 
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
@@ -73,7 +86,7 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
         return contract_back(arithmetic, problem, problem->weights, pool, error);
     /* sums of nothing have no scales, either */
     if (problem->k == 0 || (arithmetic->schedule.matmul_scalar && !problem->is_cudnn) ||
-        (arithmetic->schedule.vectors_scalar && (problem->m == 1 || problem->n == 1))) {
+        (arithmetic->schedule.vectors_scalar && is_off_unit(arithmetic, problem))) {
         const struct ulp_arithmetic scalar = without_unit(arithmetic);
         struct ulp_chains chains = ulp_chains_make(&scalar, problem);
         return ulp_chains_run(&chains, &scalar, problem, ulp_cpu_features(), pool, error);
