@@ -206,7 +206,11 @@ static bool breaks(const struct ulp_audit_lane *lane, const struct ulp_event *ev
             const struct ulp_taint *taint = ulp_taint_find(taints, event->input_names[i]);
             *by = taint ? (ptrdiff_t)taint->node : -1;
             *count = count_broken(event, l, &own[i], &event->inputs[i]);
-            return *count > 0;
+            if (find_divisor(event->op) >= 0 || strstr(event->op, "Log") ||
+                strcmp(event->op, "Pow") == 0)
+                return *count > 0;
+            /* others by nothing else: a sum that is beyond the format has zeros in it, too */
+            return *count != SIZE_MAX && *count > 0 && *count == count_broken(event, l, NULL, NULL);
         }
     return false;
 }

@@ -23,6 +23,24 @@ void ulp_lint_reshape(struct ulp_lint *lint, struct ulp_lint_place place)
         }
 }
 
+/* A normalisation by the batch's own mean and variance, or a Dropout that drops: as in training. */
+void ulp_lint_training(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const bool batch = ulp_lint_is(place, "BatchNormalization"),
+               dropout = ulp_lint_is(place, "Dropout");
+    double drops = 0, part = 0.5;
+    if (dropout) {
+        ulp_lint_scalar(place.graph, ulp_lint_input(place, 1), &part);
+        ulp_lint_scalar(place.graph, ulp_lint_input(place, 2), &drops);
+    }
+    if (batch && ulp_lint_int(place, "training_mode", 0))
+        ulp_lint_add(lint, place, NULL,
+                     "it takes mean and variance of what it reads, not the recorded ones");
+    else if (drops != 0 && part > 0)
+        ulp_lint_add(lint, place, NULL, "it drops %.3g %% of what it reads, others in every run",
+                     100 * part);
+}
+
 /* Plan the model with these sizes of its free dimensions. */
 static enum ulp_status plan_with(const struct ulp_lint *lint, struct ulp_dim_value *dims,
                                  size_t count, struct ulp_error *error)

@@ -424,6 +424,15 @@ fields said.json 'r["causes"][0]["node"] == "values" and "those that count are s
 expect 1 "converted" "$program" doctor made.onnx -i masked.npz -a fp32 --task signal --reference-model given.onnx -q --json said.json
 fields said.json 'r["causes"][0]["node"] == "other" and len(r["causes"]) == 1' "converted"
 
+# A sum that leaves the format has zeros in it, too: they are not what makes it infinite.
+python <<'END' || exit 99
+x = np.full((2, 4096), 100, "f4")
+x[:, ::7] = 1e-9
+write_model("sparse.onnx", [node("Relu", "x", "r", "kept"), node("ReduceMean", "r", "y", "pooled", axes=[-1])], {"x": x.shape}, ["y"], opset=17)
+np.savez("sparse.npz", x=x)
+END
+tells 1 "zeros in a sum" '[(c["reason"], c["node"]) for c in r["causes"]] == [("overflow", "pooled")]' doctor sparse.onnx -i sparse.npz -a fp16-strict --task signal --no-plan -q
+
 # Rows inside an operator: in which format a target adds them nobody recorded; both are computed, and from which size on that matters is said.
 python <<'END' || exit 99
 turn = np.random.default_rng(19)
