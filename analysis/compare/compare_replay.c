@@ -8,6 +8,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/difference.h"
+#include "analysis/measure/objects.h"
 #include "analysis/measure/row_match.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -93,7 +94,7 @@ struct deciding {
     const struct ulp_program *program;
     struct ulp_tensor_set *held;
     bool later;       /* of equal values the later one is taken */
-    const char *tied; /* the first TopK in which that is another choice, in this run */
+    const char *tied; /* the first node in which that is another choice, in this run */
 };
 
 struct ranked_value {
@@ -139,6 +140,102 @@ static enum ulp_status take_later(const struct ulp_step *step, const struct ulp_
     return ULP_OK;
 }
 
+struct suppressed_box {
+    struct ranked_value ranked;
+    double box[4];
+};
+
+static int by_score_then_later(const void *a, const void *b)
+{
+    return by_value_then_later(&((const struct suppressed_box *)a)->ranked,
+                               &((const struct suppressed_box *)b)->ranked);
+}
+
+/* An input of the step, a constant or the reference's value; NULL: it is omitted. */
+static const struct ulp_tensor *find_input(const struct deciding *deciding,
+                                           const struct ulp_event *event, size_t input)
+{
+    const struct ulp_step *step = deciding->program->nodes[event->index].step;
+    const int slot = input < step->own_input_count ? step->inputs[input] : -1;
+    const struct ulp_program_slot *of = slot < 0 ? NULL : &deciding->program->main->slots[slot];
+    for (size_t i = 0; of && !of->constant && i < event->input_count; i++)
+        if (strcmp(event->input_names[i], of->name) == 0)
+            return event->inputs[i].entire;
+    return of ? of->constant : NULL;
+}
+
+static double read_option(const struct ulp_tensor *value, double fallback)
+{
+    return value && value->count ? ulp_tensor_read(value, 0) : fallback;
+}
+
+/* Boxes of one image and class in the order in which they are looked at; their number. */
+static size_t rank_boxes(const struct ulp_tensor *boxes, const struct ulp_tensor *scores,
+                         bool center, size_t image, size_t row, double score,
+                         struct suppressed_box *out)
+{
+    const size_t n = (size_t)boxes->dims[1];
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct suppressed_box *box = &out[count];
+        double c[4];
+        box->ranked = (struct ranked_value){ulp_tensor_read(scores, row * n + i), (int64_t)i};
+        for (size_t k = 0; k < 4; k++)
+            c[k] = ulp_tensor_read(boxes, (image * n + i) * 4 + k);
+        for (size_t k = 0; k < 2; k++) { /* any two corners may be given */
+            box->box[k] = center ? c[k] : fmin(c[k], c[k + 2]);
+            box->box[k + 2] = center ? c[k + 2] : fmax(c[k], c[k + 2]);
+        }
+        count += box->ranked.value > score;
+    }
+    qsort(out, count, sizeof *out, by_score_then_later);
+    return count;
+}
+
+/* What NonMaxSuppression takes where the later of equals comes first; of another number than it
+ * took nothing is put in its place. */
+static enum ulp_status suppress_later(const struct deciding *deciding,
+                                      const struct ulp_event *event, struct ulp_tensor *indices,
+                                      struct ulp_budget *budget, struct ulp_error *error)
+{
+    const struct ulp_tensor *boxes = find_input(deciding, event, 0),
+                            *scores = find_input(deciding, event, 1);
+    const struct ulp_node *node = deciding->program->nodes[event->index].step->bound.node;
+    const bool center = ulp_node_int(node, "center_point_box", 0) != 0;
+    const double most = read_option(find_input(deciding, event, 2), 0),
+                 overlap = read_option(find_input(deciding, event, 3), 0),
+                 score = read_option(find_input(deciding, event, 4), -INFINITY);
+    if (!boxes || !scores)
+        return ULP_OK;
+    const size_t classes = (size_t)scores->dims[1], rows = (size_t)scores->dims[0] * classes;
+    ULP_SCOPED(ulp_free_of) struct suppressed_box *ranked = NULL;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor taken = {0};
+    size_t all = 0;
+    ULP_TRY(ulp_allocate(&ranked, (size_t)boxes->dims[1] + 1, sizeof *ranked, budget,
+                         "boxes in order", error));
+    ULP_TRY(ulp_tensor_copy(&taken, indices, budget, error));
+    for (size_t row = 0; row < rows; row++) {
+        const size_t count = rank_boxes(boxes, scores, center, row / classes, row, score, ranked);
+        size_t kept = 0; /* at the front */
+        for (size_t i = 0; i < count && (double)kept < most; i++) {
+            bool free = true;
+            for (size_t k = 0; k < kept && free; k++)
+                free = !(ulp_box_iou(ranked[k].box, ranked[i].box, !center) > overlap);
+            if (!free)
+                continue;
+            ranked[kept++] = ranked[i];
+            const int64_t triple[] = {(int64_t)(row / classes), (int64_t)(row % classes),
+                                      ranked[kept - 1].ranked.index};
+            for (size_t c = 0; c < 3 && all < taken.count; c++)
+                ulp_tensor_set_int(&taken, all + c, triple[c]);
+            all += 3;
+        }
+    }
+    for (size_t i = 0; i < taken.count && all == taken.count; i++)
+        ulp_tensor_set_int(indices, i, ulp_tensor_get_int(&taken, i));
+    return ULP_OK;
+}
+
 static enum ulp_status keep_decisions(void *context, const struct ulp_event *event,
                                       struct ulp_error *error)
 {
@@ -147,7 +244,9 @@ static enum ulp_status keep_decisions(void *context, const struct ulp_event *eve
     struct ulp_budget *const budget = ulp_comparing_budget(deciding->comparing);
     const struct ulp_step *step = deciding->program->nodes[event->index].step;
     for (size_t o = 0; o < event->output_count && !event->execution; o++) {
-        const bool ties = deciding->later && strcmp(event->op, "TopK") == 0 && event->input_count;
+        const bool boxes = strcmp(event->op, "NonMaxSuppression") == 0,
+                   ties = deciding->later && event->input_count &&
+                          (boxes || strcmp(event->op, "TopK") == 0);
         if (!ulp_is_index(event, o) || deciding->tied ||
             deciding->program->nodes[event->index].block != deciding->program->main ||
             ulp_tensor_set_find(deciding->held, event->output_names[o]))
@@ -155,7 +254,8 @@ static enum ulp_status keep_decisions(void *context, const struct ulp_event *eve
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
         ULP_TRY(ulp_tensor_copy(&copy, event->values[o].entire, budget, error));
         if (ties)
-            ULP_TRY(take_later(step, event->inputs[0].entire, &copy, budget, error));
+            ULP_TRY(boxes ? suppress_later(deciding, event, &copy, budget, error)
+                          : take_later(step, event->inputs[0].entire, &copy, budget, error));
         if (ties &&
             memcmp(copy.data, event->values[o].entire->data, copy.count * copy.element_bytes) != 0)
             deciding->tied = event->name;
@@ -164,7 +264,7 @@ static enum ulp_status keep_decisions(void *context, const struct ulp_event *eve
     return ULP_OK;
 }
 
-/* ... of its own, or with the later of equal values; *tied: a TopK that then takes others. */
+/* ... of its own, or with the later of equal values; *tied: a node that then takes others. */
 static enum ulp_status hold_own(const struct ulp_comparing *comparing, size_t arithmetic,
                                 bool later, struct ulp_tensor_set *held, const char **tied,
                                 struct ulp_error *error)
@@ -262,13 +362,14 @@ static enum ulp_status try_held(struct ulp_comparing *comparing, const struct ul
 
 /* The first float that was recorded behind decisions that an arithmetic that was asked about turns;
  * -1: there is none, and where all that was recorded are decisions nothing would be left to judge.
- */
-static ptrdiff_t find_behind(const struct ulp_comparing *comparing)
+ * ties: anything behind a decision, which of equal values no arithmetic turns. */
+static ptrdiff_t find_behind(const struct ulp_comparing *comparing, bool ties)
 {
     for (size_t t = 0; t < comparing->out->tensor_count; t++)
         for (size_t a = 0; a < comparing->asked && comparing->work[t].recorded[0]; a++)
-            if (comparing->work[t].chosen && ulp_type_is_float(comparing->out->tensors[t].type) &&
-                comparing->out->tensors[t].expected[a].open)
+            if (comparing->work[t].chosen &&
+                (ties || (ulp_type_is_float(comparing->out->tensors[t].type) &&
+                          comparing->out->tensors[t].expected[a].open)))
                 return (ptrdiff_t)t;
     return -1;
 }
@@ -280,9 +381,9 @@ static enum ulp_status name_tied(struct ulp_comparing *comparing, const char *ti
     struct ulp_compared_file *file = &comparing->out->files[0];
     struct ulp_text text = {0};
     file->explained = file->hidden = false;
-    file->first_unexplained = find_behind(comparing);
+    file->first_unexplained = find_behind(comparing, true);
     ulp_text_show(&text,
-                  "node %s (TopK) may have taken the later of values that are equal in %s, where "
+                  "node %s may have taken the later of values that are equal in %s, where "
                   "ONNX has the earlier: with that everything that was recorded is explained.",
                   tied, arithmetic);
     ULP_TRY(ulp_cause_set(comparing, &file->cause, ULP_CAUSE_NODE, &text, NULL, error));
@@ -314,16 +415,19 @@ enum ulp_status ulp_compare_replay(struct ulp_comparing *comparing, struct ulp_t
                                    struct ulp_error *error)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    bool explains = false, plausible;
-    if (comparing->recording_count != 1 || find_behind(comparing) < 0 ||
-        ulp_compare_is_last(comparing))
+    bool explains = false, plausible = false;
+    const bool open = comparing->recording_count == 1 && find_behind(comparing, false) >= 0,
+               ties = comparing->recording_count == 1 && !comparing->out->files[0].explained &&
+                      find_behind(comparing, true) >= 0;
+    if (!(open || ties) || ulp_compare_is_last(comparing))
         return ULP_OK;
-    ULP_TRY(hold_recorded(comparing, held, &plausible, &text, error));
+    if (open)
+        ULP_TRY(hold_recorded(comparing, held, &plausible, &text, error));
     if (held->count)
         return plausible ? try_held(comparing, held, &text, true, false, &explains, error) : ULP_OK;
     for (size_t way = 0; way < 2 * comparing->asked && !explains; way++) {
         const bool later = way % 2;
-        if ((later || !is_far(comparing, way / 2)) && !ulp_compare_is_last(comparing))
+        if ((later || (open && !is_far(comparing, way / 2))) && !ulp_compare_is_last(comparing))
             ULP_TRY(replay_own(comparing, way / 2, later, held, &explains, error));
     }
     return ULP_OK;

@@ -423,6 +423,9 @@ extern const struct ulp_said ulp_comparison_said;
 
 /* cause/power.c: fills in power and ranked[].blind of every file. */
 enum ulp_status ulp_compare_power(struct ulp_comparing *comparing, struct ulp_error *error);
+/* cause/outside.c: an index that is none is what is said of a file, whatever of it is explained. */
+enum ulp_status ulp_explain_outside(const struct ulp_comparing *comparing, size_t file,
+                                    struct ulp_compared_file *out, struct ulp_error *error);
 /* cause/cause.c: fills in out->files[file].cause. */
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error);

@@ -56,6 +56,14 @@ boxes = (images.astype("f8") @ tall["w"]).astype("f4")
 np.savez("ties.npz", images=images)
 for name, order in (("earlier", np.argsort(-scores[0], kind="stable")), ("later", 29 - np.argsort(-scores[0, ::-1], kind="stable")), ("random", random.permutation(30))):
     np.savez(name + ".npz", y=boxes[:, order[:3]], best=scores[:, order[:3]])
+corner = np.arange(30, dtype="f4")[:, None] * 8  # boxes that do not overlap, and scores of which many are equal
+given = {"b": np.concatenate([corner, corner, corner + 4, corner + 4], 1)[None].astype("f4"), "s": (random.randint(2, 5, (1, 1, 30)) / 4).astype("f4")}
+write_model("taken.onnx", [node("Mul", "b one", "c"), node("Mul", "s one", "t"), node("NonMaxSuppression", "c t three half half", "taken", "suppress")], {"b": (1, 30, 4), "s": (1, 1, 30)},
+            {"taken": (7, None, 3)}, {"one": np.ones(1, "f4"), "three": np.array([3], "i8"), "half": np.array([0.5], "f4")}, opset=18)
+np.savez("taken.npz", **given)
+last = sorted(range(30), key=lambda i: (-given["s"][0, 0, i], -i))[:3]
+np.savez("taken_later.npz", taken=np.array([[0, 0, i] for i in last]))
+np.savez("taken_outside.npz", taken=np.array([[0, 0, i] for i in (*last[:2], 30)]))
 END
 expect 0 "recorded choices" "$program" compare chosen.onnx -i chosen.npz took.npz -a fp32 -q --json said.json
 fields said.json 'r["files"][0]["choices"] == "the 40 choices recorded, of which 2 are not the reference\x27s (the first in \x27chosen\x27)" and r["tensors"][-1]["values"][0]["ratio"] < 3' "two other choices"
@@ -64,6 +72,10 @@ expect 0 "an arithmetic's own choices" "$program" compare ties.onnx -i ties.npz 
 fields said.json 'r["files"][0]["choices"] == "the choices that fp32 makes"' "own choices"
 expect 1 "the later of equal scores" "$program" compare ties.onnx -i ties.npz later.npz -a fp32 -q --json said.json
 fields said.json 'r["files"][0]["cause"]["nodes"] == ["select"] and "the later of values that are equal" in r["files"][0]["cause"]["text"]' "ties"
+expect 1 "the later of equal boxes" "$program" compare taken.onnx -i taken.npz taken_later.npz -a fp32 -q --json said.json
+fields said.json 'r["files"][0]["cause"]["nodes"] == ["suppress"] and "the later of values that are equal" in r["files"][0]["cause"]["text"]' "ties of boxes"
+expect 1 "an index outside its axis" "$program" compare taken.onnx -i taken.npz taken_outside.npz -a fp32 -q --json said.json
+fields said.json '"an index outside its axis: 30 at element 8 of \x27taken\x27, of an axis of 30" in r["files"][0]["cause"]["text"]' "outside"
 expect 0 "any of equal scores" "$program" compare ties.onnx -i ties.npz random.npz -a fp32 -q --json said.json
 fields said.json '"choices" not in r["files"][0] and "behind a decision" in r["verdict"]' "no order of ties"
 

@@ -399,7 +399,9 @@ enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
 {
     struct ulp_compared_file *out = &comparing->out->files[file];
     comparing->way_count = comparing->ways_tried = 0;
-    if (out->cause.text) /* of equal values (compare_replay.c) */
+    if (!out->cause.text) /* of equal values (compare_replay.c) */
+        ULP_TRY(ulp_explain_outside(comparing, file, out, error));
+    if (out->cause.text)
         return ULP_OK;
     if (out->explained)
         return explain_nothing(comparing, file, &out->cause, error);
