@@ -448,6 +448,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
         }
     }
     ULP_TRY(measure_files(comparing, (size_t)number, reference, given, error));
+    ULP_TRY(ulp_compare_pass_over(comparing, (size_t)number, event, o, collecting->lanes, error));
     for (size_t a = 0; a < lanes; a++)
         for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1]; l++) {
             const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;

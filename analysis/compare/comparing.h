@@ -66,6 +66,7 @@ struct ulp_members {
     size_t nonfinite;      /* the most of any trial */
     size_t pairs;          /* of consecutive trials, */
     double cosine_squares; /* and the sum over them of the squared cosine between their errors */
+    double scores;         /* of what indices are taken of: the largest error */
     double moved_rms, moved_max; /* the most that a trial's reference was away from the reference */
     /* by element, where some member or the reference is not finite: the kinds of values that
      * members have there (enum ulp_value_kind); NULL: all are finite */
@@ -105,10 +106,13 @@ struct ulp_compared_work {
     size_t count;                       /* of elements */
     double
         *matched_stored; /* by recording: distance that rounding to its type makes, of a choice */
-    double floor;        /* error of this size is its operator's in any library; find_floor in
-                            compare_collect.c */
-    bool chosen;         /* behind a choice of rows, which are matched before they are compared */
-    bool integers;       /* ... and these are single integers: one by one, in any order */
+    /* by recording, of indices that a TopK, ArgMax or ArgMin takes: how far the reference's value
+     * of one lies behind those that it takes itself, at most; NULL: of none */
+    double *behind;
+    double floor;  /* error of this size is its operator's in any library; find_floor in
+                      compare_collect.c */
+    bool chosen;   /* behind a choice of rows, which are matched before they are compared */
+    bool integers; /* ... and these are single integers: one by one, in any order */
     /* of a product, below which elements are small: their errors are those of the sum, and not of
      * its last rounding; 0: none */
     double small;
@@ -423,6 +427,17 @@ extern const struct ulp_said ulp_comparison_said;
 
 /* cause/power.c: fills in power and ranked[].blind of every file. */
 enum ulp_status ulp_compare_power(struct ulp_comparing *comparing, struct ulp_error *error);
+/* passed_over.c: of the event's output o, indices: how far what a recording takes is behind what
+ * the reference takes, and the errors of what they are taken of; first[a]: where a's lanes begin.
+ */
+enum ulp_status ulp_compare_pass_over(struct ulp_comparing *comparing, size_t number,
+                                      const struct ulp_event *event, size_t o, const size_t *first,
+                                      struct ulp_error *error);
+/* Two values err in turning, and other trials err more: of so many errors none is turned. */
+#define ULP_PASSED_MOST 8.0
+/* Not explained where it takes what lies behind by more. */
+void ulp_compare_judge_passed(const struct ulp_compared_work *work, size_t file, size_t arithmetic,
+                              struct ulp_compared_value *judged);
 /* cause/outside.c: an index that is none is what is said of a file, whatever of it is explained. */
 enum ulp_status ulp_explain_outside(const struct ulp_comparing *comparing, size_t file,
                                     struct ulp_compared_file *out, struct ulp_error *error);

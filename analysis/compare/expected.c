@@ -260,6 +260,7 @@ struct ulp_compared_value ulp_compare_judge_value(const struct ulp_comparing *co
                       probability);
     judged.explained &= !judged.rows_matched || !value->recorded || !value->reshaped ||
                         has_rows(comparing, t, file, &work->members[arithmetic]);
+    ulp_compare_judge_passed(work, file, arithmetic, &judged);
     return judged;
 }
 

@@ -33,6 +33,8 @@ static void add_error(struct ulp_text *out, const struct ulp_audit_output *outpu
                                 : output->entire.rms / output->range.ref_rms;
     if (!(output->entire.rms > 0))
         ulp_text_show(out, "%s equals the reference", output->name);
+    else if (isnan(db)) /* objects, which may stand in any order */
+        ulp_text_show(out, "%s has its rows in other places", output->name);
     else if (isfinite(relative))
         ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative,
                       ulp_tenths(db));
@@ -212,7 +214,7 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_output *judg
         ulp_text_show(out, "%s equals the reference", worst->name);
     else if (worst && isfinite(worst->judged.sqnr_db))
         ulp_text_show(out, "%s is at %.1f dB", worst->name, ulp_tenths(worst->judged.sqnr_db));
-    else if (worst)
+    else if (worst && worst->judged.task != ULP_TASK_OBJECTS) /* which may stand in any order */
         ulp_text_show(out, "%s is off by %.2g where it should be 0", worst->name,
                       worst->entire.rms);
     else if (diverged)

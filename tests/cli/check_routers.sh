@@ -63,6 +63,13 @@ write_model("taken.onnx", [node("Mul", "b one", "c"), node("Mul", "s one", "t"),
 np.savez("taken.npz", **given)
 last = sorted(range(30), key=lambda i: (-given["s"][0, 0, i], -i))[:3]
 np.savez("taken_later.npz", taken=np.array([[0, 0, i] for i in last]))
+write_model("many.onnx", [node("Mul", "s one", "t"), node("TopK", "t ten", "v i", "pick")], {"s": (40, 30)}, {"i": (7, None, None)}, {"one": np.ones(1, "f4"), "ten": np.array([10], "i8")}, opset=18)
+scores = random.uniform(0, 1, (40, 30)).astype("f4")
+index = np.argsort(-scores, 1, kind="stable")
+np.savez("many.npz", s=scores)
+np.savez("many_right.npz", i=np.argsort(-scores.astype("f2").astype("f4"), 1, kind="stable")[:, :10])
+index[7, 4] = index[7, 29]
+np.savez("many_worst.npz", i=index[:, :10])
 np.savez("taken_outside.npz", taken=np.array([[0, 0, i] for i in (*last[:2], 30)]))
 END
 expect 0 "recorded choices" "$program" compare chosen.onnx -i chosen.npz took.npz -a fp32 -q --json said.json
@@ -76,6 +83,8 @@ expect 1 "the later of equal boxes" "$program" compare taken.onnx -i taken.npz t
 fields said.json 'r["files"][0]["cause"]["nodes"] == ["suppress"] and "the later of values that are equal" in r["files"][0]["cause"]["text"]' "ties of boxes"
 expect 1 "an index outside its axis" "$program" compare taken.onnx -i taken.npz taken_outside.npz -a fp32 -q --json said.json
 fields said.json '"an index outside its axis: 30 at element 8 of \x27taken\x27, of an axis of 30" in r["files"][0]["cause"]["text"]' "outside"
+expect 0 "choices that roundings take" "$program" compare many.onnx -i many.npz many_right.npz -a fp16 -q
+expect 1 "a choice that none takes" "$program" compare many.onnx -i many.npz many_worst.npz -a fp16 -q
 expect 0 "any of equal scores" "$program" compare ties.onnx -i ties.npz random.npz -a fp32 -q --json said.json
 fields said.json '"choices" not in r["files"][0] and "behind a decision" in r["verdict"]' "no order of ties"
 
