@@ -99,10 +99,9 @@ static enum ulp_status read_arrays(const json_t *object, struct ulp_tensor_set *
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
-        struct ulp_tensor tensor = {0};
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor tensor = {0};
         enum ulp_status status = read_value(&tensor, value, budget, error);
         ULP_THEN(status, ulp_tensor_set_add(out, name, &tensor, error));
-        ulp_tensor_free(&tensor);
         if (status != ULP_OK) {
             ulp_tensor_set_free(out);
             return ulp_fail_at(error, status, "'%.200s'", name);

@@ -51,25 +51,21 @@ static enum ulp_status contract_back(const struct ulp_arithmetic *arithmetic,
 {
     struct ulp_arithmetic plain = *arithmetic;
     struct ulp_contraction sub = *problem;
-    struct ulp_scaled sides[2] = {{0}};
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_scaled_free_sides) struct ulp_scaled sides[2] = {{0}};
     memset(plain.scaling, 0, sizeof plain.scaling);
     memset(&plain.weights, 0, sizeof plain.weights);
-    for (int side = 0; side < 2 && status == ULP_OK; side++) {
+    for (int side = 0; side < 2; side++) {
         if (!(which >> side & 1))
             continue;
-        status = ulp_scaled_make(&sides[side], ulp_scaled_choose(arithmetic, problem, side),
-                                 problem, side, false, ULP_ROUND_NEAREST_EVEN, pool, error);
-        ULP_THEN(status, ulp_scaled_back(&sides[side], &arithmetic->factor,
-                                         ulp_storage_element(&arithmetic->storage), pool, error));
+        ULP_TRY(ulp_scaled_make(&sides[side], ulp_scaled_choose(arithmetic, problem, side), problem,
+                                side, false, ULP_ROUND_NEAREST_EVEN, pool, error));
+        ULP_TRY(ulp_scaled_back(&sides[side], &arithmetic->factor,
+                                ulp_storage_element(&arithmetic->storage), pool, error));
         struct ulp_factor *factor = side ? &sub.b : &sub.a;
         *factor = ulp_scaled_factor(&sides[side]);
         factor->ready = false;
     }
-    ULP_THEN(status, contract_floats(&plain, &sub, pool, error));
-    ulp_scaled_free(&sides[0]);
-    ulp_scaled_free(&sides[1]);
-    return status;
+    return contract_floats(&plain, &sub, pool, error);
 }
 
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,

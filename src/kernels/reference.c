@@ -79,9 +79,8 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
                                     struct ulp_error *error)
 {
     const struct ulp_tensor *in = pack->factor->tensor;
-    ULP_TRY(ulp_tensor_describe(out, in->type, ULP_ELEMENT_WIDE, pack->format.precision, in->rank,
-                                in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, ulp_pool_scratch(pool), error));
+    ULP_TRY(ulp_tensor_create_like(out, in, ULP_ELEMENT_WIDE, pack->format.precision,
+                                   ulp_pool_scratch(pool), error));
     struct rounding rounding = {pack, out};
     factor->tensor = out;
     return ulp_parallel_for(pool, in->count, 256, round_elements, &rounding, error);

@@ -217,18 +217,14 @@ enum ulp_status ulp_contract_scaled(const struct ulp_arithmetic *arithmetic,
                                     struct ulp_error *error)
 {
     struct ulp_arithmetic own = *arithmetic;
-    struct ulp_scaled sides[2] = {{0}};
+    ULP_SCOPED(ulp_scaled_free_sides) struct ulp_scaled sides[2] = {{0}};
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
     for (int side = 0; side < 2; side++)
         own.scaling[side] = *ulp_scaled_choose(arithmetic, problem, side);
     own.factor = own.scaling[0].element;
-    enum ulp_status status = ULP_OK;
-    for (int side = 0; side < 2 && status == ULP_OK; side++)
-        status = ulp_scaled_make(&sides[side], &own.scaling[side], problem, side, false,
-                                 arithmetic->schedule.operand_rounding, pool, error);
-    ULP_THEN(status, ulp_contract_elements(&own, problem, sides, pool, error));
-    ulp_scaled_free(&sides[0]);
-    ulp_scaled_free(&sides[1]);
-    return status;
+    for (int side = 0; side < 2; side++)
+        ULP_TRY(ulp_scaled_make(&sides[side], &own.scaling[side], problem, side, false,
+                                arithmetic->schedule.operand_rounding, pool, error));
+    return ulp_contract_elements(&own, problem, sides, pool, error);
 }

@@ -391,22 +391,18 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
                                 size_t output_count, struct ulp_tensor *outputs,
                                 struct ulp_error *error)
 {
-    struct ulp_lane lane;
-    struct ulp_arena *arena = NULL;
+    ULP_SCOPED(ulp_lane_free) struct ulp_lane lane = {0};
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     memset(outputs, 0, output_count * sizeof *outputs);
-    enum ulp_status status =
-        ulp_lane_create(&lane, call->host->lane->mix, block, call->budget, call->pool, error);
+    ULP_TRY(ulp_lane_create(&lane, call->host->lane->mix, block, call->budget, call->pool, error));
     lane.trace = call->trace;
     lane.probe = call->probe;
-    ULP_THEN(status, ulp_arena_create(&arena, call->budget, error));
-    ULP_THEN(status, ulp_body_enter(&lane, call, input_count, inputs, output_count, error));
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    ULP_TRY(ulp_arena_create(&arena, call->budget, error));
+    ULP_TRY(ulp_body_enter(&lane, call, input_count, inputs, output_count, error));
+    for (size_t s = 0; s < block->step_count; s++) {
         if (!block->steps[s].folded)
-            status = run_body_step(&lane, &block->steps[s], arena, error);
+            ULP_TRY(run_body_step(&lane, &block->steps[s], arena, error));
         ulp_lane_drop(&lane, &block->steps[s]);
     }
-    ULP_THEN(status, ulp_body_leave(&lane, output_count, outputs, error));
-    ulp_arena_free(arena);
-    ulp_lane_free(&lane);
-    return status;
+    return ulp_body_leave(&lane, output_count, outputs, error);
 }

@@ -104,8 +104,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
                                      ulp_model_output(program->model, i).name,
                                      ulp_model_budget(program->model), &outputs[l], error);
     ulp_frame_free(&frame, walk);
-    for (size_t i = 0; fitted && i < input_count; i++)
-        ulp_tensor_free(&fitted[i]);
+    ulp_tensors_free(fitted, input_count);
     return status;
 }
 

@@ -182,8 +182,7 @@ enum ulp_status ulp_inputs_create(struct ulp_inputs *out, const struct ulp_lane 
 
 void ulp_inputs_free(struct ulp_inputs *inputs)
 {
-    for (size_t i = 0; inputs->converted && i < inputs->count; i++)
-        ulp_tensor_free(&inputs->converted[i]);
+    ulp_tensors_free(inputs->converted, inputs->count);
 }
 
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i,

@@ -46,10 +46,8 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
     ULP_TRY(ulp_lane_format(arithmetic, value->type, &storage, error));
     if (!ulp_needs_conversion(value, from, &storage, mixed))
         return ulp_tensor_in_memory(out, value, budget, pool, error);
-    enum ulp_status status =
-        ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision,
-                            value->rank, value->dims, error);
-    ULP_THEN(status, ulp_tensor_allocate(out, budget, error));
+    enum ulp_status status = ulp_tensor_create_like(out, value, ulp_storage_element(&storage),
+                                                    storage.precision, budget, error);
     ULP_THEN(status, ulp_tensor_convert(out, value, is_narrow(value) ? NULL : &storage,
                                         arithmetic->rounding, arithmetic->seed, pool, error));
     if (status != ULP_OK)

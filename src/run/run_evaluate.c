@@ -79,8 +79,7 @@ static enum ulp_status foreign_inputs(const struct views *views, bool from_refer
 
 static void free_temporaries(const struct views *views)
 {
-    for (size_t i = 0; i < views->step->input_count; i++)
-        ulp_tensor_free(&views->temporaries[i]);
+    ulp_tensors_free(views->temporaries, views->step->input_count);
 }
 
 static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)

@@ -46,9 +46,7 @@ static enum ulp_status as_records(struct ulp_tensor *out, const struct ulp_tenso
                                   int precision, const struct ulp_lane *lane,
                                   struct ulp_error *error)
 {
-    ULP_TRY(
-        ulp_tensor_describe(out, in->type, ULP_ELEMENT_WIDE, precision, in->rank, in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, lane->budget, error));
+    ULP_TRY(ulp_tensor_create_like(out, in, ULP_ELEMENT_WIDE, precision, lane->budget, error));
     return ulp_tensor_convert(out, in, NULL, ULP_ROUND_NEAREST_EVEN, 0, lane->pool, error);
 }
 
@@ -60,8 +58,7 @@ static enum ulp_status settle(struct ulp_tensor *x, const struct ulp_lane *lane,
     struct ulp_tensor pairs, copy;
     if (!is_records(x))
         return ULP_OK;
-    ULP_TRY(ulp_tensor_describe(&pairs, x->type, ULP_ELEMENT_PAIR, 0, x->rank, x->dims, error));
-    ULP_TRY(ulp_tensor_allocate(&pairs, lane->budget, error));
+    ULP_TRY(ulp_tensor_create_like(&pairs, x, ULP_ELEMENT_PAIR, 0, lane->budget, error));
     ulp_notes_take();
     enum ulp_status status =
         ulp_tensor_convert(&pairs, x, NULL, ULP_ROUND_NEAREST_EVEN, 0, lane->pool, error);
@@ -192,8 +189,7 @@ static enum ulp_status settle_in_records(ulp_step_fn *run, const struct ulp_step
             status = settle(&outputs[o], lane, error);
         for (size_t o = 0; o < step->output_count && (status != ULP_OK || (open && !last)); o++)
             ulp_tensor_free(&outputs[o]);
-        for (size_t i = 0; i < count; i++)
-            ulp_tensor_free(&converted[i]);
+        ulp_tensors_free(converted, count);
     }
     return status;
 }
@@ -208,8 +204,7 @@ enum ulp_status ulp_pairs_run(ulp_step_fn *run, const struct ulp_step *step, str
     const size_t noted = status == ULP_OK && !step->bound.blocks ? ulp_notes_take() : 0;
     if (noted) {
         bool settled = false;
-        for (size_t o = 0; o < step->output_count; o++)
-            ulp_tensor_free(&outputs[o]);
+        ulp_tensors_free(outputs, step->output_count);
         (void)ulp_pairs_settled_take();
         if (noted >= ULP_NOTE_OUTSIDE)
             status = run_into_records(run, step, lane, inputs, outputs, &settled, error);

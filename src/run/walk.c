@@ -114,9 +114,8 @@ static enum ulp_status take_given(struct ulp_walk *walk, struct ulp_lane *lane,
         enum ulp_status status =
             ulp_fit_input(&fitted, given, own->type, &walk->budget, walk->pool, error);
         ULP_THEN(status, ulp_lane_held(lane, slot, own, &format, error));
-        ULP_THEN(status, ulp_tensor_describe(&taken, own->type, own->element, own->precision,
-                                             own->rank, own->dims, error));
-        ULP_THEN(status, ulp_tensor_allocate(&taken, &walk->budget, error));
+        ULP_THEN(status, ulp_tensor_create_like(&taken, own, own->element, own->precision,
+                                                &walk->budget, error));
         ULP_THEN(status, ulp_tensor_convert(&taken, &fitted, &format, ULP_ROUND_NEAREST_EVEN, 0,
                                             walk->pool, error));
         ulp_tensor_free(&fitted);

@@ -302,9 +302,7 @@ enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_te
     *out = ulp_tensor_view(tensor);
     if (!ulp_is_stored(tensor))
         return ULP_OK;
-    ULP_TRY(ulp_tensor_describe(out, tensor->type, ULP_ELEMENT_COUNT, 0, tensor->rank, tensor->dims,
-                                error));
-    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    ULP_TRY(ulp_tensor_create_like(out, tensor, ULP_ELEMENT_COUNT, 0, budget, error));
     return ulp_tensor_convert(out, tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error);
 }
 
@@ -315,8 +313,7 @@ enum ulp_status ulp_tensor_copy_typed(struct ulp_tensor *out, const struct ulp_t
     if (!ulp_element_is_float(in->element))
         return ulp_tensor_copy(out, in, budget, error);
     ULP_TRY(ulp_format_find(ulp_type_rows[in->type].format, &format, error));
-    ULP_TRY(ulp_tensor_describe(out, in->type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    ULP_TRY(ulp_tensor_create_like(out, in, ULP_ELEMENT_COUNT, 0, budget, error));
     const enum ulp_status status =
         ulp_tensor_convert(out, in, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
     if (status != ULP_OK)

@@ -152,6 +152,15 @@ enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type,
     return ulp_tensor_allocate(out, NULL, error);
 }
 
+enum ulp_status ulp_tensor_create_like(struct ulp_tensor *out, const struct ulp_tensor *like,
+                                       enum ulp_element element, int precision,
+                                       struct ulp_budget *budget, struct ulp_error *error)
+{
+    ULP_TRY(
+        ulp_tensor_describe(out, like->type, element, precision, like->rank, like->dims, error));
+    return ulp_tensor_allocate(out, budget, error);
+}
+
 enum ulp_status ulp_tensor_wrap(struct ulp_tensor *out, enum ulp_type type, int rank,
                                 const int64_t *dims, void *data, struct ulp_error *error)
 {
@@ -207,6 +216,12 @@ void ulp_tensor_free(struct ulp_tensor *tensor)
     if (tensor->owned)
         ulp_free(tensor->data);
     *tensor = (struct ulp_tensor){0};
+}
+
+void ulp_tensors_free(struct ulp_tensor *tensors, size_t count)
+{
+    for (size_t i = 0; tensors && i < count; i++)
+        ulp_tensor_free(&tensors[i]);
 }
 
 void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps,

@@ -51,6 +51,12 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
 /* Allocate data for a described tensor, charged to budget (may be NULL). */
 enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget,
                                     struct ulp_error *error);
+/* Both, of another tensor's type and dimensions. */
+enum ulp_status ulp_tensor_create_like(struct ulp_tensor *out, const struct ulp_tensor *like,
+                                       enum ulp_element element, int precision,
+                                       struct ulp_budget *budget, struct ulp_error *error);
+/* So many, or none where tensors is NULL. */
+void ulp_tensors_free(struct ulp_tensor *tensors, size_t count);
 /* A view: same type and data, not owned. */
 static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
 {

@@ -344,6 +344,12 @@ void ulp_scaled_free(struct ulp_scaled *scaled)
     *scaled = (struct ulp_scaled){0};
 }
 
+void ulp_scaled_free_sides(struct ulp_scaled (*sides)[2])
+{
+    ulp_scaled_free(&(*sides)[0]);
+    ulp_scaled_free(&(*sides)[1]);
+}
+
 /* ---- elements in rows ---- */
 
 size_t ulp_scaled_row_count(const struct ulp_scaled *s)

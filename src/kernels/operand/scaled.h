@@ -70,6 +70,7 @@ static inline struct ulp_factor ulp_scaled_factor(const struct ulp_scaled *s)
                                .ready = true};
 }
 void ulp_scaled_free(struct ulp_scaled *scaled);
+void ulp_scaled_free_sides(struct ulp_scaled (*sides)[2]);
 /* Elements as they lie: rows, and the scales of `count` elements of one from `first` on. */
 size_t ulp_scaled_row_count(const struct ulp_scaled *s);
 size_t ulp_scaled_row_length(const struct ulp_scaled *s);

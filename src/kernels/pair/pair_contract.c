@@ -52,8 +52,7 @@ static enum ulp_status narrow(struct ulp_tensor *out, struct ulp_factor *factor,
     const struct ulp_tensor *in = factor->tensor;
     if (in->element != ULP_ELEMENT_WIDE)
         return ULP_OK;
-    ULP_TRY(ulp_tensor_describe(out, in->type, ULP_ELEMENT_PAIR, 0, in->rank, in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, ulp_pool_scratch(pool), error));
+    ULP_TRY(ulp_tensor_create_like(out, in, ULP_ELEMENT_PAIR, 0, ulp_pool_scratch(pool), error));
     ULP_TRY(ulp_parallel_for(pool, in->count, 256, narrow_elements, &narrowing, error));
     factor->tensor = out;
     for (size_t i = 0; i < other->count && narrowing.small && !narrowing.lost; i++)

@@ -44,10 +44,8 @@ static enum ulp_status join_past(struct ulp_call *call, const struct ulp_tensor 
         return ULP_OK;
     ULP_TRY(ulp_call_as(call, &now, type));
     ULP_TRY(ulp_call_as(call, &past, type));
-    if (!present) {
-        ULP_TRY(ulp_call_describe_tensor(call, out, type, 4, dims));
-        ULP_TRY(ulp_call_temporary(call, out));
-    }
+    if (!present)
+        ULP_TRY(ulp_call_make_here(call, out, type, 4, dims));
     for (int64_t i = 0; i < h->batch * h->heads * total && h->size; i++) {
         int64_t row = i / total, at = i % total;
         int64_t from = row / h->heads * h->batch_step + row % h->heads * h->head_step +
@@ -102,19 +100,12 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
                    tiled || (call->arithmetic->reduce == ULP_ORDER_WARP && a->out && !a->stored);
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k->length};
     const struct ulp_heads scores = ulp_heads_first(dims[0], dims[1], dims[2], dims[3]);
-    if (a->stored) {
-        ULP_TRY(ulp_call_describe_tensor(call, &acc, type, 4, dims));
-        ULP_TRY(ulp_call_temporary(call, &acc));
-    } else {
-        ULP_TRY(make_sums(call, type, &scores, &acc));
-    }
-    if (ulp_attention_is_wide(call)) {
-        ULP_TRY(
-            ulp_call_temporary_in(call, &probabilities, &call->arithmetic->accumulator, 4, dims));
-    } else {
-        ULP_TRY(ulp_call_describe_tensor(call, &probabilities, type, 4, dims));
-        ULP_TRY(ulp_call_temporary(call, &probabilities));
-    }
+    ULP_TRY(a->stored ? ulp_call_make_here(call, &acc, type, 4, dims)
+                      : make_sums(call, type, &scores, &acc));
+    ULP_TRY(
+        ulp_attention_is_wide(call)
+            ? ulp_call_temporary_in(call, &probabilities, &call->arithmetic->accumulator, 4, dims)
+            : ulp_call_make_here(call, &probabilities, type, 4, dims));
     ULP_TRY(ulp_attention_allowed(call, a, k, &allowed));
     const struct ulp_attention_product first = {.a = a->query,
                                                 .b = keys,

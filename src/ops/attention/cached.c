@@ -53,27 +53,26 @@ static enum ulp_status round_groups(struct ulp_call *call, const struct ulp_scal
                                     const struct laid *laid, int64_t first, struct ulp_tensor *out)
 {
     struct ulp_contraction problem;
-    struct ulp_scaled scaled;
+    ULP_SCOPED(ulp_scaled_free) struct ulp_scaled scaled = {0};
     struct ulp_factor_range range;
     ULP_TRY(lay(call, in, h, laid, first, &problem));
     if (call->arithmetic->cached == ULP_CACHED_HEAD) {
         range = (struct ulp_factor_range){.largest = find_largest(&problem)};
         problem.range[0] = &range;
     }
-    enum ulp_status status = ulp_scaled_make(&scaled, scaling, &problem, 0, true,
-                                             ULP_ROUND_NEAREST_EVEN, call->pool, call->error);
-    ULP_THEN(status, ulp_scaled_back(&scaled, &call->arithmetic->storage, out->element, call->pool,
-                                     call->error));
+    ULP_TRY(ulp_scaled_make(&scaled, scaling, &problem, 0, true, ULP_ROUND_NEAREST_EVEN, call->pool,
+                            call->error));
+    ULP_TRY(ulp_scaled_back(&scaled, &call->arithmetic->storage, out->element, call->pool,
+                            call->error));
     const int64_t size = h->length * h->size;
-    for (int64_t i = 0; i < laid->groups * size && status == ULP_OK; i++) {
+    for (int64_t i = 0; i < laid->groups * size; i++) {
         const int64_t rest = i % size, at = rest / h->size, c = rest % h->size;
         const size_t group = scaled.group_count > 1 ? (size_t)(i / size) : 0;
         ulp_move_run(out, (size_t)(first * size + i), &scaled.elements,
                      group * (size_t)size + (size_t)(laid->channels ? c * h->length + at : rest),
                      1);
     }
-    ulp_scaled_free(&scaled);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_attention_cached(struct ulp_call *call, int which, struct ulp_tensor *t,

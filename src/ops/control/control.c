@@ -186,9 +186,9 @@ static enum ulp_status end_item(struct ulp_control *control)
             status = ulp_tensor_copy(&result, &control->carried[i], call->budget, call->error);
         ULP_THEN(status, ulp_part_gather(call, &control->items[i], &result));
     }
-    ulp_parts_free(control->carried, control->carried_count);
+    ulp_tensors_free(control->carried, control->carried_count);
     for (size_t i = 0; i < control->scan_count; i++) {
-        ulp_parts_free(control->scans[i].parts, control->scans[i].count);
+        ulp_tensors_free(control->scans[i].parts, control->scans[i].count);
         control->scans[i].count = 0;
     }
     return status;
@@ -261,7 +261,7 @@ enum ulp_status ulp_control_take(struct ulp_control *control)
     for (size_t i = 0; i < control->scan_count && status == ULP_OK; i++)
         status = ulp_part_gather(control->call, &control->scans[i],
                                  &results[control->first_result + control->carried_count + i]);
-    ulp_parts_free(results, control->result_count);
+    ulp_tensors_free(results, control->result_count);
     control->iteration++;
     return status == ULP_OK ? prepare_iteration(control) : status;
 }
@@ -328,14 +328,12 @@ void ulp_control_free(struct ulp_control *control)
 {
     if (!control->call)
         return;
-    if (control->results)
-        ulp_parts_free(control->results, control->result_count);
-    if (control->carried)
-        ulp_parts_free(control->carried, control->carried_count);
+    ulp_tensors_free(control->results, control->result_count);
+    ulp_tensors_free(control->carried, control->carried_count);
     for (size_t i = 0; control->scans && i < control->scan_count; i++)
-        ulp_parts_free(control->scans[i].parts, control->scans[i].count);
+        ulp_tensors_free(control->scans[i].parts, control->scans[i].count);
     for (size_t i = 0; control->items && i < control->call->output_count; i++)
-        ulp_parts_free(control->items[i].parts, control->items[i].count);
+        ulp_tensors_free(control->items[i].parts, control->items[i].count);
     *control = (struct ulp_control){0};
 }
 

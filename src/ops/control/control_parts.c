@@ -6,12 +6,6 @@
 #include "base/error.h"
 #include "ops/ops_move.h"
 
-void ulp_parts_free(struct ulp_tensor *tensors, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        ulp_tensor_free(&tensors[i]);
-}
-
 enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gathered,
                                 struct ulp_tensor *part)
 {
@@ -40,9 +34,8 @@ static enum ulp_status stack_records(struct ulp_tensor *out, const struct ulp_ga
         struct ulp_tensor *part = &gathered->parts[i], wide;
         if (part->element != ULP_ELEMENT_PAIR)
             continue;
-        ULP_TRY(ulp_tensor_describe(&wide, part->type, records->element, records->precision,
-                                    part->rank, part->dims, call->error));
-        ULP_TRY(ulp_tensor_allocate(&wide, call->budget, call->error));
+        ULP_TRY(ulp_tensor_create_like(&wide, part, records->element, records->precision,
+                                       call->budget, call->error));
         const enum ulp_status status = ulp_tensor_convert(&wide, part, NULL, ULP_ROUND_NEAREST_EVEN,
                                                           0, call->pool, call->error);
         ulp_tensor_free(part);

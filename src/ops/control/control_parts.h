@@ -4,7 +4,6 @@
 
 #include "ops/control/control.h"
 
-void ulp_parts_free(struct ulp_tensor *tensors, size_t count);
 /* The part becomes the last of those gathered, which own it. */
 enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gathered,
                                 struct ulp_tensor *part);

@@ -296,10 +296,9 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
     ULP_CALL_TAKE(struct ulp_named_operand, operands, call, 2 * taps->count);
     ULP_CALL_TAKE(struct ulp_tensor, weights, call, taps->count);
     for (size_t t = 0; t < taps->count; t++) {
-        int64_t *x_offset, *w_offset;
         char *names;
-        ULP_TRY(ulp_call_take(call, table_size, sizeof *x_offset, &x_offset));
-        ULP_TRY(ulp_call_take(call, table_size, sizeof *w_offset, &w_offset));
+        ULP_CALL_TAKE(int64_t, x_offset, call, table_size);
+        ULP_CALL_TAKE(int64_t, w_offset, call, table_size);
         ULP_TRY(ulp_call_take(call, 48, 1, &names));
         for (size_t i = 0; i < table_size; i++) {
             size_t o = i % to.size, outer = last ? 0 : i / to.size;

@@ -258,8 +258,7 @@ static enum ulp_status run_grid(struct ulp_call *call)
         return move_nearest(call, &g);
     const int64_t planes = in->dims[0] * in->dims[1], plane = ulp_product(in->dims + 2, g.rank);
     ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0));
-    ULP_TRY(ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1}));
-    ULP_TRY(ulp_call_temporary(call, &source));
+    ULP_TRY(ulp_call_make_here(call, &source, in->type, 2, (int64_t[]){planes, plane + 1}));
     ULP_TRY(ulp_move_runs(&source, 0, (size_t)plane + 1, in, 0, (size_t)plane, (size_t)planes,
                           (size_t)plane, call->pool, call->error));
     for (int64_t i = 0; i < planes; i++)

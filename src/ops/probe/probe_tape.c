@@ -322,7 +322,6 @@ enum ulp_status ulp_probe_tape(const struct ulp_call *call, const struct ulp_tap
         looking.count = ulp_size_min(looking.chunk, run->rows->row_count - r);
         status = look_at_chunk(&looking, error);
     }
-    for (int o = 0; looking.tensors && o < looking.tape.output_count; o++)
-        ulp_tensor_free(&looking.tensors[o]);
+    ulp_tensors_free(looking.tensors, (size_t)looking.tape.output_count);
     return status == ULP_OK ? tell(&looking, error) : status;
 }

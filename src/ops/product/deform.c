@@ -115,12 +115,11 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     const size_t corners = (size_t)1 << rank, count = (size_t)(d->taps * d->pixels),
                  first = (size_t)set * count;
     const int64_t channels = d->channels / d->offset_groups, plane = source->dims[1];
-    struct ulp_named_operand *operands;
     const struct ulp_tensor from = ulp_tensor_view_from(source, (size_t)(set * channels * plane));
     const struct ulp_tensor to = ulp_tensor_view_from(columns, (size_t)(set * channels) * count);
     struct ulp_tensor weights[2 * ULP_RANK_MAX], mask = {0};
     char(*names)[24];
-    ULP_TRY(ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands));
+    ULP_CALL_TAKE(struct ulp_named_operand, operands, call, corners + 2 * ULP_RANK_MAX + 1);
     ULP_TRY(ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names));
     size_t used = 0;
     for (size_t c = 0; c < corners; c++, used++) {

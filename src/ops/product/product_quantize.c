@@ -186,11 +186,8 @@ enum ulp_status ulp_quantize_dynamic(struct ulp_call *call, const struct ulp_ten
                 {zero, ULP_TYPE_UINT8, 0}};
     if (in->count == 0)
         return ULP_REFUSE(call, "what is to be quantised has no elements");
-    for (int i = 0; i < 3; i++) {
-        ULP_TRY(
-            ulp_call_describe_tensor(call, made[i].tensor, made[i].type, made[i].rank, in->dims));
-        ULP_TRY(ulp_call_temporary(call, made[i].tensor));
-    }
+    for (int i = 0; i < 3; i++)
+        ULP_TRY(ulp_call_make_here(call, made[i].tensor, made[i].type, made[i].rank, in->dims));
     const struct ulp_rows rows = {.row_count = 1, .row_length = in->count};
     const struct ulp_named_operand operand = {"x", {.tensor = in, .position_stride = 1}};
     const struct ulp_named_operand outputs[] = {{"", {.tensor = values, .position_stride = 1}},

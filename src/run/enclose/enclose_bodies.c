@@ -5,8 +5,7 @@
 
 /* ---- If ---- */
 
-static enum ulp_status run_if(struct bodies *b, struct ulp_slot_bounds *outputs,
-                              struct ulp_error *error)
+static enum ulp_status run_if(struct bodies *b, struct ulp_slot_bounds *outputs)
 {
     int64_t condition = 0;
     const bool known = ulp_bodies_know(b, 0, 0, &condition);
@@ -16,14 +15,13 @@ static enum ulp_status run_if(struct bodies *b, struct ulp_slot_bounds *outputs,
             ulp_bodies_find(b->step, branch ? "then_branch" : "else_branch");
         if (known && (condition != 0) != branch)
             continue;
-        status = body ? ulp_bodies_open(b, body, error)
-                      : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "it has no such branch");
-        ULP_THEN(status, ulp_bodies_run(b, NULL, 0, error));
+        status = body ? ulp_bodies_open(b, body)
+                      : ulp_fail(b->outer->error, ULP_ERROR_UNSUPPORTED, "it has no such branch");
+        ULP_THEN(status, ulp_bodies_run(b, NULL, 0));
         for (size_t o = 0; o < b->step->output_count && status == ULP_OK; o++) {
             bool grew = false;
             if (outputs[o].is_numbers || outputs[o].is_range) {
-                status =
-                    ulp_bounds_join(b->outer, &outputs[o], &b->results[o], false, &grew, error);
+                status = ulp_bounds_join(b->outer, &outputs[o], &b->results[o], false, &grew);
                 continue;
             }
             outputs[o] = b->results[o];
@@ -53,25 +51,25 @@ static void close_bodies(struct bodies *b)
 }
 
 enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                   bool *assumed, struct ulp_error *error)
+                                   bool *assumed)
 {
     struct bodies b = {.outer = w,
                        .step = step,
                        .kind = (enum ulp_control_kind)step->bound.op->parameter};
-    ULP_TRY(ulp_arena_create(&b.arena, w->from->budget, error));
+    ULP_TRY(ulp_arena_create(&b.arena, w->from->budget, w->error));
     struct ulp_slot_bounds *outputs =
         ulp_arena_take(b.arena, step->output_count + 1, sizeof *outputs);
     enum ulp_status status = ULP_OK;
     if (!outputs)
-        status = ulp_out_of_memory(error);
+        status = ulp_out_of_memory(w->error);
     else if (b.kind == ULP_CONTROL_IF)
-        status = run_if(&b, outputs, error);
+        status = run_if(&b, outputs);
     else if (b.kind == ULP_CONTROL_LOOP)
-        status = ulp_bodies_loop(&b, outputs, error);
+        status = ulp_bodies_loop(&b, outputs);
     else if (b.kind == ULP_CONTROL_SCAN)
-        status = ulp_bodies_scan(&b, outputs, error);
+        status = ulp_bodies_scan(&b, outputs);
     else
-        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a Scan of batches is not followed");
+        status = ulp_fail(w->error, ULP_ERROR_UNSUPPORTED, "a Scan of batches is not followed");
     for (size_t o = 0; outputs && o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (status != ULP_OK || slot < 0) {
@@ -85,11 +83,9 @@ enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *w, const struct ul
             w->values[slot].shape.type = declared;
     }
     *assumed = *assumed || b.assumed;
-    struct ulp_error ignored;
     for (int a = 0; status != ULP_OK && status != ULP_ERROR_MEMORY && a < ULP_ATTRIBUTES_MAX; a++)
-        if (step->bound.blocks[a] &&
-            ulp_enclose_disown(w, step->bound.blocks[a], &ignored) != ULP_OK)
-            status = ulp_out_of_memory(error);
+        if (step->bound.blocks[a] && ulp_enclose_disown(w, step->bound.blocks[a]) != ULP_OK)
+            status = ulp_out_of_memory(w->error);
     close_bodies(&b);
     return status;
 }

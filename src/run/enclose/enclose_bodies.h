@@ -29,21 +29,16 @@ struct bodies {
 /* enclose_body.c. The body that is the step's attribute. */
 const struct ulp_block *ulp_bodies_find(const struct ulp_step *step, const char *name);
 /* What is known of the step's input i, a copy; without it zeros. */
-enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_bounds *out,
-                                struct ulp_error *error);
+enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_bounds *out);
 /* The step's input i, one integer or truth value: is it known? Without it `otherwise`. */
 bool ulp_bodies_know(const struct bodies *b, size_t i, int64_t otherwise, int64_t *out);
-enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
-                                struct ulp_error *error);
+enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body);
 /* The body on inputs, which become its own; b->results are then its results. */
-enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs, size_t count,
-                               struct ulp_error *error);
+enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs, size_t count);
 
 void ulp_bodies_free_results(struct bodies *b);
 
 /* iterations.c */
-enum ulp_status ulp_bodies_loop(struct bodies *b, struct ulp_slot_bounds *outputs,
-                                struct ulp_error *error);
-enum ulp_status ulp_bodies_scan(struct bodies *b, struct ulp_slot_bounds *outputs,
-                                struct ulp_error *error);
+enum ulp_status ulp_bodies_loop(struct bodies *b, struct ulp_slot_bounds *outputs);
+enum ulp_status ulp_bodies_scan(struct bodies *b, struct ulp_slot_bounds *outputs);
 void ulp_bodies_free_parts(struct bodies *b);

@@ -10,8 +10,7 @@ const struct ulp_block *ulp_bodies_find(const struct ulp_step *step, const char 
 
 /* ---- values of the step ---- */
 
-enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_bounds *out,
-                                struct ulp_error *error)
+enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_bounds *out)
 {
     const int slot = b->step->inputs[i];
     *out = (struct ulp_slot_bounds){0};
@@ -20,14 +19,14 @@ enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_boun
     if (b->outer->block->slots[slot].constant) {
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor wide = {0};
         const struct ulp_tensor *value;
-        ULP_TRY(ulp_enclose_constant(b->outer, b->step, i, &wide, &value, error));
-        return ulp_bounds_set_tensor(b->outer, out, value, error);
+        ULP_TRY(ulp_enclose_constant(b->outer, b->step, i, &wide, &value));
+        return ulp_bounds_set_tensor(b->outer, out, value);
     }
     const struct ulp_slot_bounds *value = &b->outer->values[slot];
     if (!value->is_numbers && !value->is_range)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shape of '%s' is not known",
+        return ulp_fail(b->outer->error, ULP_ERROR_UNSUPPORTED, "the shape of '%s' is not known",
                         b->outer->block->slots[slot].name);
-    return ulp_bounds_copy(b->outer, out, value, error);
+    return ulp_bounds_copy(b->outer, out, value);
 }
 
 /* The step's input i, one integer or truth value: is it known? Without it `otherwise`. */
@@ -48,19 +47,18 @@ bool ulp_bodies_know(const struct bodies *b, size_t i, int64_t otherwise, int64_
 
 /* ---- one run of the body ---- */
 
-enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
-                                struct ulp_error *error)
+enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body)
 {
     b->body = body;
-    ULP_TAKE(b->results, b->arena, body->output_count + 1, error);
-    ULP_TRY(
-        ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error));
+    ULP_TAKE(b->results, b->arena, body->output_count + 1, b->outer->error);
+    ULP_TRY(ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace,
+                             b->outer->error));
     b->inner.lane.keeps_constants = true;
     return ULP_OK;
 }
 
 /* What the body captures: as in ulp_body_enter, after the node's own inputs. */
-static enum ulp_status set_captured(struct bodies *b, struct ulp_error *error)
+static enum ulp_status set_captured(struct bodies *b)
 {
     size_t i = b->step->bound.node->input_count;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
@@ -68,32 +66,32 @@ static enum ulp_status set_captured(struct bodies *b, struct ulp_error *error)
         for (size_t c = 0; other && c < other->captured_count; c++, i++) {
             const int slot = other->captured[c];
             if (other == b->body && !b->body->slots[slot].constant)
-                ULP_TRY(ulp_bodies_read(b, i, &b->inner.values[slot], error));
+                ULP_TRY(ulp_bodies_read(b, i, &b->inner.values[slot]));
         }
     }
     return ULP_OK;
 }
 
 /* A result of the body, a copy. */
-static enum ulp_status take_result(struct bodies *b, size_t r, struct ulp_error *error)
+static enum ulp_status take_result(struct bodies *b, size_t r)
 {
     const int slot = b->body->outputs[r];
     struct ulp_slot_bounds *value = &b->inner.values[slot];
     if (!b->body->slots[slot].constant) {
         if (!value->is_numbers && !value->is_range)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+            return ulp_fail(b->outer->error, ULP_ERROR_UNSUPPORTED,
                             "the shape of its body's result '%s' is not known",
                             b->body->slots[slot].name);
         b->assumed = b->assumed || value->assumed;
-        return ulp_bounds_copy(b->outer, &b->results[r], value, error);
+        return ulp_bounds_copy(b->outer, &b->results[r], value);
     }
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor wide = {0};
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor converted = {0};
     const struct ulp_tensor *constant;
-    ULP_TRY(
-        ulp_lane_value(&b->inner.lane, slot, (struct ulp_reader){0}, &converted, &constant, error));
-    ULP_TRY(ulp_enclose_widen(b->outer, &wide, &constant, error));
-    return ulp_bounds_set_tensor(b->outer, &b->results[r], constant, error);
+    ULP_TRY(ulp_lane_value(&b->inner.lane, slot, (struct ulp_reader){0}, &converted, &constant,
+                           b->outer->error));
+    ULP_TRY(ulp_enclose_widen(b->outer, &wide, &constant));
+    return ulp_bounds_set_tensor(b->outer, &b->results[r], constant);
 }
 
 void ulp_bodies_free_results(struct bodies *b)
@@ -103,8 +101,7 @@ void ulp_bodies_free_results(struct bodies *b)
 }
 
 /* The body on inputs, which become its own; results are then those. */
-enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs, size_t count,
-                               struct ulp_error *error)
+enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs, size_t count)
 {
     enum ulp_status status = ULP_OK;
     struct ulp_enclosing_walk *inner = &b->inner;
@@ -112,20 +109,20 @@ enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs,
     for (size_t v = 0; v < b->body->slot_count; v++)
         ulp_bounds_free(&inner->values[v]);
     if (count != b->body->input_count)
-        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its body takes %zu values, not %zu",
-                          b->body->input_count, count);
+        status = ulp_fail(b->outer->error, ULP_ERROR_UNSUPPORTED,
+                          "its body takes %zu values, not %zu", b->body->input_count, count);
     for (size_t i = 0; i < count; i++)
         if (status == ULP_OK) {
             inner->values[b->body->inputs[i]] = inputs[i];
-            status = ulp_enclose_give_symbols(inner, &inner->values[b->body->inputs[i]], error);
+            status = ulp_enclose_give_symbols(inner, &inner->values[b->body->inputs[i]]);
         } else {
             ulp_bounds_free(&inputs[i]);
         }
-    ULP_THEN(status, set_captured(b, error));
+    ULP_THEN(status, set_captured(b));
     for (size_t r = 0; r < b->body->output_count; r++)
         inner->keep[b->body->outputs[r]] = true;
-    ULP_THEN(status, ulp_enclose_steps(inner, error));
+    ULP_THEN(status, ulp_enclose_steps(inner));
     for (size_t r = 0; r < b->body->output_count && status == ULP_OK; r++)
-        status = take_result(b, r, error);
+        status = take_result(b, r);
     return status;
 }

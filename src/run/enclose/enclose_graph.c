@@ -97,8 +97,7 @@ static double find_reached(const struct ulp_step *step, const struct ulp_hidden_
 }
 
 static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                            const char *normalised, const char *reason, bool assumed,
-                            struct ulp_error *error)
+                            const char *normalised, const char *reason, bool assumed)
 {
     struct ulp_enclosed_node node = {.node = step->number,
                                      .block = w->block,
@@ -107,7 +106,7 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
                                      .reason = reason};
     ULP_SCOPED(ulp_free_of) struct ulp_enclosed *outputs = NULL;
     ULP_TRY(ulp_allocate_zero(&outputs, step->output_count + 1, sizeof *node.outputs,
-                              w->from->budget, "bounds of a node", error));
+                              w->from->budget, "bounds of a node", w->error));
     node.hidden = ulp_trace_hidden(w->trace, &node.hidden_count);
     for (size_t i = 0; i < step->own_input_count; i++) {
         struct ulp_enclosed input;
@@ -130,7 +129,7 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
     }
     node.outputs = outputs;
     if (node.output_count)
-        ULP_TRY(w->from->node(w->from->context, &node, error));
+        ULP_TRY(w->from->node(w->from->context, &node, w->error));
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             assume_finite(&w->values[step->outputs[o]], largest_read(w, step, step->outputs[o]));
@@ -146,49 +145,51 @@ static bool follows_assumption(const struct ulp_enclosing_walk *w, const struct 
 }
 
 enum ulp_status ulp_enclose_give_symbols(const struct ulp_enclosing_walk *w,
-                                         struct ulp_slot_bounds *value, struct ulp_error *error)
+                                         struct ulp_slot_bounds *value)
 {
     return w->from->symbols && value->is_range && ulp_type_is_float(value->shape.type)
-               ? ulp_trace_give_symbols(w->trace, &value->range, error)
+               ? ulp_trace_give_symbols(w->trace, &value->range, w->error)
                : ULP_OK;
 }
 
-static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, struct ulp_error *error)
+static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s)
 {
     const struct ulp_step *step = &w->block->steps[s];
     const char *normalised = NULL, *reason = NULL;
-    struct ulp_error own = {0};
+    struct ulp_error own = {0}, *const error = w->error;
     bool done = false, assumed = follows_assumption(w, step);
-    ULP_TRY(ulp_trace_enclose(w->trace, ulp_enclose_computes(w, step), w->from->symbols, error));
-    ULP_TRY(ulp_enclose_special(w, step, &done, error));
+    ULP_TRY(ulp_trace_enclose(w->trace, ulp_enclose_computes(w, step), w->from->symbols, w->error));
+    ULP_TRY(ulp_enclose_special(w, step, &done));
     if (done && ulp_enclose_is_inside(w, step) && w->values[step->outputs[0]].is_range)
         ulp_enclose_store_kernel(w, &w->values[step->outputs[0]].range);
     enum ulp_status status = ULP_OK;
     if (!done) {
-        const enum ulp_status run = step->bound.blocks ? ulp_enclose_bodies(w, step, &assumed, &own)
-                                                       : ulp_enclose_run_step(w, step, &own);
+        w->error = &own; /* a step that fails is a reason, not the walk's end */
+        const enum ulp_status run = step->bound.blocks ? ulp_enclose_bodies(w, step, &assumed)
+                                                       : ulp_enclose_run_step(w, step);
+        w->error = error;
         if (run == ULP_ERROR_MEMORY) {
             *error = own;
             return run;
         }
         if (run != ULP_OK) {
             reason = own.message;
-            status = ulp_enclose_give_up(w, step, error);
+            status = ulp_enclose_give_up(w, step);
         }
     }
     if (status == ULP_OK && !reason)
-        status = ulp_enclose_shares(w, s, error);
+        status = ulp_enclose_shares(w, s);
     if (status == ULP_OK)
         normalised = ulp_enclose_normalised(w, s, &assumed, own.message, sizeof own.message);
     if (status == ULP_OK && w->starved)
-        status = ulp_out_of_memory(error);
+        status = ulp_out_of_memory(w->error);
     if (!reason && !normalised && *own.message && !done)
         reason = own.message;
-    ULP_THEN(status, tell(w, step, normalised, reason, assumed, error));
+    ULP_THEN(status, tell(w, step, normalised, reason, assumed));
     ulp_trace_enclose_clear(w->trace);
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
         if (step->outputs[o] >= 0)
-            status = ulp_enclose_give_symbols(w, &w->values[step->outputs[o]], error);
+            status = ulp_enclose_give_symbols(w, &w->values[step->outputs[o]]);
     ulp_lane_clear_inputs(&w->names, step);
     for (size_t d = 0; d < step->dead_count; d++)
         if (!w->keep[step->dead[d]])
@@ -205,19 +206,18 @@ static bool is_number(const struct ulp_tensor *shape, const struct ulp_input_ran
 }
 
 static enum ulp_status set_number(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value,
-                                  int64_t number, struct ulp_error *error)
+                                  int64_t number)
 {
     const struct ulp_tensor *shape = &value->shape;
-    ULP_TRY(ulp_tensor_describe(&value->numbers, shape->type, ULP_ELEMENT_COUNT, 0, shape->rank,
-                                shape->dims, error));
-    ULP_TRY(ulp_tensor_allocate(&value->numbers, w->from->budget, error));
+    ULP_TRY(ulp_tensor_create_like(&value->numbers, shape, ULP_ELEMENT_COUNT, 0, w->from->budget,
+                                   w->error));
     for (size_t i = 0; i < value->numbers.count; i++)
         ulp_tensor_set_int(&value->numbers, i, number);
     value->is_numbers = true;
     return ULP_OK;
 }
 
-static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error *error)
+static enum ulp_status set_inputs(struct ulp_enclosing_walk *w)
 {
     struct ulp_format declared;
     for (size_t i = 0; i < w->block->input_count; i++) {
@@ -231,27 +231,26 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
         if (value->shape.type == ULP_TYPE_UNDEFINED)
             continue;
         if (is_number(&value->shape, range)) {
-            ULP_TRY(set_number(w, value, (int64_t)range->low, error));
+            ULP_TRY(set_number(w, value, (int64_t)range->low));
             continue;
         }
-        ULP_TRY(ulp_bounds_set_hull(w, value, range->low, range->high, 0, error));
+        ULP_TRY(ulp_bounds_set_hull(w, value, range->low, range->high, 0));
         for (size_t e = 0; e < value->range.count; e++)
             if (ulp_type_is_float(value->shape.type)) {
                 /* rounded to what the model declares first */
-                if (ulp_format_find(ulp_type_rows[value->shape.type].format, &declared, error) ==
+                if (ulp_format_find(ulp_type_rows[value->shape.type].format, &declared, w->error) ==
                     ULP_OK)
                     ulp_interval_store(w->arithmetic, &declared, &value->range.at, e);
                 ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
             }
         /* what a range beyond the format gives is conditional */
         assume_finite(value, w->arithmetic->storage.max_finite);
-        ULP_TRY(ulp_enclose_give_symbols(w, value, error));
+        ULP_TRY(ulp_enclose_give_symbols(w, value));
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ulp_block *block,
-                                   struct ulp_error *error)
+enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ulp_block *block)
 {
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
@@ -263,7 +262,7 @@ enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ul
                                          .outputs = outputs,
                                          .inputs = INFINITY,
                                          .reason = "the node it is inside of is not followed"};
-        ULP_TRY(ulp_taken(outputs, error));
+        ULP_TRY(ulp_taken(outputs, w->error));
         if (step->folded)
             continue;
         for (size_t o = 0; o < step->output_count; o++) {
@@ -280,10 +279,10 @@ enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ul
                                                                  .reached = INFINITY};
         }
         if (node.output_count)
-            ULP_TRY(w->from->node(w->from->context, &node, error));
+            ULP_TRY(w->from->node(w->from->context, &node, w->error));
         for (int a = 0; step->bound.blocks && a < ULP_ATTRIBUTES_MAX; a++)
             if (step->bound.blocks[a])
-                ULP_TRY(ulp_enclose_disown(w, step->bound.blocks[a], error));
+                ULP_TRY(ulp_enclose_disown(w, step->bound.blocks[a]));
     }
     return ULP_OK;
 }
@@ -297,14 +296,15 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
                                      .block = block,
                                      .mix = mix,
                                      .arithmetic = &from->program->lanes[0],
-                                     .trace = trace};
+                                     .trace = trace,
+                                     .error = error};
     ULP_TRY(ulp_arena_create(&w->arena, from->budget, error));
     ULP_TRY(ulp_allocate_zero(&w->values, slots, sizeof *w->values, from->budget,
                               "bounds of values", error));
     ULP_TAKE(w->keep, w->arena, slots, error);
     ULP_TAKE(w->room, w->arena, 1, error);
-    ULP_TRY(ulp_enclose_find_normalised(w, error));
-    ULP_TRY(ulp_enclose_find_shares(w, error));
+    ULP_TRY(ulp_enclose_find_normalised(w));
+    ULP_TRY(ulp_enclose_find_shares(w));
     ULP_TRY(ulp_lane_create(&w->lane, &from->program->mixes[0], block, from->budget, from->pool,
                             error));
     ULP_TRY(ulp_lane_create(&w->names, mix, block, from->budget, from->pool, error));
@@ -327,11 +327,11 @@ void ulp_enclose_close(struct ulp_enclosing_walk *w)
     ulp_arena_free(w->arena);
 }
 
-enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *w, struct ulp_error *error)
+enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *w)
 {
     for (size_t s = 0; s < w->block->step_count; s++)
         if (!w->block->steps[s].folded)
-            ULP_TRY(enclose_step(w, s, error));
+            ULP_TRY(enclose_step(w, s));
     return ULP_OK;
 }
 
@@ -345,6 +345,6 @@ enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_er
     ULP_TRY(ulp_trace_create(&trace, enclose->budget, enclose->pool, error));
     ULP_TRY(ulp_trace_enclose(trace, &program->lanes[0], enclose->symbols, error));
     ULP_TRY(ulp_enclose_open(&w, enclose, program->main, &names_mix, trace, error));
-    ULP_TRY(set_inputs(&w, error));
-    return ulp_enclose_steps(&w, error);
+    ULP_TRY(set_inputs(&w));
+    return ulp_enclose_steps(&w);
 }

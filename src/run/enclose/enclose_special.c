@@ -11,14 +11,13 @@
 #include "run/idiom/idiom_read.h"
 
 static enum ulp_status new_range(struct ulp_enclosing_walk *w, int slot,
-                                 const struct ulp_tensor *shape, size_t joints,
-                                 struct ulp_error *error)
+                                 const struct ulp_tensor *shape, size_t joints)
 {
     struct ulp_slot_bounds *value = &w->values[slot];
     value->shape = *shape;
     value->shape.data = NULL;
     const enum ulp_status status =
-        ulp_enclosure_create(&value->range, shape->count, joints, w->from->budget, error);
+        ulp_enclosure_create(&value->range, shape->count, joints, w->from->budget, w->error);
     value->is_range = status == ULP_OK;
     return status;
 }
@@ -26,7 +25,7 @@ static enum ulp_status new_range(struct ulp_enclosing_walk *w, int slot,
 /* ---- Cast, CastLike ---- */
 
 static enum ulp_status enclose_cast(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                    bool *done, struct ulp_error *error)
+                                    bool *done)
 {
     const struct ulp_slot_bounds *in = &w->values[step->inputs[0]];
     const struct ulp_tensor *out = &w->block->slots[step->outputs[0]].shape;
@@ -34,7 +33,7 @@ static enum ulp_status enclose_cast(struct ulp_enclosing_walk *w, const struct u
         (ulp_type_is_float(in->shape.type) && ulp_type_is_float(out->type)) ||
         (ulp_type_is_float(out->type) && ulp_type_rows[out->type].file_bits <= 8))
         return ULP_OK;
-    const enum ulp_status status = new_range(w, step->outputs[0], out, 0, error);
+    const enum ulp_status status = new_range(w, step->outputs[0], out, 0);
     struct ulp_enclosure *range = &w->values[step->outputs[0]].range;
     double least, most;
     ulp_integer_range(out->type, &least, &most);
@@ -112,7 +111,7 @@ static void choose_any(const struct table *table, size_t picks, struct ulp_enclo
 }
 
 static enum ulp_status enclose_gather(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                      bool *done, struct ulp_error *error)
+                                      bool *done)
 {
     const int data = step->inputs[0], index = step->inputs[1];
     const struct ulp_tensor *shape = &w->block->slots[data].shape,
@@ -139,10 +138,10 @@ static enum ulp_status enclose_gather(struct ulp_enclosing_walk *w, const struct
         return ULP_OK;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor converted = {0};
     if (numbers)
-        ULP_TRY(ulp_lane_input(&w->lane, step, 0, &converted, &table.numbers, error));
+        ULP_TRY(ulp_lane_input(&w->lane, step, 0, &converted, &table.numbers, w->error));
     else
         table.range = &w->values[data].range;
-    ULP_TRY(new_range(w, step->outputs[0], result, table.outer * indices->count, error));
+    ULP_TRY(new_range(w, step->outputs[0], result, table.outer * indices->count));
     choose_any(&table, indices->count, &w->values[step->outputs[0]].range);
     if (numbers && !w->lane.converts_tables)
         ulp_enclose_store_kernel(w, &w->values[step->outputs[0]].range);
@@ -151,7 +150,7 @@ static enum ulp_status enclose_gather(struct ulp_enclosing_walk *w, const struct
 }
 
 enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                    bool *done, struct ulp_error *error)
+                                    bool *done)
 {
     *done = false;
     if (step->output_count < 1 || step->outputs[0] < 0 || step->own_input_count < 1 ||
@@ -159,9 +158,9 @@ enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *w, const struct u
         return ULP_OK;
     if ((ulp_step_is(step, "Cast") || ulp_step_is(step, "CastLike")) &&
         !w->block->slots[step->inputs[0]].constant)
-        return enclose_cast(w, step, done, error);
+        return enclose_cast(w, step, done);
     if (ulp_step_is(step, "Gather") && step->inputs[1] >= 0)
-        return enclose_gather(w, step, done, error);
+        return enclose_gather(w, step, done);
     return ULP_OK;
 }
 
@@ -173,12 +172,12 @@ struct ulp_written_normalisation {
     struct ulp_idiom idiom;
 };
 
-enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct ulp_error *error)
+enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w)
 {
     static const char formula[] = "x / sqrt(mean(square(x)) + $epsilon)";
-    ULP_TAKE(w->normalisations, w->arena, w->block->step_count + 1, error);
-    ULP_TAKE_ARRAY(struct ulp_idiom_formula, parsed, w->arena, 1, error);
-    ULP_TRY(ulp_idiom_parse(formula, parsed, error));
+    ULP_TAKE(w->normalisations, w->arena, w->block->step_count + 1, w->error);
+    ULP_TAKE_ARRAY(struct ulp_idiom_formula, parsed, w->arena, 1, w->error);
+    ULP_TRY(ulp_idiom_parse(formula, parsed, w->error));
     for (size_t s = 0; s < w->block->step_count; s++) {
         struct ulp_written_normalisation *n = &w->normalisations[s];
         n->idiom = (struct ulp_idiom){.root = (int)s, .formula = formula};

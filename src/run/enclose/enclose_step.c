@@ -11,23 +11,22 @@
 /* ---- what a step reads ---- */
 
 enum ulp_status ulp_enclose_widen(struct ulp_enclosing_walk *w, struct ulp_tensor *wide,
-                                  const struct ulp_tensor **value, struct ulp_error *error)
+                                  const struct ulp_tensor **value)
 {
     const struct ulp_tensor *in = *value;
     if (!ulp_element_is_float(in->element) || in->element == ULP_ELEMENT_F64)
         return ULP_OK;
-    ULP_TRY(ulp_tensor_describe(wide, in->type, ULP_ELEMENT_F64, 0, in->rank, in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(wide, w->from->budget, error));
+    ULP_TRY(ulp_tensor_create_like(wide, in, ULP_ELEMENT_F64, 0, w->from->budget, w->error));
     *value = wide;
-    return ulp_tensor_convert(wide, in, NULL, ULP_ROUND_NEAREST_EVEN, 0, w->from->pool, error);
+    return ulp_tensor_convert(wide, in, NULL, ULP_ROUND_NEAREST_EVEN, 0, w->from->pool, w->error);
 }
 
 enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                                      size_t i, struct ulp_tensor *wide,
-                                     const struct ulp_tensor **out, struct ulp_error *error)
+                                     const struct ulp_tensor **out)
 {
-    ULP_TRY(ulp_lane_input(&w->lane, step, i, NULL, out, error));
-    return ulp_enclose_widen(w, wide, out, error);
+    ULP_TRY(ulp_lane_input(&w->lane, step, i, NULL, out, w->error));
+    return ulp_enclose_widen(w, wide, out);
 }
 
 /* Does the operator's formula compute with its input i? What it lays out by it (the axes of a
@@ -72,31 +71,30 @@ static bool share_input(const struct ulp_enclosing_walk *w, const struct ulp_ste
 }
 
 static enum ulp_status read_input(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                  size_t i, struct ulp_tensor *named, const struct ulp_tensor **out,
-                                  struct ulp_error *error)
+                                  size_t i, struct ulp_tensor *named, const struct ulp_tensor **out)
 {
     const int slot = step->inputs[i];
     *out = NULL;
     if (slot < 0)
         return ULP_OK;
     if (w->block->slots[slot].constant)
-        return ulp_enclose_constant(w, step, i, named, out, error);
+        return ulp_enclose_constant(w, step, i, named, out);
     const struct ulp_slot_bounds *value = &w->values[slot];
     *out = &value->numbers;
     if (value->is_numbers)
         return ULP_OK;
     if (!value->is_range)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shape of '%s' is not known",
+        return ulp_fail(w->error, ULP_ERROR_UNSUPPORTED, "the shape of '%s' is not known",
                         w->block->slots[slot].name);
     struct ulp_tensor shape = value->shape;
     if (!may_be_named(step, i, shape.type))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(w->error, ULP_ERROR_UNSUPPORTED,
                         "what it does depends on the integers '%s', which are not known",
                         w->block->slots[slot].name);
     if (!step->bound.op->formula && !ulp_type_is_float(shape.type))
         shape.type = ULP_TYPE_FLOAT;
     *out = named;
-    return ulp_trace_name_enclosure(w->trace, named, &shape, &value->range, error);
+    return ulp_trace_name_enclosure(w->trace, named, &shape, &value->range, w->error);
 }
 
 /* ---- what a step gives ---- */
@@ -142,7 +140,7 @@ void ulp_enclose_store_kernel(const struct ulp_enclosing_walk *w, struct ulp_enc
 }
 
 static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                   size_t o, struct ulp_tensor *output, struct ulp_error *error)
+                                   size_t o, struct ulp_tensor *output)
 {
     struct ulp_slot_bounds *value = &w->values[step->outputs[o]];
     const enum ulp_type declared = w->block->slots[step->outputs[o]].shape.type;
@@ -151,13 +149,13 @@ static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ul
     if (declared != ULP_TYPE_UNDEFINED)
         value->shape.type = declared;
     if (output->element == ULP_ELEMENT_F64) {
-        ULP_TRY(ulp_trace_take_enclosure(w->trace, output, &value->range, error));
+        ULP_TRY(ulp_trace_take_enclosure(w->trace, output, &value->range, w->error));
         value->is_range = true;
         store_numbers(w, step, output, &value->range);
         if (ulp_enclose_is_inside(w, step))
             ulp_enclose_store_kernel(w, &value->range);
     } else if (ulp_trace_has_unknown_integers(w->trace)) {
-        return ulp_bounds_set_unknown(w, value, error);
+        return ulp_bounds_set_unknown(w, value);
     } else {
         value->numbers = *output;
         value->is_numbers = true;
@@ -209,7 +207,7 @@ static void widen(struct ulp_intervals *hull, const struct ulp_intervals *x, siz
 
 /* The hull of the step's float inputs and 0. */
 static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                 struct ulp_intervals *hull, struct ulp_error *error)
+                                 struct ulp_intervals *hull)
 {
     ulp_interval_set(hull, 0, 0, 0, 0);
     for (size_t i = 0; i < step->own_input_count; i++) {
@@ -222,7 +220,7 @@ static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_
             double lo, hi;
             uint8_t may;
             struct ulp_intervals point = {&lo, &hi, &may};
-            ULP_TRY(ulp_enclose_constant(w, step, i, &wide, &value, error));
+            ULP_TRY(ulp_enclose_constant(w, step, i, &wide, &value));
             for (size_t e = 0; e < value->count; e++) {
                 ulp_interval_set_element(&point, 0, value, e);
                 widen(hull, &point, 0);
@@ -240,14 +238,13 @@ static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_
 }
 
 /* The step could not be followed: what is known of its results all the same. */
-enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                    struct ulp_error *error)
+enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *w, const struct ulp_step *step)
 {
     double lo, hi;
     uint8_t may;
     struct ulp_intervals hull = {&lo, &hi, &may};
     const bool chooses = only_chooses(step);
-    ULP_TRY(chooses ? find_hull(w, step, &hull, error) : ULP_OK);
+    ULP_TRY(chooses ? find_hull(w, step, &hull) : ULP_OK);
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (slot < 0)
@@ -258,8 +255,8 @@ enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *w, const struct u
         if (value->shape.type == ULP_TYPE_UNDEFINED)
             continue;
         ULP_TRY(chooses && ulp_type_is_float(value->shape.type)
-                    ? ulp_bounds_set_hull(w, value, lo, hi, may, error)
-                    : ulp_bounds_set_unknown(w, value, error));
+                    ? ulp_bounds_set_hull(w, value, lo, hi, may)
+                    : ulp_bounds_set_unknown(w, value));
     }
     return ULP_OK;
 }
@@ -277,12 +274,12 @@ static enum ulp_status fail_shape(struct ulp_error *error)
 static enum ulp_status infer_results(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                                      const struct ulp_tensor *const *in,
                                      const struct ulp_tensor *named, struct ulp_tensor *results,
-                                     struct ulp_arena *arena, struct ulp_error *error)
+                                     struct ulp_arena *arena)
 {
     const struct ulp_tensor **known = ulp_arena_take(arena, step->input_count + 1, sizeof *known);
     struct ulp_tensor *views = ulp_arena_take(arena, step->input_count + 1, sizeof *views);
     bool unknown = false;
-    ULP_TRY(ulp_taken(known && views, error));
+    ULP_TRY(ulp_taken(known && views, w->error));
     for (size_t i = 0; i < step->input_count; i++) {
         known[i] = in[i];
         if (!in[i] || in[i] < named || in[i] >= named + step->input_count ||
@@ -304,58 +301,52 @@ static enum ulp_status infer_results(struct ulp_enclosing_walk *w, const struct 
                             .scratch = arena,
                             .budget = w->from->budget,
                             .pool = w->from->pool};
-    ULP_TRY(ulp_call_infer(&call, error));
+    ULP_TRY(ulp_call_infer(&call, w->error));
     for (size_t o = 0; o < step->output_count && unknown; o++)
         if (step->outputs[o] >= 0 && results[o].type == ULP_TYPE_UNDEFINED)
-            ULP_TRY(fail_shape(error));
+            ULP_TRY(fail_shape(w->error));
     return ULP_OK;
 }
 
 static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                                     const struct ulp_tensor *const *in,
                                     const struct ulp_tensor *named, struct ulp_tensor *outputs,
-                                    struct ulp_arena *arena, struct ulp_error *error)
+                                    struct ulp_arena *arena)
 {
-    ULP_TAKE_ARRAY(struct ulp_tensor, results, arena, step->output_count + 1, error);
-    enum ulp_status status = infer_results(w, step, in, named, results, arena, error);
-    ULP_THEN(status, ulp_step_run(step, &w->names, in, outputs, error));
+    ULP_TAKE_ARRAY(struct ulp_tensor, results, arena, step->output_count + 1, w->error);
+    enum ulp_status status = infer_results(w, step, in, named, results, arena);
+    ULP_THEN(status, ulp_step_run(step, &w->names, in, outputs, w->error));
     /* memory that was short is the reason, whatever came of it */
     if (status == ULP_OK || ulp_trace_enclosed(w->trace, NULL) != ULP_OK)
-        status = ulp_trace_enclosed(w->trace, error);
+        status = ulp_trace_enclosed(w->trace, w->error);
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
         if (step->outputs[o] >= 0 && results[o].type != ULP_TYPE_UNDEFINED &&
             !ulp_tensor_same_shape(&outputs[o], &results[o]))
-            status = fail_shape(error);
+            status = fail_shape(w->error);
     return status;
 }
 
-enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct ulp_step *step,
-                                     struct ulp_error *error)
+enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct ulp_step *step)
 {
-    struct ulp_arena *arena;
-    ULP_TRY(ulp_arena_create(&arena, w->from->budget, error));
-    const struct ulp_tensor **in = ulp_arena_take(arena, step->input_count + 1, sizeof *in);
-    struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
-                      *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_TRY(ulp_arena_create(&arena, w->from->budget, w->error));
+    ULP_TAKE_ARRAY(const struct ulp_tensor *, in, arena, step->input_count + 1, w->error);
+    ULP_TAKE_ARRAY(struct ulp_tensor, named, arena, step->input_count + 1, w->error);
+    ULP_TAKE_ARRAY(struct ulp_tensor, outputs, arena, step->output_count + 1, w->error);
     enum ulp_status status = ULP_OK;
-    if (!in || !named || !outputs)
-        status = ulp_out_of_memory(error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         if (!share_input(w, step, i, named, in))
-            status = read_input(w, step, i, &named[i], &in[i], error);
-    ULP_THEN(status, run_on_names(w, step, in, named, outputs, arena, error));
+            status = read_input(w, step, i, &named[i], &in[i]);
+    ULP_THEN(status, run_on_names(w, step, in, named, outputs, arena));
     /* a formula's own outputs may be unknown integers; what a run function does by them is not */
     if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula &&
         !step->bound.op->hands_integers)
-        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        status = ulp_fail(w->error, ULP_ERROR_UNSUPPORTED,
                           "what it does depends on integers that are not known");
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
         if (step->outputs[o] >= 0)
-            status = take_output(w, step, o, &outputs[o], error);
-    for (size_t i = 0; named && outputs && i < step->input_count; i++)
-        ulp_tensor_free(&named[i]);
-    for (size_t o = 0; named && outputs && o < step->output_count; o++)
-        ulp_tensor_free(&outputs[o]);
-    ulp_arena_free(arena);
+            status = take_output(w, step, o, &outputs[o]);
+    ulp_tensors_free(named, step->input_count);
+    ulp_tensors_free(outputs, step->output_count);
     return status;
 }

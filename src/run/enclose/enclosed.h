@@ -40,6 +40,7 @@ struct ulp_enclosing_walk {
     struct ulp_lane lane;           /* for constants, as the arithmetic has them */
     struct ulp_lane names;          /* FP64, in which operators run on names */
     struct ulp_trace *trace;
+    struct ulp_error *error;                          /* where failures are told */
     struct ulp_written_normalisation *normalisations; /* by step; NULL: none */
     struct ulp_written_share *shares;                 /* by step */
 };
@@ -74,75 +75,68 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *walk, const struct u
                                  const struct ulp_block *block, const struct ulp_mix *mix,
                                  struct ulp_trace *trace, struct ulp_error *error);
 void ulp_enclose_close(struct ulp_enclosing_walk *walk);
-enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *walk, struct ulp_error *error);
+enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *walk);
 /* Elements of a value become unknowns of affine forms, where these are wanted. */
 enum ulp_status ulp_enclose_give_symbols(const struct ulp_enclosing_walk *walk,
-                                         struct ulp_slot_bounds *value, struct ulp_error *error);
+                                         struct ulp_slot_bounds *value);
 /* Tell of every node of the block that nothing is known. */
-enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *walk, const struct ulp_block *block,
-                                   struct ulp_error *error);
+enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *walk, const struct ulp_block *block);
 
 /* enclose_bodies.c: the outputs of an If, Loop or Scan. *assumed: set when they follow from a value
  * inside that may be too large. ULP_ERROR_UNSUPPORTED: they are not followed. */
 enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
-                                   bool *assumed, struct ulp_error *error);
+                                   bool *assumed);
 
 /* enclose_step.c: the outputs of any other step; what is known of those of one that cannot be
  * followed; a constant as the lane has it, in doubles, which *wide may own. */
-enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
-                                     struct ulp_error *error);
+enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *walk, const struct ulp_step *step);
 /* Of a step inside a kernel: what is computed in the inner format is read there, and stored,
  * rounded once more, for readers outside. Both are enclosed. */
 void ulp_enclose_store_kernel(const struct ulp_enclosing_walk *walk, struct ulp_enclosure *range);
-enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
-                                    struct ulp_error *error);
+enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *walk, const struct ulp_step *step);
 enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
                                      size_t i, struct ulp_tensor *wide,
-                                     const struct ulp_tensor **out, struct ulp_error *error);
+                                     const struct ulp_tensor **out);
 /* The tensor in doubles, when it is of floats. */
 enum ulp_status ulp_enclose_widen(struct ulp_enclosing_walk *walk, struct ulp_tensor *wide,
-                                  const struct ulp_tensor **value, struct ulp_error *error);
+                                  const struct ulp_tensor **value);
 
 /* values.c */
 void ulp_bounds_free(struct ulp_slot_bounds *value);
 /* Every element of the value, whose shape is known, is any of these; or nothing is known of it. */
 enum ulp_status ulp_bounds_set_hull(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
-                                    double lo, double hi, uint8_t may, struct ulp_error *error);
-enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
-                                       struct ulp_error *error);
+                                    double lo, double hi, uint8_t may);
+enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *walk,
+                                       struct ulp_slot_bounds *out);
 enum ulp_status ulp_bounds_set_tensor(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
-                                      const struct ulp_tensor *value, struct ulp_error *error);
+                                      const struct ulp_tensor *value);
 enum ulp_status ulp_bounds_copy(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
-                                const struct ulp_slot_bounds *from, struct ulp_error *error);
+                                const struct ulp_slot_bounds *from);
 /* Element i's row where the axes (bits) are reduced: rows in the order of the other axes. */
 size_t ulp_bounds_row(const struct ulp_tensor *shape, uint32_t axes, size_t i);
 /* Either of two values. *grew: set when `into` did; `widen`: what grew may be anything. */
 enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *into,
-                                struct ulp_slot_bounds *other, bool widen, bool *grew,
-                                struct ulp_error *error);
+                                struct ulp_slot_bounds *other, bool widen, bool *grew);
 /* Slice number `index` along an axis, which goes; slices put together along a new one. */
 enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
-                                 const struct ulp_slot_bounds *from, int axis, size_t index,
-                                 struct ulp_error *error);
+                                 const struct ulp_slot_bounds *from, int axis, size_t index);
 enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
                                  struct ulp_slot_bounds *parts, size_t count, int axis,
-                                 bool reverse, struct ulp_error *error);
+                                 bool reverse);
 
 /* Operators whose bounds do not follow from their gates: a Cast from integers, and a Gather with
  * any index. *done: the outputs' bounds are set. */
 enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
-                                    bool *done, struct ulp_error *error);
+                                    bool *done);
 
 /* Normalisations that the graph writes out: found before the walk; then the result of step s is
  * bounded anew when it is one: from what is divided alone, so that *assumed becomes that value's.
  * Returns a name for it, or NULL; then `why` (of that size) may say why not. */
-enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *walk,
-                                            struct ulp_error *error);
+enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *walk);
 const char *ulp_enclose_normalised(struct ulp_enclosing_walk *walk, size_t s, bool *assumed,
                                    char *why, size_t size);
 
 /* shares.c: parts of a Softmax that the graph writes out, found before the walk; then what is known
  * of the result of step s beside its interval. */
-enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *walk, struct ulp_error *error);
-enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *walk, size_t s,
-                                   struct ulp_error *error);
+enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *walk);
+enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *walk, size_t s);

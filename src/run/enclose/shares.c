@@ -29,13 +29,13 @@ static bool has_cast(const struct ulp_block *block, const struct ulp_idiom *idio
     return false;
 }
 
-enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *w, struct ulp_error *error)
+enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *w)
 {
     struct ulp_idiom_formula *parsed = ulp_arena_take(w->arena, PARTS, sizeof *parsed);
     w->shares = ulp_arena_take(w->arena, w->block->step_count + 1, sizeof *w->shares);
-    ULP_TRY(ulp_taken(parsed && w->shares, error));
+    ULP_TRY(ulp_taken(parsed && w->shares, w->error));
     for (int part = 0; part < PARTS; part++)
-        ULP_TRY(ulp_idiom_parse(formulas[part], &parsed[part], error));
+        ULP_TRY(ulp_idiom_parse(formulas[part], &parsed[part], w->error));
     for (size_t s = 0; s < w->block->step_count; s++)
         for (int part = 0; part < PARTS && !w->block->steps[s].folded; part++) {
             struct ulp_idiom idiom = {.root = (int)s, .formula = formulas[part]};
@@ -84,12 +84,11 @@ static double norm_of_row(const struct ulp_arithmetic *arithmetic, double n)
 }
 
 static enum ulp_status join_rows(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *y,
-                                 const struct ulp_idiom *idiom, double norm,
-                                 struct ulp_error *error)
+                                 const struct ulp_idiom *idiom, double norm)
 {
     struct ulp_enclosure joined;
     const size_t rows = y->range.count / idiom->length;
-    ULP_TRY(ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, error));
+    ULP_TRY(ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, w->error));
     for (size_t r = 0; r < rows; r++)
         joined.joints[r] = (struct ulp_joint){norm, norm};
     for (size_t i = 0; i < y->range.count; i++) {
@@ -101,7 +100,7 @@ static enum ulp_status join_rows(struct ulp_enclosing_walk *w, struct ulp_slot_b
     return ULP_OK;
 }
 
-enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *w, size_t s, struct ulp_error *error)
+enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *w, size_t s)
 {
     const struct ulp_written_share *share = &w->shares[s];
     const struct ulp_step *step = &w->block->steps[s];
@@ -121,5 +120,5 @@ enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *w, size_t s, struc
     if (!ulp_slot_bounds_finite(y) || !isfinite(norm))
         return ULP_OK;
     meet(y, 0, norm);
-    return join_rows(w, y, &share->idiom, norm, error);
+    return join_rows(w, y, &share->idiom, norm);
 }

@@ -14,10 +14,10 @@ void ulp_bounds_free(struct ulp_slot_bounds *value)
 }
 
 enum ulp_status ulp_bounds_set_hull(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
-                                    double lo, double hi, uint8_t may, struct ulp_error *error)
+                                    double lo, double hi, uint8_t may)
 {
     const enum ulp_status status =
-        ulp_enclosure_create(&out->range, out->shape.count, 0, w->from->budget, error);
+        ulp_enclosure_create(&out->range, out->shape.count, 0, w->from->budget, w->error);
     for (size_t i = 0; status == ULP_OK && i < out->shape.count; i++)
         ulp_interval_set(&out->range.at, i, lo, hi, may);
     out->is_range = status == ULP_OK;
@@ -26,56 +26,54 @@ enum ulp_status ulp_bounds_set_hull(struct ulp_enclosing_walk *w, struct ulp_slo
 
 /* Nothing is known of a value but perhaps its shape: truth values are 0 or 1, integers those of the
  * type. */
-enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
-                                       struct ulp_error *error)
+enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out)
 {
     if (out->shape.type == ULP_TYPE_UNDEFINED)
         return ULP_OK;
     double least, most;
     ulp_integer_range(out->shape.type, &least, &most);
     if (!ulp_type_is_float(out->shape.type))
-        return ulp_bounds_set_hull(w, out, least, most, 0, error);
-    return ulp_bounds_set_hull(w, out, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING, error);
+        return ulp_bounds_set_hull(w, out, least, most, 0);
+    return ulp_bounds_set_hull(w, out, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
 }
 
 enum ulp_status ulp_bounds_copy(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
-                                const struct ulp_slot_bounds *from, struct ulp_error *error)
+                                const struct ulp_slot_bounds *from)
 {
     *out = (struct ulp_slot_bounds){.shape = from->shape, .assumed = from->assumed};
     enum ulp_status status = ULP_OK;
     if (from->is_numbers)
-        status = ulp_tensor_copy(&out->numbers, &from->numbers, w->from->budget, error);
+        status = ulp_tensor_copy(&out->numbers, &from->numbers, w->from->budget, w->error);
     else if (from->is_range)
-        status = ulp_enclosure_copy(&out->range, &from->range, w->from->budget, error);
+        status = ulp_enclosure_copy(&out->range, &from->range, w->from->budget, w->error);
     out->is_numbers = status == ULP_OK && from->is_numbers;
     out->is_range = status == ULP_OK && from->is_range;
     return status;
 }
 
 enum ulp_status ulp_bounds_set_tensor(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
-                                      const struct ulp_tensor *value, struct ulp_error *error)
+                                      const struct ulp_tensor *value)
 {
     *out = (struct ulp_slot_bounds){.shape = ulp_tensor_view(value)};
     out->shape.data = NULL;
     if (!ulp_type_is_float(value->type)) {
         const enum ulp_status status =
-            ulp_tensor_copy(&out->numbers, value, w->from->budget, error);
+            ulp_tensor_copy(&out->numbers, value, w->from->budget, w->error);
         out->is_numbers = status == ULP_OK;
         return status;
     }
-    ULP_TRY(ulp_bounds_set_hull(w, out, 0, 0, 0, error));
+    ULP_TRY(ulp_bounds_set_hull(w, out, 0, 0, 0));
     for (size_t i = 0; i < value->count; i++)
         ulp_interval_set_element(&out->range.at, i, value, i);
     return ULP_OK;
 }
 
 /* Integers as intervals. */
-static enum ulp_status widen_numbers(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value,
-                                     struct ulp_error *error)
+static enum ulp_status widen_numbers(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value)
 {
     if (!value->is_numbers)
         return ULP_OK;
-    const enum ulp_status status = ulp_bounds_set_hull(w, value, 0, 0, 0, error);
+    const enum ulp_status status = ulp_bounds_set_hull(w, value, 0, 0, 0);
     for (size_t i = 0; status == ULP_OK && i < value->shape.count; i++)
         ulp_interval_set_element(&value->range.at, i, &value->numbers, i);
     ulp_tensor_free(&value->numbers);
@@ -117,19 +115,19 @@ static bool join_element(const struct ulp_intervals *into, size_t i, const struc
 }
 
 enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *into,
-                                struct ulp_slot_bounds *other, bool widen, bool *grew,
-                                struct ulp_error *error)
+                                struct ulp_slot_bounds *other, bool widen, bool *grew)
 {
     if (!same_shapes(into, other) || !(into->is_numbers || into->is_range) ||
         !(other->is_numbers || other->is_range))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shapes of its bodies' results differ");
+        return ulp_fail(w->error, ULP_ERROR_UNSUPPORTED,
+                        "the shapes of its bodies' results differ");
     into->assumed = into->assumed || other->assumed;
     if (into->is_numbers && other->is_numbers &&
         memcmp(into->numbers.data, other->numbers.data,
                into->numbers.count * into->numbers.element_bytes) == 0)
         return ULP_OK;
-    ULP_TRY(widen_numbers(w, into, error));
-    ULP_TRY(widen_numbers(w, other, error));
+    ULP_TRY(widen_numbers(w, into));
+    ULP_TRY(widen_numbers(w, other));
     struct ulp_enclosure *range = &into->range;
     /* what holds of one need not hold of the other */
     ulp_free(range->affine_memory);
@@ -179,29 +177,27 @@ static void copy_elements(struct ulp_slot_bounds *out, size_t to,
 
 /* Room for a value of that shape, of the kind of `like`. */
 static enum ulp_status make_room(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
-                                 const struct ulp_slot_bounds *like, int rank, const int64_t *dims,
-                                 struct ulp_error *error)
+                                 const struct ulp_slot_bounds *like, int rank, const int64_t *dims)
 {
     *out = (struct ulp_slot_bounds){.assumed = like->assumed};
     ULP_TRY(ulp_tensor_describe(&out->shape, like->shape.type, like->shape.element,
-                                like->shape.precision, rank, dims, error));
+                                like->shape.precision, rank, dims, w->error));
     if (like->is_range)
-        return ulp_bounds_set_hull(w, out, 0, 0, 0, error);
+        return ulp_bounds_set_hull(w, out, 0, 0, 0);
     out->numbers = out->shape;
-    ULP_TRY(ulp_tensor_allocate(&out->numbers, w->from->budget, error));
+    ULP_TRY(ulp_tensor_allocate(&out->numbers, w->from->budget, w->error));
     out->is_numbers = true;
     return ULP_OK;
 }
 
 enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
-                                 const struct ulp_slot_bounds *from, int axis, size_t index,
-                                 struct ulp_error *error)
+                                 const struct ulp_slot_bounds *from, int axis, size_t index)
 {
     int64_t dims[ULP_RANK_MAX] = {0};
     const struct axis_view view = view_axis(&from->shape, axis);
     for (int d = 0; d + 1 < from->shape.rank; d++)
         dims[d] = from->shape.dims[d + (d >= axis)];
-    ULP_TRY(make_room(w, out, from, from->shape.rank - 1, dims, error));
+    ULP_TRY(make_room(w, out, from, from->shape.rank - 1, dims));
     for (size_t o = 0; o < view.outer; o++)
         copy_elements(out, o * view.inner, from, (o * view.length + index) * view.inner,
                       view.inner);
@@ -210,7 +206,7 @@ enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *w, struct ulp_slot_b
 
 enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
                                  struct ulp_slot_bounds *parts, size_t count, int axis,
-                                 bool reverse, struct ulp_error *error)
+                                 bool reverse)
 {
     int64_t dims[ULP_RANK_MAX] = {0};
     const int rank = parts[0].shape.rank + 1;
@@ -218,15 +214,15 @@ enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_b
     for (size_t p = 0; p < count; p++) {
         if (!same_shapes(&parts[p], &parts[0]) || rank > ULP_RANK_MAX ||
             !(parts[p].is_numbers || parts[p].is_range))
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+            return ulp_fail(w->error, ULP_ERROR_UNSUPPORTED,
                             "the shapes of its body's results differ, or are not known");
         mixed = mixed || parts[p].is_range != parts[0].is_range;
     }
     for (size_t p = 0; mixed && p < count; p++)
-        ULP_TRY(widen_numbers(w, &parts[p], error));
+        ULP_TRY(widen_numbers(w, &parts[p]));
     for (int d = 0; d < rank; d++)
         dims[d] = d == axis ? (int64_t)count : parts[0].shape.dims[d - (d > axis)];
-    ULP_TRY(make_room(w, out, &parts[0], rank, dims, error));
+    ULP_TRY(make_room(w, out, &parts[0], rank, dims));
     const struct axis_view view = view_axis(&out->shape, axis);
     for (size_t p = 0; p < count; p++) {
         const size_t place = reverse ? count - 1 - p : p;

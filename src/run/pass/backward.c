@@ -200,14 +200,12 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
                                   double weight, bool bodies, double **slopes,
                                   struct ulp_handed *handed, size_t count, struct ulp_error *error)
 {
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, course->sweep->budget, error));
-    const struct ulp_tensor **in = ulp_arena_take(arena, step->input_count + 1, sizeof *in);
-    struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
-                      *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    enum ulp_status status = in && named && outputs
-                                 ? find_inputs(course, step, at, named, in, error)
-                                 : ulp_out_of_memory(error);
+    ULP_TAKE_ARRAY(const struct ulp_tensor *, in, arena, step->input_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_tensor, named, arena, step->input_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_tensor, outputs, arena, step->output_count + 1, error);
+    enum ulp_status status = find_inputs(course, step, at, named, in, error);
     ULP_THEN(status, ulp_step_run(step, &course->lane, in, outputs, error));
     const bool quantizer = ulp_is_quantizer(step->bound.op);
     const bool elementwise =
@@ -219,13 +217,10 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
     for (size_t h = 0; h < count && status == ULP_OK && !elementwise; h++)
         status = reverse_sweep(course, step, named, outputs, weight, bodies, count > 1, &handed[h],
                                error);
-    for (size_t i = 0; named && outputs && i < step->input_count; i++)
-        ulp_tensor_free(&named[i]);
-    for (size_t o = 0; named && outputs && o < step->output_count; o++)
-        ulp_tensor_free(&outputs[o]);
+    ulp_tensors_free(named, step->input_count);
+    ulp_tensors_free(outputs, step->output_count);
     ulp_trace_clear(course->trace);
     ulp_lane_clear_inputs(&course->lane, step);
-    ulp_arena_free(arena);
     return status;
 }
 
@@ -284,12 +279,10 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     const struct ulp_reverse *sweep = course->sweep;
     const bool cast = ulp_casts_amounts(sweep->program->main, step) &&
                       ulp_element_is_float(sweep->values[step->inputs[0]].element);
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, sweep->budget, error));
-    double **slopes = ulp_arena_take(arena, step->input_count + 1, sizeof *slopes);
+    ULP_TAKE_ARRAY(double *, slopes, arena, step->input_count + 1, error);
     enum ulp_status status = ULP_OK;
-    if (!slopes)
-        status = ulp_out_of_memory(error);
     for (size_t h = 0; h < count && status == ULP_OK; h++) {
         handed[h].owed = ulp_arena_take(arena, step->input_count + 1, sizeof *handed->owed);
         if (!handed[h].owed)
@@ -308,9 +301,8 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
             ulp_handed_finish(step, &handed[h]);
         ulp_handed_free(step, &handed[h]);
     }
-    for (size_t i = 0; slopes && i < step->input_count; i++)
+    for (size_t i = 0; i < step->input_count; i++)
         ulp_free(slopes[i]);
-    ulp_arena_free(arena);
     return status;
 }
 

@@ -36,8 +36,8 @@ void ulp_forward_end(struct ulp_forward *forward)
     for (size_t l = 0; forward->lanes && l < forward->program->lane_count; l++)
         if (forward->lanes[l].values)
             ulp_lane_clear(&forward->lanes[l]);
-    for (size_t i = 0; forward->fitted && i < forward->program->main->input_count; i++)
-        ulp_tensor_free(&forward->fitted[i]);
+    if (forward->fitted)
+        ulp_tensors_free(forward->fitted, forward->program->main->input_count);
 }
 
 void ulp_forward_close(struct ulp_forward *forward)
@@ -135,8 +135,7 @@ static enum ulp_status take_inputs(struct ulp_forward_inputs *out, const struct 
 
 void ulp_forward_inputs_free(struct ulp_forward_inputs *inputs)
 {
-    for (size_t i = 0; i < inputs->count; i++)
-        ulp_tensor_free(&inputs->own[i]);
+    ulp_tensors_free(inputs->own, inputs->count);
     inputs->count = 0;
 }
 

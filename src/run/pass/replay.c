@@ -30,18 +30,16 @@ enum ulp_status ulp_replay_run(const struct ulp_replay *replay, struct ulp_error
     const struct ulp_block *block = replay->program->main;
     struct ulp_arithmetic arithmetic;
     const struct ulp_mix mix = {.count = 1, .items = &arithmetic};
-    struct ulp_lane lane;
+    ULP_SCOPED(ulp_lane_free) struct ulp_lane lane = {0};
     ULP_TRY(ulp_arithmetic_find("fp64", &arithmetic, error));
     ULP_TRY(ulp_lane_create(&lane, &mix, block, replay->budget, replay->pool, error));
     for (size_t i = 0; i < block->input_count; i++)
         lane.values[block->inputs[i]] = ulp_tensor_view(&replay->inputs[block->inputs[i]]);
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         if (!step->folded)
-            status = replay_step(replay, &lane, step, error);
+            ULP_TRY(replay_step(replay, &lane, step, error));
         ulp_lane_drop(&lane, step);
     }
-    ulp_lane_free(&lane);
-    return status;
+    return ULP_OK;
 }

@@ -115,8 +115,7 @@ static enum ulp_status round_factor(struct ladder *ladder, const struct ulp_tens
         ulp_type_rows[in->type].file_bits <= 8)
         return ULP_OK;
     ULP_TRY(
-        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, in->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, ladder->stages->budget, error));
+        ulp_tensor_create_like(out, in, in->element, in->precision, ladder->stages->budget, error));
     return ulp_tensor_convert(out, in, &own->factor, own->schedule.operand_rounding, 0,
                               ladder->stages->pool, error);
 }
@@ -257,8 +256,7 @@ static enum ulp_status round_results(struct ladder *ladder, struct ulp_error *er
 
 static void free_results(struct ladder *ladder)
 {
-    for (size_t o = 0; o < ladder->stages->step->output_count; o++)
-        ulp_tensor_free(&ladder->outputs[o]);
+    ulp_tensors_free(ladder->outputs, ladder->stages->step->output_count);
 }
 
 /* What the stage reads of input i: values in FP64 also as the elements of the stage's storage, for
@@ -353,8 +351,7 @@ enum ulp_status ulp_stages_run(const struct ulp_stages *stages, bool *results_fi
             continue;
         ULP_THEN(status, stages->stage(stages->context, stage, ladder.outputs, error));
     }
-    if (ladder.outputs)
-        free_results(&ladder);
+    free_results(&ladder);
     close_ladder(&ladder);
     return status;
 }

@@ -276,26 +276,23 @@ static enum ulp_status compare_input(struct ulp_trial *trial, const struct ulp_s
     if (slot < 0 || !trial->changed[slot])
         return ULP_OK;
     const struct ulp_tensor *old = &trial->before[slot], *now;
-    struct ulp_tensor converted = {0}, adapted = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor converted = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor adapted = {0};
     const uint16_t was = trial->running->of_node[ulp_slot_holder(lane->block, slot)];
     if (ulp_is_captured(step, i) || !ulp_tensor_same_shape(old, &lane->values[slot])) {
         *differs = true;
         return ULP_OK;
     }
     struct ulp_format from;
-    enum ulp_status status = ulp_lane_input(lane, step, i, &converted, &now, error);
-    if (status == ULP_OK && ulp_element_is_float(old->element) &&
-        was != trial->of_node[step->number]) {
-        status = ulp_lane_format(&trial->mix.items[was], old->type, &from, error);
-        ULP_THEN(status, ulp_adapt(&adapted, old, &from, ulp_lane_arithmetic(lane, step),
-                                   ulp_takes_mixed(step, i), lane->budget, lane->pool, error));
+    ULP_TRY(ulp_lane_input(lane, step, i, &converted, &now, error));
+    if (ulp_element_is_float(old->element) && was != trial->of_node[step->number]) {
+        ULP_TRY(ulp_lane_format(&trial->mix.items[was], old->type, &from, error));
+        ULP_TRY(ulp_adapt(&adapted, old, &from, ulp_lane_arithmetic(lane, step),
+                          ulp_takes_mixed(step, i), lane->budget, lane->pool, error));
         old = &adapted;
     }
-    if (status == ULP_OK)
-        *differs = !same_bits(old, now);
-    ulp_tensor_free(&converted);
-    ulp_tensor_free(&adapted);
-    return status;
+    *differs = !same_bits(old, now);
+    return ULP_OK;
 }
 
 static enum ulp_status must_run(struct ulp_trial *trial, const struct ulp_step *step, bool *out,

@@ -186,15 +186,14 @@ static enum ulp_status compute_step(struct ulp_program *program, struct ulp_bloc
         if (step->outputs[i] >= 0 && call->out[i].type != ULP_TYPE_UNDEFINED)
             status = keep_output(program, &block->slots[step->outputs[i]], &call->out[i],
                                  step->folded, error);
-    for (size_t i = 0; i < step->output_count; i++)
-        ulp_tensor_free(&call->out[i]);
+    ulp_tensors_free(call->out, step->output_count);
     return status;
 }
 
 static enum ulp_status fold_step(struct ulp_program *program, struct ulp_block *block,
                                  struct ulp_step *step, struct ulp_error *error)
 {
-    struct ulp_arena *scratch;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *scratch = NULL;
     ULP_TRY(ulp_arena_create(&scratch, &program->budget, error));
     struct inputs inputs = {0};
     struct ulp_tensor *outputs = ulp_arena_take(scratch, step->output_count + 1, sizeof *outputs);
@@ -223,9 +222,7 @@ static enum ulp_status fold_step(struct ulp_program *program, struct ulp_block *
     } else if (known && (step->constant || worth_folding(step, &inputs, outputs))) {
         status = compute_step(program, block, step, &call, &inputs, error);
     }
-    for (size_t i = 0; inputs.views && i < inputs.count; i++)
-        ulp_tensor_free(&inputs.views[i]);
-    ulp_arena_free(scratch);
+    ulp_tensors_free(inputs.views, inputs.count);
     return status;
 }
 

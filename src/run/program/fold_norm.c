@@ -90,9 +90,7 @@ enum ulp_status ulp_fold_add_slot(struct ulp_program *program, struct ulp_block 
     if (*out < 0)
         return ulp_out_of_memory(error);
     snprintf(name, room, "%s (%s%s)", step->name, word, how);
-    ULP_TRY(
-        ulp_tensor_describe(value, like->type, ULP_ELEMENT_F32, 0, like->rank, like->dims, error));
-    ULP_TRY(ulp_tensor_allocate(value, &program->constants, error));
+    ULP_TRY(ulp_tensor_create_like(value, like, ULP_ELEMENT_F32, 0, &program->constants, error));
     block->slots[*out].folded = value;
     block->slots[*out].wide = true;
     ulp_slot_set_constant(&block->slots[*out], value);
